@@ -1,0 +1,2 @@
+//! The command `punctual`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The dispatcher inside the kernel, from the same C files

@@ -1,0 +1,1 @@
+//! How deterministic this machine is, and what is in the way

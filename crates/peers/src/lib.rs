@@ -1,0 +1,1 @@
+//! The same task set under the kernel's own policies, for comparison

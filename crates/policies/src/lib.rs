@@ -1,0 +1,1 @@
+//! The allocators: who runs, as jobs for the dispatcher

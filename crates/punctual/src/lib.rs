@@ -1,0 +1,1 @@
+//! Guaranteed CPU time for the threads of a Rust program

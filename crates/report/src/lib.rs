@@ -1,0 +1,1 @@
+//! Results: statistics per task, tables for people, JSON for programs

@@ -1,0 +1,1 @@
+//! What tasks execute: calibrated spinning and commands
