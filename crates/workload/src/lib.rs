@@ -1,1 +1,23 @@
-//! What tasks execute: calibrated spinning and commands
+//! What synthetic tasks execute: calibrated spinning, and an ordinary process that wants everything.
+//!
+//! ```no_run
+//! use punctual_workload::{Spinner, Work};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let stop = AtomicBool::new(false);
+//! let spinner = Spinner::calibrate(); // under 20 ms, once per process
+//! let mut work = Work::new(&punctual_taskset::Spin::For(200_000));
+//! while work.run_job(&spinner, &stop) {
+//!     // wait for the next release here
+//! }
+//! ```
+
+mod clock;
+mod hog;
+mod spinner;
+mod work;
+
+pub use clock::{monotonic_ns, thread_cpu_ns};
+pub use hog::{Hog, HogTime};
+pub use spinner::Spinner;
+pub use work::{Demand, Work};

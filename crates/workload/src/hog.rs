@@ -1,0 +1,191 @@
+//! The greedy ordinary process: SCHED_OTHER, pinned, wants everything. What it gets is what is left.
+//!
+//! It is a process and not a thread, because that is what it stands for; forked and not exec'd, so that it needs no
+//! program. It lives until dropped, until the thread that started it ends (PR_SET_PDEATHSIG), or until its time is
+//! up, whichever is first: nothing can leave it behind.
+
+use crate::clock::monotonic_ns;
+use std::io;
+
+/// A running hog; killed when dropped.
+#[derive(Debug)]
+pub struct Hog {
+    pid: libc::pid_t,
+    started: u64,
+}
+
+/// What a hog got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HogTime {
+    /// Execution time, ns.
+    pub received: u64,
+    /// Wall time it lived, ns.
+    pub wall: u64,
+}
+
+impl HogTime {
+    /// Its share of the CPU, parts per million.
+    #[must_use]
+    pub fn share_ppm(&self) -> u64 {
+        if self.wall == 0 {
+            return 0;
+        }
+        (u128::from(self.received) * 1_000_000 / u128::from(self.wall)) as u64
+    }
+}
+
+impl Hog {
+    /// Starts one on `cpu`, to live at most `life` ns.
+    ///
+    /// # Errors
+    /// The system's error when it cannot fork. A `cpu` that does not exist shows as a hog that got nothing.
+    pub fn start(cpu: u32, life: u64) -> io::Result<Hog> {
+        let started = monotonic_ns();
+        let end = started.saturating_add(life);
+        // SAFETY: getpid has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: the child calls only async-signal-safe functions and never returns, as fork in a program with
+        // threads demands.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => live(cpu, parent, end),
+            pid => Ok(Hog { pid, started }),
+        }
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// What it got so far; while it runs on another CPU this is up to a tick old.
+    #[must_use]
+    pub fn so_far(&self) -> HogTime {
+        let mut t = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut clock = 0;
+        // SAFETY: both out-pointers are valid; the child is not reaped while self lives, so the pid is still its own.
+        let failed = unsafe {
+            libc::clock_getcpuclockid(self.pid, &mut clock) != 0
+                || libc::clock_gettime(clock, &mut t) != 0
+        };
+        let received = if failed {
+            0
+        } else {
+            t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+        };
+        HogTime {
+            received,
+            wall: monotonic_ns() - self.started,
+        }
+    }
+
+    /// Ends it and tells what it got.
+    #[must_use]
+    pub fn stop(mut self) -> HogTime {
+        self.end()
+    }
+
+    fn end(&mut self) -> HogTime {
+        let wall = monotonic_ns() - self.started;
+        let mut used = HogTime { received: 0, wall };
+        if self.pid == 0 {
+            return used;
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours and not reaped yet; an all-zero rusage is a valid value and writable.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            let mut usage: libc::rusage = std::mem::zeroed();
+            while libc::wait4(self.pid, &mut status, 0, &mut usage) == -1
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+            for t in [usage.ru_utime, usage.ru_stime] {
+                used.received += t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+            }
+        }
+        self.pid = 0;
+        used
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The child. Async-signal-safe calls only.
+fn live(cpu: u32, parent: libc::pid_t, end: u64) -> ! {
+    // SAFETY: plain system calls with valid arguments in a single-threaded child; no memory is shared with the parent.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent {
+            libc::_exit(0);
+        }
+        // Whoever started it may be a real-time thread: it must not inherit that.
+        let ordinary = libc::sched_param { sched_priority: 0 };
+        if libc::sched_setscheduler(0, libc::SCHED_OTHER, &ordinary) != 0 {
+            libc::_exit(1);
+        }
+        // Locks and pipes of the parent must not live on in it.
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+        // Ctrl-C is the parent's to handle; everything else does what it always does.
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        if cpu as usize >= libc::CPU_SETSIZE as usize {
+            libc::_exit(1);
+        }
+        libc::CPU_SET(cpu as usize, &mut cpus);
+        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), &cpus) != 0 {
+            libc::_exit(1);
+        }
+    }
+    let mut x = 1u64;
+    while monotonic_ns() < end {
+        for _ in 0..100_000 {
+            x = std::hint::black_box(x.wrapping_mul(3));
+        }
+    }
+    // SAFETY: ends the process, no preconditions.
+    unsafe { libc::_exit(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn gets_something_and_is_gone_afterwards() {
+        let hog = Hog::start(0, 2_000_000_000).unwrap();
+        let pid = hog.pid();
+        std::thread::sleep(Duration::from_millis(100));
+        let live = hog.so_far();
+        let time = hog.stop();
+        assert!(
+            time.received > 0 && time.share_ppm() <= 1_000_000,
+            "{time:?}, before {live:?}"
+        );
+        // SAFETY: signal 0 only asks whether the process exists.
+        assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
+    }
+
+    #[test]
+    fn its_life_is_bounded() {
+        let hog = Hog::start(0, 20_000_000).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(hog.stop().received < 200_000_000);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_gets_nothing() {
+        let hog = Hog::start(5_000, 1_000_000_000).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(hog.stop().received < 10_000_000);
+    }
+}
