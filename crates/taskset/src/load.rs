@@ -1,0 +1,88 @@
+//! From a path or a text to a task set.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use crate::duration::quote;
+use crate::{set, syntax, TaskSet, TaskSetError};
+
+/// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
+pub const LARGEST_FILE: usize = 4 << 20;
+
+impl TaskSet {
+    /// Reads a task-set file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
+    /// [`TaskSet::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, TaskSetError> {
+        let path = path.as_ref();
+        let file = path.display().to_string();
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells "too large" without trusting the length a file claims.
+        let read = File::open(path)
+            .and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
+        if let Err(error) = read {
+            return Err(unreadable(&file, &error));
+        }
+        if bytes.len() > LARGEST_FILE {
+            return Err(too_large(&file));
+        }
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => TaskSet::parse(text, &file),
+            Err(error) => {
+                let good = error.valid_up_to();
+                let text = String::from_utf8_lossy(&bytes);
+                Err(TaskSetError::at(
+                    &file,
+                    &text,
+                    &(good..good),
+                    format!("the file is not UTF-8 text: byte {:#04x}", bytes[good]),
+                    "save it as UTF-8",
+                ))
+            }
+        }
+    }
+
+    /// Reads the text of a task-set file. `file_name` is what errors call it.
+    ///
+    /// # Errors
+    /// The first thing in file order that is wrong with it: not TOML, an unknown key, a value of the
+    /// wrong type or out of its range, values that contradict each other.
+    pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, TaskSetError> {
+        if text.len() > LARGEST_FILE {
+            return Err(too_large(file_name));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let entries =
+            DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
+        set::read(entries.get_ref(), file_name, text)
+    }
+}
+
+fn unreadable(file: &str, error: &std::io::Error) -> TaskSetError {
+    let (cause, cure) = match error.kind() {
+        ErrorKind::NotFound => ("there is no such file", "check the path"),
+        ErrorKind::PermissionDenied => (
+            "the file may not be read",
+            "give yourself the permission to read it",
+        ),
+        ErrorKind::IsADirectory => ("it is a directory", "name a task-set file in it"),
+        _ => {
+            let cause = format!("the file cannot be read: {error}");
+            return TaskSetError::whole(file, cause, "name a readable file");
+        }
+    };
+    TaskSetError::whole(file, cause, cure)
+}
+
+fn too_large(file: &str) -> TaskSetError {
+    TaskSetError::whole(
+        file,
+        format!("the file is larger than {} MiB", LARGEST_FILE >> 20),
+        format!("check that {} is a task-set file, or split it", quote(file)),
+    )
+}

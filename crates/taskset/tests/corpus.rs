@@ -1,0 +1,118 @@
+//! The corpus of task-set files: tests/good is read, and each file of tests/bad is refused with the
+//! one error that its .err sidecar holds. `UPDATE=1` writes the sidecars anew; read the difference.
+//!
+//! A bad file marks its bad line by a comment `# here`, or, where a comment would hide the mistake,
+//! by `# bad line: N` at its beginning. Without a mark it is line 1.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use punctual_taskset::{TaskSet, TaskSetError};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Loads a file, and calls it by its bare name in errors, so that snapshots hold no machine paths.
+fn load(path: &Path) -> Result<TaskSet, TaskSetError> {
+    TaskSet::load(path).map_err(|mut error| {
+        error.place.file = path.file_name().unwrap().to_string_lossy().into_owned();
+        error
+    })
+}
+
+fn marked_line(text: &str) -> u32 {
+    if let Some(rest) = text.strip_prefix("# bad line: ") {
+        return rest.lines().next().unwrap().trim().parse().unwrap();
+    }
+    let marked = text.lines().position(|line| line.contains("# here"));
+    marked.map_or(1, |index| index as u32 + 1)
+}
+
+#[test]
+fn every_good_file_is_read() {
+    let files = files("tests/good");
+    assert!(files.len() >= 15);
+    for path in files {
+        let read = load(&path);
+        assert!(read.is_ok(), "{}", read.unwrap_err());
+    }
+}
+
+#[test]
+fn every_example_is_read() {
+    let files = files("../../examples");
+    assert!(files.len() >= 6);
+    for path in files {
+        let read = load(&path);
+        assert!(read.is_ok(), "{}", read.unwrap_err());
+    }
+}
+
+#[test]
+fn every_bad_file_has_one_error_with_its_line_cause_and_cure() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let files = files("tests/bad");
+    assert!(files.len() >= 60);
+    let mut wrong = Vec::new();
+    for path in files {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let Err(error) = load(&path) else {
+            wrong.push(format!("{name}: was read"));
+            continue;
+        };
+        let said = format!("{error}\n");
+        if said.lines().count() != 1 || error.cause.is_empty() || error.cure.is_empty() {
+            wrong.push(format!(
+                "{name}: not one line with cause and cure: {said:?}"
+            ));
+        }
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        let marked = marked_line(&text);
+        if error.line() != Some(marked) {
+            wrong.push(format!("{name}: marked line {marked}, but {said}"));
+        }
+        let sidecar = path.with_extension("err");
+        if update {
+            fs::write(&sidecar, said).unwrap();
+        } else if fs::read_to_string(&sidecar).unwrap_or_default() != said {
+            wrong.push(format!("{name}: differs from its .err: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_sidecar_has_its_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(path.with_extension("toml").exists(), "{}", path.display());
+    }
+}
+
+/// The label of the snippet covers the value itself, also behind a byte order mark and other letters.
+#[test]
+fn the_snippet_shows_the_value() {
+    let text = "\u{feff}cpu = 1 # \u{6e2c}\npolicy = \"\u{fc}\"\n";
+    let error = TaskSet::parse(text, "x.toml").unwrap_err();
+    let at = error.place.position.unwrap();
+    assert_eq!((at.line, at.column), (2, 10));
+    let start = at.offset as usize;
+    let text = &text['\u{feff}'.len_utf8()..];
+    assert_eq!(&text[start..start + at.len as usize], "\"\u{fc}\"");
+
+    use miette::Diagnostic;
+    let cure = error.cure.clone();
+    let snippet = error.snippet();
+    assert_eq!(snippet.help().unwrap().to_string(), cure);
+    assert_eq!(snippet.labels().unwrap().count(), 1);
+    assert!(snippet.source_code().is_some());
+}
