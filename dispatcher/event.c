@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Events to the allocators. A full ring loses the newest and says so before the next. */
+#include "internal.h"
+
+PD_INLINE int pd_event_room(pd_ref d)
+{
+	return PD(d)->event_head - PD(d)->event_tail < PD(d)->limits.events;
+}
+
+/* The next entry, with its time, kind and task set and the rest zero. */
+PD_INLINE pd_event_p pd_event_put(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task)
+{
+	pd_event_p e = PD_EVENT(d, PD(d)->event_head++ & (PD(d)->limits.events - 1));
+
+	e->time = now;
+	e->kind = kind;
+	e->task = task;
+	e->job = 0;
+	e->cookie = 0;
+	e->used = 0;
+	e->remaining = 0;
+	return e;
+}
+
+/* Makes room's worth of amends: after a loss, LOST comes first. 0 if there is no room. */
+PD_FN int pd_event_ready(pd_ref d, pd_u64 now)
+{
+	if (PD_UNLIKELY(PD(d)->event_lost)) {
+		/* One entry for LOST, one for the event itself. */
+		if (PD(d)->event_head + 1 - PD(d)->event_tail < PD(d)->limits.events) {
+			pd_event_put(d, now, PD_EV_LOST, PD_NONE)->used = PD(d)->event_lost;
+			PD(d)->event_lost = 0;
+			return 1;
+		}
+		PD(d)->event_lost++;
+		return 0;
+	}
+	if (PD_LIKELY(pd_event_room(d)))
+		return 1;
+	PD(d)->event_lost = 1;
+	return 0;
+}
+
+/* An event about a task (or a group) that names no job. */
+PD_FN int pd_event_task(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task, pd_u64 cookie)
+{
+	pd_event_p e;
+
+	pd_record(d, PD_REC_EVENT + kind, task, now, 0, cookie);
+	if (!pd_event_ready(d, now))
+		return 0;
+	e = pd_event_put(d, now, kind, task);
+	e->cookie = cookie;
+	return 1;
+}
+
+/* An event about a job that is still there. */
+PD_FN int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
+{
+	pd_job_p j = PD_JOB(d, i);
+	pd_u64 id = pd_job_id(d, i);
+	pd_event_p e;
+
+	pd_record(d, PD_REC_EVENT + kind, j->attr.task, now, id, j->used);
+	if (!pd_event_ready(d, now))
+		return 0;
+	e = pd_event_put(d, now, kind, j->attr.task);
+	e->job = id;
+	e->cookie = j->attr.cookie;
+	e->used = j->used;
+	e->remaining = j->attr.budget;
+	return 1;
+}
+
+PD_API int pd_event_pop(pd_ref d)
+{
+	if (PD(d)->event_head == PD(d)->event_tail)
+		return 0;
+	PD(d)->event_tail++;
+	return 1;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* The dispatcher's objects, all in arrays and named by index. */
+#ifndef PUNCTUAL_DISPATCHER_INTERNAL_H
+#define PUNCTUAL_DISPATCHER_INTERNAL_H
+
+#include "punctual_dispatcher.h"
+#include "record.h"
+
+/* The attributes are where the allocator wrote them: the draft is the next free job. */
+struct pd_job {
+	struct pd_job_attr attr; /* its budget is what remains of it */
+	pd_u64 eligible_at;	 /* arrival, first part: when it became eligible */
+	pd_u64 sequence;	 /* arrival, second part: the order of adding */
+	pd_u64 used;
+	pd_u64 excess;	    /* executed beyond its budget */
+	pd_u32 reservation; /* index, PD_NONE if an allocator outside made it */
+	pd_u32 next_due;
+	pd_u32 next_of_task; /* also the list of free jobs */
+	pd_u32 prev_of_task;
+	pd_u32 generation;
+	pd_u8 state; /* enum pd_job_state */
+	pd_u8 due;   /* in the list of exhausted jobs */
+	pd_u8 among_finishes;
+	pd_u8 unused;
+};
+
+struct pd_task {
+	pd_u32 first_job;
+	pd_u32 reservation;
+	pd_u32 next_free;
+	pd_u8 used;
+	pd_u8 blocked;
+	pd_u16 unused;
+};
+
+struct pd_group {
+	pd_u32 order; /* PD_ORDER */
+	pd_u32 members;
+	pd_u32 by_budget; /* charging a member may change its place */
+	pd_u32 unused;
+};
+
+/* What a heap's keys are, and so which of two equal keys is first. */
+enum pd_heap_number {
+	PD_STARTS = 0,	 /* waiting jobs by start */
+	PD_FINISHES = 1, /* jobs by finish, where their queue does not order them so */
+	PD_RELEASES = 2, /* reservations by next release */
+	PD_GROUPS = 3,	 /* + group: its ready jobs by its ordering */
+};
+
+struct pd_slot {
+	pd_u64 key;
+	pd_u32 item;
+	pd_u32 unused;
+};
+
+/* Heaps share one pool of slots, taken in chunks, so that a group's queue can grow to all jobs
+ * without every group having room for all. */
+#define PD_CHUNK_BITS 5U
+#define PD_CHUNK (1U << PD_CHUNK_BITS)
+
+struct pd_heap {
+	pd_u32 size;
+	pd_u32 chunks;	  /* taken from the pool */
+	pd_u32 table;	  /* its first entry in chunk_table */
+	pd_u32 positions; /* its items' first entry in positions */
+};
+
+struct pd_reservation {
+	pd_u64 next_release;
+	pd_u64 latest_release;
+	pd_u64 period;
+	pd_u64 budget;
+	pd_u64 deadline;
+	pd_i64 priority;
+	pd_i64 error; /* executed beyond (+) or short of (-) what was assigned, to be settled */
+	pd_u64 release_number;
+	pd_u64 job; /* id of the current one, 0 between two */
+	pd_u32 task;
+	pd_u32 group;
+	pd_u32 delayed; /* wait_period calls that are due from releases gone by */
+	pd_u32 lost;	/* releases that the next return of wait_period reports */
+	pd_u32 next_free;
+	pd_u8 used;
+	pd_u8 overrun;
+	pd_u8 waits; /* its task has called wait_period */
+	pd_u8 wakeup_rule;
+};
+
+#define PD_RANKS 16U
+#define PD_FRONTIER 64U
+
+struct pd_cpu {
+	pd_u64 selected; /* id */
+	pd_u64 path[PD_MAX_DEPTH];
+	pd_u32 depth;
+	pd_u32 ranks;		      /* how many of `ranked` are known */
+	pd_u32 ranked[PD_RANKS];      /* jobs, best first */
+	pd_u32 frontier[PD_FRONTIER]; /* heap positions that may hold the next best */
+	pd_u32 frontier_size;
+	pd_u32 unused;
+};
+
+struct pd {
+	struct pd_limits limits;
+	pd_u64 granularity;
+	pd_u64 sequence;
+	pd_u64 record_count;
+	pd_u64 event_head; /* next to write */
+	pd_u64 event_tail; /* next to read */
+	pd_u64 event_lost;
+	pd_u32 free_job;
+	pd_u32 free_task;
+	pd_u32 free_reservation;
+	pd_u32 free_chunk;
+	pd_u32 first_due;
+	pd_u32 unused;
+	struct pd_reservation_attr reservation_draft;
+#ifndef __bpf__
+	struct pd_job *jobs;
+	struct pd_task *tasks;
+	struct pd_group *groups;
+	struct pd_heap *heaps;
+	struct pd_slot *slots;
+	pd_u32 *chunk_table;
+	pd_u32 *positions;
+	struct pd_reservation *reservations;
+	struct pd_cpu *cpus;
+	struct pd_event *events;
+	struct pd_record *records;
+#endif
+};
+
+#ifndef __bpf__
+#define PD(d) (d)
+#define PD_JOB(d, i) (&(d)->jobs[i])
+#define PD_TASK(d, i) (&(d)->tasks[i])
+#define PD_GROUP(d, i) (&(d)->groups[i])
+#define PD_HEAP(d, i) (&(d)->heaps[i])
+#define PD_SLOT(d, i) (&(d)->slots[i])
+#define PD_CHUNK_ENTRY(d, i) ((d)->chunk_table[i])
+#define PD_POSITION(d, i) ((d)->positions[i])
+#define PD_RESERVATION(d, i) (&(d)->reservations[i])
+#define PD_CPU(d, i) (&(d)->cpus[i])
+#define PD_EVENT(d, i) (&(d)->events[i])
+#define PD_RECORD(d, i) (&(d)->records[i])
+#endif
+
+#define pd_job_p struct pd_job PD_ARENA *
+#define pd_task_p struct pd_task PD_ARENA *
+#define pd_group_p struct pd_group PD_ARENA *
+#define pd_heap_p struct pd_heap PD_ARENA *
+#define pd_slot_p struct pd_slot PD_ARENA *
+#define pd_reservation_p struct pd_reservation PD_ARENA *
+#define pd_cpu_p struct pd_cpu PD_ARENA *
+#define pd_event_p struct pd_event PD_ARENA *
+#define pd_record_p struct pd_record PD_ARENA *
+#define pd_p struct pd PD_ARENA *
+
+PD_INLINE pd_u64 pd_min(pd_u64 a, pd_u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* The later time; PD_INFINITE stays. */
+PD_INLINE pd_u64 pd_later(pd_u64 time, pd_u64 by)
+{
+	return time + by < time ? PD_INFINITE : time + by;
+}
+
+PD_INLINE pd_u64 pd_job_id(pd_ref d, pd_u32 i)
+{
+	return (pd_u64)PD_JOB(d, i)->generation << 32 | i;
+}
+
+/* What the next pd_job_add takes. There is one job more than the limit, to be drafted in vain. */
+PD_INLINE struct pd_job_attr PD_ARENA *pd_draft(pd_ref d)
+{
+	return &PD_JOB(d, PD(d)->free_job)->attr;
+}
+
+/* The index of a job that is still there, else PD_NONE. */
+PD_INLINE pd_u32 pd_job_index(pd_ref d, pd_u64 id)
+{
+	pd_u32 i = (pd_u32)id;
+
+	if (i > PD(d)->limits.jobs)
+		return PD_NONE;
+	if (PD_JOB(d, i)->generation != (pd_u32)(id >> 32) || PD_JOB(d, i)->state == PD_FREE)
+		return PD_NONE;
+	return i;
+}
+
+PD_INLINE void pd_record(pd_ref d, pd_u32 kind, pd_u32 small, pd_u64 time, pd_u64 a, pd_u64 b)
+{
+	pd_record_p r = PD_RECORD(d, PD(d)->record_count++ & (PD(d)->limits.records - 1));
+
+	r->time = time;
+	r->a = a;
+	r->b = b;
+	r->small = small;
+	r->kind = kind;
+}
+
+/* No heap holds it. */
+#define PD_NOWHERE PD_NONE
+
+#endif

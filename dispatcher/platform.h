@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What differs between the two builds of these files: native, and BPF with the data in an arena.
+ *
+ * The kernel's verifier sets the rules for both: no pointers between objects, scalars in and out
+ * of functions, at most five arguments, no recursion, at most eight frames, every loop through
+ * pd_while, no struct assignment, no 128-bit arithmetic, no signed division.
+ */
+#ifndef PUNCTUAL_DISPATCHER_PLATFORM_H
+#define PUNCTUAL_DISPATCHER_PLATFORM_H
+
+typedef unsigned char pd_u8;
+typedef unsigned short pd_u16;
+typedef unsigned int pd_u32;
+typedef unsigned long long pd_u64;
+typedef long long pd_i64;
+
+#ifdef __bpf__
+
+/* A dispatcher is named by its number; its arrays are arena globals (see host-kernel). */
+typedef pd_u32 pd_ref;
+#define PD_ARENA __attribute__((address_space(1)))
+/* Global, so that the verifier proves each once, whoever calls it. */
+#define PD_FN __attribute__((noinline))
+#define PD_API __attribute__((noinline))
+#define PD_INLINE static inline __attribute__((always_inline))
+#define pd_can_loop                                                    \
+	({                                                             \
+		__label__ l_break, l_on;                               \
+		int pd_on = 1;                                         \
+		asm volatile goto("may_goto %l[l_break]" :::: l_break); \
+		goto l_on;                                             \
+	l_break:                                                       \
+		pd_on = 0;                                             \
+	l_on:;                                                         \
+		pd_on;                                                 \
+	})
+
+#else
+
+typedef struct pd *pd_ref;
+#define PD_ARENA
+#define PD_FN static
+#define PD_API
+#define PD_INLINE static inline __attribute__((always_inline))
+#define pd_can_loop 1
+
+#endif
+
+/* The only loop there is. The verifier accepts it whatever the condition does; the bound that
+ * it adds by itself is eight million turns, far beyond any heap's depth. */
+#define pd_while(condition) while ((condition) && pd_can_loop)
+
+#define PD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#endif

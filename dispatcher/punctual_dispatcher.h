@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The dispatcher: Punctual's scheduling mechanism (RED-Linux GSF, section IV-D.1).
+ *
+ * Jobs with start, finish, budget and priority go in; the job to run comes out, and an event for
+ * every job that ends. It knows no policy but the standard periodic reservation, no host and no
+ * clock: every call brings the time, ns, which must not go back.
+ *
+ * At each instant a host calls, in this order:
+ *   pd_charge*            what was executed since the last instant
+ *   pd_task_done, pd_task_ready, pd_task_blocked, pd_task_gone, pd_job_*     what happened
+ *   pd_advance            budgets, finishes, starts and releases that are due
+ *   (allocators outside read the events and add jobs)
+ *   pd_select, pd_runner_up, pd_timer                                       what to do now
+ *
+ * Functions that can fail return a negative PD_E...; nothing has changed then.
+ * Nothing is allocated after pd_init. A dispatcher is used by one thread at a time.
+ */
+#ifndef PUNCTUAL_DISPATCHER_H
+#define PUNCTUAL_DISPATCHER_H
+
+#include "platform.h"
+
+#define PD_INFINITE (~0ULL)
+#define PD_NONE (~0U)
+/* Delayed waits are counted up to here (RTAI paper, 3.3.2: "a reasonable limit"). */
+#define PD_MAX_DELAYED 30000U
+#define PD_MAX_CPUS 64U
+#define PD_MAX_DEPTH 16U
+
+/* Refusals. */
+enum pd_error {
+	PD_EFULL = -1,	    /* a limit set at creation is reached */
+	PD_ENOTHING = -2,   /* no such job, task, group, CPU or reservation, or it is gone */
+	PD_EINVALID = -3,   /* a value outside its range */
+	PD_EUNSUPPORTED = -4, /* part of the model that this version does not carry out */
+	PD_EBUSY = -5,	    /* it is in use */
+};
+
+/* A group's ordering is up to four of these, the first in the lowest byte. */
+enum pd_attribute {
+	PD_BY_NOTHING = 0,
+	PD_BY_START = 1,    /* earlier first */
+	PD_BY_FINISH = 2,   /* earlier first */
+	PD_BY_BUDGET = 3,   /* less remaining first */
+	PD_BY_PRIORITY = 4, /* larger first */
+};
+#define PD_ORDER(a, b, c, e) ((pd_u32)(a) | (pd_u32)(b) << 8 | (pd_u32)(c) << 16 | (pd_u32)(e) << 24)
+#define PD_ORDER_DEFAULT PD_ORDER(PD_BY_PRIORITY, 0, 0, 0)
+
+enum pd_job_state {
+	PD_FREE = 0,
+	PD_WAITING, /* its start is ahead */
+	PD_READY,   /* in its group's queue */
+	PD_BLOCKED, /* eligible, but its task sleeps */
+};
+
+enum pd_overrun {
+	PD_CARRY = 0,
+	PD_SKIP = 1,
+	PD_BACKGROUND = 2,
+	PD_SIGNAL = 3,
+};
+
+/* Events, each with the time. */
+enum pd_event_kind {
+	/* The ends of a job: `job`, `task`, `cookie`, `used`, `remaining`. */
+	PD_EV_COMPLETED = 1,
+	PD_EV_EXHAUSTED = 2,
+	PD_EV_EXPIRED = 3,
+	PD_EV_CANCELLED = 4,
+	PD_EV_TASK_GONE = 5,
+	/* A task woke or fell asleep: `task`. */
+	PD_EV_TASK_READY = 6,
+	PD_EV_TASK_BLOCKED = 7,
+	/* A group got its first eligible member, or lost its last: `task` is the group. */
+	PD_EV_GROUP_ACTIVE = 8,
+	PD_EV_GROUP_IDLE = 9,
+	PD_EV_SEGMENT_ENDED = 10,
+	PD_EV_TIMER = 11,
+	/* `used` events had no room in the ring. */
+	PD_EV_LOST = 12,
+	/* A reservation released a job: `job`, `task`, `cookie` = release number, `used` = the
+	 * release time, `remaining` = its budget. */
+	PD_EV_RELEASED = 13,
+	/* Releases `cookie` .. `cookie + used - 1` of `task` were never made: nobody looked in time. */
+	PD_EV_RELEASES_LOST = 14,
+	/* A task with PD_SIGNAL overran. */
+	PD_EV_OVERRUN = 15,
+	/* A task with PD_BACKGROUND overran: in the ordinary class until its next release. */
+	PD_EV_BACKGROUND = 16,
+	/* A task's delayed waits reached PD_MAX_DELAYED. */
+	PD_EV_DELAYED_SATURATED = 17,
+};
+
+struct pd_event {
+	pd_u64 time;
+	pd_u32 kind;
+	pd_u32 task;
+	pd_u64 job;
+	pd_u64 cookie;
+	pd_u64 used;
+	pd_u64 remaining;
+};
+
+/* Limits, fixed at creation. */
+struct pd_limits {
+	pd_u32 jobs;	     /* 1 .. 1 << 20 */
+	pd_u32 tasks;	     /* 1 .. 1 << 20 */
+	pd_u32 reservations; /* 0 .. 1 << 20 */
+	pd_u32 groups;	     /* 1 .. 1024; group 0 among them */
+	pd_u32 budget_groups; /* 0 .. 1024 */
+	pd_u32 events;	     /* a power of two */
+	pd_u32 records;	     /* a power of two: the trace ring, 32 bytes each */
+	pd_u32 cpus;	     /* 1 .. PD_MAX_CPUS */
+};
+
+/* A job's attributes, as an allocator gives them (design, "Job"). */
+struct pd_job_attr {
+	pd_u64 start;
+	pd_u64 finish;
+	pd_u64 budget; /* execution time, ns */
+	pd_i64 priority;
+	pd_u64 cookie;
+	pd_u32 task;
+	pd_u32 group;
+	pd_u32 server;
+	pd_u32 budget_group;
+	pd_u32 budget_server;
+	pd_u32 reserved;
+};
+
+/* A periodic reservation (design, "Reservation"). */
+struct pd_reservation_attr {
+	pd_u64 start;	 /* first release */
+	pd_u64 period;	 /* at least 1 */
+	pd_u64 budget;	 /* 1 .. deadline */
+	pd_u64 deadline; /* relative, budget .. period */
+	pd_i64 priority; /* of its jobs */
+	pd_u32 task;	 /* has no other reservation */
+	pd_u32 group;
+	pd_u32 overrun;	    /* enum pd_overrun */
+	pd_u32 wakeup_rule; /* 1: a task that wakes in mid-job is cut to its bandwidth (revised CBS) */
+};
+
+/* pd_task_done: what the caller's wait_period does. */
+enum pd_wait {
+	PD_WAIT_RELEASE = 0, /* returns at the next release */
+	PD_WAIT_IGNORED = 1, /* it was a delayed one: the task goes on at once */
+};
+
+#ifndef __bpf__
+/* Bytes that a dispatcher with these limits needs; 0 if a limit is out of range. */
+pd_u64 pd_size(const struct pd_limits *limits);
+/* Makes one in `memory` (zeroed, 64-byte aligned, pd_size bytes). */
+pd_ref pd_init(void *memory, const struct pd_limits *limits);
+/* What the next pd_job_add takes: write all of it, right before that call. */
+struct pd_job_attr *pd_job_draft(pd_ref d);
+/* What the next pd_reservation_add takes. */
+struct pd_reservation_attr *pd_reservation_draft(pd_ref d);
+/* The oldest event not yet taken, or null. */
+const struct pd_event *pd_event_peek(pd_ref d);
+#endif
+
+/* Timers nearer than this fire now: a job with less remaining is exhausted (RED-Linux, IV-D.1). */
+PD_API int pd_set_granularity(pd_ref d, pd_u64 ns);
+
+/* Groups. Group 0 is there from the start. */
+PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order);
+
+/* Tasks. A new task is ready. */
+PD_API pd_i64 pd_task_add(pd_ref d, pd_u64 now);
+PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now);
+PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now);
+/* Ends all its jobs and its reservation; the number may be given out again. */
+PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now);
+/* wait_period, or a job's end for a task without reservation: enum pd_wait. */
+PD_API int pd_task_done(pd_ref d, pd_u32 task, pd_u64 now);
+
+/* Jobs. An id is never given out twice in 2^31 uses of its slot; 0 is no job. */
+PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now);
+PD_API int pd_job_cancel(pd_ref d, pd_u64 job, pd_u64 now);
+PD_API int pd_job_complete(pd_ref d, pd_u64 job, pd_u64 now);
+PD_API pd_u64 pd_job_remaining(pd_ref d, pd_u64 job);
+
+/* Charges `ran` ns to a task: to its best job and all on that job's path, or, if it has none, to
+ * its reservation as enforcement error. Returns 1 if the job's budget is used up. */
+PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now);
+PD_API int pd_charge(pd_ref d, pd_u64 job, pd_u64 ran, pd_u64 now);
+
+/* Everything due at `now`, in the order of design.md, 3. */
+PD_API int pd_advance(pd_ref d, pd_u64 now);
+
+/* The job for this CPU, 0 if none; the path to it is kept. */
+PD_API pd_u64 pd_select(pd_ref d, pd_u32 cpu, pd_u64 now);
+/* The job that would be selected if the `rank` better ones slept; rank 0 is the selected one. */
+PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank);
+PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth);
+/* The next time at which something happens by itself: PD_INFINITE if nothing will. The first
+ * `ranks` jobs of this CPU may run until then. */
+PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now);
+
+/* Events. */
+PD_API int pd_event_pop(pd_ref d);
+
+/* The trace ring (record.h): how many were ever written, and one by number (null: overwritten). */
+#ifndef __bpf__
+struct pd_record;
+pd_u64 pd_record_count(pd_ref d);
+const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
+#endif
+
+/* Reservations: the standard periodic allocator, in here so that no host needs a round trip for
+ * it (RED-Linux, IV-C). */
+PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now);
+PD_API int pd_reservation_remove(pd_ref d, pd_u32 reservation, pd_u64 now);
+/* Releases lost by the wait that returned last, and reset (PD_SKIP, and releases never made). */
+PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 reservation);
+PD_API pd_u64 pd_reservation_job(pd_ref d, pd_u32 reservation);
+PD_API pd_u32 pd_reservation_delayed(pd_ref d, pd_u32 reservation);
+PD_API pd_i64 pd_reservation_error(pd_ref d, pd_u32 reservation);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace ring: every input and every decision, 32 bytes each, newest over oldest. The same
+ * inputs in the same order make the same decisions (design, invariant 6), so a recorded run can
+ * be replayed.
+ */
+#ifndef PUNCTUAL_DISPATCHER_RECORD_H
+#define PUNCTUAL_DISPATCHER_RECORD_H
+
+#include "platform.h"
+
+/* Inputs: `time` is the call's `now`; `a`, `b` and `small` are its arguments. */
+enum pd_record_kind {
+	PD_REC_GRANULARITY = 1,	    /* a = ns */
+	PD_REC_ORDER = 2,	    /* small = group, a = order */
+	PD_REC_TASK_ADD = 3,	    /* small = the number it got */
+	PD_REC_TASK_READY = 4,	    /* small = task */
+	PD_REC_TASK_BLOCKED = 5,    /* small = task */
+	PD_REC_TASK_GONE = 6,	    /* small = task */
+	PD_REC_TASK_DONE = 7,	    /* small = task */
+	PD_REC_CHARGE_TASK = 8,	    /* small = task, a = ns */
+	PD_REC_CHARGE = 9,	    /* a = job, b = ns */
+	PD_REC_JOB_CANCEL = 10,	    /* a = job */
+	PD_REC_JOB_COMPLETE = 11,   /* a = job */
+	PD_REC_ADVANCE = 12,	    /* */
+	PD_REC_TAKE_LOST = 13,	    /* small = reservation */
+	PD_REC_RESERVATION_REMOVE = 14, /* small = reservation */
+	/* Additions take several records: the call, then what it was given (a job's third only if
+	 * it is not all zero). */
+	PD_REC_JOB_ADD = 20,	       /* small = task, a = start, b = finish */
+	PD_REC_JOB_ADD_2 = 21,	       /* time = budget, a = priority, b = cookie, small = group */
+	PD_REC_JOB_ADD_3 = 22,	       /* time = server, a = budget_group, b = budget_server */
+	PD_REC_RESERVATION_ADD = 23,   /* small = task, a = start, b = period */
+	PD_REC_RESERVATION_ADD_2 = 24, /* time = budget, a = deadline, b = priority, small = group */
+	PD_REC_RESERVATION_ADD_3 = 25, /* time = overrun, a = wakeup_rule */
+	/* Decisions. */
+	PD_REC_SELECTED = 64,  /* small = CPU, a = job; only when it changes */
+	PD_REC_EVENT = 128,    /* + enum pd_event_kind; small = task, a = job, b = used */
+};
+
+struct pd_record {
+	pd_u64 time;
+	pd_u64 a;
+	pd_u64 b;
+	pd_u32 small;
+	pd_u32 kind;
+};
+
+#endif
