@@ -231,6 +231,13 @@ PD_API pd_u64 pd_job_remaining(pd_ref d, pd_u64 job)
 	return i == PD_NONE ? 0 : PD_JOB(d, i)->attr.budget;
 }
 
+PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job)
+{
+	pd_u32 i = pd_job_index(d, job);
+
+	return i == PD_NONE ? PD_NONE : PD_JOB(d, i)->attr.task;
+}
+
 /* What was executed, to a job and (later) all on its path. 1 if its budget is used up. */
 PD_FN int pd_job_charge(pd_ref d, pd_u32 i, pd_u64 ran)
 {

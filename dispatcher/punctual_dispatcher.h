@@ -182,6 +182,8 @@ PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now);
 PD_API int pd_job_cancel(pd_ref d, pd_u64 job, pd_u64 now);
 PD_API int pd_job_complete(pd_ref d, pd_u64 job, pd_u64 now);
 PD_API pd_u64 pd_job_remaining(pd_ref d, pd_u64 job);
+/* Whom it runs, PD_NONE when it has ended. */
+PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job);
 
 /* Charges `ran` ns to a task: to its best job and all on that job's path, or, if it has none, to
  * its reservation as enforcement error. Returns 1 if the job's budget is used up. */

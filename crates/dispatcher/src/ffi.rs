@@ -1,0 +1,110 @@
+//! The C interface, as `dispatcher/punctual_dispatcher.h` and `record.h` declare it.
+
+#![allow(missing_docs)]
+
+#[repr(C)]
+pub struct Pd {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Limits {
+    pub jobs: u32,
+    pub tasks: u32,
+    pub reservations: u32,
+    pub groups: u32,
+    pub budget_groups: u32,
+    pub events: u32,
+    pub records: u32,
+    pub cpus: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct JobAttr {
+    pub start: u64,
+    pub finish: u64,
+    pub budget: u64,
+    pub priority: i64,
+    pub cookie: u64,
+    pub task: u32,
+    pub group: u32,
+    pub server: u32,
+    pub budget_group: u32,
+    pub budget_server: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ReservationAttr {
+    pub start: u64,
+    pub period: u64,
+    pub budget: u64,
+    pub deadline: u64,
+    pub priority: i64,
+    pub task: u32,
+    pub group: u32,
+    pub overrun: u32,
+    pub wakeup_rule: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawEvent {
+    pub time: u64,
+    pub kind: u32,
+    pub task: u32,
+    pub job: u64,
+    pub cookie: u64,
+    pub used: u64,
+    pub remaining: u64,
+}
+
+/// One record of the trace ring; `dispatcher/record.h` tells what each kind's fields mean.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Record {
+    pub time: u64,
+    pub a: u64,
+    pub b: u64,
+    pub small: u32,
+    pub kind: u32,
+}
+
+extern "C" {
+    pub fn pd_size(limits: *const Limits) -> u64;
+    pub fn pd_init(memory: *mut u8, limits: *const Limits) -> *mut Pd;
+    pub fn pd_job_draft(d: *mut Pd) -> *mut JobAttr;
+    pub fn pd_reservation_draft(d: *mut Pd) -> *mut ReservationAttr;
+    pub fn pd_event_peek(d: *mut Pd) -> *const RawEvent;
+    pub fn pd_event_pop(d: *mut Pd) -> i32;
+    pub fn pd_set_granularity(d: *mut Pd, ns: u64) -> i32;
+    pub fn pd_group_set_order(d: *mut Pd, group: u32, order: u32) -> i32;
+    pub fn pd_task_add(d: *mut Pd, now: u64) -> i64;
+    pub fn pd_task_ready(d: *mut Pd, task: u32, now: u64) -> i32;
+    pub fn pd_task_blocked(d: *mut Pd, task: u32, now: u64) -> i32;
+    pub fn pd_task_gone(d: *mut Pd, task: u32, now: u64) -> i32;
+    pub fn pd_task_done(d: *mut Pd, task: u32, now: u64) -> i32;
+    pub fn pd_job_add(d: *mut Pd, now: u64) -> i64;
+    pub fn pd_job_cancel(d: *mut Pd, job: u64, now: u64) -> i32;
+    pub fn pd_job_complete(d: *mut Pd, job: u64, now: u64) -> i32;
+    pub fn pd_job_remaining(d: *mut Pd, job: u64) -> u64;
+    pub fn pd_job_task(d: *mut Pd, job: u64) -> u32;
+    pub fn pd_charge_task(d: *mut Pd, task: u32, ran: u64, now: u64) -> i32;
+    pub fn pd_charge(d: *mut Pd, job: u64, ran: u64, now: u64) -> i32;
+    pub fn pd_advance(d: *mut Pd, now: u64) -> i32;
+    pub fn pd_select(d: *mut Pd, cpu: u32, now: u64) -> u64;
+    pub fn pd_runner_up(d: *mut Pd, cpu: u32, rank: u32) -> u64;
+    pub fn pd_path(d: *mut Pd, cpu: u32, depth: u32) -> u64;
+    pub fn pd_timer(d: *mut Pd, cpu: u32, ranks: u32, now: u64) -> u64;
+    pub fn pd_reservation_add(d: *mut Pd, now: u64) -> i64;
+    pub fn pd_reservation_remove(d: *mut Pd, reservation: u32, now: u64) -> i32;
+    pub fn pd_reservation_take_lost(d: *mut Pd, reservation: u32) -> u32;
+    pub fn pd_reservation_job(d: *mut Pd, reservation: u32) -> u64;
+    pub fn pd_reservation_delayed(d: *mut Pd, reservation: u32) -> u32;
+    pub fn pd_reservation_error(d: *mut Pd, reservation: u32) -> i64;
+    pub fn pd_record_count(d: *mut Pd) -> u64;
+    pub fn pd_record_at(d: *mut Pd, number: u64) -> *const Record;
+}
