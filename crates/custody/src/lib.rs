@@ -1,1 +1,49 @@
-//! What Punctual changes on a machine, written down before it is done and given back whatever happens
+//! What Punctual changes on a machine, written down before it is done and given back whatever happens.
+//!
+//! ```text
+//!   CpuLock::take ─> Journal::create ─> Guardian::start      before anything is changed
+//!        CgroupBase::create ─> Park::for_command ─> spawn    a program of ours: killed at the end
+//!                          └─> Park::for_process ─> adopt    a running one: given back at the end
+//!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
+//!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's: an ordinary thread, some times a second
+//!   restore(&journal) ─> Guardian::dismiss                   the orderly end
+//! ```
+//!
+//! Whoever is killed: the guardian restores for the owner, the owner starts a new guardian, and when both are killed at
+//! one instant [`clean`] does it later. Functions say whether they are real-time safe; those that are neither allocate
+//! nor lock nor panic, and return [`std::io::Error`] made from an error number.
+#![forbid(clippy::panic)]
+#![deny(clippy::unwrap_in_result)]
+
+mod adopt;
+mod cgroup;
+mod clean;
+mod error;
+mod guardian;
+mod journal;
+mod lock;
+mod mount;
+mod park;
+mod privilege;
+mod proc;
+mod restore;
+mod sched;
+mod spawn;
+mod stop;
+mod threads;
+mod threads_back;
+
+pub use adopt::{adopt, Adopted};
+pub use cgroup::{Cgroup, CgroupBase};
+pub use clean::{clean, leftovers, Leftover};
+pub use error::{CustodyError, Fault};
+pub use guardian::Guardian;
+pub use journal::{Journal, Purpose};
+pub use lock::CpuLock;
+pub use park::Park;
+pub use privilege::check_privileges;
+pub use proc::{descendants, threads_of, Identity};
+pub use restore::{restore, RestoreReport};
+pub use spawn::{spawn, CommandSpec, Spawned, Stream};
+pub use stop::{StopGroup, LEADER_LEVEL};
+pub use threads::Threads;

@@ -1,0 +1,171 @@
+//! Taking a running process into custody, and giving it back.
+
+use crate::error::CustodyError;
+use crate::journal::{self, Contents, Entry, Journal, ProcessRecord, ThreadRecord};
+use crate::mount::Mount;
+use crate::park::Park;
+use crate::privilege;
+use crate::proc::{self, Identity, Stat};
+use crate::restore::{empty_adopted_group, RestoreReport};
+use crate::sched;
+use crate::stop::send_to;
+use crate::threads_back;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+/// A process in custody. Dropping it changes nothing: the journal still knows.
+#[derive(Debug)]
+pub struct Adopted {
+    id: Identity,
+    pidfd: OwnedFd,
+    record: ProcessRecord,
+    journal: Journal,
+}
+
+/// Takes `pid` with all its threads (and later children) into custody: writes down how it is, then moves it into
+/// `park`, which was made by [`Park::for_process`]. Its children of before stay out: adopt them too
+/// ([`descendants`](crate::descendants)). Level and CPU are left as they are: see [`Threads`](crate::Threads). Not
+/// real-time safe.
+///
+/// # Errors
+/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, in another Punctual's
+/// custody (all exit code 2); not permitted (4). Nothing is changed then.
+pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, CustodyError> {
+    let gone = || CustodyError::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
+    let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(gone)?;
+    refuse_wrong_one(journal, id)?;
+    let pidfd = id.open().ok_or_else(gone)?;
+    privilege::check_signal(pid, &pidfd)?;
+    privilege::check_target(pid)?;
+
+    let group = match park {
+        Park::Freezer(c) => c.path().to_owned(),
+        Park::Stop(_) => PathBuf::new(),
+    };
+    let record = record(id, group).ok_or_else(gone)?;
+    journal.write(&Entry::Adopted { process: record.clone() })?;
+    let adopted = Adopted { id, pidfd, record, journal: journal.clone() };
+    if let Err(e) = park.add(id) {
+        adopted.forget();
+        return Err(e);
+    }
+    Ok(adopted)
+}
+
+fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), CustodyError> {
+    let pid = id.pid;
+    let name = proc::command_of(pid);
+    let refuse = |cause: String, cure: &str| Err(CustodyError::usage(cause, cure));
+    if let Some(process) = proc::process_of(pid).filter(|p| *p != pid) {
+        return refuse(format!("{pid} is a thread of process {process} ({name})"), &format!("adopt the whole process: --pid {process}"));
+    }
+    if Stat::of(pid).is_some_and(|s| s.is_kernel_thread()) {
+        return refuse(format!("process {pid} ({name}) is a kernel thread"), "kernel threads cannot be parked; choose a program");
+    }
+    if pid == 1 {
+        return refuse(format!("process 1 ({name}) is init"), "the machine needs it; choose another process");
+    }
+    if pid == journal.owner().pid || pid == Identity::own().pid {
+        return refuse(format!("process {pid} is ourselves"), "who would resume us; choose another process");
+    }
+    if pid == journal.guardian() {
+        return refuse(format!("process {pid} is our guardian"), "it must always be able to run; choose another process");
+    }
+    if proc::ancestors().contains(&pid) {
+        return refuse(
+            format!("process {pid} ({name}) started us: parking it would hang this terminal or session"),
+            "start punctual from elsewhere (another terminal), or choose another process",
+        );
+    }
+    if let Some(owner) = custodian_of(id) {
+        return refuse(
+            format!("process {pid} ({name}) is already in the custody of process {owner}"),
+            &format!("end that one first (kill {owner}), or if it is gone: punctual clean"),
+        );
+    }
+    Ok(())
+}
+
+/// Whose custody it is in: by its cgroup's name, and without cgroups by the journals of this user.
+fn custodian_of(id: Identity) -> Option<i32> {
+    let path = proc::cgroup_v2_of(id.pid).unwrap_or_default();
+    let by_group = path.split('/').find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
+    by_group.or_else(|| {
+        let files = std::fs::read_dir(journal::directory()).ok()?;
+        files.flatten().filter_map(|f| Journal::open(&f.path())).find_map(|j| {
+            let c = Contents::of(j.as_fd());
+            let has = c.adopted.iter().any(|r| r.id == id) || c.joined.iter().any(|x| x.0 == id) || c.children.contains(&id);
+            (has && j.owner().is_alive()).then(|| j.owner().pid)
+        })
+    })
+}
+
+/// Writes down every thread; again, until no thread has come meanwhile.
+fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
+    let at = proc::ticks_now();
+    let mut threads: Vec<ThreadRecord> = Vec::new();
+    for _ in 0..100 {
+        let new: Vec<i32> = proc::threads_of(id.pid).into_iter().filter(|t| !threads.iter().any(|r| r.tid == *t)).collect();
+        if new.is_empty() && !threads.is_empty() {
+            break;
+        }
+        for tid in new {
+            let one = || {
+                let start = Stat::of_thread(id.pid, tid)?.start;
+                Some(ThreadRecord { tid, start, attr: sched::Attr::of(tid).ok()?, affinity: sched::affinity(tid).ok()? })
+            };
+            threads.extend(one());
+        }
+    }
+    // The leader first: threads that come later inherit its record.
+    threads.sort_by_key(|t| (t.tid != id.pid, t.tid));
+    let cgroup = proc::cgroup_v2_of(id.pid).and_then(|p| Mount::v2()?.directory(&p)).unwrap_or_default();
+    let stopped = Stat::of(id.pid)?.state == 'T';
+    (!threads.is_empty()).then_some(ProcessRecord { id, cgroup, group, at, stopped, threads })
+}
+
+impl Adopted {
+    /// Who it is.
+    pub fn id(&self) -> Identity {
+        self.id
+    }
+
+    /// Its pidfd: readable (POLLIN) when it has ended.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Whether it has ended. Not real-time safe.
+    pub fn has_ended(&self) -> bool {
+        !self.id.is_alive()
+    }
+
+    /// Gives it, and its children in the same `park`, back what they came with, and lets them go on. The park can be
+    /// removed afterwards. Not real-time safe.
+    pub fn give_back(self, park: &Park) -> RestoreReport {
+        let mut report = RestoreReport { owner: self.journal.owner().pid, ..RestoreReport::default() };
+        match park {
+            Park::Freezer(c) => empty_adopted_group(c.path(), std::slice::from_ref(&self.record), &mut report),
+            Park::Stop(s) => {
+                let _ = s.rescan();
+                for id in s.procs().into_iter().filter_map(Identity::of) {
+                    report.threads += threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
+                    report.given_back += 1;
+                    let signal = if self.record.stopped && id == self.id { libc::SIGSTOP } else { libc::SIGCONT };
+                    if id.open().is_some_and(|fd| send_to(&fd, signal).is_ok()) && signal == libc::SIGCONT {
+                        report.continued += 1;
+                    }
+                    let _ = self.journal.write(&Entry::GivenBack { id });
+                }
+            }
+        }
+        if report.is_complete() {
+            self.forget();
+        }
+        report
+    }
+
+    fn forget(&self) {
+        let _ = self.journal.write(&Entry::GivenBack { id: self.id });
+    }
+}

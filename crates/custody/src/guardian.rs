@@ -1,0 +1,260 @@
+//! The process that gives everything back when its owner cannot.
+//!
+//! ```text
+//!   owner ── fork ──> guardian: poll(owner's pidfd, control pipe), SCHED_FIFO 99, all signals blocked
+//!     │                  │ 'D' on the pipe: dismissed, exit
+//!     │                  │ owner dead, or the pipe hung up (exec, dropped): restore(journal), exit
+//!     └ polls the guardian's pidfd: dead? restart()
+//! ```
+//!
+//! It does not exec, so it works from a library inside any program. After the fork of a program with threads it uses
+//! system calls and the allocator only (glibc makes malloc usable in the child of fork; no environment, no standard
+//! streams, no locks of ours), and never returns into the program.
+//! The fork makes the owner's pages copy-on-write: the first write to each afterwards costs a page fault. Start it before
+//! the dispatcher runs; a restart costs these faults once more.
+
+use crate::error::CustodyError;
+use crate::journal::{Entry, Journal};
+use crate::lock::CpuLock;
+use crate::proc::Identity;
+use crate::restore::restore;
+use crate::sched;
+use crate::stop::send_to;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
+use std::io;
+
+/// The owner's end. Dropping it without [`dismiss`](Self::dismiss) makes the guardian restore at once.
+#[derive(Debug)]
+pub struct Guardian {
+    journal: Journal,
+    locks: Vec<CpuLock>,
+    pid: i32,
+    pidfd: OwnedFd,
+    control: OwnedFd,
+    real_time: bool,
+}
+
+struct Forked {
+    pid: i32,
+    pidfd: OwnedFd,
+    control: OwnedFd,
+    real_time: bool,
+}
+
+impl Guardian {
+    /// Forks the guardian and returns when it stands watch. It holds the CPU locks with us until it has restored.
+    /// Not real-time safe.
+    ///
+    /// # Errors
+    /// No process can be made. That it may not become real-time is none: see [`is_real_time`](Self::is_real_time).
+    pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, CustodyError> {
+        let Forked { pid, pidfd, control, real_time } = fork_one(journal, locks)?;
+        Ok(Self { journal: journal.clone(), locks: locks.to_vec(), pid, pidfd, control, real_time })
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Its pidfd: readable (POLLIN) when it has died. Then call [`restart`](Self::restart).
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Whether it got SCHED_FIFO 99. Otherwise a real-time runaway on every CPU could keep it from restoring.
+    pub fn is_real_time(&self) -> bool {
+        self.real_time
+    }
+
+    /// Whether it lives. One poll: real-time safe.
+    pub fn is_alive(&self) -> bool {
+        !readable(&self.pidfd, 0)
+    }
+
+    /// Forks a new one when it has died; does nothing while it lives. Not real-time safe.
+    ///
+    /// # Errors
+    /// No process can be made; the old state stays and it may be tried again.
+    pub fn restart(&mut self) -> Result<(), CustodyError> {
+        if self.is_alive() {
+            return Ok(());
+        }
+        self.reap();
+        let Forked { pid, pidfd, control, real_time } = fork_one(&self.journal, &self.locks)?;
+        (self.pid, self.pidfd, self.control, self.real_time) = (pid, pidfd, control, real_time);
+        Ok(())
+    }
+
+    /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it is gone, so that the
+    /// CPU locks are free when ours are dropped.
+    pub fn dismiss(self) {
+        let _ = rustix::io::write(&self.control, b"D");
+        if !readable(&self.pidfd, 2000) {
+            // Stopped by somebody, perhaps. It has no work left that killing it could interrupt.
+            let _ = send_to(&self.pidfd, libc::SIGKILL);
+            readable(&self.pidfd, 1000);
+        }
+        self.reap();
+        self.journal.set_guardian(0);
+    }
+
+    /// Its zombie, unless the program around us ignores SIGCHLD or has waited for it already.
+    fn reap(&self) {
+        let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
+    }
+}
+
+fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: timeout_ms / 1000, tv_nsec: timeout_ms % 1000 * 1_000_000 };
+    loop {
+        match poll(&mut fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other.is_ok_and(|n| n > 0),
+        }
+    }
+}
+
+fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError> {
+    let failed = |e: io::Error| CustodyError::refused("cannot start the guardian", e, "raise the limits on processes and open files (ulimit -u, ulimit -n)");
+    let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
+    let (control_read, control) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
+    let (ready, ready_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
+    // Everything is in place before the fork; the child only makes system calls until it restores.
+    let mut keep: Vec<i32> = locks.iter().map(|l| l.as_fd().as_raw_fd()).collect();
+    keep.extend([owner.as_raw_fd(), control_read.as_raw_fd(), ready_write.as_raw_fd(), journal.as_fd().as_raw_fd()]);
+    keep.sort_unstable();
+    let every = sched::every();
+
+    // No handler of the program may ever run in the guardian, nor anything but SIGKILL and SIGSTOP reach it.
+    let mask = SignalMask::block_all();
+    // SAFETY: the child runs `stand_watch` alone, which restricts itself as the module says and never returns.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        stand_watch(journal, &keep, &every, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
+    }
+    let error = io::Error::last_os_error();
+    drop(mask);
+    if pid < 0 {
+        return Err(failed(error));
+    }
+    drop(ready_write);
+    let pidfd = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH).and_then(|p| pidfd_open(p, PidfdFlags::empty()));
+    let pidfd = pidfd.map_err(|e| failed(e.into()))?;
+    let mut answer = [0u8];
+    if !readable(&ready, 5000) || rustix::io::read(&ready, &mut answer) != Ok(1) {
+        let _ = send_to(&pidfd, libc::SIGKILL);
+        readable(&pidfd, 1000);
+        let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+        return Err(failed(io::ErrorKind::TimedOut.into()));
+    }
+    journal.set_guardian(pid);
+    if let Some(id) = Identity::of(pid) {
+        journal.write(&Entry::Guardian { id })?;
+    }
+    Ok(Forked { pid, pidfd, control, real_time: answer[0] == b'R' })
+}
+
+/// All signals blocked on this thread while it lives.
+pub(crate) struct SignalMask(libc::sigset_t);
+
+impl SignalMask {
+    pub(crate) fn block_all() -> Self {
+        // SAFETY: both sets live here; sigfillset and pthread_sigmask only read and write them.
+        unsafe {
+            let (mut all, mut old) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+            Self(old)
+        }
+    }
+}
+
+impl Drop for SignalMask {
+    fn drop(&mut self) {
+        // SAFETY: restores the set that `block_all` was given.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}
+
+/// The guardian's whole life.
+fn stand_watch(journal: &Journal, keep: &[i32], every: &[u64], owner: BorrowedFd<'_>, control: BorrowedFd<'_>, ready: BorrowedFd<'_>) -> ! {
+    let life = std::panic::AssertUnwindSafe(|| {
+        let real_time = settle(keep, every);
+        let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
+        if wait_for_the_end(owner, control) {
+            restore(journal);
+        }
+    });
+    // Nothing in it should panic; if it did, it must not unwind into a copy of the program.
+    let status = i32::from(std::panic::catch_unwind(life).is_err());
+    // SAFETY: ends this process at once, without the program's exit handlers.
+    unsafe { libc::_exit(status) }
+}
+
+/// A session, a name, standard streams and descriptors of its own; real-time, on every CPU.
+fn settle(keep: &[i32], every: &[u64]) -> bool {
+    // SAFETY: plain system calls on this process; every pointer is to a terminated literal.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
+        libc::chdir(c"/".as_ptr());
+        // A reader of our owner's output must not wait for the guardian's copy to close.
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        for fd in 0..3 {
+            if !keep.contains(&fd) {
+                libc::dup2(null, fd);
+            }
+        }
+        let mut from = 3u32;
+        for &fd in keep.iter().filter(|f| **f >= 3) {
+            if fd as u32 > from {
+                close_range(from, fd as u32 - 1);
+            }
+            from = fd as u32 + 1;
+        }
+        close_range(from, u32::MAX);
+        let adj = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if adj >= 0 {
+            libc::write(adj, c"-1000".as_ptr().cast(), 5);
+            libc::close(adj);
+        }
+    }
+    let _ = sched::set_affinity(0, every);
+    sched::set_fifo(0, 99).is_ok()
+}
+
+/// Closes a range of descriptors; kernels before 5.9 get each closed one by one, up to a bound.
+unsafe fn close_range(first: u32, last: u32) {
+    // SAFETY: these descriptors are copies that belong to nobody in this process.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0u32) != 0 {
+            for fd in first..=last.min(65_535) {
+                libc::close(fd as i32);
+            }
+        }
+    }
+}
+
+/// Whether to restore: `false` when dismissed.
+fn wait_for_the_end(owner: BorrowedFd<'_>, control: BorrowedFd<'_>) -> bool {
+    loop {
+        let mut fds = [PollFd::new(&owner, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
+        if poll(&mut fds, None).is_err() {
+            continue;
+        }
+        let (died, spoke) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        // The pipe first: an owner that dismissed us and ended at once has restored already.
+        if spoke {
+            let mut byte = [0u8];
+            return !(matches!(rustix::io::read(control, &mut byte), Ok(1)) && byte == *b"D");
+        }
+        if died {
+            return true;
+        }
+    }
+}

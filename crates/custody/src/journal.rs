@@ -1,0 +1,305 @@
+//! What we changed, written down before we change it.
+//!
+//! One file for each running Punctual process, one JSON object to a line, each line one write(2) to a file opened for
+//! appending. The invariant: *a change is made only after its line was written*; so whoever reads the file afterwards
+//! knows at least everything that happened, and each line means "this may have been done". A killed process needs no
+//! fsync: what was written to the page cache stays. A torn line (a full disk) is skipped by the reader, and its change
+//! was never made because its write was seen to fail.
+
+use crate::error::CustodyError;
+use crate::proc::{self, Identity};
+use crate::sched;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::Arc;
+
+/// What the processes of a cgroup are to us, which decides how they end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Only other groups are in it.
+    Base,
+    /// We started what runs in it: it is killed when we go.
+    Command,
+    /// It ran before us: it is given back when we go.
+    Adopted,
+}
+
+/// How one thread was before we touched it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ThreadRecord {
+    pub tid: i32,
+    pub start: u64,
+    pub attr: sched::Attr,
+    pub affinity: sched::Mask,
+}
+
+/// How one process was before we adopted it. A thread that is not listed came later and inherits the first record,
+/// its leader's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProcessRecord {
+    pub id: Identity,
+    /// Directory of its v2 cgroup; empty where there is none.
+    pub cgroup: PathBuf,
+    /// Our group that it is moved to; empty when it is parked by stop signals.
+    pub group: PathBuf,
+    /// When this was written, in clock ticks since boot: a child that started later is in custody with it.
+    pub at: u64,
+    /// It was stopped by somebody else before.
+    pub stopped: bool,
+    pub threads: Vec<ThreadRecord>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// The first line: whose journal this is.
+    Owner { id: Identity, boot: String, pidns: u64, command: String, since: String },
+    Guardian { id: Identity },
+    /// A cgroup directory that we are about to make.
+    Group { path: PathBuf, purpose: Purpose },
+    /// It is removed.
+    GroupGone { path: PathBuf },
+    /// A process that we are about to adopt.
+    Adopted { process: ProcessRecord },
+    /// A later child of an adopted process: to be given what `like` was given.
+    Joined { id: Identity, like: i32 },
+    /// An adopted process is given back.
+    GivenBack { id: Identity },
+    /// A process that we started.
+    Child { id: Identity },
+    /// It ended and was waited for.
+    ChildGone { id: Identity },
+    /// From now on it may get SIGSTOP.
+    Stopping { id: Identity },
+}
+
+/// The journal of this process. Clones write to the same file.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: OwnedFd,
+    path: PathBuf,
+    owner: Identity,
+    guardian: AtomicI32,
+}
+
+impl Journal {
+    /// Makes the journal of this process in the state directory and writes its first line. Not real-time safe.
+    ///
+    /// # Errors
+    /// The state directory cannot be made or belongs to somebody else.
+    pub fn create() -> Result<Self, CustodyError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let dir = own_directory()?;
+        let owner = Identity::own();
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!("{}-{}-{n}.journal", owner.pid, owner.start));
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|e| {
+            CustodyError::refused(format!("cannot make the journal {}", path.display()), e, "make room there, or set PUNCTUAL_STATE_DIR")
+        })?;
+        let journal = Self { inner: Arc::new(Inner { file, path, owner, guardian: AtomicI32::new(0) }) };
+        journal.write(&Entry::Owner {
+            id: owner,
+            boot: proc::boot_id(),
+            pidns: proc::pid_namespace(),
+            command: proc::command_of(owner.pid),
+            since: crate::lock::now(),
+        })?;
+        Ok(journal)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The process whose journal it is.
+    pub fn owner(&self) -> Identity {
+        self.inner.owner
+    }
+
+    /// What every process started under it has in its environment, and the end of our cgroups' names.
+    pub(crate) fn id(&self) -> String {
+        format!("{}-{}-{}", self.inner.owner.pid, self.inner.owner.start, proc::pid_namespace())
+    }
+
+    pub(crate) fn guardian(&self) -> i32 {
+        self.inner.guardian.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_guardian(&self, pid: i32) {
+        self.inner.guardian.store(pid, Ordering::Relaxed);
+    }
+
+    /// Writes a line; when this returns an error the change must not be made.
+    pub(crate) fn write(&self, entry: &Entry) -> Result<(), CustodyError> {
+        let failed = |e: std::io::Error| {
+            CustodyError::refused(
+                format!("cannot write the journal {}", self.inner.path.display()),
+                e,
+                "make room there; nothing was changed that is not written down",
+            )
+        };
+        // The newline in front ends a line that an earlier, failed write may have torn.
+        let mut line = b"\n".to_vec();
+        serde_json::to_writer(&mut line, entry).map_err(|e| failed(e.into()))?;
+        line.push(b'\n');
+        loop {
+            match rustix::io::write(&self.inner.file, &line) {
+                Ok(n) if n == line.len() => return Ok(()),
+                Ok(_) => return Err(failed(rustix::io::Errno::NOSPC.into())),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(failed(e.into())),
+            }
+        }
+    }
+
+    /// Opens a journal that somebody else left.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let owner = Contents::of(file.as_fd()).owner.map_or(Identity { pid: 0, start: 0 }, |o| o.0);
+        Some(Self { inner: Arc::new(Inner { file, path: path.to_owned(), owner, guardian: AtomicI32::new(0) }) })
+    }
+}
+
+impl AsFd for Journal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.file.as_fd()
+    }
+}
+
+/// Everything that a journal says, with what was undone in good order already taken out.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Identity, boot, pid namespace, command line, since.
+    pub owner: Option<(Identity, String, u64, String, String)>,
+    pub guardian: Option<Identity>,
+    pub groups: Vec<(PathBuf, Purpose)>,
+    pub adopted: Vec<ProcessRecord>,
+    pub joined: Vec<(Identity, i32)>,
+    pub children: Vec<Identity>,
+    pub stopping: Vec<Identity>,
+}
+
+impl Contents {
+    pub fn of(file: BorrowedFd<'_>) -> Self {
+        let mut bytes = Vec::new();
+        let mut chunk = [0u8; 8192];
+        loop {
+            match rustix::io::pread(file, &mut chunk, bytes.len() as u64) {
+                Ok(0) => break,
+                Ok(n) => bytes.extend_from_slice(&chunk[..n]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        Self::parse(&bytes)
+    }
+
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut c = Self::default();
+        for line in bytes.split(|b| *b == b'\n') {
+            // Blank and torn lines do not parse, and their changes were not made.
+            if let Ok(entry) = serde_json::from_slice(line) {
+                c.take(entry);
+            }
+        }
+        c
+    }
+
+    fn take(&mut self, entry: Entry) {
+        match entry {
+            Entry::Owner { id, boot, pidns, command, since } => self.owner = Some((id, boot, pidns, command, since)),
+            Entry::Guardian { id } => self.guardian = Some(id),
+            Entry::Group { path, purpose } => self.groups.push((path, purpose)),
+            Entry::GroupGone { path } => self.groups.retain(|g| g.0 != path),
+            Entry::Adopted { process } => self.adopted.push(process),
+            Entry::Joined { id, like } => self.joined.push((id, like)),
+            Entry::GivenBack { id } => {
+                self.adopted.retain(|p| p.id != id);
+                self.joined.retain(|j| j.0 != id);
+                self.stopping.retain(|s| *s != id);
+            }
+            Entry::Child { id } => self.children.push(id),
+            Entry::ChildGone { id } => {
+                self.children.retain(|c| *c != id);
+                self.stopping.retain(|s| *s != id);
+            }
+            Entry::Stopping { id } => self.stopping.push(id),
+        }
+    }
+}
+
+/// Where journals of this user are: PUNCTUAL_STATE_DIR, else /run/punctual for root, else XDG_RUNTIME_DIR/punctual,
+/// else /tmp/punctual-UID.
+pub(crate) fn directory() -> PathBuf {
+    let uid = rustix::process::geteuid();
+    if let Some(dir) = std::env::var_os("PUNCTUAL_STATE_DIR") {
+        PathBuf::from(dir)
+    } else if uid.is_root() {
+        PathBuf::from("/run/punctual")
+    } else if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| Path::new(d).is_dir()) {
+        Path::new(&dir).join("punctual")
+    } else {
+        PathBuf::from(format!("/tmp/punctual-{}", uid.as_raw()))
+    }
+}
+
+fn own_directory() -> Result<PathBuf, CustodyError> {
+    let dir = directory();
+    let cure = "remove it or set PUNCTUAL_STATE_DIR to a directory of your own";
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.map_err(|e| CustodyError::refused(format!("cannot make the state directory {}", dir.display()), e, cure))?;
+    // Restoring obeys what a journal says, so nobody else may write there.
+    if !is_ours_alone(&dir) {
+        return Err(CustodyError::machine(
+            format!("the state directory {} belongs to another user, is writable by others, or is a link", dir.display()),
+            cure,
+        ));
+    }
+    Ok(dir)
+}
+
+/// Whether a directory or file is ours and nobody else can write it; a sticky directory of ours will do.
+pub(crate) fn is_ours_alone(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|m| {
+        !m.file_type().is_symlink()
+            && m.uid() == rustix::process::geteuid().as_raw()
+            && (m.mode() & 0o022 == 0 || m.mode() & 0o1000 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_last_line_is_skipped_and_the_rest_kept() {
+        let id = Identity { pid: 7, start: 9 };
+        let mut bytes = serde_json::to_vec(&Entry::Child { id }).unwrap();
+        bytes.extend_from_slice(b"\n\n{\"what\":\"child\",\"id\":{\"pid\":8,\"st");
+        assert_eq!(Contents::parse(&bytes).children, [id]);
+    }
+
+    #[test]
+    fn what_was_given_back_is_not_given_back_twice() {
+        let id = Identity { pid: 7, start: 9 };
+        let process = ProcessRecord { id, cgroup: PathBuf::new(), group: PathBuf::new(), at: 0, stopped: false, threads: Vec::new() };
+        let lines = [Entry::Adopted { process }, Entry::Stopping { id }, Entry::GivenBack { id }];
+        let bytes: Vec<u8> = lines.iter().flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat()).collect();
+        let c = Contents::parse(&bytes);
+        assert!(c.adopted.is_empty() && c.stopping.is_empty());
+    }
+}

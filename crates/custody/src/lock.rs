@@ -1,0 +1,170 @@
+//! One dispatcher per CPU on a machine.
+//!
+//! The lock is an flock on an open file. Whoever shares that open file holds it too, and on purpose the guardian does:
+//! when the owner is killed, the CPU stays taken until the guardian has given everything back and gone, so a new
+//! dispatcher never starts among the remains of the old one. Commands do not share it (close-on-exec, and
+//! [`spawn`](crate::spawn) starts no process that stays between fork and exec).
+//! The file is never unlinked: unlinking would let two processes hold two locks of one name.
+
+use crate::error::CustodyError;
+use crate::proc::{printable, Identity};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{flock, open, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A CPU that this process dispatches. Given up when all clones, and the guardian that shares it, are gone.
+#[derive(Debug, Clone)]
+pub struct CpuLock {
+    cpu: u32,
+    file: Arc<OwnedFd>,
+}
+
+impl CpuLock {
+    /// Takes `cpu`; `owner` is what a refused second dispatcher is told about us (a command line, say).
+    ///
+    /// Where the old owner is dead and its guardian still restores, this waits for it, two seconds at most.
+    /// Not real-time safe.
+    ///
+    /// # Errors
+    /// The CPU belongs to another dispatcher (named), or no lock file can be made.
+    pub fn take(cpu: u32, owner: &str) -> Result<Self, CustodyError> {
+        let path = directory().join(format!("punctual-cpu{cpu}.lock"));
+        let file = open_file(&path)?;
+        for round in 0.. {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) => {
+                    let held = read(&file);
+                    if held.alive || round >= 100 {
+                        return Err(held.refusal(cpu, &path));
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => {
+                    return Err(CustodyError::refused(
+                        format!("cannot lock {}", path.display()),
+                        e,
+                        "put it on a file system that can lock, through PUNCTUAL_STATE_DIR",
+                    ))
+                }
+            }
+        }
+        let me = Identity::own();
+        let text = format!("pid {}\nstart {}\nsince {}\ncommand {}\n", me.pid, me.start, now(), printable(owner));
+        // The contents only inform: failing to write them (a full file system) does not weaken the lock.
+        let _ = rustix::fs::ftruncate(&file, 0);
+        let _ = rustix::io::pwrite(&file, text.as_bytes(), 0);
+        Ok(Self { cpu, file: Arc::new(file) })
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+}
+
+impl AsFd for CpuLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+struct Held {
+    pid: i32,
+    since: String,
+    command: String,
+    alive: bool,
+}
+
+impl Held {
+    fn refusal(&self, cpu: u32, path: &std::path::Path) -> CustodyError {
+        let Held { pid, since, command, alive } = self;
+        if *alive {
+            CustodyError::machine(
+                format!("CPU {cpu} already has a dispatcher: process {pid} ({command}), since {since}"),
+                format!("use another CPU, or end that one: kill {pid}"),
+            )
+        } else {
+            CustodyError::machine(
+                format!("CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is still held", path.display()),
+                "its guardian should have finished: see who holds it with `fuser` and run `punctual clean`",
+            )
+        }
+    }
+}
+
+fn read(file: &OwnedFd) -> Held {
+    let mut buf = [0u8; 512];
+    let n = rustix::io::pread(file, &mut buf, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&buf[..n]).into_owned();
+    let field = |name: &str| printable(text.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("unknown"));
+    let pid = field("pid ").parse().unwrap_or(0);
+    let start = field("start ").parse().unwrap_or(0);
+    // Just taken and not yet written looks like a dead owner: the caller then waits and reads again.
+    Held { pid, since: field("since "), command: field("command "), alive: Identity { pid, start }.is_alive() }
+}
+
+/// One place for all users, so that they see each other's locks.
+pub(crate) fn directory() -> PathBuf {
+    if let Some(dir) = std::env::var_os("PUNCTUAL_STATE_DIR") {
+        return PathBuf::from(dir);
+    }
+    let run_lock = PathBuf::from("/run/lock");
+    if run_lock.is_dir() && rustix::fs::access(&run_lock, rustix::fs::Access::WRITE_OK).is_ok() {
+        run_lock
+    } else {
+        PathBuf::from("/tmp")
+    }
+}
+
+fn open_file(path: &std::path::Path) -> Result<OwnedFd, CustodyError> {
+    let failed = |e: Errno| {
+        CustodyError::refused(
+            format!("cannot open the CPU lock {}", path.display()),
+            e,
+            "make its directory writable (as /run/lock is: mode 1777), or remove the file if nothing uses it",
+        )
+    };
+    if let Some(dir) = path.parent() {
+        let _ = std::fs::create_dir_all(dir);
+    }
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // Opened before created: fs.protected_regular refuses O_CREAT on a file that another user made in a sticky directory.
+    let file = match open(path, flags, Mode::empty()) {
+        Err(Errno::NOENT) => match open(path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o666)) {
+            Ok(f) => {
+                // Past the umask: any user must be able to lock it.
+                let _ = rustix::fs::fchmod(&f, Mode::from_raw_mode(0o666));
+                f
+            }
+            Err(Errno::EXIST) => open(path, flags, Mode::empty()).map_err(failed)?,
+            Err(e) => return Err(failed(e)),
+        },
+        other => other.map_err(failed)?,
+    };
+    let kind = rustix::fs::fstat(&file).map(|s| FileType::from_raw_mode(s.st_mode)).map_err(failed)?;
+    if kind != FileType::RegularFile {
+        return Err(failed(Errno::INVAL));
+    }
+    Ok(file)
+}
+
+/// Now, UTC, for people.
+pub(crate) fn now() -> String {
+    let secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, of_day) = ((secs / 86400) as i64, secs % 86400);
+    // Days to a civil date, by Howard Hinnant's algorithm.
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let doe = z - era * 146_097;
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let (day, month) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
+}

@@ -1,0 +1,133 @@
+//! How a task of unmodified programs is made to stand still: one face over freezer and stop signals.
+
+use crate::cgroup::{Cgroup, CgroupBase};
+use crate::error::CustodyError;
+use crate::journal::{Journal, Purpose};
+use crate::proc::Identity;
+use crate::stop::StopGroup;
+use std::io;
+
+/// Room for this many processes in a task without cgroup v2.
+const STOP_CAPACITY: usize = 256;
+
+/// What parks and resumes one task. Share it by `Arc` between the dispatcher and the housekeeper.
+#[derive(Debug)]
+pub enum Park {
+    /// By the cgroup v2 freezer.
+    Freezer(Cgroup),
+    /// By SIGSTOP and SIGCONT.
+    Stop(StopGroup),
+}
+
+impl Park {
+    /// For a command that is about to be started; without `base`, by stop signals.
+    pub fn for_command(journal: &Journal, base: Option<&CgroupBase>, name: &str) -> Result<Self, CustodyError> {
+        match base {
+            Some(b) => Ok(Self::Freezer(b.group(name)?)),
+            None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Command, STOP_CAPACITY))),
+        }
+    }
+
+    /// For a running process that is about to be adopted.
+    pub fn for_process(journal: &Journal, base: Option<&CgroupBase>, pid: i32, name: &str) -> Result<Self, CustodyError> {
+        match base {
+            Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
+            None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),
+        }
+    }
+
+    /// Makes the task stand still. Real-time safe.
+    pub fn park(&self) -> io::Result<()> {
+        match self {
+            Self::Freezer(c) => c.freeze(),
+            Self::Stop(s) => s.park(),
+        }
+    }
+
+    /// Lets it go on. Real-time safe.
+    pub fn resume(&self) -> io::Result<()> {
+        match self {
+            Self::Freezer(c) => c.thaw(),
+            Self::Stop(s) => s.resume(),
+        }
+    }
+
+    /// CPU time that it used, in nanoseconds. Real-time safe. See [`Cgroup::usage_ns`] and [`StopGroup::usage_ns`].
+    pub fn usage_ns(&self) -> io::Result<u64> {
+        match self {
+            Self::Freezer(c) => c.usage_ns(),
+            Self::Stop(s) => s.usage_ns(),
+        }
+    }
+
+    /// Whether all of it stands still. Not real-time safe with stop signals.
+    pub fn is_parked(&self) -> io::Result<bool> {
+        match self {
+            Self::Freezer(c) => c.is_frozen(),
+            Self::Stop(s) => Ok(s.is_stopped()),
+        }
+    }
+
+    /// Tells the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals only, which change the
+    /// leaders' level. Real-time safe.
+    pub fn set_level(&self, level: i32) {
+        if let Self::Stop(s) = self {
+            s.set_level(level);
+        }
+    }
+
+    /// Housekeeping: finds processes that joined. Nothing to do for a cgroup. Not real-time safe.
+    pub fn rescan(&self) -> Result<usize, CustodyError> {
+        match self {
+            Self::Freezer(_) => Ok(0),
+            Self::Stop(s) => s.rescan(),
+        }
+    }
+
+    /// What is in it.
+    pub fn purpose(&self) -> Purpose {
+        match self {
+            Self::Freezer(c) => c.purpose(),
+            Self::Stop(s) => s.purpose(),
+        }
+    }
+
+    /// Its processes. Not real-time safe.
+    pub fn procs(&self) -> Vec<i32> {
+        match self {
+            Self::Freezer(c) => c.procs(),
+            Self::Stop(s) => s.procs(),
+        }
+    }
+
+    /// Its threads. Not real-time safe.
+    pub fn threads(&self) -> Vec<i32> {
+        match self {
+            Self::Freezer(c) => c.threads(),
+            Self::Stop(s) => s.threads(),
+        }
+    }
+
+    /// Kills all of it. Not real-time safe.
+    pub fn kill(&self) -> io::Result<()> {
+        match self {
+            Self::Freezer(c) => c.kill(),
+            Self::Stop(s) => s.rescan().map(|_| ()).map_err(|e| io::Error::other(e.to_string())).and(s.kill()),
+        }
+    }
+
+    /// Removes what it made; whatever ran in it must be gone or given back.
+    pub fn remove(&self) -> Result<(), CustodyError> {
+        match self {
+            Self::Freezer(c) => c.remove(),
+            Self::Stop(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn add(&self, id: Identity) -> Result<(), CustodyError> {
+        match self {
+            Self::Freezer(c) => c.add(id.pid),
+            Self::Stop(s) => s.add(id),
+        }
+    }
+}

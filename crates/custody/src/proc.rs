@@ -1,0 +1,211 @@
+//! What /proc says about processes, and who a process *is*.
+//!
+//! A pid alone names nobody for long: the kernel gives it to the next process. An [`Identity`] is a pid with the
+//! start time of the process that had it, and every signal goes through a pidfd whose start time was compared.
+
+use rustix::fd::OwnedFd;
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A kernel thread, in the flags of /proc/PID/stat.
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// One process and no later one that got its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// The process id.
+    pub pid: i32,
+    /// Its start in clock ticks since boot: field 22 of /proc/PID/stat.
+    pub start: u64,
+}
+
+impl Identity {
+    /// The process that has this pid now, if there is one (a zombie counts).
+    pub fn of(pid: i32) -> Option<Self> {
+        Stat::of(pid).map(|s| Self { pid, start: s.start })
+    }
+
+    /// This process itself.
+    pub fn own() -> Self {
+        let pid = rustix::process::getpid().as_raw_pid();
+        // /proc may be missing in a broken container; a start of 0 then matches no process, which errs towards leaving alone.
+        Self::of(pid).unwrap_or(Self { pid, start: 0 })
+    }
+
+    /// Whether it still runs (a zombie does not).
+    pub fn is_alive(&self) -> bool {
+        Stat::of(self.pid).is_some_and(|s| s.start == self.start && !matches!(s.state, 'Z' | 'X'))
+    }
+
+    /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
+    pub fn open(&self) -> Option<OwnedFd> {
+        let fd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
+        // The comparison comes after the opening: the pidfd then holds on to the very process that was compared.
+        (Stat::of(self.pid)?.start == self.start).then_some(fd)
+    }
+}
+
+/// The fields of /proc/PID/stat that custody needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stat {
+    pub state: char,
+    pub ppid: i32,
+    pub pgrp: i32,
+    pub flags: u64,
+    pub start: u64,
+}
+
+impl Stat {
+    pub fn of(pid: i32) -> Option<Self> {
+        Self::read(&format!("/proc/{pid}/stat"))
+    }
+
+    /// The same of one thread.
+    pub fn of_thread(pid: i32, tid: i32) -> Option<Self> {
+        Self::read(&format!("/proc/{pid}/task/{tid}/stat"))
+    }
+
+    fn read(path: &str) -> Option<Self> {
+        Self::parse(&String::from_utf8_lossy(&std::fs::read(path).ok()?))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        // The command's name may hold anything, ')' too: the fields begin after the last one.
+        let f: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+        Some(Self {
+            state: f.first()?.chars().next()?,
+            ppid: f.get(1)?.parse().ok()?,
+            pgrp: f.get(2)?.parse().ok()?,
+            flags: f.get(6)?.parse().ok()?,
+            start: f.get(19)?.parse().ok()?,
+        })
+    }
+
+    pub fn is_kernel_thread(&self) -> bool {
+        self.flags & PF_KTHREAD != 0
+    }
+}
+
+fn numbers_in(dir: &str) -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// All processes.
+pub(crate) fn pids() -> Vec<i32> {
+    numbers_in("/proc")
+}
+
+/// All threads of a process; empty when it is gone. Not real-time safe.
+pub fn threads_of(pid: i32) -> Vec<i32> {
+    numbers_in(&format!("/proc/{pid}/task"))
+}
+
+/// All living descendants of `roots` (without these). Not real-time safe: reads all of /proc.
+pub fn descendants(roots: &[i32]) -> Vec<i32> {
+    let roots: Vec<(i32, u64)> = roots.iter().map(|p| (*p, 0)).collect();
+    descendants_since(&roots).into_iter().map(|i| i.pid).collect()
+}
+
+/// The same, of children that started at or after the tick that stands with their root.
+pub(crate) fn descendants_since(roots: &[(i32, u64)]) -> Vec<Identity> {
+    let all: Vec<(Identity, i32)> =
+        pids().into_iter().filter_map(|pid| Stat::of(pid).map(|s| (Identity { pid, start: s.start }, s.ppid))).collect();
+    let mut known = roots.to_vec();
+    let mut out = Vec::new();
+    let mut next = 0;
+    while let Some(&(parent, since)) = known.get(next) {
+        for &(id, ppid) in &all {
+            if ppid == parent && id.start >= since && !known.iter().any(|k| k.0 == id.pid) {
+                known.push((id.pid, since));
+                out.push(id);
+            }
+        }
+        next += 1;
+    }
+    out
+}
+
+/// Now, in the unit of start times: clock ticks since boot.
+pub(crate) fn ticks_now() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    // SAFETY: passes no memory.
+    let hz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    t.tv_sec as u64 * hz + t.tv_nsec as u64 * hz / 1_000_000_000
+}
+
+/// Our parents up to init, nearest first.
+pub(crate) fn ancestors() -> Vec<i32> {
+    let mut out = Vec::new();
+    let mut pid = Identity::own().pid;
+    while let Some(s) = Stat::of(pid) {
+        if s.ppid == 0 || out.len() > 1000 {
+            break;
+        }
+        out.push(s.ppid);
+        pid = s.ppid;
+    }
+    out
+}
+
+/// The process that a thread belongs to.
+pub(crate) fn process_of(tid: i32) -> Option<i32> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    text.lines().find_map(|l| l.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// The command line for people: arguments separated by blanks, nothing unprintable, at most 200 characters.
+pub(crate) fn command_of(pid: i32) -> String {
+    let raw = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let raw = if raw.is_empty() { std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default() } else { raw };
+    printable(&String::from_utf8_lossy(&raw).replace('\0', " "))
+}
+
+/// Text that somebody else wrote, made fit for a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
+/// Path of a process in the v2 hierarchy as /proc shows it (`/` is the root of our cgroup namespace).
+pub(crate) fn cgroup_v2_of(pid: i32) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    text.lines().find_map(|l| l.strip_prefix("0::")).map(|p| p.trim_end_matches(" (deleted)").to_owned())
+}
+
+/// Whether the environment of a process holds `name=value`. `false` when it cannot be read.
+pub(crate) fn environment_has(pid: i32, pair: &str) -> bool {
+    let Ok(env) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
+    env.split(|b| *b == 0).any(|e| e == pair.as_bytes())
+}
+
+/// This boot of the machine; pids and start times mean nothing in another.
+pub(crate) fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Our pid namespace; a pid written down in another one names somebody else here.
+pub(crate) fn pid_namespace() -> u64 {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_else(|_| PathBuf::new());
+    link.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_full_of_parentheses_does_not_confuse_stat() {
+        let s = Stat::parse("7 (a) b) (c) S 1 2 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0").unwrap();
+        assert_eq!((s.state, s.ppid, s.pgrp, s.flags, s.start), ('S', 1, 2, 4194304, 4242));
+    }
+
+    #[test]
+    fn a_pid_with_another_start_time_is_another_process() {
+        let me = Identity::own();
+        assert!(me.is_alive() && me.open().is_some());
+        let earlier = Identity { pid: me.pid, start: me.start - 1 };
+        assert!(!earlier.is_alive());
+        assert!(earlier.open().is_none());
+    }
+}

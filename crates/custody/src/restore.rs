@@ -1,0 +1,274 @@
+//! Giving the machine back, from what a journal says.
+//!
+//! Order: commands are killed while they stand still, so that a frozen runaway never gets another turn. Adopted
+//! processes are frozen, get their attributes back, are moved home (which thaws them), and only then do their groups
+//! go. The journal is unlinked last, and only if nothing remains; every step bears being done twice, by us or by
+//! another process, and every signal goes to the identity (pid and start time) that was written down.
+//! An flock on the journal keeps restorers apart; the guardian shares its owner's open file and so inherits its turn.
+
+use crate::cgroup;
+use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
+use crate::mount::Mount;
+use crate::proc::{self, Identity};
+use crate::stop::send_to;
+use crate::threads_back;
+use rustix::fs::{flock, FlockOperation};
+use rustix::process::{waitpid, Pid, WaitOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a restoration did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// The process that had changed the machine (0: unknown).
+    pub owner: i32,
+    /// Its command line.
+    pub command: String,
+    /// Processes of ours that were killed.
+    pub killed: usize,
+    /// Adopted processes that were given back.
+    pub given_back: usize,
+    /// Threads of theirs whose policy, priority, nice value or affinity had to be changed for that.
+    pub threads: usize,
+    /// Stopped processes that were continued.
+    pub continued: usize,
+    /// Cgroups removed.
+    pub groups: usize,
+    /// What could not be given back, in words for people. The journal then stays for `punctual clean`.
+    pub problems: Vec<String>,
+}
+
+impl RestoreReport {
+    /// Whether nothing of it remains on the machine.
+    pub fn is_complete(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Gives back everything that the journal says was changed. Idempotent; bounded (some seconds at the worst). Not
+/// real-time safe. Does not panic.
+pub fn restore(journal: &Journal) -> RestoreReport {
+    let mut report = RestoreReport::default();
+    for round in 0.. {
+        match flock(journal, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(_) if round < 100 => std::thread::sleep(Duration::from_millis(20)),
+            Err(e) => {
+                report.problems.push(format!("somebody else is restoring from {}: {e}", journal.path().display()));
+                return report;
+            }
+        }
+    }
+    let done_by_another = rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink == 0);
+    if !done_by_another {
+        let contents = Contents::of(std::os::fd::AsFd::as_fd(journal));
+        from_contents(&contents, &mut report);
+        if report.is_complete() {
+            let _ = std::fs::remove_file(journal.path());
+        }
+    }
+    let _ = flock(journal, FlockOperation::Unlock);
+    report
+}
+
+fn from_contents(c: &Contents, report: &mut RestoreReport) {
+    let mut cookie = String::new();
+    if let Some((id, boot, pidns, command, _)) = &c.owner {
+        report.owner = id.pid;
+        report.command = command.clone();
+        if *boot != proc::boot_id() {
+            return; // The machine was started anew since: nothing of it is left.
+        }
+        if *pidns != proc::pid_namespace() {
+            report.problems.push(format!("the journal of process {} was written in another pid namespace: clean it there", id.pid));
+            return;
+        }
+        cookie = format!("PUNCTUAL_CUSTODY={}-{}-{}", id.pid, id.start, pidns);
+    }
+    for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Command) {
+        kill_group(dir, report);
+    }
+    kill_children(c, &cookie, report);
+    for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Adopted) {
+        empty_adopted_group(dir, &c.adopted, report);
+    }
+    give_back_strays(c, report);
+    let mut dirs: Vec<&PathBuf> = c.groups.iter().map(|g| &g.0).collect();
+    dirs.sort_by_key(|d| std::cmp::Reverse(d.as_os_str().len()));
+    for dir in dirs {
+        remove_group(dir, report);
+    }
+}
+
+/// Kills what runs in a group of commands.
+pub(crate) fn kill_group(dir: &Path, report: &mut RestoreReport) {
+    if !dir.exists() {
+        return;
+    }
+    let pids = cgroup::list(dir, "cgroup.procs");
+    if let Err(e) = cgroup::kill_all(dir) {
+        report.problems.push(format!("cannot kill what runs in {}: {e}", dir.display()));
+    }
+    report.killed += pids.len();
+    reap(&pids);
+}
+
+/// Children by identity, and without cgroups also what descends from them: by parent, and by the mark in the
+/// environment where the parent has ended.
+fn kill_children(c: &Contents, cookie: &str, report: &mut RestoreReport) {
+    let without_groups = !c.groups.iter().any(|g| g.1 == Purpose::Command);
+    for round in 0..100 {
+        let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
+        if without_groups && !c.children.is_empty() {
+            let roots: Vec<(i32, u64)> = ids.iter().map(|i| (i.pid, i.start)).collect();
+            ids.extend(proc::descendants_since(&roots));
+            let me = Identity::own().pid;
+            let marked = proc::pids().into_iter().filter(|p| *p != me && proc::environment_has(*p, cookie));
+            ids.extend(marked.filter_map(Identity::of).filter(Identity::is_alive));
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        if ids.is_empty() {
+            break;
+        }
+        for id in &ids {
+            if let Some(Err(e)) = id.open().map(|fd| send_to(&fd, libc::SIGKILL)) {
+                if round == 99 {
+                    report.problems.push(format!("cannot kill process {} ({}): {e}", id.pid, proc::command_of(id.pid)));
+                }
+            } else if round == 0 {
+                report.killed += 1;
+            }
+        }
+        reap(&ids.iter().map(|i| i.pid).collect::<Vec<_>>());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    reap(&c.children.iter().map(|i| i.pid).collect::<Vec<_>>());
+}
+
+/// Waits for those among them that are our children and dead or dying: 100 ms at most for all together.
+fn reap(pids: &[i32]) {
+    for _ in 0..100 {
+        let mut dying = false;
+        for pid in pids.iter().filter_map(|p| Pid::from_raw(*p)) {
+            // `None`: our child, and it has not ended yet. An error: not our child, or already waited for.
+            dying |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
+        }
+        if !dying {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Gives back all processes of a group of adopted ones, those too that joined after the records were made.
+pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report: &mut RestoreReport) {
+    if !dir.exists() {
+        return;
+    }
+    // While they stand still they make no new threads.
+    cgroup::set_frozen(dir, true);
+    let mut moved: Vec<(i32, Option<&ProcessRecord>)> = Vec::new();
+    for _ in 0..50 {
+        let pids = cgroup::list(dir, "cgroup.procs");
+        if pids.is_empty() {
+            break;
+        }
+        for pid in pids {
+            let record = record_for(pid, dir, records);
+            let mut problems = Vec::new();
+            report.threads += threads_back::give_back(pid, record, &mut problems);
+            if move_home(pid, record, dir).is_ok() {
+                moved.push((pid, record));
+                report.given_back += 1;
+                report.problems.append(&mut problems);
+            }
+        }
+    }
+    cgroup::set_frozen(dir, false);
+    // Running again: a thread that was half made when its process froze is found now.
+    for (pid, record) in moved {
+        report.threads += threads_back::give_back(pid, record, &mut report.problems);
+    }
+    for pid in cgroup::list(dir, "cgroup.procs") {
+        report.threads += threads_back::give_back(pid, record_for(pid, dir, records), &mut report.problems);
+        report.problems.push(format!("process {pid} ({}) could not be moved out of {}", proc::command_of(pid), dir.display()));
+    }
+}
+
+/// Its own record, else that of its nearest recorded ancestor, else the first of its group.
+fn record_for<'a>(pid: i32, dir: &Path, records: &'a [ProcessRecord]) -> Option<&'a ProcessRecord> {
+    let mut at = pid;
+    for _ in 0..100 {
+        let Some(stat) = proc::Stat::of(at) else { break };
+        if let Some(r) = records.iter().find(|r| r.id == (Identity { pid: at, start: stat.start })) {
+            return Some(r);
+        }
+        at = stat.ppid;
+    }
+    records.iter().find(|r| r.group == dir)
+}
+
+/// Back to the group that it came from; where that is gone, to its nearest parent that is left.
+fn move_home(pid: i32, record: Option<&ProcessRecord>, from: &Path) -> std::io::Result<()> {
+    let top = Mount::v2().map(|m| m.point().to_owned()).unwrap_or_default();
+    let home = record.map(|r| r.cgroup.clone()).filter(|c| !c.as_os_str().is_empty());
+    let home = home.unwrap_or_else(|| outside(from));
+    let mut last = Err(std::io::ErrorKind::NotFound.into());
+    for dir in home.ancestors().take_while(|d| d.starts_with(&top)) {
+        last = std::fs::write(dir.join("cgroup.procs"), pid.to_string());
+        match &last {
+            Ok(()) => return last,
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+            Err(_) => {}
+        }
+    }
+    last
+}
+
+/// The nearest parent that is none of our groups.
+fn outside(dir: &Path) -> PathBuf {
+    let of_ours = |d: &&Path| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("punctual-"));
+    let ours = dir.ancestors().find(of_ours).unwrap_or(dir);
+    ours.parent().unwrap_or(dir).to_owned()
+}
+
+/// Adopted processes that are in no group of ours: parked by stop signals, or written down and never moved.
+fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
+    for r in &c.adopted {
+        let with_group = c.groups.iter().any(|g| g.0 == r.group);
+        let mut ids = vec![r.id];
+        if !with_group {
+            ids.extend(c.joined.iter().filter(|j| j.1 == r.id.pid).map(|j| j.0));
+            // Not yet discovered by the housekeeper: never stopped, but at our level.
+            ids.extend(proc::descendants_since(&[(r.id.pid, r.at)]));
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        for id in ids.into_iter().filter(Identity::is_alive) {
+            report.threads += threads_back::give_back(id.pid, Some(r), &mut report.problems);
+            report.given_back += usize::from(!with_group);
+        }
+    }
+    for id in &c.stopping {
+        let Some(fd) = id.open() else { continue };
+        let was_stopped = c.adopted.iter().any(|r| r.id == *id && r.stopped);
+        let signal = if was_stopped { libc::SIGSTOP } else { libc::SIGCONT };
+        match send_to(&fd, signal) {
+            Ok(()) => report.continued += usize::from(!was_stopped),
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(e) => report.problems.push(format!("cannot continue process {}: {e}", id.pid)),
+        }
+    }
+}
+
+/// Removes a group that should be empty by now.
+pub(crate) fn remove_group(dir: &Path, report: &mut RestoreReport) {
+    if !dir.exists() {
+        return;
+    }
+    match cgroup::remove_tree(dir, Duration::from_secs(1)) {
+        Ok(()) => report.groups += 1,
+        Err(e) => report.problems.push(format!("cannot remove the cgroup {}: {e}", dir.display())),
+    }
+}

@@ -1,0 +1,483 @@
+//! Starting a command in custody, such that it executes nothing before its first release.
+//!
+//! ```text
+//!   us: clone(CLONE_VM | CLONE_VFORK)          child: dies with us, own process group, streams, default signals
+//!    │ (asleep until exec or exit)              │     joins its cgroup, PTRACE_TRACEME
+//!    │ <──────────────────────────────────────  │ exec: its errors are known here
+//!    │ (stopped before its first instruction)
+//!    │ written down, CPU and level given, parked
+//!    └ PTRACE_DETACH ───────────────────────>   parked; runs at release()
+//! ```
+//!
+//! vfork's way, not fork's: a fork would make the pages of the running dispatcher copy-on-write, and each of its next
+//! writes a page fault. Sharing memory, the child tells its error through it.
+//!
+//! The child dies with the *thread* that started it (PR_SET_PDEATHSIG): call [`spawn`] from one that lives as long as
+//! the task is to. A program with set-user-id rights, started by an ordinary user, does not get them, for it is
+//! traced at exec. Do not wait for "any child" in another thread meanwhile.
+
+use crate::error::{CustodyError, Fault};
+use crate::guardian::SignalMask;
+use crate::journal::{Entry, Journal};
+use crate::park::Park;
+use crate::privilege;
+use crate::proc::Identity;
+use crate::sched;
+use crate::stop::send_to;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ffi::{c_char, c_int, c_void, CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+/// Where a standard stream of a command goes.
+#[derive(Debug)]
+pub enum Stream {
+    /// Ours. A terminal as standard input stops a command of another process group that reads it (SIGTTIN).
+    Inherit,
+    /// /dev/null.
+    Null,
+    /// This file.
+    File(OwnedFd),
+}
+
+/// A command to be started.
+#[derive(Debug)]
+pub struct CommandSpec {
+    /// Program (looked up in PATH) and arguments.
+    pub argv: Vec<OsString>,
+    /// The CPU that it is pinned to.
+    pub cpu: u32,
+    /// Its SCHED_FIFO level, 1 to 98; 0 is SCHED_OTHER.
+    pub level: i32,
+    /// Whether it waits for [`Spawned::release`] before its first instruction.
+    pub parked: bool,
+    /// Whether it gets a process group of its own, so that Ctrl-C reaches us and not it.
+    pub own_group: bool,
+    /// Standard input, output and error.
+    pub streams: [Stream; 3],
+    /// Added to our environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Working directory, if not ours.
+    pub directory: Option<PathBuf>,
+}
+
+impl CommandSpec {
+    /// Parked, at level 0, in a process group of its own, without standard input.
+    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cpu: u32) -> Self {
+        Self {
+            argv: argv.into_iter().map(Into::into).collect(),
+            cpu,
+            level: 0,
+            parked: true,
+            own_group: true,
+            streams: [Stream::Null, Stream::Inherit, Stream::Inherit],
+            env: Vec::new(),
+            directory: None,
+        }
+    }
+}
+
+/// A command that was started. Dropping it leaves it running; the journal still knows it.
+#[derive(Debug)]
+pub struct Spawned {
+    id: Identity,
+    pidfd: OwnedFd,
+    held: bool,
+    status: Option<ExitStatus>,
+    journal: Journal,
+}
+
+/// What the child needs, all made before it. It shares our memory, so its error comes back here.
+struct Plan {
+    programs: Vec<*const c_char>,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+    directory: *const c_char,
+    streams: [i32; 3],
+    procs: i32,
+    parent: i32,
+    own_group: bool,
+    trace: bool,
+    failed: Step,
+    errno: c_int,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    None,
+    Parent,
+    Group,
+    Directory,
+    Stream,
+    Cgroup,
+    Trace,
+    Exec,
+}
+
+/// Starts a command in `park`, which was made by [`Park::for_command`]. Not real-time safe.
+///
+/// # Errors
+/// The program is not there or cannot be executed (exit code 2); the machine does not permit its cgroup, level or CPU
+/// (4). Nothing is left running then.
+pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawned, CustodyError> {
+    let name = spec.argv.first().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let child = match start(journal, &spec, park, true) {
+        // No tracing here (Yama's ptrace_scope 3, seccomp): it may then execute some microseconds before it is parked.
+        Err(Failure { step: Step::Trace, .. }) => start(journal, &spec, park, false),
+        other => other,
+    };
+    let (id, pidfd, held) = child.map_err(|f| f.explain(&name, &spec))?;
+    let spawned = Spawned { id, pidfd, held, status: None, journal: journal.clone() };
+    match spawned.install(&spec, park) {
+        Ok(()) => Ok(spawned),
+        Err(e) => {
+            // SIGKILL ends a traced process too.
+            let _ = send_to(&spawned.pidfd, libc::SIGKILL);
+            wait_blocking(id.pid);
+            let _ = spawned.journal.write(&Entry::ChildGone { id });
+            Err(e)
+        }
+    }
+}
+
+struct Failure {
+    step: Step,
+    errno: c_int,
+}
+
+impl Failure {
+    fn explain(&self, name: &str, spec: &CommandSpec) -> CustodyError {
+        let why = io::Error::from_raw_os_error(self.errno);
+        let usage = |cause: String, cure: &str| CustodyError { fault: Fault::Usage, cause, cure: cure.into(), errno: Some(self.errno) };
+        match (self.step, self.errno) {
+            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => {
+                usage(format!("cannot start {name}: the interpreter it names does not exist"), "correct its first line (#!), or install that interpreter or loader")
+            }
+            (Step::Exec, libc::ENOENT) => usage(format!("there is no program {name}"), "correct its name, install it, or give its whole path"),
+            (Step::Exec, libc::EACCES) => usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory"),
+            (Step::Exec, libc::ENOEXEC) => usage(format!("{name} is no program for this machine"), "a script needs a first line such as #!/bin/sh"),
+            (Step::Exec, _) => usage(format!("cannot start {name}: {why}"), "check the program and its arguments"),
+            (Step::Directory, _) => {
+                let dir = spec.directory.clone().unwrap_or_default();
+                usage(format!("cannot start {name} in {}: {why}", dir.display()), "give a directory that exists")
+            }
+            (Step::Cgroup, _) => CustodyError::refused(
+                format!("{name} cannot join its cgroup"),
+                why,
+                "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
+            ),
+            (step, _) => CustodyError::refused(format!("cannot start {name} ({step:?})"), why, "raise the limits on processes and open files (ulimit -u, ulimit -n)"),
+        }
+    }
+}
+
+fn cstring(text: &OsStr) -> Result<CString, Failure> {
+    CString::new(text.as_bytes()).map_err(|_| Failure { step: Step::Exec, errno: libc::EINVAL })
+}
+
+fn pointers(list: &[CString]) -> Vec<*const c_char> {
+    list.iter().map(|c| c.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+fn start(journal: &Journal, spec: &CommandSpec, park: &Park, trace: bool) -> Result<(Identity, OwnedFd, bool), Failure> {
+    let broken = |e: io::Error| Failure { step: Step::None, errno: e.raw_os_error().unwrap_or(libc::EIO) };
+    let program = spec.argv.first().ok_or(Failure { step: Step::Exec, errno: libc::ENOENT })?;
+    let programs = candidates(program, spec)?;
+    let argv = spec.argv.iter().map(|a| cstring(a)).collect::<Result<Vec<_>, _>>()?;
+    let env = environment(journal, spec)?;
+    let directory = spec.directory.as_ref().map(|d| cstring(d.as_os_str())).transpose()?;
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(broken)?;
+    let streams = [0, 1, 2].map(|n| match &spec.streams[n] {
+        Stream::Inherit => n as i32,
+        Stream::Null => null.as_raw_fd(),
+        Stream::File(f) => f.as_raw_fd(),
+    });
+    let procs = match park {
+        Park::Freezer(c) => {
+            // Joining a frozen group would freeze the child before its exec, and us with it.
+            c.thaw().map_err(broken)?;
+            c.procs_fd().as_raw_fd()
+        }
+        Park::Stop(_) => -1,
+    };
+    let (argv, envp) = (pointers(&argv), pointers(&env));
+    let mut plan = Plan {
+        programs: programs.iter().map(|p| p.as_ptr()).collect(),
+        argv: argv.as_ptr(),
+        envp: envp.as_ptr(),
+        directory: directory.as_ref().map_or(std::ptr::null(), |d| d.as_ptr()),
+        streams,
+        procs,
+        parent: rustix::process::getpid().as_raw_pid(),
+        own_group: spec.own_group,
+        trace,
+        failed: Step::None,
+        errno: 0,
+    };
+    let mut stack = vec![0u128; 8 * 1024];
+    let mask = SignalMask::block_all();
+    // SAFETY: CLONE_VFORK keeps us asleep until the child has left our memory (exec or exit), so `plan`, what it points
+    // to and `stack` outlive the child's use; the top of the stack is 16-byte aligned; no handler of ours runs in it.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.len()).cast();
+        libc::clone(child, top, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, (&raw mut plan).cast())
+    };
+    let error = io::Error::last_os_error();
+    drop(mask);
+    if pid < 0 {
+        return Err(broken(error));
+    }
+    // SAFETY: `plan` is ours; volatile because the child wrote to it behind the compiler's back.
+    let (failed, errno) = unsafe { ((&raw const plan.failed).read_volatile(), (&raw const plan.errno).read_volatile()) };
+    if failed != Step::None {
+        wait_blocking(pid);
+        return Err(Failure { step: failed, errno });
+    }
+    let held = trace && wait_for_exec(pid);
+    let id = Identity::of(pid);
+    let pidfd = rustix::process::Pid::from_raw(pid)
+        .ok_or(rustix::io::Errno::SRCH)
+        .and_then(|p| rustix::process::pidfd_open(p, rustix::process::PidfdFlags::empty()));
+    match (id, pidfd) {
+        (Some(id), Ok(fd)) => Ok((id, fd, held)),
+        (_, fd) => {
+            // SAFETY: kills our own child, which nobody has waited for, so the number is still its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            wait_blocking(pid);
+            Err(Failure { step: Step::None, errno: fd.err().map_or(libc::ESRCH, |e| e.raw_os_error()) })
+        }
+    }
+}
+
+/// The files that the name may mean, in PATH's order.
+fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![cstring(program)?]);
+    }
+    let given = spec.env.iter().rev().find(|e| e.0 == "PATH").map(|e| e.1.clone());
+    let path = given.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&path).map(|d| cstring(d.join(program).as_os_str())).collect()
+}
+
+/// Ours, what the command adds, and the mark by which descendants are found where there is no cgroup.
+fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
+    let mark = ("PUNCTUAL_CUSTODY".into(), journal.id().into());
+    let added: Vec<&(OsString, OsString)> = spec.env.iter().chain([&mark]).collect();
+    let ours = std::env::vars_os().filter(|v| !added.iter().any(|a| a.0 == v.0));
+    let all = ours.chain(added.iter().map(|a| (a.0.clone(), a.1.clone())));
+    all.map(|(name, value)| {
+        let mut pair = name.into_vec();
+        pair.push(b'=');
+        pair.extend_from_slice(value.as_bytes());
+        cstring(OsStr::from_bytes(&pair))
+    })
+    .collect()
+}
+
+/// The child, from clone to exec: system calls only.
+extern "C" fn child(plan: *mut c_void) -> c_int {
+    // SAFETY: our parent passed its Plan and sleeps until we exec or exit; all pointers in it are alive and terminated.
+    unsafe {
+        let plan = plan.cast::<Plan>();
+        (*plan).failed = prepare(&*plan);
+        if (*plan).failed == Step::None {
+            execute(&mut *plan);
+        }
+        (*plan).errno = *libc::__errno_location();
+        if (*plan).failed == Step::None {
+            (*plan).failed = Step::Exec;
+        }
+        libc::_exit(127)
+    }
+}
+
+unsafe fn prepare(plan: &Plan) -> Step {
+    // SAFETY: plain system calls; pointers as `child` promises.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // Our parent may have died before that took hold.
+        if libc::getppid() != plan.parent {
+            return Step::Parent;
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        for signal in 1..=64 {
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if plan.own_group && libc::setpgid(0, 0) != 0 {
+            return Step::Group;
+        }
+        // Copies first: a stream's file may itself have the number of another stream.
+        let mut copies = [-1; 3];
+        for (copy, fd) in copies.iter_mut().zip(plan.streams) {
+            *copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
+        }
+        for (n, copy) in copies.into_iter().enumerate() {
+            // One that is closed with us stays closed.
+            if copy >= 0 && libc::dup2(copy, n as c_int) < 0 {
+                return Step::Stream;
+            }
+        }
+        if !plan.directory.is_null() && libc::chdir(plan.directory) != 0 {
+            return Step::Directory;
+        }
+        if plan.procs >= 0 && libc::write(plan.procs, c"0".as_ptr().cast(), 1) != 1 {
+            return Step::Cgroup;
+        }
+        if plan.trace && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
+            return Step::Trace;
+        }
+        Step::None
+    }
+}
+
+/// Tries each candidate, as execvp does; returns only with an error, in errno.
+unsafe fn execute(plan: &mut Plan) {
+    // SAFETY: as in `child`.
+    unsafe {
+        let mut denied = false;
+        for program in &plan.programs {
+            libc::execve(*program, plan.argv, plan.envp);
+            match *libc::__errno_location() {
+                libc::ENOENT | libc::ENOTDIR => {}
+                libc::EACCES => denied = true,
+                _ => return,
+            }
+        }
+        *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
+    }
+}
+
+fn wait_blocking(pid: i32) -> Option<c_int> {
+    let mut status = 0;
+    loop {
+        // SAFETY: writes one int.
+        let r = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
+        if r == pid {
+            return Some(status);
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return None;
+        }
+    }
+}
+
+/// Waits until the child stands at its exec; other signals that reach it before are passed on. `false`: it ended.
+fn wait_for_exec(pid: i32) -> bool {
+    loop {
+        match wait_blocking_unreaped(pid) {
+            Some(sig) if sig == libc::SIGTRAP => return true,
+            Some(sig) => {
+                // SAFETY: our tracee, stopped; no memory is passed.
+                unsafe { libc::ptrace(libc::PTRACE_CONT, pid, 0, sig) };
+            }
+            None => return false,
+        }
+    }
+}
+
+/// The signal that a tracee stopped for; `None` when it ended, which is left for `try_wait` to see.
+fn wait_blocking_unreaped(pid: i32) -> Option<c_int> {
+    // SAFETY: writes one siginfo_t, zero being a valid value of it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    loop {
+        let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
+        // SAFETY: as above.
+        let r = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) };
+        if r == 0 {
+            // SAFETY: waitid filled it for a child, so its status field is the one in use.
+            return matches!(info.si_code, libc::CLD_TRAPPED | libc::CLD_STOPPED).then(|| unsafe { info.si_status() } & 0x7f);
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return None;
+        }
+    }
+}
+
+impl Spawned {
+    /// Written down, given its CPU and level, parked; then let go from its exec.
+    fn install(&self, spec: &CommandSpec, park: &Park) -> Result<(), CustodyError> {
+        let pid = self.id.pid;
+        self.journal.write(&Entry::Child { id: self.id })?;
+        let ended = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
+        match sched::set_affinity(pid, &sched::only(spec.cpu)) {
+            Err(e) if !ended(&e) => {
+                return Err(CustodyError::refused(format!("cannot pin a command to CPU {}", spec.cpu), e, "choose a CPU that is online and in our cpuset"))
+            }
+            _ => {}
+        }
+        match sched::set_level(pid, spec.level) {
+            Err(e) if !ended(&e) => return Err(privilege::real_time_refused(pid, &e)),
+            _ => {}
+        }
+        park.set_level(spec.level);
+        let stuck = |e: io::Error| CustodyError::refused("cannot park a command", e, "see `punctual doctor`");
+        if spec.parked {
+            park.park().map_err(stuck)?;
+        }
+        if let Park::Stop(s) = park {
+            s.add(self.id)?;
+        }
+        if self.held {
+            // SAFETY: our tracee, stopped at its exec, detached by the thread that traces it; no memory is passed.
+            let r = unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) };
+            let e = io::Error::last_os_error();
+            if r != 0 && !ended(&e) {
+                return Err(stuck(e));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> Identity {
+        self.id
+    }
+
+    /// Whether it was held before its first instruction; `false` where the machine forbids tracing.
+    pub fn was_held(&self) -> bool {
+        self.held
+    }
+
+    /// Its first release: the same as `park.resume()`. Real-time safe.
+    pub fn release(&self, park: &Park) -> io::Result<()> {
+        park.resume()
+    }
+
+    /// Its pidfd: readable (POLLIN) when it has ended.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Its exit status, once it has ended; waits for nothing. Its descendants may go on: see
+    /// [`Park::procs`]. Not real-time safe.
+    ///
+    /// # Errors
+    /// ECHILD: somebody else in this program waited for it.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            let mut status = 0;
+            // SAFETY: writes one int.
+            let r = unsafe { libc::waitpid(self.id.pid, &mut status, libc::WNOHANG) };
+            if r < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            if r == self.id.pid {
+                self.status = Some(ExitStatus::from_raw(status));
+                let _ = self.journal.write(&Entry::ChildGone { id: self.id });
+            }
+        }
+        Ok(self.status)
+    }
+
+    /// Sends it a signal; ESRCH when it has ended. Real-time safe.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        send_to(&self.pidfd, signal)
+    }
+}

@@ -1,0 +1,85 @@
+//! Giving the threads of an adopted process their attributes back.
+//!
+//! A process that runs meanwhile may start threads, which inherit what we have not yet taken back; so its threads are
+//! gone through until one whole pass finds nothing to change.
+
+use crate::journal::{ProcessRecord, ThreadRecord};
+use crate::proc::{self, Stat};
+use crate::sched;
+use std::time::Duration;
+
+/// How often the threads of one process are gone through at most.
+const PASSES: usize = 100;
+
+/// Gives all threads of `pid` back what `record` says, those that came later what its leader had.
+/// Returns how many threads were changed; problems are added to `problems`.
+pub(crate) fn give_back(pid: i32, record: Option<&ProcessRecord>, problems: &mut Vec<String>) -> usize {
+    let mut changed = Vec::new();
+    for pass in 0..PASSES {
+        let mut quiet = true;
+        let mut failed = None;
+        for tid in proc::threads_of(pid) {
+            match one(pid, tid, record) {
+                Ok(false) => {}
+                Ok(true) => {
+                    quiet = false;
+                    changed.push(tid);
+                }
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(e) => failed = Some((tid, e)),
+            }
+        }
+        if quiet {
+            if let Some((tid, e)) = failed {
+                problems.push(format!("thread {tid} of process {pid} ({}) did not get its policy back: {e}", proc::command_of(pid)));
+            }
+            break;
+        }
+        if pass + 1 == PASSES {
+            problems.push(format!("process {pid} ({}) makes threads faster than they can be given back", proc::command_of(pid)));
+        } else if pass > 10 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    changed.sort_unstable();
+    changed.dedup();
+    changed.len()
+}
+
+/// One thread; whether anything had to be changed.
+fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bool> {
+    let own = record.and_then(|r| find(r, pid, tid));
+    let ordinary = sched::Attr::ordinary();
+    let want = own.map_or(&ordinary, |t| &t.attr);
+    let mut changed = false;
+    match own {
+        Some(t) if sched::affinity(tid)? != t.affinity => {
+            // Its CPUs may be offline or out of its cpuset by now: then any it may use.
+            if sched::set_affinity(tid, &t.affinity).is_err() {
+                sched::set_affinity(tid, &sched::every())?;
+            } else {
+                changed = sched::affinity(tid)? == t.affinity;
+            }
+        }
+        None => sched::set_affinity(tid, &sched::every())?,
+        _ => {}
+    }
+    let now = sched::Attr::of(tid)?;
+    // Without a record nothing but real-time priority is taken away.
+    if now != *want && (own.is_some() || now.is_real_time()) {
+        if let Err(e) = want.give(tid) {
+            // A reservation that no longer fits (SCHED_DEADLINE) must not leave the thread at our level.
+            ordinary.give(tid)?;
+            return Err(e);
+        }
+        changed = sched::Attr::of(tid)? == *want;
+    }
+    Ok(changed)
+}
+
+/// The record of this very thread, not of an earlier one with its number; else the leader's.
+fn find(record: &ProcessRecord, pid: i32, tid: i32) -> Option<&ThreadRecord> {
+    let listed = record.threads.iter().find(|t| t.tid == tid && record.id.pid == pid);
+    let same = listed.filter(|t| Stat::of_thread(pid, tid).is_some_and(|s| s.start == t.start));
+    same.or(record.threads.first())
+}

@@ -1,0 +1,331 @@
+//! What the tests share: owners and victims are this very test binary, started again with a role in the environment.
+#![allow(dead_code)]
+
+use punctual_custody::*;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// These tests change the machine: one at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let guard = ONE.lock().unwrap_or_else(|e| e.into_inner());
+    state_dir();
+    guard
+}
+
+/// A state directory for this test run, so that a Punctual in earnest is neither seen nor disturbed.
+pub fn state_dir() -> PathBuf {
+    let dir = match std::env::var_os("PUNCTUAL_STATE_DIR") {
+        Some(d) => PathBuf::from(d),
+        None => std::env::temp_dir().join(format!("punctual-test-{}", std::process::id())),
+    };
+    std::fs::create_dir_all(&dir).unwrap();
+    std::env::set_var("PUNCTUAL_STATE_DIR", &dir);
+    dir
+}
+
+/// Says what is missing and returns `false` where these promises cannot be tested.
+pub fn permitted(need_cgroup: bool) -> bool {
+    if let Err(e) = check_privileges(&[0]) {
+        eprintln!("NOT TESTED, no privilege: {e}");
+        return false;
+    }
+    if need_cgroup && v2_mount().is_none() {
+        eprintln!("NOT TESTED: no cgroup v2 is mounted here: mount -t cgroup2 none /sys/fs/cgroup/unified");
+        return false;
+    }
+    true
+}
+
+pub fn v2_mount() -> Option<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).map(|l| PathBuf::from(l.split(' ').nth(1).unwrap()))
+}
+
+/// Starts this test binary again in a role (an ignored test function), with words in the environment.
+pub fn role(name: &str, env: &[(&str, &str)]) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut c = Command::new(std::env::current_exe().unwrap());
+    c.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
+    c.env("PUNCTUAL_STATE_DIR", state_dir()).envs(env.iter().copied());
+    c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = c.spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (child, out)
+}
+
+/// Reads up to a line that begins with `word`, and returns its rest.
+pub fn expect_line(out: &mut impl BufRead, word: &str) -> String {
+    let mut line = String::new();
+    while out.read_line(&mut line).unwrap() > 0 {
+        // libtest writes "test NAME ... " without a newline in front.
+        if let Some(i) = line.find(word) {
+            return line[i + word.len()..].trim().to_owned();
+        }
+        line.clear();
+    }
+    panic!("the helper ended without saying {word}");
+}
+
+/// A process with threads of differing policy, nice value and affinity, one of which makes a new thread now and then.
+pub struct Victim {
+    pub child: Child,
+    out: BufReader<std::process::ChildStdout>,
+}
+
+impl Victim {
+    pub fn start() -> Self {
+        let (child, mut out) = role("victim", &[]);
+        expect_line(&mut out, "READY");
+        Self { child, out }
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The victim's life. Bounded: it ends by itself after a minute.
+pub fn be_victim() {
+    let end = Instant::now() + Duration::from_secs(60);
+    for n in 0..3 {
+        std::thread::spawn(move || {
+            // SAFETY: plain scheduling calls on the calling thread.
+            unsafe {
+                match n {
+                    0 => {
+                        libc::setpriority(libc::PRIO_PROCESS, 0, 5);
+                    }
+                    1 => {
+                        let p = libc::sched_param { sched_priority: 7 };
+                        libc::sched_setscheduler(0, libc::SCHED_RR | 0x4000_0000, &p);
+                    }
+                    _ => {
+                        let mut set: libc::cpu_set_t = std::mem::zeroed();
+                        libc::CPU_SET(0, &mut set);
+                        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+                        let p = libc::sched_param { sched_priority: 0 };
+                        libc::sched_setscheduler(0, libc::SCHED_BATCH, &p);
+                    }
+                }
+            }
+            while Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    println!("READY");
+    while Instant::now() < end {
+        std::thread::spawn(|| std::thread::sleep(Duration::from_millis(15)));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A thread's policy (with reset-on-fork), priority, nice value and affinity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attributes(pub i32, pub i32, pub i32, pub Vec<u8>);
+
+pub fn attributes(tid: i32) -> Option<Attributes> {
+    // SAFETY: each call writes one value that lives here.
+    unsafe {
+        let policy = libc::sched_getscheduler(tid);
+        let mut p: libc::sched_param = std::mem::zeroed();
+        let mut set = vec![0u8; 128];
+        if policy < 0 || libc::sched_getparam(tid, &mut p) != 0 || libc::syscall(libc::SYS_sched_getaffinity, tid, 128, set.as_mut_ptr()) < 0 {
+            return None;
+        }
+        Some(Attributes(policy, p.sched_priority, libc::getpriority(libc::PRIO_PROCESS, tid as u32), set))
+    }
+}
+
+pub fn cgroup_of(pid: i32) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    text.lines().find_map(|l| l.strip_prefix("0::")).unwrap_or("").to_owned()
+}
+
+pub fn state_of(pid: i32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text[text.rfind(')')? + 2..].chars().next()
+}
+
+/// How a process is, as far as custody may change it: the attributes of its long-lived threads, and its cgroup.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    pub threads: Vec<(i32, Attributes)>,
+    pub cgroup: String,
+}
+
+impl Snapshot {
+    /// The leader and the three threads after it, which live as long as the victim.
+    pub fn of(pid: i32) -> Self {
+        let mut tids = threads_of(pid);
+        tids.sort_unstable();
+        tids.truncate(5);
+        Self { threads: tids.iter().filter_map(|t| Some((*t, attributes(*t)?))).collect(), cgroup: cgroup_of(pid) }
+    }
+}
+
+/// Our cgroups that exist now, whoever's.
+pub fn groups_of(pid: i32) -> Vec<PathBuf> {
+    fn walk(dir: &Path, want: &str, out: &mut Vec<PathBuf>) {
+        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            if e.file_type().is_ok_and(|t| t.is_dir()) {
+                if e.file_name().to_string_lossy().starts_with(want) {
+                    out.push(e.path());
+                }
+                walk(&e.path(), want, out);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    if let Some(m) = v2_mount() {
+        walk(&m, &format!("punctual-{pid}-"), &mut out);
+    }
+    out
+}
+
+/// Waits for something, two seconds at most.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(3);
+    while !holds() {
+        assert!(Instant::now() < end, "not within three seconds: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Nothing of owner `owner` is left: no group, no journal, `victim` as it was and running, `children` dead.
+pub fn assert_restored(owner: i32, victim: i32, before: &Snapshot, children: &[i32]) {
+    eventually("its cgroups are gone", || groups_of(owner).is_empty());
+    eventually("its journal is gone", || journals_of(owner).is_empty());
+    for c in children {
+        eventually("its commands are dead", || matches!(state_of(*c), None | Some('Z')));
+    }
+    assert_eq!(&Snapshot::of(victim), before);
+    assert_no_fifo(victim);
+    assert!(!matches!(state_of(victim), Some('T') | Some('t')), "the victim is stopped");
+    let ran = cpu_switches(victim);
+    eventually("the victim runs", || cpu_switches(victim) > ran);
+}
+
+pub fn journals_of(pid: i32) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(state_dir()).unwrap().flatten().map(|e| e.path());
+    files.filter(|p| p.extension().is_some_and(|e| e == "journal") && p.file_name().unwrap().to_string_lossy().starts_with(&format!("{pid}-"))).collect()
+}
+
+/// No thread, recorded or later, has SCHED_FIFO (the victim itself never uses it).
+pub fn assert_no_fifo(pid: i32) {
+    for t in threads_of(pid) {
+        if let Some(a) = attributes(t) {
+            assert_ne!(a.0 & 0xff, libc::SCHED_FIFO, "thread {t} is still SCHED_FIFO");
+        }
+    }
+}
+
+/// How often its long-lived threads went to sleep: grows while it runs.
+pub fn cpu_switches(pid: i32) -> u64 {
+    let mut tids = threads_of(pid);
+    tids.sort_unstable();
+    let of = |t: &i32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/status")).unwrap_or_default();
+        text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).and_then(|v| v.trim().parse::<u64>().ok())
+    };
+    tids.iter().take(5).filter_map(of).sum()
+}
+
+/// A number from 0 to `n` - 1, different at each call.
+pub fn random(n: u64) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() % n
+}
+
+/// What an owner has in custody: what the user host sets up.
+pub struct Owner {
+    pub journal: Journal,
+    pub lock: CpuLock,
+    pub guardian: Guardian,
+    pub base: Option<CgroupBase>,
+    pub adopted: Option<(Adopted, Park)>,
+    pub command: (Spawned, Park),
+    pub threads: Threads,
+}
+
+/// Sets up custody of `victim` and of a shell with children, with stop signals if `freezer` is false.
+pub fn take_custody(victim: i32, cpu: u32, freezer: bool) -> Owner {
+    let lock = CpuLock::take(cpu, "test owner").unwrap();
+    let journal = Journal::create().unwrap();
+    let guardian = Guardian::start(&journal, &[lock.clone()]).unwrap();
+    println!("GUARDIAN {}", guardian.pid());
+    let base = freezer.then(|| CgroupBase::create(&journal).unwrap());
+    let park = Park::for_command(&journal, base.as_ref(), "shell").unwrap();
+    let mut spec = CommandSpec::new(["sh", "-c", "sleep 50 & (sleep 51 &) ; sleep 52"], cpu);
+    spec.level = 20;
+    spec.streams = [Stream::Null, Stream::Null, Stream::Null];
+    let command = spawn(&journal, spec, &park).unwrap();
+    println!("CHILD {}", command.id().pid);
+    let threads = Threads::new(256, cpu);
+    let park2 = Park::for_process(&journal, base.as_ref(), victim, "victim").unwrap();
+    let adopted = adopt(&journal, victim, &park2).unwrap();
+    threads.rescan(&park2.threads()).unwrap();
+    threads.set_level(30).unwrap();
+    park2.set_level(30);
+    Owner { journal, lock, guardian, base, adopted: Some((adopted, park2)), command: (command, park), threads }
+}
+
+/// An owner's life, as the tests kill it: parks and resumes in turn, housekeeps. Bounded to a minute.
+pub fn be_owner() {
+    let victim: i32 = std::env::var("VICTIM").unwrap().parse().unwrap();
+    let freezer = std::env::var("FREEZER").unwrap() == "1";
+    let mut o = take_custody(victim, 1, freezer);
+    println!("CUSTODY");
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut n = 0u32;
+    while Instant::now() < end {
+        n += 1;
+        let (_, park2) = o.adopted.as_ref().unwrap();
+        for park in [&o.command.1, park2] {
+            if n % 2 == 0 { park.park().unwrap() } else { park.resume().unwrap() }
+        }
+        if n % 4 == 0 {
+            let _ = o.command.1.rescan();
+            let _ = park2.rescan();
+            let _ = o.threads.rescan(&park2.threads());
+        }
+        if !o.guardian.is_alive() {
+            o.guardian.restart().unwrap();
+            println!("GUARDIAN {}", o.guardian.pid());
+        }
+        std::thread::sleep(Duration::from_micros(500 + random(2000)));
+    }
+}
+
+/// The pids that `take_custody` printed: guardian, then command.
+pub fn heard(out: &mut impl BufRead) -> (i32, i32) {
+    let guardian = expect_line(out, "GUARDIAN ").parse().unwrap();
+    (guardian, expect_line(out, "CHILD ").parse().unwrap())
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: passes no memory.
+    unsafe { libc::kill(pid, signal) };
+}
+
+pub fn poll_in(fd: &impl AsFd, ms: i32) -> bool {
+    let mut p = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd, which lives here.
+    unsafe { libc::poll(&mut p, 1, ms) > 0 }
+}
+
+pub fn drain(mut out: impl Read) {
+    let _ = out.read_to_string(&mut String::new());
+}
