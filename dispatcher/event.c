@@ -23,7 +23,7 @@ PD_INLINE pd_event_p pd_event_put(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task
 }
 
 /* Makes room's worth of amends: after a loss, LOST comes first. 0 if there is no room. */
-PD_FN int pd_event_ready(pd_ref d, pd_u64 now)
+PD_FOLD int pd_event_ready(pd_ref d, pd_u64 now)
 {
 	if (PD_UNLIKELY(PD(d)->event_lost)) {
 		/* One entry for LOST, one for the event itself. */

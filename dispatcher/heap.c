@@ -8,8 +8,6 @@
  */
 #include "internal.h"
 
-#define PD_ROOT 3U
-
 /* The slot at a position. A chunk's table entry is where it would begin if the heap lay in one
  * piece, so that adding the position is all there is to do. */
 PD_INLINE pd_slot_p pd_slot_at(pd_ref d, pd_u32 table, pd_u32 position)
@@ -34,7 +32,7 @@ PD_INLINE pd_u64 pd_attribute_key(pd_job_p j, pd_u32 attribute)
 }
 
 /* Which of two ready jobs with equal keys is first: the other attributes, then arrival. */
-PD_FN int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
+PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 {
 	pd_job_p x = PD_JOB(d, a);
 	pd_job_p y = PD_JOB(d, b);
@@ -54,7 +52,7 @@ PD_FN int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 }
 
 /* Which of two items with equal keys is first. */
-PD_FN int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
+PD_FOLD int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
 {
 	if (heap >= PD_GROUPS)
 		return pd_job_before(d, heap - PD_GROUPS, a, b);
@@ -96,7 +94,7 @@ PD_FN int pd_heap_up(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 
 }
 
 /* Which of a row of siblings is first, where some are missing or two keys are equal. */
-PD_FN pd_u32 pd_heap_row(pd_ref d, pd_u32 heap, pd_u32 child, pd_u32 end)
+PD_FOLD pd_u32 pd_heap_row(pd_ref d, pd_u32 heap, pd_u32 child, pd_u32 end)
 {
 	pd_slot_p s = pd_slot_at(d, PD_HEAP(d, heap)->table, child);
 	pd_u32 best = 0;

@@ -7,7 +7,7 @@ PD_INLINE int pd_power_of_two(pd_u32 x)
 	return x && !(x & (x - 1));
 }
 
-PD_FN int pd_limits_valid(const struct pd_limits *l)
+PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 {
 	return l->jobs >= 1 && l->jobs <= 1U << 20 && l->tasks >= 1 && l->tasks <= 1U << 20 &&
 	       l->reservations <= 1U << 20 && l->groups >= 1 && l->groups <= 1024 &&
@@ -15,54 +15,36 @@ PD_FN int pd_limits_valid(const struct pd_limits *l)
 	       pd_power_of_two(l->records) && l->records <= 1U << 28 && l->cpus == 1;
 }
 
-/* The root's offset counts as items. */
-PD_INLINE pd_u32 pd_chunks_for(pd_u32 items)
-{
-	return (items + PD_ROOT + PD_CHUNK - 1) / PD_CHUNK;
-}
-
-/* Slots for all heaps together: each job is among the starts or in one group, and among the
- * finishes; each heap keeps one chunk that is not full, and one that it never gives back. */
-PD_INLINE pd_u32 pd_chunks(const struct pd_limits *l)
-{
-	return 2 * pd_chunks_for(l->jobs) + pd_chunks_for(l->reservations) + 2 * (PD_GROUPS + l->groups);
-}
-
-/* Chunk-table entries: every heap can hold all its items. */
-PD_INLINE pd_u32 pd_chunk_entries(const struct pd_limits *l)
-{
-	return (2 + l->groups) * pd_chunks_for(l->jobs) + pd_chunks_for(l->reservations);
-}
-
 /* Everything but the memory itself: free lists, heaps, orderings. */
-PD_FN int pd_start(pd_ref d, pd_u32 chunks)
+PD_FN int pd_start(pd_ref d)
 {
 	pd_p p = PD(d);
-	pd_u32 per_heap = pd_chunks_for(p->limits.jobs);
-	pd_u32 i = 0;
+	pd_u32 per_heap = PD_CHUNKS_FOR(p->limits.jobs);
+	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.groups);
+	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i <= p->limits.jobs) {
 		PD_JOB(d, i)->generation = 1;
 		PD_JOB(d, i)->next_of_task = i < p->limits.jobs ? i + 1 : PD_NONE;
 		i++;
 	}
-	i = 0;
+	i = PD_ZERO(d);
 	pd_while (i < p->limits.tasks) {
 		PD_TASK(d, i)->next_free = i + 1 < p->limits.tasks ? i + 1 : PD_NONE;
 		i++;
 	}
 	p->free_reservation = p->limits.reservations ? 0 : PD_NONE;
-	i = 0;
+	i = PD_ZERO(d);
 	pd_while (i < p->limits.reservations) {
 		PD_RESERVATION(d, i)->next_free = i + 1 < p->limits.reservations ? i + 1 : PD_NONE;
 		i++;
 	}
-	i = 0;
+	i = PD_ZERO(d);
 	pd_while (i < chunks) {
 		PD_SLOT(d, i << PD_CHUNK_BITS)->key = i + 1;
 		i++;
 	}
-	i = 0;
+	i = PD_ZERO(d);
 	pd_while (i < PD_GROUPS + p->limits.groups) {
 		pd_heap_p h = PD_HEAP(d, i);
 
@@ -76,7 +58,7 @@ PD_FN int pd_start(pd_ref d, pd_u32 chunks)
 						  0;
 		i++;
 	}
-	i = 0;
+	i = PD_ZERO(d);
 	pd_while (i < p->limits.groups) {
 		PD_GROUP(d, i)->order = PD_ORDER_DEFAULT;
 		i++;
@@ -103,9 +85,9 @@ static pd_u64 pd_layout(struct pd *d, const struct pd_limits *l)
 	PD_PLACE(tasks, l->tasks);
 	PD_PLACE(groups, l->groups);
 	PD_PLACE(heaps, PD_GROUPS + l->groups);
-	PD_PLACE(slots, (pd_u64)pd_chunks(l) << PD_CHUNK_BITS);
-	PD_PLACE(chunk_table, pd_chunk_entries(l));
-	PD_PLACE(positions, 2 * (pd_u64)(l->jobs + 1) + l->reservations);
+	PD_PLACE(slots, (pd_u64)PD_CHUNKS(l->jobs, l->reservations, l->groups) << PD_CHUNK_BITS);
+	PD_PLACE(chunk_table, PD_CHUNK_ENTRIES(l->jobs, l->reservations, l->groups));
+	PD_PLACE(positions, PD_POSITIONS((pd_u64)l->jobs, l->reservations));
 	PD_PLACE(reservations, l->reservations);
 	PD_PLACE(cpus, l->cpus);
 	PD_PLACE(events, l->events);
@@ -113,12 +95,12 @@ static pd_u64 pd_layout(struct pd *d, const struct pd_limits *l)
 	return at;
 }
 
-pd_u64 pd_size(const struct pd_limits *limits)
+PD_API pd_u64 pd_size(const struct pd_limits *limits)
 {
 	return pd_limits_valid(limits) ? pd_layout((struct pd *)0, limits) : 0;
 }
 
-pd_ref pd_init(void *memory, const struct pd_limits *limits)
+PD_API pd_ref pd_init(void *memory, const struct pd_limits *limits)
 {
 	struct pd *d = memory;
 
@@ -126,37 +108,49 @@ pd_ref pd_init(void *memory, const struct pd_limits *limits)
 		return (pd_ref)0;
 	d->limits = *limits;
 	pd_layout(d, limits);
-	pd_start(d, pd_chunks(limits));
+	pd_start(d);
 	return d;
 }
 
-struct pd_job_attr *pd_job_draft(pd_ref d)
+PD_API struct pd_job_attr *pd_job_draft(pd_ref d)
 {
 	return pd_draft(d);
 }
 
-struct pd_reservation_attr *pd_reservation_draft(pd_ref d)
+PD_API struct pd_reservation_attr *pd_reservation_draft(pd_ref d)
 {
 	return &d->reservation_draft;
 }
 
-const struct pd_event *pd_event_peek(pd_ref d)
+PD_API const struct pd_event *pd_event_peek(pd_ref d)
 {
 	return d->event_head == d->event_tail ? (const struct pd_event *)0 :
 						&d->events[d->event_tail & (d->limits.events - 1)];
 }
 
-
-const struct pd_record *pd_record_at(pd_ref d, pd_u64 number)
+PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number)
 {
 	if (number >= d->record_count || d->record_count - number > d->limits.records)
 		return (const struct pd_record *)0;
 	return &d->records[number & (d->limits.records - 1)];
 }
 
-pd_u64 pd_record_count(pd_ref d)
+PD_API pd_u64 pd_record_count(pd_ref d)
 {
 	return d->record_count;
+}
+
+#else
+
+PD_API int pd_create(pd_ref d)
+{
+	struct pd_limits PD_ARENA *l = &PD(d)->limits;
+
+	if (!pd_limits_valid(l) || l->jobs > PD_ARENA_JOBS || l->tasks > PD_ARENA_TASKS ||
+	    l->reservations > PD_ARENA_RESERVATIONS || l->groups > PD_ARENA_GROUPS ||
+	    l->events > PD_ARENA_EVENTS || l->records > PD_ARENA_RECORDS)
+		return PD_EINVALID;
+	return pd_start(d);
 }
 
 #endif

@@ -59,6 +59,20 @@ struct pd_slot {
 #define PD_CHUNK_BITS 5U
 #define PD_CHUNK (1U << PD_CHUNK_BITS)
 
+/* Where a heap begins (heap.c); this offset counts as items. */
+#define PD_ROOT 3U
+#define PD_CHUNKS_FOR(items) (((items) + PD_ROOT + PD_CHUNK - 1) / PD_CHUNK)
+/* Slots for all heaps together: each job is among the starts or in one group, and among the
+ * finishes; each heap keeps one chunk that is not full, and one that it never gives back. */
+#define PD_CHUNKS(jobs, reservations, groups)                             \
+	(2 * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) +          \
+	 2 * (PD_GROUPS + (groups)))
+/* Chunk-table entries: every heap can hold all its items. */
+#define PD_CHUNK_ENTRIES(jobs, reservations, groups) \
+	((2 + (groups)) * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations))
+/* A job stands in one queue and among the finishes. */
+#define PD_POSITIONS(jobs, reservations) (2 * ((jobs) + 1) + (reservations))
+
 struct pd_heap {
 	pd_u32 size;
 	pd_u32 chunks;	  /* taken from the pool */
@@ -114,7 +128,7 @@ struct pd {
 	pd_u32 free_reservation;
 	pd_u32 free_chunk;
 	pd_u32 first_due;
-	pd_u32 unused;
+	pd_u32 zero; /* always */
 	struct pd_reservation_attr reservation_draft;
 #ifndef __bpf__
 	struct pd_job *jobs;
@@ -144,6 +158,11 @@ struct pd {
 #define PD_CPU(d, i) (&(d)->cpus[i])
 #define PD_EVENT(d, i) (&(d)->events[i])
 #define PD_RECORD(d, i) (&(d)->records[i])
+#define PD_ZERO(d) 0
+#else
+#include "arena.h"
+/* Where a counter starts. The verifier must not know it, or it follows the loop turn by turn. */
+#define PD_ZERO(d) (PD(d)->zero)
 #endif
 
 #define pd_job_p struct pd_job PD_ARENA *

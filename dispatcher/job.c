@@ -23,7 +23,7 @@ PD_INLINE int pd_queue_by_finish(pd_ref d, pd_job_p j)
 }
 
 /* Among the finishes, unless its queue serves for it. */
-PD_FN int pd_job_watch(pd_ref d, pd_u32 i)
+PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 	int wanted = j->attr.finish != PD_INFINITE &&
@@ -50,7 +50,7 @@ PD_FN int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
 }
 
 /* Out of its group's queue. */
-PD_FN int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u64 now)
+PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_u32 group = PD_JOB(d, i)->attr.group;
 
@@ -61,7 +61,7 @@ PD_FN int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u64 now)
 }
 
 /* Its start has come (or it never had to wait). */
-PD_FN int pd_job_begin(pd_ref d, pd_u32 i, pd_u64 now)
+PD_FOLD int pd_job_begin(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 

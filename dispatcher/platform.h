@@ -3,8 +3,8 @@
  * What differs between the two builds of these files: native, and BPF with the data in an arena.
  *
  * The kernel's verifier sets the rules for both: no pointers between objects, scalars in and out
- * of functions, at most five arguments, no recursion, at most eight frames, every loop through
- * pd_while, no struct assignment, no 128-bit arithmetic, no signed division.
+ * of functions, at most five arguments, no recursion, at most eight frames (two are the host's),
+ * every loop through pd_while, no struct assignment, no 128-bit arithmetic, no signed division.
  */
 #ifndef PUNCTUAL_DISPATCHER_PLATFORM_H
 #define PUNCTUAL_DISPATCHER_PLATFORM_H
@@ -17,12 +17,15 @@ typedef long long pd_i64;
 
 #ifdef __bpf__
 
-/* A dispatcher is named by its number; its arrays are arena globals (see host-kernel). */
+/* A dispatcher is named by its number; its arrays are arena globals (host-kernel's bpf/arena.h). */
 typedef pd_u32 pd_ref;
 #define PD_ARENA __attribute__((address_space(1)))
-/* Global, so that the verifier proves each once, whoever calls it. */
-#define PD_FN __attribute__((noinline))
-#define PD_API __attribute__((noinline))
+/* Global, so that the verifier proves each once, whoever calls it; weak, so that the compiler
+ * passes on arguments that it sees unused too. */
+#define PD_FN __attribute__((noinline, weak))
+#define PD_API __attribute__((noinline, weak))
+/* Called from few places, and folded into them so that no chain is longer than six. */
+#define PD_FOLD static inline __attribute__((always_inline))
 #define PD_INLINE static inline __attribute__((always_inline))
 #define pd_can_loop                                                    \
 	({                                                             \
@@ -41,7 +44,10 @@ typedef pd_u32 pd_ref;
 typedef struct pd *pd_ref;
 #define PD_ARENA
 #define PD_FN static
+#define PD_FOLD static
+#ifndef PD_API
 #define PD_API
+#endif
 #define PD_INLINE static inline __attribute__((always_inline))
 #define pd_can_loop 1
 

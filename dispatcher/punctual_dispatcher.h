@@ -151,15 +151,18 @@ enum pd_wait {
 
 #ifndef __bpf__
 /* Bytes that a dispatcher with these limits needs; 0 if a limit is out of range. */
-pd_u64 pd_size(const struct pd_limits *limits);
+PD_API pd_u64 pd_size(const struct pd_limits *limits);
 /* Makes one in `memory` (zeroed, 64-byte aligned, pd_size bytes). */
-pd_ref pd_init(void *memory, const struct pd_limits *limits);
+PD_API pd_ref pd_init(void *memory, const struct pd_limits *limits);
 /* What the next pd_job_add takes: write all of it, right before that call. */
-struct pd_job_attr *pd_job_draft(pd_ref d);
+PD_API struct pd_job_attr *pd_job_draft(pd_ref d);
 /* What the next pd_reservation_add takes. */
-struct pd_reservation_attr *pd_reservation_draft(pd_ref d);
+PD_API struct pd_reservation_attr *pd_reservation_draft(pd_ref d);
 /* The oldest event not yet taken, or null. */
-const struct pd_event *pd_event_peek(pd_ref d);
+PD_API const struct pd_event *pd_event_peek(pd_ref d);
+#else
+/* Makes dispatcher `d` in its zeroed arena, with the limits that stand in it. */
+PD_API int pd_create(pd_ref d);
 #endif
 
 /* Timers nearer than this fire now: a job with less remaining is exhausted (RED-Linux, IV-D.1). */
@@ -208,8 +211,8 @@ PD_API int pd_event_pop(pd_ref d);
 /* The trace ring (record.h): how many were ever written, and one by number (null: overwritten). */
 #ifndef __bpf__
 struct pd_record;
-pd_u64 pd_record_count(pd_ref d);
-const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
+PD_API pd_u64 pd_record_count(pd_ref d);
+PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
 #endif
 
 /* Reservations: the standard periodic allocator, in here so that no host needs a round trip for

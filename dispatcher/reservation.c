@@ -119,7 +119,7 @@ PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 }
 
 /* A job for the latest release, with so much budget. */
-PD_FN int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
+PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);

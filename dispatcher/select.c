@@ -49,7 +49,7 @@ PD_FN pd_i64 pd_frontier_next(pd_ref d, pd_u32 cpu)
 	pd_u32 end = pd_heap_size(d, PD_GROUPS) + PD_ROOT;
 	pd_u32 best = PD_NONE;
 	pd_u32 at = 0;
-	pd_u32 i = 0;
+	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i < c->frontier_size) {
 		pd_u32 position = c->frontier[i & (PD_FRONTIER - 1)];
@@ -66,7 +66,7 @@ PD_FN pd_i64 pd_frontier_next(pd_ref d, pd_u32 cpu)
 	if (best == PD_NONE)
 		return PD_NONE;
 	c->frontier[at & (PD_FRONTIER - 1)] = 4 * best - 8;
-	i = 1;
+	i = PD_ZERO(d) + 1;
 	pd_while (i < 4) {
 		c->frontier[c->frontier_size++ & (PD_FRONTIER - 1)] = 4 * best - 8 + i;
 		i++;
@@ -78,7 +78,7 @@ PD_FN pd_i64 pd_frontier_next(pd_ref d, pd_u32 cpu)
 PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
 {
 	pd_cpu_p c = PD_CPU(d, cpu);
-	pd_u32 i = 0;
+	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i < c->ranks) {
 		if (PD_JOB(d, c->ranked[i])->attr.task == task)
@@ -118,7 +118,7 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
 PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 {
 	pd_u64 next = pd_min(pd_next_finish(d), pd_heap_least(d, PD_STARTS));
-	pd_u32 i = 0;
+	pd_u32 i = PD_ZERO(d);
 
 	next = pd_min(next, pd_heap_least(d, PD_RELEASES));
 	if (cpu >= PD(d)->limits.cpus)
