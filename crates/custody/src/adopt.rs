@@ -31,7 +31,8 @@ pub struct Adopted {
 /// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, in another Punctual's
 /// custody (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, CustodyError> {
-    let gone = || CustodyError::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
+    let gone =
+        || CustodyError::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
     let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(gone)?;
     refuse_wrong_one(journal, id)?;
     let pidfd = id.open().ok_or_else(gone)?;
@@ -57,10 +58,16 @@ fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), CustodyError>
     let name = proc::command_of(pid);
     let refuse = |cause: String, cure: &str| Err(CustodyError::usage(cause, cure));
     if let Some(process) = proc::process_of(pid).filter(|p| *p != pid) {
-        return refuse(format!("{pid} is a thread of process {process} ({name})"), &format!("adopt the whole process: --pid {process}"));
+        return refuse(
+            format!("{pid} is a thread of process {process} ({name})"),
+            &format!("adopt the whole process: --pid {process}"),
+        );
     }
     if Stat::of(pid).is_some_and(|s| s.is_kernel_thread()) {
-        return refuse(format!("process {pid} ({name}) is a kernel thread"), "kernel threads cannot be parked; choose a program");
+        return refuse(
+            format!("process {pid} ({name}) is a kernel thread"),
+            "kernel threads cannot be parked; choose a program",
+        );
     }
     if pid == 1 {
         return refuse(format!("process 1 ({name}) is init"), "the machine needs it; choose another process");
@@ -69,7 +76,10 @@ fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), CustodyError>
         return refuse(format!("process {pid} is ourselves"), "who would resume us; choose another process");
     }
     if pid == journal.guardian() {
-        return refuse(format!("process {pid} is our guardian"), "it must always be able to run; choose another process");
+        return refuse(
+            format!("process {pid} is our guardian"),
+            "it must always be able to run; choose another process",
+        );
     }
     if proc::ancestors().contains(&pid) {
         return refuse(
@@ -94,7 +104,8 @@ fn custodian_of(id: Identity) -> Option<i32> {
         let files = std::fs::read_dir(journal::directory()).ok()?;
         files.flatten().filter_map(|f| Journal::open(&f.path())).find_map(|j| {
             let c = Contents::of(j.as_fd());
-            let has = c.adopted.iter().any(|r| r.id == id) || c.joined.iter().any(|x| x.0 == id) || c.children.contains(&id);
+            let has =
+                c.adopted.iter().any(|r| r.id == id) || c.joined.iter().any(|x| x.0 == id) || c.children.contains(&id);
             (has && j.owner().is_alive()).then(|| j.owner().pid)
         })
     })
@@ -105,14 +116,20 @@ fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
     let at = proc::ticks_now();
     let mut threads: Vec<ThreadRecord> = Vec::new();
     for _ in 0..100 {
-        let new: Vec<i32> = proc::threads_of(id.pid).into_iter().filter(|t| !threads.iter().any(|r| r.tid == *t)).collect();
+        let new: Vec<i32> =
+            proc::threads_of(id.pid).into_iter().filter(|t| !threads.iter().any(|r| r.tid == *t)).collect();
         if new.is_empty() && !threads.is_empty() {
             break;
         }
         for tid in new {
             let one = || {
                 let start = Stat::of_thread(id.pid, tid)?.start;
-                Some(ThreadRecord { tid, start, attr: sched::Attr::of(tid).ok()?, affinity: sched::affinity(tid).ok()? })
+                Some(ThreadRecord {
+                    tid,
+                    start,
+                    attr: sched::Attr::of(tid).ok()?,
+                    affinity: sched::affinity(tid).ok()?,
+                })
             };
             threads.extend(one());
         }

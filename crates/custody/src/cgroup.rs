@@ -39,7 +39,10 @@ impl CgroupBase {
             )
         })?;
         let own = proc::cgroup_v2_of(journal.owner().pid).and_then(|p| mount.directory(&p)).ok_or_else(|| {
-            CustodyError::machine("our own cgroup lies outside of what is mounted here", "mount cgroup v2 in this namespace")
+            CustodyError::machine(
+                "our own cgroup lies outside of what is mounted here",
+                "mount cgroup v2 in this namespace",
+            )
         })?;
         let dir = own.join(format!("punctual-{}", journal.id()));
         make(journal, &dir, Purpose::Base)?;
@@ -56,7 +59,8 @@ impl CgroupBase {
     pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, CustodyError> {
         let own = proc::cgroup_v2_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
-        let beside = own.map(|d| self.numbered(&d, &format!("punctual-{}.{}", self.journal.id(), fit(name)), Purpose::Adopted));
+        let beside =
+            own.map(|d| self.numbered(&d, &format!("punctual-{}.{}", self.journal.id(), fit(name)), Purpose::Adopted));
         match beside {
             Some(Ok(group)) => Ok(group),
             _ => self.numbered(&self.dir, &format!("adopt.{}", fit(name)), Purpose::Adopted),
@@ -92,7 +96,10 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), CustodyEr
     }
     let kind = std::fs::read_to_string(dir.join("cgroup.type")).unwrap_or_default();
     let problem = if kind.trim() != "domain" {
-        Some((format!("the cgroup {} would be \"{}\", which cannot hold whole processes", dir.display(), kind.trim()), "start punctual from a domain cgroup"))
+        Some((
+            format!("the cgroup {} would be \"{}\", which cannot hold whole processes", dir.display(), kind.trim()),
+            "start punctual from a domain cgroup",
+        ))
     } else if !dir.join("cgroup.freeze").exists() {
         Some(("this kernel has no freezer for cgroup v2".to_owned(), "use Linux 5.2 or later"))
     } else {
@@ -107,7 +114,8 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), CustodyEr
 }
 
 fn fit(name: &str) -> String {
-    let s: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' }).take(64).collect();
+    let s: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' }).take(64).collect();
     if s.is_empty() {
         "task".to_owned()
     } else {
@@ -131,7 +139,11 @@ impl Cgroup {
     fn open(journal: &Journal, dir: PathBuf, purpose: Purpose) -> Result<Self, CustodyError> {
         let file = |name: &str, flags: OFlags| {
             rustix::fs::open(dir.join(name), flags | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
-                CustodyError::refused(format!("cannot open {}/{name}", dir.display()), e, "mount cgroup v2 writable (a container: --cgroupns=private and a writable /sys/fs/cgroup)")
+                CustodyError::refused(
+                    format!("cannot open {}/{name}", dir.display()),
+                    e,
+                    "mount cgroup v2 writable (a container: --cgroupns=private and a writable /sys/fs/cgroup)",
+                )
             })
         };
         Ok(Self {
@@ -202,7 +214,9 @@ impl Cgroup {
     /// Moves a whole process into it. Write it down first: [`adopt`](crate::adopt) does.
     pub(crate) fn add(&self, pid: i32) -> Result<(), CustodyError> {
         let cure = match self.purpose {
-            Purpose::Adopted => "run as root: moving a process needs write permission to the cgroup that holds both places",
+            Purpose::Adopted => {
+                "run as root: moving a process needs write permission to the cgroup that holds both places"
+            }
             _ => "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
         };
         let text = pid.to_string();
@@ -233,7 +247,11 @@ impl Cgroup {
     /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at most.
     pub fn remove(&self) -> Result<(), CustodyError> {
         remove_tree(&self.dir, Duration::from_millis(200)).map_err(|e| {
-            CustodyError::refused(format!("cannot remove the cgroup {}", self.dir.display()), e, "end what runs in it, or run `punctual clean` later")
+            CustodyError::refused(
+                format!("cannot remove the cgroup {}", self.dir.display()),
+                e,
+                "end what runs in it, or run `punctual clean` later",
+            )
         })?;
         self.journal.write(&Entry::GroupGone { path: self.dir.clone() })
     }
@@ -289,6 +307,10 @@ pub(crate) fn kill_all(dir: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound && !dir.exists() => return Ok(()),
         Err(_) => {}
     }
+    kill_one_by_one(dir)
+}
+
+fn kill_one_by_one(dir: &Path) -> io::Result<()> {
     for _ in 0..200 {
         let pids = list(dir, "cgroup.procs");
         if pids.iter().all(|p| proc::Stat::of(*p).is_none_or(|s| s.state == 'Z')) {
@@ -324,6 +346,24 @@ pub(crate) fn remove_tree(dir: &Path, patience: Duration) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_cgroup_kill_a_frozen_group_is_killed_one_by_one() {
+        let Some(mount) = Mount::v2() else { return eprintln!("NOT TESTED: no cgroup v2 here") };
+        let dir = mount.point().join(format!("punctual-unit-{}", std::process::id()));
+        if std::fs::create_dir(&dir).is_err() {
+            return eprintln!("NOT TESTED: cannot make {}", dir.display());
+        }
+        let mut children: Vec<_> =
+            (0..3).map(|_| std::process::Command::new("sleep").arg("20").spawn().unwrap()).collect();
+        for c in &children {
+            std::fs::write(dir.join("cgroup.procs"), c.id().to_string()).unwrap();
+        }
+        set_frozen(&dir, true);
+        kill_one_by_one(&dir).unwrap();
+        assert!(children.iter_mut().all(|c| c.wait().is_ok()));
+        remove_tree(&dir, Duration::from_secs(1)).unwrap();
+    }
 
     #[test]
     fn cpu_stat_is_read_without_allocation_and_refuses_nonsense() {

@@ -27,7 +27,12 @@ pub fn leftovers() -> Vec<Leftover> {
     let mut out: Vec<Leftover> = dead_journals().iter().map(of_journal).collect();
     let named: Vec<PathBuf> = groups_of_journals();
     out.extend(orphan_groups().into_iter().filter(|(dir, _)| !named.contains(dir)).map(|(path, id)| Leftover {
-        cause: format!("the cgroup {} of process {}, which is gone, holds {} processes", path.display(), id.pid, crate::cgroup::list(&path, "cgroup.procs").len()),
+        cause: format!(
+            "the cgroup {} of process {}, which is gone, holds {} processes",
+            path.display(),
+            id.pid,
+            crate::cgroup::list(&path, "cgroup.procs").len()
+        ),
         owner: id.pid,
         cure: "punctual clean".to_owned(),
         path,
@@ -43,7 +48,10 @@ fn of_journal(j: &Journal) -> Leftover {
         owner: j.owner().pid,
         cause: format!(
             "process {} ({command}) was killed and left {} adopted processes, {} commands and {} cgroups behind",
-            j.owner().pid, c.adopted.len(), c.children.len(), c.groups.len()
+            j.owner().pid,
+            c.adopted.len(),
+            c.children.len(),
+            c.groups.len()
         ),
         cure: "punctual clean".to_owned(),
     }
@@ -131,7 +139,8 @@ fn may_write(dir: &Path) -> bool {
 fn owner_of(name: &str) -> Option<(Identity, u64)> {
     let id = name.strip_prefix("punctual-")?.split('.').next()?;
     let mut parts = id.split('-');
-    let (pid, start, namespace) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let (pid, start, namespace) =
+        (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     parts.next().is_none().then_some((Identity { pid, start }, namespace))
 }
 

@@ -120,7 +120,13 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
 }
 
 fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError> {
-    let failed = |e: io::Error| CustodyError::refused("cannot start the guardian", e, "raise the limits on processes and open files (ulimit -u, ulimit -n)");
+    let failed = |e: io::Error| {
+        CustodyError::refused(
+            "cannot start the guardian",
+            e,
+            "raise the limits on processes and open files (ulimit -u, ulimit -n)",
+        )
+    };
     let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
     let (control_read, control) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
     let (ready, ready_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
@@ -182,7 +188,14 @@ impl Drop for SignalMask {
 }
 
 /// The guardian's whole life.
-fn stand_watch(journal: &Journal, keep: &[i32], every: &[u64], owner: BorrowedFd<'_>, control: BorrowedFd<'_>, ready: BorrowedFd<'_>) -> ! {
+fn stand_watch(
+    journal: &Journal,
+    keep: &[i32],
+    every: &[u64],
+    owner: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+    ready: BorrowedFd<'_>,
+) -> ! {
     let life = std::panic::AssertUnwindSafe(|| {
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
@@ -192,6 +205,8 @@ fn stand_watch(journal: &Journal, keep: &[i32], every: &[u64], owner: BorrowedFd
     });
     // Nothing in it should panic; if it did, it must not unwind into a copy of the program.
     let status = i32::from(std::panic::catch_unwind(life).is_err());
+    // Where init is slow to reap, the zombie at least is not a real-time one.
+    let _ = sched::set_other(0);
     // SAFETY: ends this process at once, without the program's exit handlers.
     unsafe { libc::_exit(status) }
 }

@@ -59,24 +59,50 @@ pub(crate) struct ProcessRecord {
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(crate) enum Entry {
     /// The first line: whose journal this is.
-    Owner { id: Identity, boot: String, pidns: u64, command: String, since: String },
-    Guardian { id: Identity },
+    Owner {
+        id: Identity,
+        boot: String,
+        pidns: u64,
+        command: String,
+        since: String,
+    },
+    Guardian {
+        id: Identity,
+    },
     /// A cgroup directory that we are about to make.
-    Group { path: PathBuf, purpose: Purpose },
+    Group {
+        path: PathBuf,
+        purpose: Purpose,
+    },
     /// It is removed.
-    GroupGone { path: PathBuf },
+    GroupGone {
+        path: PathBuf,
+    },
     /// A process that we are about to adopt.
-    Adopted { process: ProcessRecord },
+    Adopted {
+        process: ProcessRecord,
+    },
     /// A later child of an adopted process: to be given what `like` was given.
-    Joined { id: Identity, like: i32 },
+    Joined {
+        id: Identity,
+        like: i32,
+    },
     /// An adopted process is given back.
-    GivenBack { id: Identity },
+    GivenBack {
+        id: Identity,
+    },
     /// A process that we started.
-    Child { id: Identity },
+    Child {
+        id: Identity,
+    },
     /// It ended and was waited for.
-    ChildGone { id: Identity },
+    ChildGone {
+        id: Identity,
+    },
     /// From now on it may get SIGSTOP.
-    Stopping { id: Identity },
+    Stopping {
+        id: Identity,
+    },
 }
 
 /// The journal of this process. Clones write to the same file.
@@ -106,7 +132,11 @@ impl Journal {
         let path = dir.join(format!("{}-{}-{n}.journal", owner.pid, owner.start));
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|e| {
-            CustodyError::refused(format!("cannot make the journal {}", path.display()), e, "make room there, or set PUNCTUAL_STATE_DIR")
+            CustodyError::refused(
+                format!("cannot make the journal {}", path.display()),
+                e,
+                "make room there, or set PUNCTUAL_STATE_DIR",
+            )
         })?;
         let journal = Self { inner: Arc::new(Inner { file, path, owner, guardian: AtomicI32::new(0) }) };
         journal.write(&Entry::Owner {
@@ -265,7 +295,10 @@ fn own_directory() -> Result<PathBuf, CustodyError> {
     // Restoring obeys what a journal says, so nobody else may write there.
     if !is_ours_alone(&dir) {
         return Err(CustodyError::machine(
-            format!("the state directory {} belongs to another user, is writable by others, or is a link", dir.display()),
+            format!(
+                "the state directory {} belongs to another user, is writable by others, or is a link",
+                dir.display()
+            ),
             cure,
         ));
     }
@@ -296,9 +329,17 @@ mod tests {
     #[test]
     fn what_was_given_back_is_not_given_back_twice() {
         let id = Identity { pid: 7, start: 9 };
-        let process = ProcessRecord { id, cgroup: PathBuf::new(), group: PathBuf::new(), at: 0, stopped: false, threads: Vec::new() };
+        let process = ProcessRecord {
+            id,
+            cgroup: PathBuf::new(),
+            group: PathBuf::new(),
+            at: 0,
+            stopped: false,
+            threads: Vec::new(),
+        };
         let lines = [Entry::Adopted { process }, Entry::Stopping { id }, Entry::GivenBack { id }];
-        let bytes: Vec<u8> = lines.iter().flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat()).collect();
+        let bytes: Vec<u8> =
+            lines.iter().flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat()).collect();
         let c = Contents::parse(&bytes);
         assert!(c.adopted.is_empty() && c.stopping.is_empty());
     }

@@ -90,7 +90,10 @@ impl Held {
             )
         } else {
             CustodyError::machine(
-                format!("CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is still held", path.display()),
+                format!(
+                    "CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is still held",
+                    path.display()
+                ),
                 "its guardian should have finished: see who holds it with `fuser` and run `punctual clean`",
             )
         }

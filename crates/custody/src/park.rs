@@ -29,7 +29,12 @@ impl Park {
     }
 
     /// For a running process that is about to be adopted.
-    pub fn for_process(journal: &Journal, base: Option<&CgroupBase>, pid: i32, name: &str) -> Result<Self, CustodyError> {
+    pub fn for_process(
+        journal: &Journal,
+        base: Option<&CgroupBase>,
+        pid: i32,
+        name: &str,
+    ) -> Result<Self, CustodyError> {
         match base {
             Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),

@@ -39,7 +39,10 @@ fn check_cpu(cpu: u32) -> Result<(), CustodyError> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = online.trim();
     if !dir.exists() {
-        return Err(CustodyError::usage(format!("there is no CPU {cpu} on this machine"), format!("choose one of {online}")));
+        return Err(CustodyError::usage(
+            format!("there is no CPU {cpu} on this machine"),
+            format!("choose one of {online}"),
+        ));
     }
     // CPU 0 often has no such file: it cannot be taken offline.
     if std::fs::read_to_string(dir.join("online")).is_ok_and(|t| t.trim() == "0") {
@@ -65,7 +68,8 @@ fn check_memory() -> Result<(), CustodyError> {
         return Ok(());
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let size = status.lines().find_map(|l| l.strip_prefix("VmSize:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let size =
+        status.lines().find_map(|l| l.strip_prefix("VmSize:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     // Room for the stacks and tables that are still to come.
     let need = (size.unwrap_or(0) << 10) + (64 << 20);
     if limit.is_some_and(|l| l < need) {
@@ -176,9 +180,10 @@ pub(crate) fn check_signal(pid: i32, fd: &rustix::fd::OwnedFd) -> Result<(), Cus
             )
         }),
         Err(_) => Err(CustodyError::usage(format!("process {pid} has ended"), "give the number of a running process")),
-        Ok(()) if Stat::of(pid).is_some_and(|s| s.state == 'Z') => {
-            Err(CustodyError::usage(format!("process {pid} has ended and waits for its parent"), "give the number of a running process"))
-        }
+        Ok(()) if Stat::of(pid).is_some_and(|s| s.state == 'Z') => Err(CustodyError::usage(
+            format!("process {pid} has ended and waits for its parent"),
+            "give the number of a running process",
+        )),
         Ok(()) => Ok(()),
     }
 }

@@ -33,9 +33,10 @@ impl Identity {
         Self::of(pid).unwrap_or(Self { pid, start: 0 })
     }
 
-    /// Whether it still runs (a zombie does not).
+    /// Whether it still runs (a zombie does not; a process whose first thread alone has ended does).
     pub fn is_alive(&self) -> bool {
-        Stat::of(self.pid).is_some_and(|s| s.start == self.start && !matches!(s.state, 'Z' | 'X'))
+        let ended = |s: Stat| matches!(s.state, 'Z' | 'X') && threads_of(self.pid).iter().all(|t| *t == self.pid);
+        Stat::of(self.pid).is_some_and(|s| s.start == self.start && !ended(s))
     }
 
     /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
@@ -110,8 +111,10 @@ pub fn descendants(roots: &[i32]) -> Vec<i32> {
 
 /// The same, of children that started at or after the tick that stands with their root.
 pub(crate) fn descendants_since(roots: &[(i32, u64)]) -> Vec<Identity> {
-    let all: Vec<(Identity, i32)> =
-        pids().into_iter().filter_map(|pid| Stat::of(pid).map(|s| (Identity { pid, start: s.start }, s.ppid))).collect();
+    let all: Vec<(Identity, i32)> = pids()
+        .into_iter()
+        .filter_map(|pid| Stat::of(pid).map(|s| (Identity { pid, start: s.start }, s.ppid)))
+        .collect();
     let mut known = roots.to_vec();
     let mut out = Vec::new();
     let mut next = 0;

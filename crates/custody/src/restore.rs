@@ -45,7 +45,8 @@ impl RestoreReport {
     }
 }
 
-/// Gives back everything that the journal says was changed. Idempotent; bounded (some seconds at the worst). Not
+/// Gives back everything that the journal says was changed. Stop the dispatcher first: it would park what is given
+/// back. Idempotent; bounded (some seconds at the worst). Not
 /// real-time safe. Does not panic.
 pub fn restore(journal: &Journal) -> RestoreReport {
     let mut report = RestoreReport::default();
@@ -80,7 +81,10 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
             return; // The machine was started anew since: nothing of it is left.
         }
         if *pidns != proc::pid_namespace() {
-            report.problems.push(format!("the journal of process {} was written in another pid namespace: clean it there", id.pid));
+            report.problems.push(format!(
+                "the journal of process {} was written in another pid namespace: clean it there",
+                id.pid
+            ));
             return;
         }
         cookie = format!("PUNCTUAL_CUSTODY={}-{}-{}", id.pid, id.start, pidns);
@@ -116,7 +120,7 @@ pub(crate) fn kill_group(dir: &Path, report: &mut RestoreReport) {
 /// Children by identity, and without cgroups also what descends from them: by parent, and by the mark in the
 /// environment where the parent has ended.
 fn kill_children(c: &Contents, cookie: &str, report: &mut RestoreReport) {
-    let without_groups = !c.groups.iter().any(|g| g.1 == Purpose::Command);
+    let without_groups = !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
     for round in 0..100 {
         let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
         if without_groups && !c.children.is_empty() {
@@ -192,7 +196,11 @@ pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report:
     }
     for pid in cgroup::list(dir, "cgroup.procs") {
         report.threads += threads_back::give_back(pid, record_for(pid, dir, records), &mut report.problems);
-        report.problems.push(format!("process {pid} ({}) could not be moved out of {}", proc::command_of(pid), dir.display()));
+        report.problems.push(format!(
+            "process {pid} ({}) could not be moved out of {}",
+            proc::command_of(pid),
+            dir.display()
+        ));
     }
 }
 

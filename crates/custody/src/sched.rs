@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use std::io;
 
-
 /// The kernel's `struct sched_attr`, first version (48 bytes): what every kernel since 3.14 knows.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

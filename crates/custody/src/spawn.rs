@@ -17,7 +17,7 @@
 //! traced at exec. Do not wait for "any child" in another thread meanwhile.
 
 use crate::error::{CustodyError, Fault};
-use crate::guardian::SignalMask;
+use crate::exec::{self, wait_blocking, wait_for_exec, Plan, Step};
 use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
@@ -25,7 +25,7 @@ use crate::proc::Identity;
 use crate::sched;
 use crate::stop::send_to;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ffi::{c_char, c_int, c_void, CString, OsStr, OsString};
+use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
@@ -90,33 +90,6 @@ pub struct Spawned {
     journal: Journal,
 }
 
-/// What the child needs, all made before it. It shares our memory, so its error comes back here.
-struct Plan {
-    programs: Vec<*const c_char>,
-    argv: *const *const c_char,
-    envp: *const *const c_char,
-    directory: *const c_char,
-    streams: [i32; 3],
-    procs: i32,
-    parent: i32,
-    own_group: bool,
-    trace: bool,
-    failed: Step,
-    errno: c_int,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Step {
-    None,
-    Parent,
-    Group,
-    Directory,
-    Stream,
-    Cgroup,
-    Trace,
-    Exec,
-}
-
 /// Starts a command in `park`, which was made by [`Park::for_command`]. Not real-time safe.
 ///
 /// # Errors
@@ -151,14 +124,26 @@ struct Failure {
 impl Failure {
     fn explain(&self, name: &str, spec: &CommandSpec) -> CustodyError {
         let why = io::Error::from_raw_os_error(self.errno);
-        let usage = |cause: String, cure: &str| CustodyError { fault: Fault::Usage, cause, cure: cure.into(), errno: Some(self.errno) };
+        let usage = |cause: String, cure: &str| CustodyError {
+            fault: Fault::Usage,
+            cause,
+            cure: cure.into(),
+            errno: Some(self.errno),
+        };
         match (self.step, self.errno) {
-            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => {
-                usage(format!("cannot start {name}: the interpreter it names does not exist"), "correct its first line (#!), or install that interpreter or loader")
+            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => usage(
+                format!("cannot start {name}: the interpreter it names does not exist"),
+                "correct its first line (#!), or install that interpreter or loader",
+            ),
+            (Step::Exec, libc::ENOENT) => {
+                usage(format!("there is no program {name}"), "correct its name, install it, or give its whole path")
             }
-            (Step::Exec, libc::ENOENT) => usage(format!("there is no program {name}"), "correct its name, install it, or give its whole path"),
-            (Step::Exec, libc::EACCES) => usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory"),
-            (Step::Exec, libc::ENOEXEC) => usage(format!("{name} is no program for this machine"), "a script needs a first line such as #!/bin/sh"),
+            (Step::Exec, libc::EACCES) => {
+                usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory")
+            }
+            (Step::Exec, libc::ENOEXEC) => {
+                usage(format!("{name} is no program for this machine"), "a script needs a first line such as #!/bin/sh")
+            }
             (Step::Exec, _) => usage(format!("cannot start {name}: {why}"), "check the program and its arguments"),
             (Step::Directory, _) => {
                 let dir = spec.directory.clone().unwrap_or_default();
@@ -169,7 +154,11 @@ impl Failure {
                 why,
                 "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
             ),
-            (step, _) => CustodyError::refused(format!("cannot start {name} ({step:?})"), why, "raise the limits on processes and open files (ulimit -u, ulimit -n)"),
+            (step, _) => CustodyError::refused(
+                format!("cannot start {name} ({step:?})"),
+                why,
+                "raise the limits on processes and open files (ulimit -u, ulimit -n)",
+            ),
         }
     }
 }
@@ -182,7 +171,12 @@ fn pointers(list: &[CString]) -> Vec<*const c_char> {
     list.iter().map(|c| c.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-fn start(journal: &Journal, spec: &CommandSpec, park: &Park, trace: bool) -> Result<(Identity, OwnedFd, bool), Failure> {
+fn start(
+    journal: &Journal,
+    spec: &CommandSpec,
+    park: &Park,
+    trace: bool,
+) -> Result<(Identity, OwnedFd, bool), Failure> {
     let broken = |e: io::Error| Failure { step: Step::None, errno: e.raw_os_error().unwrap_or(libc::EIO) };
     let program = spec.argv.first().ok_or(Failure { step: Step::Exec, errno: libc::ENOENT })?;
     let programs = candidates(program, spec)?;
@@ -217,24 +211,10 @@ fn start(journal: &Journal, spec: &CommandSpec, park: &Park, trace: bool) -> Res
         failed: Step::None,
         errno: 0,
     };
-    let mut stack = vec![0u128; 8 * 1024];
-    let mask = SignalMask::block_all();
-    // SAFETY: CLONE_VFORK keeps us asleep until the child has left our memory (exec or exit), so `plan`, what it points
-    // to and `stack` outlive the child's use; the top of the stack is 16-byte aligned; no handler of ours runs in it.
-    let pid = unsafe {
-        let top = stack.as_mut_ptr().add(stack.len()).cast();
-        libc::clone(child, top, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, (&raw mut plan).cast())
-    };
-    let error = io::Error::last_os_error();
-    drop(mask);
-    if pid < 0 {
-        return Err(broken(error));
-    }
-    // SAFETY: `plan` is ours; volatile because the child wrote to it behind the compiler's back.
-    let (failed, errno) = unsafe { ((&raw const plan.failed).read_volatile(), (&raw const plan.errno).read_volatile()) };
-    if failed != Step::None {
+    let pid = exec::clone_and_exec(&mut plan).map_err(broken)?;
+    if plan.failed != Step::None {
         wait_blocking(pid);
-        return Err(Failure { step: failed, errno });
+        return Err(Failure { step: plan.failed, errno: plan.errno });
     }
     let held = trace && wait_for_exec(pid);
     let id = Identity::of(pid);
@@ -277,129 +257,6 @@ fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Fa
     .collect()
 }
 
-/// The child, from clone to exec: system calls only.
-extern "C" fn child(plan: *mut c_void) -> c_int {
-    // SAFETY: our parent passed its Plan and sleeps until we exec or exit; all pointers in it are alive and terminated.
-    unsafe {
-        let plan = plan.cast::<Plan>();
-        (*plan).failed = prepare(&*plan);
-        if (*plan).failed == Step::None {
-            execute(&mut *plan);
-        }
-        (*plan).errno = *libc::__errno_location();
-        if (*plan).failed == Step::None {
-            (*plan).failed = Step::Exec;
-        }
-        libc::_exit(127)
-    }
-}
-
-unsafe fn prepare(plan: &Plan) -> Step {
-    // SAFETY: plain system calls; pointers as `child` promises.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // Our parent may have died before that took hold.
-        if libc::getppid() != plan.parent {
-            return Step::Parent;
-        }
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        for signal in 1..=64 {
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        if plan.own_group && libc::setpgid(0, 0) != 0 {
-            return Step::Group;
-        }
-        // Copies first: a stream's file may itself have the number of another stream.
-        let mut copies = [-1; 3];
-        for (copy, fd) in copies.iter_mut().zip(plan.streams) {
-            *copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
-        }
-        for (n, copy) in copies.into_iter().enumerate() {
-            // One that is closed with us stays closed.
-            if copy >= 0 && libc::dup2(copy, n as c_int) < 0 {
-                return Step::Stream;
-            }
-        }
-        if !plan.directory.is_null() && libc::chdir(plan.directory) != 0 {
-            return Step::Directory;
-        }
-        if plan.procs >= 0 && libc::write(plan.procs, c"0".as_ptr().cast(), 1) != 1 {
-            return Step::Cgroup;
-        }
-        if plan.trace && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
-            return Step::Trace;
-        }
-        Step::None
-    }
-}
-
-/// Tries each candidate, as execvp does; returns only with an error, in errno.
-unsafe fn execute(plan: &mut Plan) {
-    // SAFETY: as in `child`.
-    unsafe {
-        let mut denied = false;
-        for program in &plan.programs {
-            libc::execve(*program, plan.argv, plan.envp);
-            match *libc::__errno_location() {
-                libc::ENOENT | libc::ENOTDIR => {}
-                libc::EACCES => denied = true,
-                _ => return,
-            }
-        }
-        *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
-    }
-}
-
-fn wait_blocking(pid: i32) -> Option<c_int> {
-    let mut status = 0;
-    loop {
-        // SAFETY: writes one int.
-        let r = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
-        if r == pid {
-            return Some(status);
-        }
-        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-            return None;
-        }
-    }
-}
-
-/// Waits until the child stands at its exec; other signals that reach it before are passed on. `false`: it ended.
-fn wait_for_exec(pid: i32) -> bool {
-    loop {
-        match wait_blocking_unreaped(pid) {
-            Some(sig) if sig == libc::SIGTRAP => return true,
-            Some(sig) => {
-                // SAFETY: our tracee, stopped; no memory is passed.
-                unsafe { libc::ptrace(libc::PTRACE_CONT, pid, 0, sig) };
-            }
-            None => return false,
-        }
-    }
-}
-
-/// The signal that a tracee stopped for; `None` when it ended, which is left for `try_wait` to see.
-fn wait_blocking_unreaped(pid: i32) -> Option<c_int> {
-    // SAFETY: writes one siginfo_t, zero being a valid value of it.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    loop {
-        let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
-        // SAFETY: as above.
-        let r = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) };
-        if r == 0 {
-            // SAFETY: waitid filled it for a child, so its status field is the one in use.
-            return matches!(info.si_code, libc::CLD_TRAPPED | libc::CLD_STOPPED).then(|| unsafe { info.si_status() } & 0x7f);
-        }
-        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-            return None;
-        }
-    }
-}
-
 impl Spawned {
     /// Written down, given its CPU and level, parked; then let go from its exec.
     fn install(&self, spec: &CommandSpec, park: &Park) -> Result<(), CustodyError> {
@@ -408,7 +265,11 @@ impl Spawned {
         let ended = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
         match sched::set_affinity(pid, &sched::only(spec.cpu)) {
             Err(e) if !ended(&e) => {
-                return Err(CustodyError::refused(format!("cannot pin a command to CPU {}", spec.cpu), e, "choose a CPU that is online and in our cpuset"))
+                return Err(CustodyError::refused(
+                    format!("cannot pin a command to CPU {}", spec.cpu),
+                    e,
+                    "choose a CPU that is online and in our cpuset",
+                ))
             }
             _ => {}
         }

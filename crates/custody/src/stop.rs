@@ -107,7 +107,7 @@ impl StopGroup {
         for s in &self.slots {
             let pid = s.pid.load(Ordering::Acquire);
             if pid != 0 {
-                if let Some(ns) = process_clock(pid) {
+                if let Some(ns) = process_cpu_ns(pid) {
                     s.used.fetch_max(ns, Ordering::Relaxed);
                 }
                 sum += s.used.load(Ordering::Relaxed);
@@ -140,7 +140,9 @@ impl StopGroup {
         if members.iter().any(|m| m.0 == id) {
             return Ok(());
         }
-        let Some(n) = self.slots.iter().position(|s| s.pid.load(Ordering::SeqCst) == 0 && s.fd.load(Ordering::SeqCst) < 0) else {
+        let Some(n) =
+            self.slots.iter().position(|s| s.pid.load(Ordering::SeqCst) == 0 && s.fd.load(Ordering::SeqCst) < 0)
+        else {
             return Err(CustodyError::machine(
                 format!("a task has more than {} processes", self.slots.len()),
                 "mount cgroup v2, where there is no limit",
@@ -177,7 +179,9 @@ impl StopGroup {
         if self.purpose == Purpose::Command {
             // A child whose parent ended has another one now, but still our process group and environment.
             let ours = |s: Stat| s.start >= self.since && self.leader.load(Ordering::Relaxed) == s.pgrp;
-            let strays = proc::pids().into_iter().filter(|p| Stat::of(*p).is_some_and(ours) && proc::environment_has(*p, &cookie));
+            let strays = proc::pids()
+                .into_iter()
+                .filter(|p| Stat::of(*p).is_some_and(ours) && proc::environment_has(*p, &cookie));
             found.extend(strays.filter_map(Identity::of));
         }
         let mut taken = 0;
@@ -261,7 +265,8 @@ fn signal(pidfd: i32, signal: i32) -> io::Result<()> {
 /// pidfd_send_signal, signal 0 too. Real-time safe.
 pub(crate) fn send(pidfd: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is passed (a null siginfo is allowed); a bad descriptor is an error value.
-    let r = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, std::ptr::null::<libc::siginfo_t>(), 0u32) };
+    let r =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, std::ptr::null::<libc::siginfo_t>(), 0u32) };
     if r != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -273,8 +278,11 @@ pub(crate) fn send_to(pidfd: &impl AsRawFd, sig: i32) -> io::Result<()> {
     send(pidfd.as_raw_fd(), sig)
 }
 
-/// The CPU clock of another process: its scheduler clock, `~pid << 3 | 2` (clock_getcpuclockid without its checks).
-fn process_clock(pid: i32) -> Option<u64> {
+/// CPU time of a process in nanoseconds; `None` when it is gone. Real-time safe: one system call, some four times
+/// cheaper than [`Park::usage_ns`](crate::Park::usage_ns) of a cgroup, and exact to the nanosecond, but of this process
+/// alone. What runs on another CPU is stale by up to a tick.
+pub fn process_cpu_ns(pid: i32) -> Option<u64> {
+    // Its scheduler clock, `~pid << 3 | 2`: clock_getcpuclockid without its checks.
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, which lives on our stack.
     let r = unsafe { libc::clock_gettime((!pid << 3) | 2, &mut t) };

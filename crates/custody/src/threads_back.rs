@@ -31,12 +31,18 @@ pub(crate) fn give_back(pid: i32, record: Option<&ProcessRecord>, problems: &mut
         }
         if quiet {
             if let Some((tid, e)) = failed {
-                problems.push(format!("thread {tid} of process {pid} ({}) did not get its policy back: {e}", proc::command_of(pid)));
+                problems.push(format!(
+                    "thread {tid} of process {pid} ({}) did not get its policy back: {e}",
+                    proc::command_of(pid)
+                ));
             }
             break;
         }
         if pass + 1 == PASSES {
-            problems.push(format!("process {pid} ({}) makes threads faster than they can be given back", proc::command_of(pid)));
+            problems.push(format!(
+                "process {pid} ({}) makes threads faster than they can be given back",
+                proc::command_of(pid)
+            ));
         } else if pass > 10 {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -119,10 +119,12 @@ fn a_command_that_cannot_start_is_one_clear_error_and_leaves_nothing() {
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     let text = state_dir().join("text");
     std::fs::write(&text, "hello\n").unwrap();
-    for f in [&script] {
-        std::fs::set_permissions(f, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    }
-    let cases = [("no-such-program", "there is no program"), (text.to_str().unwrap(), "may not be executed"), (script.to_str().unwrap(), "interpreter")];
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let cases = [
+        ("no-such-program", "there is no program"),
+        (text.to_str().unwrap(), "may not be executed"),
+        (script.to_str().unwrap(), "interpreter"),
+    ];
     for (name, words) in cases {
         let e = spawn(&journal, CommandSpec::new([name], 1), &park).unwrap_err();
         assert!(e.cause.contains(words) && e.exit_code() == 2, "{e}");
@@ -244,7 +246,10 @@ fn a_cpu_has_one_dispatcher_and_the_refusal_names_it() {
     let _alone = alone();
     let lock = CpuLock::take(1, "first one").unwrap();
     let e = CpuLock::take(1, "second one").unwrap_err();
-    assert!(e.cause.contains("first one") && e.cause.contains(&std::process::id().to_string()) && e.exit_code() == 4, "{e}");
+    assert!(
+        e.cause.contains("first one") && e.cause.contains(&std::process::id().to_string()) && e.exit_code() == 4,
+        "{e}"
+    );
     CpuLock::take(0, "another CPU").unwrap();
     // A command that runs on must not hold it.
     if let Some((journal, base)) = setup(true) {
@@ -276,7 +281,9 @@ fn missing_cpus_and_privileges_are_told() {
             let text = String::from_utf8_lossy(&out.stdout).into_owned();
             assert!(text.contains("SCHED_FIFO 99 is refused") && text.contains("setcap"), "{text}");
         }
-        other => eprintln!("NOT TESTED: cannot become nobody (setpriv, or the test binary out of its reach): {other:?}"),
+        other => {
+            eprintln!("NOT TESTED: cannot become nobody (setpriv, or the test binary out of its reach): {other:?}")
+        }
     }
 }
 
@@ -313,7 +320,10 @@ fn usage_is_exact_for_what_ran_on_the_same_cpu() {
     let _alone = alone();
     let Some((journal, base)) = setup(true) else { return };
     let park = Park::for_command(&journal, base.as_ref(), "burn").unwrap();
-    let mut spec = CommandSpec::new(["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; cat /proc/self/stat; times"], 1);
+    let mut spec = CommandSpec::new(
+        ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; cat /proc/self/stat; times"],
+        1,
+    );
     spec.streams[1] = Stream::Null;
     let mut child = spawn(&journal, spec, &park).unwrap();
     child.release(&park).unwrap();

@@ -73,6 +73,65 @@ fn by_stop_signals_an_owner_killed_at_any_instant_leaves_nothing() {
     owner_killed(false);
 }
 
+#[test]
+fn an_owner_killed_while_it_restores_leaves_nothing() {
+    let _alone = alone();
+    if !permitted(true) {
+        return;
+    }
+    let victim = Victim::start();
+    let before = Snapshot::of(victim.pid());
+    for round in 0..rounds() {
+        let freezer = if round % 2 == 0 { "1" } else { "0" };
+        let (mut owner, mut out) =
+            role("owner", &[("VICTIM", &victim.pid().to_string()), ("FREEZER", freezer), ("ENDS", "3")]);
+        let (_, child) = heard(&mut out);
+        expect_line(&mut out, "CUSTODY");
+        std::thread::sleep(Duration::from_micros(2_000 + random(9_000)));
+        let pid = owner.id() as i32;
+        kill(pid, libc::SIGKILL);
+        owner.wait().unwrap();
+        assert_restored(pid, victim.pid(), &before, &[child]);
+    }
+}
+
+#[test]
+fn a_guardian_killed_while_it_restores_leaves_what_clean_mends() {
+    let _alone = alone();
+    if !permitted(true) {
+        return;
+    }
+    let victim = Victim::start();
+    let before = Snapshot::of(victim.pid());
+    for round in 0..rounds() {
+        let (mut owner, mut out) = start_owner(victim.pid(), round % 2 == 0);
+        let (guardian, child) = heard(&mut out);
+        expect_line(&mut out, "CUSTODY");
+        let pid = owner.id() as i32;
+        kill(pid, libc::SIGKILL);
+        owner.wait().unwrap();
+        std::thread::sleep(Duration::from_micros(random(4_000)));
+        kill(guardian, libc::SIGKILL);
+        let reports = clean().unwrap();
+        assert!(reports.iter().all(RestoreReport::is_complete), "{reports:?}");
+        assert_restored(pid, victim.pid(), &before, &[child]);
+    }
+}
+
+#[test]
+fn a_dropped_guardian_restores_though_its_owner_lives() {
+    let _alone = alone();
+    if !permitted(true) {
+        return;
+    }
+    let victim = Victim::start();
+    let before = Snapshot::of(victim.pid());
+    let o = take_custody(victim.pid(), 1, true);
+    let child = o.command.0.id().pid;
+    drop(o.guardian);
+    assert_restored(std::process::id() as i32, victim.pid(), &before, &[child]);
+}
+
 fn guardian_killed(freezer: bool) {
     let _alone = alone();
     if !permitted(freezer) {

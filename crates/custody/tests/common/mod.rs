@@ -142,7 +142,10 @@ pub fn attributes(tid: i32) -> Option<Attributes> {
         let policy = libc::sched_getscheduler(tid);
         let mut p: libc::sched_param = std::mem::zeroed();
         let mut set = vec![0u8; 128];
-        if policy < 0 || libc::sched_getparam(tid, &mut p) != 0 || libc::syscall(libc::SYS_sched_getaffinity, tid, 128, set.as_mut_ptr()) < 0 {
+        if policy < 0
+            || libc::sched_getparam(tid, &mut p) != 0
+            || libc::syscall(libc::SYS_sched_getaffinity, tid, 128, set.as_mut_ptr()) < 0
+        {
             return None;
         }
         Some(Attributes(policy, p.sched_priority, libc::getpriority(libc::PRIO_PROCESS, tid as u32), set))
@@ -220,7 +223,12 @@ pub fn assert_restored(owner: i32, victim: i32, before: &Snapshot, children: &[i
 
 pub fn journals_of(pid: i32) -> Vec<PathBuf> {
     let files = std::fs::read_dir(state_dir()).unwrap().flatten().map(|e| e.path());
-    files.filter(|p| p.extension().is_some_and(|e| e == "journal") && p.file_name().unwrap().to_string_lossy().starts_with(&format!("{pid}-"))).collect()
+    files
+        .filter(|p| {
+            p.extension().is_some_and(|e| e == "journal")
+                && p.file_name().unwrap().to_string_lossy().starts_with(&format!("{pid}-"))
+        })
+        .collect()
 }
 
 /// No thread, recorded or later, has SCHED_FIFO (the victim itself never uses it).
@@ -264,7 +272,7 @@ pub struct Owner {
 pub fn take_custody(victim: i32, cpu: u32, freezer: bool) -> Owner {
     let lock = CpuLock::take(cpu, "test owner").unwrap();
     let journal = Journal::create().unwrap();
-    let guardian = Guardian::start(&journal, &[lock.clone()]).unwrap();
+    let guardian = Guardian::start(&journal, std::slice::from_ref(&lock)).unwrap();
     println!("GUARDIAN {}", guardian.pid());
     let base = freezer.then(|| CgroupBase::create(&journal).unwrap());
     let park = Park::for_command(&journal, base.as_ref(), "shell").unwrap();
@@ -290,11 +298,22 @@ pub fn be_owner() {
     println!("CUSTODY");
     let end = Instant::now() + Duration::from_secs(60);
     let mut n = 0u32;
+    // "ENDS": it ends in good order after some turns, and may be killed in the middle of that too.
+    let last = std::env::var("ENDS").map_or(u32::MAX, |n| n.parse().unwrap());
     while Instant::now() < end {
         n += 1;
+        if n > last {
+            restore(&o.journal);
+            println!("RESTORED");
+            return o.guardian.dismiss();
+        }
         let (_, park2) = o.adopted.as_ref().unwrap();
         for park in [&o.command.1, park2] {
-            if n % 2 == 0 { park.park().unwrap() } else { park.resume().unwrap() }
+            if n % 2 == 0 {
+                park.park().unwrap()
+            } else {
+                park.resume().unwrap()
+            }
         }
         if n % 4 == 0 {
             let _ = o.command.1.rescan();
