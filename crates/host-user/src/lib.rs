@@ -1,1 +1,33 @@
-//! The user host: a dispatcher's decisions carried out on any Linux, without set-up
+//! The user host: a dispatcher's decisions carried out on any Linux, without set-up.
+//!
+//! One dispatcher thread per CPU ([`Host`]); tasks are threads of this process ([`Task`]),
+//! commands, or running processes. [`run`] carries out a whole task set.
+
+mod calibrate;
+#[allow(missing_docs)]
+mod cell;
+mod children;
+mod clock;
+#[allow(missing_docs)]
+mod engine;
+mod error;
+mod futex;
+mod gate;
+mod host;
+mod levels;
+#[allow(missing_docs)]
+mod member;
+mod run;
+mod sched;
+mod stats;
+mod task;
+#[allow(missing_docs)]
+mod track;
+
+pub use calibrate::Precision;
+pub use clock::now;
+pub use error::HostError;
+pub use host::{Finished, Host, HostOptions, Told, STACK};
+pub use run::{run, RunOptions, RunOutcome};
+pub use stats::EngineReading;
+pub use task::{Released, Task};

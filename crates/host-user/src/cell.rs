@@ -1,0 +1,231 @@
+//! What a task of this process and its dispatcher share.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::Arc;
+
+use crate::{clock, futex};
+
+const CLOSED: u32 = 0;
+const OPEN: u32 = 1;
+
+/// What a task asks of its dispatcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mail {
+    Nothing = 0,
+    /// `wait_period`.
+    Wait = 1,
+    /// The thread is at its end.
+    Exit = 2,
+}
+
+/// The bell that a dispatcher sleeps on, and the stack of cells with mail. Any thread may ring.
+#[derive(Debug)]
+pub struct Bell {
+    rings: AtomicU32,
+    /// Slot + 1 of the cell that was pushed last; 0 when there is none.
+    first: AtomicU32,
+}
+
+impl Bell {
+    pub fn new() -> Bell {
+        Bell { rings: AtomicU32::new(0), first: AtomicU32::new(0) }
+    }
+
+    /// To be read before looking for work; [`Bell::sleep`] returns at once if it rang since.
+    pub fn rings(&self) -> u32 {
+        self.rings.load(SeqCst)
+    }
+
+    pub fn sleep(&self, seen: u32, until: u64) {
+        futex::wait(&self.rings, seen, until);
+    }
+
+    pub fn ring(&self) {
+        self.rings.fetch_add(1, SeqCst);
+        futex::wake(&self.rings);
+    }
+
+    fn push(&self, cell: &Cell) {
+        let mine = cell.slot.load(Relaxed) + 1;
+        let mut first = self.first.load(Relaxed);
+        loop {
+            cell.next.store(first, Relaxed);
+            match self.first.compare_exchange_weak(first, mine, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+
+    /// Takes all mail: the slot of the first cell, whose `next` leads on.
+    pub fn take(&self) -> Option<u32> {
+        self.first.swap(0, Acquire).checked_sub(1)
+    }
+}
+
+/// A task of this process, as its dispatcher and it see each other. All times are ns.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Cell {
+    gate: AtomicU32,
+    /// The thread is in the gate, or on its way in: it needs no signal.
+    inside: AtomicU32,
+    mail: AtomicU32,
+    /// Its place among its dispatcher's members.
+    pub slot: AtomicU32,
+    next: AtomicU32,
+    pub tid: AtomicU32,
+    /// Releases that the wait which returns next has missed.
+    pub lost: AtomicU32,
+    /// The dispatcher wants to know when the thread runs next.
+    stamp: AtomicU32,
+    started: AtomicU64,
+    done: AtomicU64,
+    pub release: AtomicU64,
+    pub number: AtomicU64,
+    pub deadline: AtomicU64,
+    /// The reading of the thread's CPU clock at which its budget is used up.
+    pub exhausted_at: AtomicU64,
+    /// The run is over: the thread is on its own.
+    pub over: AtomicBool,
+    pub bell: Arc<Bell>,
+}
+
+impl Cell {
+    pub fn new(bell: Arc<Bell>) -> Cell {
+        Cell {
+            gate: AtomicU32::new(CLOSED),
+            inside: AtomicU32::new(0),
+            mail: AtomicU32::new(0),
+            slot: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            tid: AtomicU32::new(0),
+            lost: AtomicU32::new(0),
+            stamp: AtomicU32::new(0),
+            started: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            release: AtomicU64::new(0),
+            number: AtomicU64::new(0),
+            deadline: AtomicU64::new(0),
+            exhausted_at: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            bell,
+        }
+    }
+
+    // The thread's side.
+
+    /// Stands in the gate until it is open. Async-signal-safe.
+    ///
+    /// `inside` goes down before the gate is looked at again, so that a dispatcher that closes the
+    /// gate in between sends its signal.
+    pub fn pass(&self) {
+        loop {
+            while self.gate.load(SeqCst) == CLOSED {
+                self.inside.store(1, SeqCst);
+                futex::wait(&self.gate, CLOSED, u64::MAX);
+            }
+            self.inside.store(0, SeqCst);
+            if self.gate.load(SeqCst) == OPEN {
+                break;
+            }
+        }
+        if self.stamp.load(Relaxed) == 1 {
+            self.stamp.store(0, Relaxed);
+            self.started.store(clock::now(), Release);
+        }
+    }
+
+    /// `wait_period`: tells the dispatcher and stands in the gate until the next release, or goes
+    /// on at once when this wait was a delayed one.
+    pub fn wait_period(&self) {
+        if self.over.load(Relaxed) {
+            return;
+        }
+        self.inside.store(1, SeqCst);
+        self.gate.store(CLOSED, SeqCst);
+        self.tell(Mail::Wait);
+        if self.over.load(SeqCst) {
+            self.gate.store(OPEN, SeqCst);
+        }
+        self.pass();
+    }
+
+    /// Says something to the dispatcher and waits until it was heard. The dispatcher, above us on
+    /// our CPU, runs before the ringing returns; the rest is for a thread that was moved away.
+    fn tell(&self, mail: Mail) {
+        self.done.store(clock::now(), Release);
+        self.mail.store(mail as u32, SeqCst);
+        self.bell.push(self);
+        self.bell.ring();
+        while self.mail.load(SeqCst) != 0 && !self.over.load(Relaxed) {
+            futex::wait(&self.mail, mail as u32, clock::now() + 1_000_000);
+        }
+    }
+
+    /// The thread is at its end.
+    pub fn exit(&self) {
+        if !self.over.load(Relaxed) {
+            self.tell(Mail::Exit);
+        }
+    }
+
+    // The dispatcher's side.
+
+    /// Reads what was said and who is next in the stack.
+    pub fn take_mail(&self) -> (Mail, Option<u32>) {
+        let next = self.next.load(Relaxed).checked_sub(1);
+        let mail = match self.mail.load(SeqCst) {
+            1 => Mail::Wait,
+            2 => Mail::Exit,
+            _ => Mail::Nothing,
+        };
+        (mail, next)
+    }
+
+    /// The thread may read its answer (the gate is as it should be).
+    pub fn answered(&self) {
+        self.mail.store(0, SeqCst);
+    }
+
+    pub fn open(&self) {
+        self.gate.store(OPEN, SeqCst);
+        if self.inside.load(SeqCst) == 1 {
+            futex::wake(&self.gate);
+        }
+    }
+
+    /// Closes the gate; true when the thread must be sent in by a signal.
+    pub fn close(&self) -> bool {
+        self.gate.store(CLOSED, SeqCst);
+        self.inside.load(SeqCst) == 0
+    }
+
+    pub fn is_inside(&self) -> bool {
+        self.inside.load(SeqCst) == 1
+    }
+
+    /// Asks for the time when the thread runs next.
+    pub fn want_stamp(&self) {
+        self.stamp.store(1, Relaxed);
+        self.started.store(0, Relaxed);
+    }
+
+    /// It runs already: no stamp is needed.
+    pub fn stamp_now(&self, at: u64) {
+        self.stamp.store(0, Relaxed);
+        self.started.store(at, Relaxed);
+    }
+
+    /// When it first ran since the stamp was wanted; 0 if it did not.
+    pub fn started(&self) -> u64 {
+        self.started.load(Acquire)
+    }
+
+    /// When it last told us something.
+    pub fn done(&self) -> u64 {
+        self.done.load(Acquire)
+    }
+}

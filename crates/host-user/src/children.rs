@@ -1,0 +1,52 @@
+//! The programs of a run, as the housekeeper looks after them.
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+
+use punctual_custody::{Adopted, Spawned};
+
+use crate::member::Program;
+
+/// The processes of one task.
+pub struct Child {
+    /// The task's index in its set.
+    pub index: u32,
+    program: Arc<Program>,
+    how: How,
+}
+
+enum How {
+    Started(Spawned),
+    Adopted(Vec<Adopted>),
+}
+
+impl Child {
+    pub fn started(index: u32, program: Arc<Program>, spawned: Spawned) -> Child {
+        Child { index, program, how: How::Started(spawned) }
+    }
+
+    pub fn adopted(index: u32, program: Arc<Program>, adopted: Vec<Adopted>) -> Child {
+        Child { index, program, how: How::Adopted(adopted) }
+    }
+
+    /// Takes new processes and threads in; how it ended, when it has: its first process, and all
+    /// that came of it.
+    pub fn look(&mut self) -> Option<String> {
+        drop(self.program.park.rescan());
+        drop(self.program.threads.rescan(&self.program.park.threads()));
+        let ended = match &mut self.how {
+            How::Started(s) => s.try_wait().ok().flatten().map(|status| describe(&status)),
+            How::Adopted(a) => a.iter().all(Adopted::has_ended).then(|| "ended".to_owned()),
+        };
+        // Children that it left behind go on with its budget.
+        ended.filter(|_| self.program.park.procs().is_empty())
+    }
+}
+
+fn describe(status: &std::process::ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with {code}"),
+        (_, Some(signal)) => format!("ended by signal {signal}"),
+        _ => "ended".to_owned(),
+    }
+}

@@ -1,0 +1,458 @@
+//! The engine: one dispatcher thread of one CPU.
+//!
+//! It sleeps until the dispatcher's timer or a ring of the bell. Then, at one instant: charge what
+//! every unparked member executed; hear what tasks say; let the dispatcher advance; park and
+//! unpark so that the best few ready jobs may run, at levels in selection order. Nothing in here
+//! allocates, locks, logs or panics.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait};
+use punctual_trace::{Period, NEVER};
+use rtrb::{Consumer, Producer};
+
+use crate::cell::{Bell, Mail};
+use crate::member::{Member, Standing, Who};
+use crate::stats::EngineStats;
+use crate::{clock, levels};
+
+/// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
+pub const UNPARKED: usize = 4;
+/// An event that comes this much after its time marks the periods it touches, ns.
+pub const LATE: u64 = 50_000;
+/// Idle time in an interval that switches alone explain, ns.
+const SWITCHING: u64 = 30_000;
+/// Releases lost in one go that are told one by one.
+const LOST_TOLD: u64 = 64;
+
+/// What the control side asks of an engine.
+pub enum Command {
+    /// A new member, parked; its task and reservation are the dispatcher's to give. The answer is
+    /// [`Note::Added`].
+    Add(Box<Member>, punctual_dispatcher::Reservation),
+    /// The member's processes are gone.
+    Gone(TaskId),
+    /// Unparks everybody in the ordinary class and ends.
+    Stop,
+}
+
+/// What an engine tells the control side.
+pub enum Note {
+    Added(u32, TaskId),
+    /// One release of one task, as it turned out.
+    Period(Period),
+    /// A task of this process is at its end.
+    Exited(u32),
+    /// Its member, to be dropped where allocation is no matter.
+    Removed(Box<Member>),
+    /// A task with 30,000 delayed waits.
+    Saturated(u32),
+    /// The dispatcher refused a member: a limit.
+    Refused(Box<Member>),
+}
+
+/// Everything an engine's thread owns.
+pub struct Engine {
+    dispatcher: Dispatcher,
+    granularity: u64,
+    /// By task number.
+    members: Vec<Option<Box<Member>>>,
+    /// Members whose clocks are read: unparked, or not yet at rest.
+    moving: Vec<u32>,
+    /// The unparked, best first, as last decided.
+    ranked: Vec<u32>,
+    bell: Arc<Bell>,
+    commands: Consumer<Command>,
+    notes: Producer<Note>,
+    stats: Arc<EngineStats>,
+    /// When it last went to sleep.
+    slept_at: u64,
+    stop: bool,
+}
+
+impl Engine {
+    /// An engine over an empty dispatcher, for at most `limit` members.
+    pub fn new(
+        mut dispatcher: Dispatcher,
+        granularity: u64,
+        limit: usize,
+        bell: Arc<Bell>,
+        commands: Consumer<Command>,
+        notes: Producer<Note>,
+        stats: Arc<EngineStats>,
+    ) -> Engine {
+        let _ = dispatcher.set_granularity(granularity);
+        let mut members = Vec::with_capacity(limit);
+        members.resize_with(limit, || None);
+        Engine {
+            dispatcher,
+            granularity,
+            members,
+            moving: Vec::with_capacity(limit),
+            ranked: Vec::with_capacity(limit.max(UNPARKED)),
+            bell,
+            commands,
+            notes,
+            stats,
+            slept_at: clock::now(),
+            stop: false,
+        }
+    }
+
+    /// Runs until told to stop; the dispatcher, for its trace. The calling thread is pinned and at
+    /// the dispatcher's level.
+    pub fn run(mut self) -> Dispatcher {
+        let mut until = u64::MAX;
+        loop {
+            let seen = self.bell.rings();
+            let now = clock::now();
+            let late = if now >= until { now - until } else { 0 };
+            self.instant(now, late);
+            if self.stop {
+                break;
+            }
+            let after = clock::now();
+            self.stats.handled(after - now, until != u64::MAX && now >= until, late);
+            until = self.next(now).max(after + self.granularity);
+            self.slept_at = after;
+            self.bell.sleep(seen, until);
+        }
+        self.release_all();
+        self.dispatcher
+    }
+
+    /// The dispatcher's timer; a sleeper may wake and use up its budget too.
+    fn next(&mut self, now: u64) -> u64 {
+        let mut next = self.dispatcher.timer(0, self.ranked.len() as u32, now);
+        for &i in &self.moving {
+            if let Some(m) = self.members[i as usize].as_deref().filter(|m| m.asleep) {
+                if let Some(job) = self.dispatcher.job_of(m.reservation) {
+                    next = next.min(now.saturating_add(self.dispatcher.remaining(job)));
+                }
+            }
+        }
+        next
+    }
+
+    fn instant(&mut self, now: u64, late: u64) {
+        self.charge(now);
+        self.hear(now);
+        self.obey(now);
+        self.dispatcher.advance(now);
+        if late > LATE {
+            self.mark_late();
+        }
+        self.follow_events(now, late);
+        self.arrange(now);
+        self.settle();
+    }
+
+    /// Charges what was executed since the last instant, and finds who slept.
+    fn charge(&mut self, now: u64) {
+        let Engine { dispatcher, members, moving, ranked, slept_at, .. } = self;
+        for &i in moving.iter() {
+            let Some(m) = members[i as usize].as_deref_mut() else { continue };
+            let clock = m.clock();
+            m.ran = clock.saturating_sub(m.charged);
+            m.charged = clock;
+            if m.ran == 0 || m.standing == Standing::Background {
+                continue;
+            }
+            if m.asleep {
+                m.asleep = false;
+                let _ = dispatcher.task_ready(m.task, now);
+            }
+            let _ = dispatcher.charge_task(m.task, m.ran, now);
+            m.track.add(m.ran, 0);
+        }
+        // Going down the ranks: what the better ones left could have been used.
+        let mut available = now.saturating_sub(*slept_at).saturating_sub(SWITCHING);
+        for &i in ranked.iter() {
+            let Some(m) = members[i as usize].as_deref_mut() else { continue };
+            m.track.add(0, available.saturating_sub(m.ran));
+            available = available.saturating_sub(m.ran);
+        }
+    }
+
+    /// What tasks of this process said.
+    fn hear(&mut self, now: u64) {
+        let mut next = self.bell.take();
+        while let Some(i) = next {
+            let Some(m) = self.members.get_mut(i as usize).and_then(|m| m.as_deref_mut()) else {
+                break;
+            };
+            let Who::Thread(cell) = &m.who else { break };
+            let (mail, following) = cell.take_mail();
+            next = following;
+            match mail {
+                Mail::Wait => {
+                    m.track.waits = true;
+                    match self.dispatcher.task_done(m.task, now) {
+                        Ok(Wait::Ignored) => cell.open(),
+                        _ => {
+                            cell.close();
+                            if m.standing == Standing::Background {
+                                m.park();
+                            }
+                        }
+                    }
+                    if let Who::Thread(cell) = &m.who {
+                        cell.answered();
+                    }
+                }
+                Mail::Exit => {
+                    cell.answered();
+                    let index = m.track.index;
+                    self.remove(i, now);
+                    drop(self.notes.push(Note::Exited(index)));
+                }
+                Mail::Nothing => {}
+            }
+        }
+    }
+
+    /// What the control side wants.
+    fn obey(&mut self, now: u64) {
+        while let Ok(command) = self.commands.pop() {
+            match command {
+                Command::Add(member, reservation) => self.add(member, reservation, now),
+                Command::Gone(task) => self.remove(task.0, now),
+                Command::Stop => self.stop = true,
+            }
+        }
+    }
+
+    fn add(&mut self, mut member: Box<Member>, mut r: punctual_dispatcher::Reservation, now: u64) {
+        let Ok(task) = self.dispatcher.add_task(now) else {
+            drop(self.notes.push(Note::Refused(member)));
+            return;
+        };
+        r.task = task;
+        r.start = r.start.max(now);
+        let Ok(reservation) = self.dispatcher.add_reservation(&r, now) else {
+            let _ = self.dispatcher.task_gone(task, now);
+            drop(self.notes.push(Note::Refused(member)));
+            return;
+        };
+        member.task = task;
+        member.reservation = reservation;
+        if let Who::Thread(cell) = &member.who {
+            cell.slot.store(task.0, Relaxed);
+        }
+        member.charged = member.clock();
+        member.moving = true;
+        drop(self.notes.push(Note::Added(member.track.index, task)));
+        self.moving.push(task.0);
+        self.members[task.0 as usize] = Some(member);
+    }
+
+    fn remove(&mut self, i: u32, now: u64) {
+        let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
+        let _ = self.dispatcher.task_gone(member.task, now);
+        self.moving.retain(|&m| m != i);
+        self.ranked.retain(|&m| m != i);
+        drop(self.notes.push(Note::Removed(member)));
+    }
+
+    /// The instant came late: what ran may have run too long, who waits waited too long.
+    fn mark_late(&mut self) {
+        for &i in &self.moving {
+            if let Some(m) = self.members[i as usize].as_deref_mut() {
+                m.track.woken_late = true;
+            }
+        }
+    }
+
+    fn follow_events(&mut self, now: u64, late: u64) {
+        while let Some(event) = self.dispatcher.next_event() {
+            match event {
+                Event::JobEnded { end, task, .. } => self.job_ended(task, end, now),
+                Event::Released { task, number, release, budget, .. } => {
+                    self.released(task, number, release, budget, late);
+                }
+                Event::ReleasesLost { task, first, count, .. } => self.lost(task, first, count),
+                Event::Overrun { task, .. } => {
+                    if let Some(m) = self.member(task) {
+                        m.signal_overrun();
+                    }
+                }
+                Event::Background { task, .. } => {
+                    if let Some(m) = self.member(task) {
+                        m.to_background();
+                        self.ranked.retain(|&r| r != task.0);
+                    }
+                }
+                Event::DelayedSaturated { task, .. } => {
+                    if let Some(index) = self.member(task).map(|m| m.track.index) {
+                        drop(self.notes.push(Note::Saturated(index)));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn member(&mut self, task: TaskId) -> Option<&mut Member> {
+        self.members.get_mut(task.0 as usize)?.as_deref_mut()
+    }
+
+    fn job_ended(&mut self, task: TaskId, end: End, now: u64) {
+        let Some(m) = self.member(task) else { return };
+        let mut said = None;
+        if let Who::Thread(cell) = &m.who {
+            if m.track.started == NEVER && cell.started() != 0 {
+                m.track.started = cell.started();
+            }
+            said = Some(cell.done());
+        }
+        m.track.ended(end, now, said);
+    }
+
+    fn released(&mut self, task: TaskId, number: u64, release: u64, budget: u64, late: u64) {
+        let Some(i) = self.member(task).map(|m| m.reservation) else { return };
+        let lost = self.dispatcher.take_lost(i);
+        let Some(m) = self.member(task) else { return };
+        if let Who::Thread(cell) = &m.who {
+            if m.track.started == NEVER && cell.started() != 0 {
+                m.track.started = cell.started();
+            }
+            cell.lost.fetch_add(lost, Relaxed);
+            cell.number.store(number, Relaxed);
+            cell.release.store(release, Relaxed);
+            cell.deadline.store(release.saturating_add(m.track.deadline), Relaxed);
+            cell.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
+            cell.want_stamp();
+        }
+        let period = m.track.release(number, release);
+        m.track.woken_late = late > LATE;
+        if m.standing == Standing::Background {
+            // Back among the jobs: what it does from here on is charged.
+            m.park();
+        }
+        if let Some(period) = period {
+            drop(self.notes.push(Note::Period(period)));
+        }
+    }
+
+    fn lost(&mut self, task: TaskId, first: u64, count: u64) {
+        let Some(track) = self.member(task).map(|m| m.track) else { return };
+        for number in first..first + count.min(LOST_TOLD) {
+            drop(self.notes.push(Note::Period(track.lost(number))));
+        }
+    }
+
+    /// Parks and unparks: the best few ready jobs may run, in selection order.
+    fn arrange(&mut self, now: u64) {
+        let mut best = [0u32; UNPARKED];
+        let mut count = self.best(now, &mut best);
+        if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
+            // Somebody ready is kept waiting: those who sleep give up their places.
+            if self.find_sleepers(now) {
+                count = self.best(now, &mut best);
+            }
+        }
+        let best = &best[..count];
+        for k in 0..self.moving.len() {
+            let i = self.moving[k];
+            if best.contains(&i) {
+                continue;
+            }
+            if let Some(m) = self.members[i as usize].as_deref_mut() {
+                let sleeper = m.asleep && self.dispatcher.job_of(m.reservation).is_some();
+                if m.standing == Standing::Unparked && !sleeper {
+                    m.park();
+                }
+            }
+        }
+        for rank in 0..count {
+            let above = rank.checked_sub(1).and_then(|r| self.level_of(best[r]));
+            let below = best.get(rank + 1).and_then(|&i| self.level_of(i));
+            self.let_run(best[rank], now, |own| levels::place(above, own, below, rank, count));
+        }
+        self.ranked.clear();
+        self.ranked.extend_from_slice(best);
+    }
+
+    fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {
+        let mut count = 0;
+        let mut job: Option<JobId> = self.dispatcher.select(0, now);
+        while let Some(task) = job.and_then(|j| self.dispatcher.task_of(j)) {
+            best[count] = task.0;
+            count += 1;
+            if count == UNPARKED {
+                break;
+            }
+            job = self.dispatcher.runner_up(0, count as u32);
+        }
+        count
+    }
+
+    fn level_of(&self, i: u32) -> Option<i32> {
+        self.members[i as usize].as_deref().map(|m| m.level)
+    }
+
+    fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {
+        let Some(m) = self.members[i as usize].as_deref_mut() else { return };
+        m.set_level(level(m.level));
+        if m.standing != Standing::Unparked {
+            if !m.moving {
+                // Nobody read its clock while it stood still; another may have run it.
+                m.charged = m.clock();
+                m.moving = true;
+                self.moving.push(i);
+            }
+            if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
+                m.track.started = now;
+            }
+            m.unpark();
+        } else if m.track.started == NEVER {
+            // Never parked since its last job: it goes on at once.
+            if let Who::Thread(cell) = &m.who {
+                if cell.started() == 0 && !cell.is_inside() {
+                    cell.stamp_now(now);
+                }
+            } else {
+                m.track.started = now;
+            }
+        }
+    }
+
+    /// An unparked member that let worse ones run, or nobody, sleeps.
+    fn find_sleepers(&mut self, now: u64) -> bool {
+        let mut found = false;
+        let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
+        for k in 0..self.ranked.len() {
+            let i = self.ranked[k];
+            let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
+            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep {
+                m.asleep = true;
+                found = true;
+                let _ = self.dispatcher.task_blocked(m.task, now);
+            }
+            available = available.saturating_sub(m.ran);
+        }
+        found
+    }
+
+    /// Stops reading the clocks of those who stand still.
+    fn settle(&mut self) {
+        let Engine { members, moving, .. } = self;
+        moving.retain(|&i| {
+            let Some(m) = members[i as usize].as_deref_mut() else { return false };
+            m.moving = !m.at_rest();
+            m.moving
+        });
+    }
+
+    /// The end: nobody keeps a level or stands in a gate. Programs stay parked; they are the
+    /// custody's to give back or to end.
+    fn release_all(&mut self) {
+        for m in self.members.iter_mut().flatten() {
+            if let Who::Thread(cell) = &m.who {
+                cell.over.store(true, Relaxed);
+                m.to_background();
+            }
+        }
+    }
+}

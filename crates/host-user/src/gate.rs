@@ -1,0 +1,86 @@
+//! The gate signal: how a thread of this process is parked (LXRT's SIGBUDGET, RTAI paper 3.3.2).
+//!
+//! The handler stands in the gate until the dispatcher opens it. No SIGSCHED is needed: the kernel
+//! itself preempts.
+
+use std::cell::Cell as ThreadLocal;
+use std::io;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::cell::Cell;
+
+thread_local! {
+    static MINE: ThreadLocal<*const Cell> = const { ThreadLocal::new(ptr::null()) };
+}
+
+/// The signal's number: the last but one of the real-time signals, which programs seldom use.
+pub fn signal() -> i32 {
+    libc::SIGRTMAX() - 1
+}
+
+extern "C" fn stand_in_gate(_: i32) {
+    // SAFETY: errno's place is this thread's own; the interrupted code must find its value again.
+    let errno = unsafe { *libc::__errno_location() };
+    let cell = MINE.with(ThreadLocal::get);
+    // SAFETY: set by `enter`, which keeps the cell alive until `leave` has cleared it.
+    if let Some(cell) = unsafe { cell.as_ref() } {
+        cell.pass();
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Installs the handler, once per process. System calls that can be restarted are.
+pub fn install() -> io::Result<()> {
+    // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler is
+    // async-signal-safe (atomics and futex).
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = stand_in_gate as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&mut action.sa_mask);
+        if libc::sigaction(signal(), &action, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// This thread's membership of its gate; dropping it ends it.
+pub struct Membership {
+    cell: Arc<Cell>,
+}
+
+/// Makes this thread one that can be parked by its cell.
+pub fn enter(cell: Arc<Cell>) -> Membership {
+    // SAFETY: plain system calls on this thread.
+    unsafe {
+        cell.tid.store(libc::gettid() as u32, std::sync::atomic::Ordering::SeqCst);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal());
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
+    }
+    MINE.with(|mine| mine.set(Arc::as_ptr(&cell)));
+    Membership { cell }
+}
+
+impl Membership {
+    /// The cell.
+    pub fn cell(&self) -> &Arc<Cell> {
+        &self.cell
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        MINE.with(|mine| mine.set(ptr::null()));
+    }
+}
+
+/// Sends a thread of this process into its gate. Real-time safe.
+pub fn send_in(tid: i32) {
+    // SAFETY: a system call; a thread that is gone is an error that changes nothing.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal()) };
+}

@@ -1,0 +1,517 @@
+//! The user host: engines on their CPUs, and the custody of everything that they touch.
+//!
+//! ```text
+//!   Host::start ──> add_thread, add_command, adopt ──> begin ──> housekeep … ──> finish
+//! ```
+//!
+//! Until `begin` everything stands parked. Dropping a host at any point gives everything back.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use punctual_custody as custody;
+use punctual_custody::{CgroupBase, CommandSpec, CpuLock, CustodyError, Guardian, Journal, Park};
+use punctual_dispatcher::{Dispatcher, Limits, ReservationId, TaskId};
+use punctual_policies::Policy;
+use punctual_taskset::TaskSpec;
+use punctual_trace::Period;
+
+use crate::calibrate::{self, Precision};
+use crate::cell::{Bell, Cell};
+use crate::children::Child;
+use crate::engine::{Command, Engine, Note};
+use crate::error::HostError;
+use crate::member::{Member, Program, Standing, Who};
+use crate::stats::{EngineReading, EngineStats};
+use crate::task::Task;
+use crate::track::Track;
+use crate::{gate, sched};
+
+/// Stack of a task's thread, bytes, where the caller does not say.
+pub const STACK: usize = 64 << 10;
+const NOTES: usize = 1 << 13;
+/// Threads of one program that can be kept at its level.
+const PROGRAM_THREADS: usize = 1024;
+
+/// What a host needs to know at its start.
+pub struct HostOptions {
+    /// One engine each.
+    pub cpus: Vec<u32>,
+    /// Of all engines.
+    pub policy: &'static Policy,
+    /// Tasks per engine at one time.
+    pub task_limit: u32,
+    /// What a refused second dispatcher is told about us: a command line, say.
+    pub owner: String,
+    /// Trace records kept per engine: a power of two, 32 bytes each.
+    pub records: u32,
+}
+
+struct EngineHandle {
+    cpu: u32,
+    commands: rtrb::Producer<Command>,
+    notes: rtrb::Consumer<Note>,
+    bell: Arc<Bell>,
+    stats: Arc<EngineStats>,
+    precision: Precision,
+    thread: Option<JoinHandle<Dispatcher>>,
+}
+
+struct Pending {
+    engine: usize,
+    spec: TaskSpec,
+    member: Box<Member>,
+}
+
+/// What became known while the host ran.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// One release of one task.
+    Period(Period),
+    /// The task (index) has ended: its thread returned, its program exited.
+    Ended(u32, String),
+    /// Something people should know.
+    Warning(String),
+}
+
+/// What is left of a host at its end.
+pub struct Finished {
+    /// Per CPU: the dispatcher, with its trace ring.
+    pub dispatchers: Vec<(u32, Dispatcher)>,
+    /// Per CPU: what the dispatcher thread cost.
+    pub readings: Vec<(u32, EngineReading, Precision)>,
+    /// What could not be given back; empty when all was.
+    pub problems: Vec<String>,
+}
+
+/// A running user host.
+pub struct Host {
+    policy: &'static Policy,
+    engines: Vec<EngineHandle>,
+    pending: Vec<Pending>,
+    children: Vec<Child>,
+    tasks: Vec<Option<TaskId>>,
+    /// Each task's CPU, by index.
+    cpu_of: Vec<u32>,
+    threads: Vec<JoinHandle<()>>,
+    base: Option<CgroupBase>,
+    notes: Vec<String>,
+    custody: Option<Custody>,
+}
+
+/// The part of the host that must not be forgotten.
+struct Custody {
+    journal: Journal,
+    guardian: Guardian,
+    locks: Vec<CpuLock>,
+}
+
+impl Custody {
+    fn give_back(self) -> Vec<String> {
+        let report = custody::restore(&self.journal);
+        self.guardian.dismiss();
+        drop(self.locks);
+        report.problems
+    }
+}
+
+impl Host {
+    /// Takes the CPUs, starts the guardian and the engines. Takes some 10 ms for each CPU.
+    ///
+    /// # Errors
+    /// A CPU that is not there or is another dispatcher's, missing privileges, no memory; nothing
+    /// is left behind then.
+    pub fn start(options: &HostOptions) -> Result<Host, HostError> {
+        custody::check_privileges(&options.cpus)?;
+        let locks = options
+            .cpus
+            .iter()
+            .map(|&cpu| CpuLock::take(cpu, &options.owner))
+            .collect::<Result<Vec<_>, CustodyError>>()?;
+        let journal = Journal::create()?;
+        let guardian = Guardian::start(&journal, &locks)?;
+        let mut host = Host {
+            policy: options.policy,
+            engines: Vec::new(),
+            pending: Vec::new(),
+            children: Vec::new(),
+            tasks: Vec::new(),
+            cpu_of: Vec::new(),
+            threads: Vec::new(),
+            base: None,
+            notes: Vec::new(),
+            custody: Some(Custody { journal, guardian, locks }),
+        };
+        if let Err(e) = sched::lock_memory() {
+            host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
+        }
+        gate::install().map_err(|e| {
+            HostError::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
+        })?;
+        for &cpu in &options.cpus {
+            let engine = start_engine(cpu, options)?;
+            host.engines.push(engine);
+        }
+        Ok(host)
+    }
+
+    /// What people should know about this run so far.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Timers' precision, per CPU.
+    pub fn precision(&self) -> Vec<(u32, Precision)> {
+        self.engines.iter().map(|e| (e.cpu, e.precision)).collect()
+    }
+
+    fn engine_of(&self, cpu: u32) -> Result<usize, HostError> {
+        self.engines.iter().position(|e| e.cpu == cpu).ok_or_else(|| {
+            HostError::usage(format!("this host does not have CPU {cpu}"), "name it among the host's CPUs")
+        })
+    }
+
+    fn journal(&self) -> Result<Journal, HostError> {
+        self.custody.as_ref().map(|c| c.journal.clone()).ok_or_else(|| {
+            HostError::machine("this host has ended", "start another")
+        })
+    }
+
+    /// Our cgroup; without cgroup v2, programs are parked by stop signals and a note says so.
+    fn ensure_base(&mut self) -> Result<(), HostError> {
+        if self.base.is_some() || !self.children.is_empty() {
+            return Ok(());
+        }
+        match CgroupBase::create(&self.journal()?) {
+            Ok(base) => self.base = Some(base),
+            Err(e) => self.notes.push(format!(
+                "programs are parked by SIGSTOP, which is less precise: {} (cure: {})",
+                e.cause, e.cure
+            )),
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
+        let member = Box::new(Member {
+            task: TaskId(u32::MAX),
+            reservation: ReservationId(u32::MAX),
+            who,
+            standing: Standing::Parked,
+            level: sched::LOWEST,
+            charged: 0,
+            moving: false,
+            asleep: false,
+            ran: 0,
+            track: Track::new(index, spec),
+        });
+        self.pending.push(Pending { engine, spec: spec.clone(), member });
+        let size = self.tasks.len().max(index as usize + 1);
+        self.tasks.resize(size, None);
+        self.cpu_of.resize(size, u32::MAX);
+        self.cpu_of[index as usize] = spec.cpu;
+    }
+
+    /// A thread of this process as task number `index`: `body` is called at the first release.
+    ///
+    /// # Errors
+    /// No such CPU here, or no thread can be made.
+    pub fn add_thread(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        stack: usize,
+        body: impl FnOnce(&mut Task) + Send + 'static,
+    ) -> Result<(), HostError> {
+        let engine = self.engine_of(spec.cpu)?;
+        let cell = Arc::new(Cell::new(self.engines[engine].bell.clone()));
+        let cpu = spec.cpu;
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let thread = {
+            let cell = cell.clone();
+            let name: String = spec.name.chars().take(15).collect();
+            std::thread::Builder::new().name(name).stack_size(stack).spawn(move || {
+                let membership = gate::enter(cell);
+                let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::LOWEST));
+                let ok = placed.is_ok();
+                drop(ready.send(placed));
+                if ok {
+                    let mut task = Task::new(membership);
+                    task.cell().pass();
+                    body(&mut task);
+                }
+            })
+        };
+        let thread = thread.map_err(|e| {
+            HostError::machine(format!("task \"{}\": no thread can be made: {e}", spec.name), "raise RLIMIT_NPROC, or run fewer tasks")
+        })?;
+        self.threads.push(thread);
+        if let Ok(Err(e)) = is_ready.recv() {
+            return Err(HostError::machine(
+                format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
+                "see punctual doctor",
+            ));
+        }
+        self.push(index, engine, spec, Who::Thread(cell));
+        Ok(())
+    }
+
+    /// A command as task number `index`: started now, executing nothing before its first release.
+    ///
+    /// # Errors
+    /// The program is not there, or the machine does not permit what it needs.
+    pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, HostError> {
+        let engine = self.engine_of(spec.cpu)?;
+        self.ensure_base()?;
+        let journal = self.journal()?;
+        let park = Park::for_command(&journal, self.base.as_ref(), &spec.name)?;
+        let command = CommandSpec { level: sched::LOWEST, parked: true, ..command };
+        let spawned = custody::spawn(&journal, command, &park)?;
+        let pid = spawned.id().pid;
+        let program = self.program(park, spec, pid)?;
+        self.children.push(Child::started(index, program.clone(), spawned));
+        self.push(index, engine, spec, Who::Program(program));
+        Ok(pid)
+    }
+
+    /// A running process, with its children, as task number `index`. It stands still from now
+    /// until its first release.
+    ///
+    /// # Errors
+    /// No such process, one that may not be parked, or no permission.
+    pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), HostError> {
+        let engine = self.engine_of(spec.cpu)?;
+        self.ensure_base()?;
+        let journal = self.journal()?;
+        let park = Park::for_process(&journal, self.base.as_ref(), pid, &spec.name)?;
+        let mut adopted = vec![custody::adopt(&journal, pid, &park)?];
+        for child in custody::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
+            // One that ended meanwhile, or that we may not have, stays what it was.
+            match custody::adopt(&journal, child, &park) {
+                Ok(a) => adopted.push(a),
+                Err(e) => self.notes.push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
+            }
+        }
+        let program = self.program(park, spec, pid)?;
+        program.park.park().map_err(|e| {
+            HostError::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor")
+        })?;
+        self.children.push(Child::adopted(index, program.clone(), adopted));
+        self.push(index, engine, spec, Who::Program(program));
+        Ok(())
+    }
+
+    fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, HostError> {
+        let threads = custody::Threads::new(PROGRAM_THREADS, spec.cpu);
+        drop(threads.set_level(sched::LOWEST));
+        threads.rescan(&park.threads()).map_err(|e| {
+            HostError::machine(
+                format!("task \"{}\": its threads cannot have a real-time level on CPU {}: {e}", spec.name, spec.cpu),
+                "see punctual doctor",
+            )
+        })?;
+        Ok(Arc::new(Program { park, threads, leader }))
+    }
+
+    /// Hands everybody to the engines; `origin` (CLOCK_MONOTONIC ns) is what task offsets count
+    /// from. Tasks may be added, and this called, again later.
+    ///
+    /// # Errors
+    /// More tasks than an engine's limit.
+    pub fn begin(&mut self, origin: u64) -> Result<(), HostError> {
+        for Pending { engine, spec, member } in self.pending.drain(..) {
+            let reservation = self.policy.reservation(&spec, TaskId(u32::MAX), origin);
+            let engine = &mut self.engines[engine];
+            if engine.commands.push(Command::Add(member, reservation)).is_err() {
+                return Err(HostError::usage("more tasks than this host's limit", "start it with a higher task limit"));
+            }
+        }
+        for engine in &self.engines {
+            engine.bell.ring();
+        }
+        Ok(())
+    }
+
+    /// Looks after everything that is not urgent: what the engines tell, exits, new threads, the
+    /// guardian. To be called some ten times a second, from an ordinary thread.
+    pub fn housekeep(&mut self, sink: &mut dyn FnMut(Told)) {
+        for e in 0..self.engines.len() {
+            while let Ok(note) = self.engines[e].notes.pop() {
+                self.noted(note, sink);
+            }
+        }
+        let mut gone = Vec::new();
+        for child in &mut self.children {
+            if let Some(how) = child.look() {
+                gone.push((child.index, how));
+            }
+        }
+        for (index, how) in gone {
+            self.children.retain(|c| c.index != index);
+            if let Some(task) = self.tasks.get(index as usize).copied().flatten() {
+                self.tell_engines(|| Command::Gone(task), Some(index));
+            }
+            sink(Told::Ended(index, how));
+        }
+        if let Some(c) = &mut self.custody {
+            if !c.guardian.is_alive() {
+                let told = match c.guardian.restart() {
+                    Ok(()) => "the guardian was killed; another one watches now".to_owned(),
+                    Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
+                };
+                sink(Told::Warning(told));
+            }
+        }
+    }
+
+    fn noted(&mut self, note: Note, sink: &mut dyn FnMut(Told)) {
+        match note {
+            Note::Period(p) => sink(Told::Period(p)),
+            Note::Added(index, task) => {
+                if let Some(t) = self.tasks.get_mut(index as usize) {
+                    *t = Some(task);
+                }
+            }
+            Note::Exited(index) => sink(Told::Ended(index, "returned".to_owned())),
+            Note::Removed(member) => drop(member),
+            Note::Saturated(index) => sink(Told::Warning(format!(
+                "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
+            ))),
+            Note::Refused(member) => sink(Told::Warning(format!(
+                "task {}: the dispatcher refused it: a limit is reached",
+                member.track.index
+            ))),
+        }
+    }
+
+    /// To the engine that has the task, or to all. Task numbers are an engine's own.
+    fn tell_engines(&mut self, command: impl Fn() -> Command, index: Option<u32>) {
+        let cpu = index.and_then(|i| self.cpu_of.get(i as usize).copied());
+        for engine in &mut self.engines {
+            if cpu.is_none_or(|cpu| cpu == engine.cpu) {
+                drop(engine.commands.push(command()));
+                engine.bell.ring();
+            }
+        }
+    }
+
+    /// What each dispatcher thread cost so far.
+    pub fn readings(&self) -> Vec<(u32, EngineReading, Precision)> {
+        self.engines.iter().map(|e| (e.cpu, e.stats.read(), e.precision)).collect()
+    }
+
+    /// The end: engines stop, commands are ended, adopted programs given back, threads told that
+    /// the run is over and waited for (one second at most).
+    pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Finished {
+        let dispatchers = self.stop_engines();
+        for e in 0..self.engines.len() {
+            while let Ok(note) = self.engines[e].notes.pop() {
+                self.noted(note, sink);
+            }
+        }
+        let readings = self.readings();
+        self.children.clear();
+        self.base = None;
+        let problems = self.custody.take().map(Custody::give_back).unwrap_or_default();
+        self.join_threads();
+        Finished { dispatchers, readings, problems }
+    }
+
+    fn stop_engines(&mut self) -> Vec<(u32, Dispatcher)> {
+        self.tell_engines(|| Command::Stop, None);
+        let mut dispatchers = Vec::new();
+        for engine in &mut self.engines {
+            if let Some(Ok(d)) = engine.thread.take().map(JoinHandle::join) {
+                dispatchers.push((engine.cpu, d));
+            }
+        }
+        dispatchers
+    }
+
+    /// A task that never looks whether the run is over cannot be ended: it goes on in the
+    /// ordinary class until the process ends.
+    fn join_threads(&mut self) {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(1);
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() && std::time::Instant::now() < until {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            if thread.is_finished() {
+                drop(thread.join());
+            }
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if self.custody.is_some() {
+            self.stop_engines();
+            // Threads that were never handed over still stand in their gates.
+            for p in &self.pending {
+                if let Who::Thread(cell) = &p.member.who {
+                    cell.over.store(true, std::sync::atomic::Ordering::SeqCst);
+                    drop(sched::set_level(cell.tid.load(std::sync::atomic::Ordering::SeqCst) as i32, 0));
+                    cell.open();
+                }
+            }
+            self.children.clear();
+            self.base = None;
+            if let Some(c) = self.custody.take() {
+                drop(c.give_back());
+            }
+        }
+    }
+}
+
+fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
+    let limit = options.task_limit.max(1);
+    let limits = Limits { records: options.records, ..Limits::for_tasks(limit) };
+    let mut dispatcher = Dispatcher::new(limits).map_err(|e| {
+        HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks")
+    })?;
+    dispatcher.set_order(0, options.policy.order).map_err(|e| {
+        HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy")
+    })?;
+    let (commands, commands_out) = rtrb::RingBuffer::new(limit as usize + 64);
+    let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
+    let bell = Arc::new(Bell::new());
+    let stats = Arc::new(EngineStats::new());
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let thread = {
+        let (bell, stats) = (bell.clone(), stats.clone());
+        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(
+            move || {
+                let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+                let precision = calibrate::measure(cpu);
+                let engine = Engine::new(
+                    dispatcher,
+                    precision.granularity,
+                    limit as usize,
+                    bell,
+                    commands_out,
+                    notes_in,
+                    stats,
+                );
+                drop(ready.send(placed.map(|()| precision)));
+                engine.run()
+            },
+        )
+    };
+    let thread = thread.map_err(|e| {
+        HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC")
+    })?;
+    let placed = is_ready.recv().map_err(|_| {
+        HostError::machine("the dispatcher thread ended at once", "tell us about this machine")
+    })?;
+    let precision = match placed {
+        Ok(p) => p,
+        Err(e) => {
+            return Err(HostError::machine(
+                format!("the dispatcher cannot have SCHED_FIFO 99 on CPU {cpu}: {e}"),
+                "see punctual doctor",
+            ))
+        }
+    };
+    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, thread: Some(thread) })
+}

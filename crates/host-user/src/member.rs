@@ -1,0 +1,163 @@
+//! A task as the engine moves it: parked or not, at which level, with how much executed.
+
+use std::sync::Arc;
+
+use punctual_custody::{Park, Threads};
+use punctual_dispatcher::{ReservationId, TaskId};
+
+use crate::cell::Cell;
+use crate::track::Track;
+use crate::{clock, gate, sched};
+
+/// Who executes.
+pub enum Who {
+    /// A thread of this process.
+    Thread(Arc<Cell>),
+    /// Processes that know nothing of us.
+    Program(Arc<Program>),
+}
+
+/// Processes that share one task.
+#[derive(Debug)]
+pub struct Program {
+    pub park: Park,
+    /// Its threads, kept up to date by the housekeeper.
+    pub threads: Threads,
+    /// Its first process, which gets the overrun signal.
+    pub leader: i32,
+}
+
+impl Program {
+    fn set_level(&self, level: i32) {
+        self.park.set_level(level);
+        drop(self.threads.set_level(level));
+    }
+}
+
+/// How it stands with a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Kept from executing.
+    Parked,
+    /// May execute, at its level.
+    Unparked,
+    /// May execute in the ordinary class (overrun policy `background`).
+    Background,
+}
+
+/// One task of an engine.
+pub struct Member {
+    pub task: TaskId,
+    pub reservation: ReservationId,
+    pub who: Who,
+    pub standing: Standing,
+    /// SCHED_FIFO level when unparked.
+    pub level: i32,
+    /// Its CPU clock, as far as it is charged, ns.
+    pub charged: u64,
+    /// Its clock may still move: it is unparked, or was when last looked at.
+    pub moving: bool,
+    /// Found asleep in mid-job: it holds no place among the unparked few.
+    pub asleep: bool,
+    /// What it executed since the last event, ns.
+    pub ran: u64,
+    pub track: Track,
+}
+
+impl Member {
+    /// Its CPU clock, ns; what was last read when it is gone. Real-time safe.
+    pub fn clock(&self) -> u64 {
+        match &self.who {
+            Who::Thread(cell) => {
+                let tid = cell.tid.load(std::sync::atomic::Ordering::Relaxed) as i32;
+                clock::read(clock::of_thread(tid)).unwrap_or(self.charged)
+            }
+            Who::Program(p) => p.park.usage_ns().unwrap_or(self.charged).max(self.charged),
+        }
+    }
+
+    /// Makes it stand still.
+    pub fn park(&mut self) {
+        self.leave_background();
+        self.standing = Standing::Parked;
+        self.asleep = false;
+        self.moving = true;
+        match &self.who {
+            Who::Thread(cell) => {
+                if cell.close() {
+                    gate::send_in(cell.tid.load(std::sync::atomic::Ordering::Relaxed) as i32);
+                }
+            }
+            Who::Program(p) => drop(p.park.park()),
+        }
+    }
+
+    /// Lets it execute, at its level.
+    pub fn unpark(&mut self) {
+        self.standing = Standing::Unparked;
+        self.moving = true;
+        match &self.who {
+            Who::Thread(cell) => cell.open(),
+            Who::Program(p) => drop(p.park.resume()),
+        }
+    }
+
+    /// Lets it execute below every job.
+    pub fn to_background(&mut self) {
+        self.apply_level(0);
+        self.level = 0;
+        self.unpark();
+        self.standing = Standing::Background;
+    }
+
+    fn leave_background(&mut self) {
+        if self.standing == Standing::Background {
+            self.level = sched::LOWEST;
+            self.apply_level(self.level);
+        }
+    }
+
+    /// Its level among the jobs; a system call only when it changes.
+    pub fn set_level(&mut self, level: i32) {
+        if level != self.level {
+            self.level = level;
+            self.apply_level(level);
+        }
+    }
+
+    fn apply_level(&self, level: i32) {
+        match &self.who {
+            Who::Thread(cell) => {
+                let tid = cell.tid.load(std::sync::atomic::Ordering::Relaxed) as i32;
+                drop(sched::set_level(tid, level));
+            }
+            Who::Program(p) => p.set_level(level),
+        }
+    }
+
+    /// The overrun signal (as SCHED_DEADLINE's): its handler runs on the next budget.
+    pub fn signal_overrun(&self) {
+        // SAFETY: system calls; whoever is gone gets nothing.
+        unsafe {
+            match &self.who {
+                Who::Thread(cell) => {
+                    let tid = cell.tid.load(std::sync::atomic::Ordering::Relaxed) as i32;
+                    libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGXCPU);
+                }
+                Who::Program(p) => {
+                    libc::kill(p.leader, libc::SIGXCPU);
+                }
+            }
+        }
+    }
+
+    /// Whether its clock has come to rest: it stands in its gate.
+    pub fn at_rest(&self) -> bool {
+        self.standing == Standing::Parked
+            && match &self.who {
+                Who::Thread(cell) => cell.is_inside(),
+                // One look after parking that finds nothing executed is as good.
+                Who::Program(_) => self.ran == 0,
+            }
+    }
+}

@@ -1,0 +1,132 @@
+//! A whole task set, from start to end.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use punctual_custody::CommandSpec;
+use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_workload::{Spinner, Work};
+
+use crate::host::{Finished, Host, HostOptions, Told, STACK};
+use crate::{clock, HostError};
+
+/// From handing over to the first release, ns: every task is taken in by then.
+const LEAD: u64 = 20_000_000;
+const HOUSEKEEPING: Duration = Duration::from_millis(25);
+
+/// How to run a set.
+pub struct RunOptions<'a> {
+    /// Becomes true when it shall end early.
+    pub stop: &'a AtomicBool,
+    /// How long from the first release, ns; `None`: until all tasks have ended.
+    pub duration: Option<u64>,
+    /// For those who are refused because of us.
+    pub owner: String,
+    /// Trace records kept per CPU: a power of two.
+    pub records: u32,
+    /// Whether commands get our standard input (only sensible with a single one).
+    pub stdin: bool,
+    /// Whether commands' output is thrown away.
+    pub quiet: bool,
+}
+
+/// How a run went.
+pub struct RunOutcome {
+    /// What the engines leave.
+    pub finished: Finished,
+    /// From the first release to the end, ns.
+    pub ran: u64,
+    /// What people should know.
+    pub notes: Vec<String>,
+    /// It was stopped early.
+    pub interrupted: bool,
+}
+
+/// Runs a set on the user host; `sink` hears everything as it becomes known, `tick` some forty
+/// times a second.
+///
+/// # Errors
+/// Before anything has started: see [`Host::start`] and the `add` calls. Nothing is left behind.
+pub fn run(
+    set: &TaskSet,
+    options: &RunOptions<'_>,
+    sink: &mut dyn FnMut(Told),
+    tick: &mut dyn FnMut(&Host),
+) -> Result<RunOutcome, HostError> {
+    let policy = punctual_policies::by_name(&set.policy.name).ok_or_else(|| {
+        HostError::usage(format!("there is no policy \"{}\"", set.policy.name), "use rm, dm, edf or fp")
+    })?;
+    let mut host = Host::start(&HostOptions {
+        cpus: set.cpus.clone(),
+        policy,
+        task_limit: set.tasks.len() as u32,
+        owner: options.owner.clone(),
+        records: options.records,
+    })?;
+    let spinner = Spinner::calibrate();
+    for (index, spec) in set.tasks.iter().enumerate() {
+        let index = index as u32;
+        match &spec.body {
+            Body::Spin(spin) => synthetic(&mut host, index, spec, spin, spinner.clone())?,
+            Body::Command(argv) => {
+                let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
+                arrange_streams(&mut command, options);
+                host.add_command(index, spec, command)?;
+            }
+            Body::Pid(pid) => host.adopt(index, spec, *pid)?,
+        }
+    }
+    let origin = clock::now() + LEAD;
+    host.begin(origin)?;
+    let end = options.duration.map(|d| origin.saturating_add(d));
+    let mut alive = set.tasks.len();
+    let mut interrupted = false;
+    while alive > 0 && end.is_none_or(|end| clock::now() < end) {
+        if options.stop.load(Relaxed) {
+            interrupted = true;
+            break;
+        }
+        let left = end.map_or(HOUSEKEEPING, |e| Duration::from_nanos(e.saturating_sub(clock::now())));
+        std::thread::sleep(HOUSEKEEPING.min(left));
+        host.housekeep(&mut |told| {
+            if matches!(told, Told::Ended(..)) {
+                alive = alive.saturating_sub(1);
+            }
+            sink(told);
+        });
+        tick(&host);
+    }
+    let ran = clock::now().saturating_sub(origin);
+    let notes = host.notes().to_vec();
+    let finished = host.finish(sink);
+    Ok(RunOutcome { finished, ran, notes, interrupted })
+}
+
+fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) {
+    use punctual_custody::Stream;
+    if options.stdin {
+        command.streams[0] = Stream::Inherit;
+    }
+    if options.quiet {
+        command.streams[1] = Stream::Null;
+        command.streams[2] = Stream::Null;
+    }
+}
+
+fn synthetic(
+    host: &mut Host,
+    index: u32,
+    spec: &punctual_taskset::TaskSpec,
+    spin: &Spin,
+    spinner: Spinner,
+) -> Result<(), HostError> {
+    let mut work = Work::new(spin);
+    host.add_thread(index, spec, STACK, move |task| loop {
+        if !work.run_job(&spinner, task.over()) {
+            return;
+        }
+        if task.wait_period().is_none() {
+            return;
+        }
+    })
+}

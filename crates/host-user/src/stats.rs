@@ -1,0 +1,122 @@
+//! What the dispatcher thread itself costs and how late it wakes, counted without locks.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const BUCKETS: usize = 512;
+
+/// Counters of one engine; times in ns.
+#[derive(Debug)]
+pub struct EngineStats {
+    events: AtomicU64,
+    handler_total: AtomicU64,
+    handler_max: AtomicU64,
+    timed: AtomicU64,
+    late_max: AtomicU64,
+    /// Lateness of timed wake-ups: 32 buckets to each doubling would be too fine for noise; these
+    /// are 8 to each, which is 9 % at most.
+    late: [AtomicU64; BUCKETS],
+}
+
+/// A reading of [`EngineStats`], ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EngineReading {
+    /// Instants handled.
+    pub events: u64,
+    /// Time from waking to being ready to sleep again, mean.
+    pub handler_mean: u64,
+    /// The longest.
+    pub handler_max: u64,
+    /// Wake-up after the timer's time: median.
+    pub late_p50: u64,
+    /// 99th percentile.
+    pub late_p99: u64,
+    /// The latest.
+    pub late_max: u64,
+}
+
+fn bucket(ns: u64) -> usize {
+    if ns < 8 {
+        return ns as usize;
+    }
+    let octave = 63 - ns.leading_zeros() as usize;
+    ((octave - 2) * 8 + ((ns >> (octave - 3)) & 7) as usize).min(BUCKETS - 1)
+}
+
+/// The middle of a bucket.
+fn value(bucket: usize) -> u64 {
+    if bucket < 8 {
+        return bucket as u64;
+    }
+    let (octave, part) = (bucket / 8 + 2, (bucket % 8) as u64);
+    let width = 1u64 << (octave - 3);
+    (8 + part) * width + width / 2
+}
+
+impl EngineStats {
+    /// All zero.
+    pub fn new() -> EngineStats {
+        EngineStats {
+            events: AtomicU64::new(0),
+            handler_total: AtomicU64::new(0),
+            handler_max: AtomicU64::new(0),
+            timed: AtomicU64::new(0),
+            late_max: AtomicU64::new(0),
+            late: [const { AtomicU64::new(0) }; BUCKETS],
+        }
+    }
+
+    /// One instant took `took`; if a timer woke us, `late` after its time. Only the engine calls it.
+    pub fn handled(&self, took: u64, timed: bool, late: u64) {
+        self.events.store(self.events.load(Relaxed) + 1, Relaxed);
+        self.handler_total.store(self.handler_total.load(Relaxed) + took, Relaxed);
+        if took > self.handler_max.load(Relaxed) {
+            self.handler_max.store(took, Relaxed);
+        }
+        if timed {
+            self.timed.store(self.timed.load(Relaxed) + 1, Relaxed);
+            let b = &self.late[bucket(late)];
+            b.store(b.load(Relaxed) + 1, Relaxed);
+            if late > self.late_max.load(Relaxed) {
+                self.late_max.store(late, Relaxed);
+            }
+        }
+    }
+
+    /// As it stands.
+    pub fn read(&self) -> EngineReading {
+        let events = self.events.load(Relaxed);
+        EngineReading {
+            events,
+            handler_mean: self.handler_total.load(Relaxed) / events.max(1),
+            handler_max: self.handler_max.load(Relaxed),
+            late_p50: self.late_at(50),
+            late_p99: self.late_at(99),
+            late_max: self.late_max.load(Relaxed),
+        }
+    }
+
+    fn late_at(&self, percent: u64) -> u64 {
+        let wanted = self.timed.load(Relaxed) * percent / 100;
+        let mut seen = 0;
+        for (i, b) in self.late.iter().enumerate() {
+            seen += b.load(Relaxed);
+            if seen > wanted {
+                return value(i);
+            }
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buckets_value_is_within_a_tenth_of_what_was_put_in() {
+        for ns in (1..40u32).map(|i| 3u64.pow(i / 2) * (i as u64 + 7)) {
+            let v = value(bucket(ns));
+            assert!(v.abs_diff(ns) <= ns / 10 + 1, "{ns} gave {v}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A task that is a thread of this process, as its own code sees it.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use crate::cell::Cell;
+use crate::clock;
+use crate::gate::Membership;
+
+/// The task that the calling thread is.
+pub struct Task {
+    membership: Membership,
+}
+
+/// One release, as `wait_period` returns it. Times are CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Released {
+    /// Its number, from 0.
+    pub number: u64,
+    /// When it was due.
+    pub release: u64,
+    /// Its absolute deadline.
+    pub deadline: u64,
+    /// Releases since the last return that this task did not see: it was late (overrun policy
+    /// `skip`), or the machine was.
+    pub lost: u32,
+}
+
+impl Task {
+    pub(crate) fn new(membership: Membership) -> Task {
+        Task { membership }
+    }
+
+    pub(crate) fn cell(&self) -> &Arc<Cell> {
+        self.membership.cell()
+    }
+
+    /// The job is done: waits for the next release. A wait that is due from a release gone by
+    /// returns at once (overrun policies `carry`, `signal`, `background`: the task catches up).
+    ///
+    /// `None` when the run is over: the thread goes on in the ordinary class and should return.
+    pub fn wait_period(&mut self) -> Option<Released> {
+        self.cell().wait_period();
+        if self.is_over() {
+            return None;
+        }
+        Some(Released { lost: self.cell().lost.swap(0, Relaxed), ..self.current() })
+    }
+
+    /// The release that the task is in; `lost` is what `wait_period` has not reported yet.
+    pub fn current(&self) -> Released {
+        let cell = self.cell();
+        Released {
+            number: cell.number.load(Relaxed),
+            release: cell.release.load(Relaxed),
+            deadline: cell.deadline.load(Relaxed),
+            lost: cell.lost.load(Relaxed),
+        }
+    }
+
+    /// What is left of the budget of this release, ns of execution.
+    pub fn remaining_budget(&self) -> u64 {
+        let used = clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(u64::MAX);
+        self.cell().exhausted_at.load(Relaxed).saturating_sub(used)
+    }
+
+    /// The run is over: nothing is guaranteed any more.
+    pub fn is_over(&self) -> bool {
+        self.cell().over.load(Relaxed)
+    }
+
+    /// True when the run is over; for loops that ask a flag.
+    pub fn over(&self) -> &std::sync::atomic::AtomicBool {
+        &self.membership.cell().over
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.cell().exit();
+    }
+}

@@ -1,0 +1,15 @@
+//! Earliest deadline first.
+
+use punctual_dispatcher::Attribute;
+
+use crate::Policy;
+
+/// The finish of a job decides; priorities are not looked at.
+pub(crate) static POLICY: Policy = Policy {
+    name: "edf",
+    title: "earliest deadline first",
+    source: "Liu and Layland 1973; RED-Linux Table 1",
+    order: &[Attribute::Finish],
+    priority: |_| 0,
+    wakeup_rule: true,
+};
