@@ -1,0 +1,117 @@
+//! The published JSON Schema agrees with the parser: it takes every good file, and refuses every
+//! bad one except for what no schema can see.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+use toml::de::{DeTable, DeValue};
+
+/// What the schema lets pass: values that are wrong only beside other values, and durations that
+/// only arithmetic can judge.
+const BEYOND_A_SCHEMA: [&str; 15] = [
+    "cpus-task-names-another",
+    "encoding-crlf-and-bad-value",
+    "name-thrice",
+    "name-twice",
+    "name-twice-unicode",
+    "pid-twice",
+    "range-budget-1-ns-above-period",
+    "range-budget-above-deadline",
+    "range-budget-above-period",
+    "range-deadline-above-period",
+    "range-period-below-100-us",
+    "range-period-huge-number",
+    "range-period-too-long",
+    "range-uniform-reversed",
+    "unit-finer-than-1-ns-in-min",
+];
+
+fn path(within: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(within)
+}
+
+fn schema() -> Validator {
+    let text = fs::read_to_string(path("../../docs/task-set.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    jsonschema::draft7::meta::validate(&schema).unwrap();
+    jsonschema::draft7::new(&schema).unwrap()
+}
+
+/// Name and content of each file in a folder that is TOML at all.
+fn instances(folder: &str) -> Vec<(String, Value)> {
+    let mut instances = Vec::new();
+    for entry in fs::read_dir(path(folder)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ext| ext != "toml") {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let text = text.trim_start_matches('\u{feff}');
+        if let Ok(table) = DeTable::parse(text) {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            instances.push((name, object(table.get_ref())));
+        }
+    }
+    instances.sort_by(|a, b| a.0.cmp(&b.0));
+    instances
+}
+
+fn object(table: &DeTable<'_>) -> Value {
+    let members = table
+        .iter()
+        .map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+fn json(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Integer(number) => {
+            match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => Value::from(number),
+                // JSON has no such integer here; the nearest that is as far out of range.
+                Err(_) => Value::from(1e300),
+            }
+        }
+        // 1.0 is an integer to JSON Schema and none to TOML; the program refuses it, so keep it apart.
+        DeValue::Float(number) => Value::from(number.as_str().parse::<f64>().unwrap() + 0.5),
+        DeValue::Boolean(truth) => Value::from(*truth),
+        DeValue::Datetime(time) => Value::Object(Map::from_iter([(
+            "datetime".to_owned(),
+            Value::from(time.to_string()),
+        )])),
+        DeValue::Array(list) => list.iter().map(|value| json(value.get_ref())).collect(),
+        DeValue::Table(table) => object(table),
+    }
+}
+
+#[test]
+fn the_schema_takes_every_good_file_and_example() {
+    let schema = schema();
+    for folder in ["tests/good", "../../examples"] {
+        for (name, instance) in instances(folder) {
+            let said: Vec<String> = schema
+                .iter_errors(&instance)
+                .map(|error| error.to_string())
+                .collect();
+            assert!(said.is_empty(), "{name}: {}", said.join("; "));
+        }
+    }
+}
+
+#[test]
+fn the_schema_refuses_every_bad_file_that_a_schema_can() {
+    let schema = schema();
+    let instances = instances("tests/bad");
+    assert!(instances.len() >= 60);
+    let taken: Vec<String> = instances
+        .into_iter()
+        .filter(|(_, instance)| schema.is_valid(instance))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(taken, BEYOND_A_SCHEMA);
+}
