@@ -1,0 +1,121 @@
+//! Utilization as an exact fraction: a sum of budget / period that is never rounded before it is
+//! compared.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use num_bigint::BigUint;
+
+/// One million, the whole of a CPU in [`Ppm`].
+pub const WHOLE: u64 = 1_000_000;
+
+/// Parts per million of one CPU, for people and for reports; no decision is taken on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ppm(pub u64);
+
+impl fmt::Display for Ppm {
+    /// As a percentage with as many decimals as it needs: `90 %`, `90.0001 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 10_000, self.0 % 10_000);
+        if rest == 0 {
+            return write!(f, "{whole} %");
+        }
+        let rest = format!("{rest:04}");
+        write!(f, "{whole}.{} %", rest.trim_end_matches('0'))
+    }
+}
+
+/// A fraction of a CPU, exact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Utilization {
+    numerator: BigUint,
+    denominator: BigUint,
+}
+
+impl Utilization {
+    /// `numerator / denominator`; a denominator of 0 counts as 1, which no checked set has.
+    pub(crate) fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
+        let denominator = denominator.into();
+        Utilization {
+            numerator: numerator.into(),
+            denominator: denominator.max(BigUint::from(1u8)),
+        }
+    }
+
+    /// The sum of budget / period over tasks given as (budget, period) in ns.
+    ///
+    /// Tasks of one period are added first, for sets have few different ones; the fractions that
+    /// remain are added in pairs, so that numbers grow evenly and 10,000 periods stay quick.
+    pub(crate) fn sum(tasks: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut by_period: BTreeMap<u64, u128> = BTreeMap::new();
+        for (budget, period) in tasks {
+            // 2^64 budgets of 2^64 ns fill a u128; there are fewer.
+            *by_period.entry(period).or_default() += u128::from(budget);
+        }
+        let mut terms: Vec<Utilization> = by_period
+            .into_iter()
+            .map(|(period, budget)| Utilization::new(budget, period))
+            .collect();
+        while terms.len() > 1 {
+            terms = terms
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => a.plus(b),
+                    rest => rest[0].clone(),
+                })
+                .collect();
+        }
+        terms.pop().unwrap_or_else(|| Utilization::new(0u8, 1u8))
+    }
+
+    fn plus(&self, other: &Utilization) -> Utilization {
+        Utilization {
+            numerator: &self.numerator * &other.denominator + &other.numerator * &self.denominator,
+            denominator: &self.denominator * &other.denominator,
+        }
+    }
+
+    /// What there is above `limit`; `None` when it is not above it.
+    pub(crate) fn above(&self, limit: Ppm) -> Option<Utilization> {
+        let scaled = &self.numerator * WHOLE;
+        let allowed = &self.denominator * limit.0;
+        if scaled <= allowed {
+            return None;
+        }
+        Some(Utilization {
+            numerator: scaled - allowed,
+            denominator: &self.denominator * WHOLE,
+        })
+    }
+
+    /// In parts per million, rounded up: never shown as less than it is, and above a whole number
+    /// of ppm if and only if the fraction itself is.
+    pub(crate) fn ppm(&self) -> Ppm {
+        Ppm(saturate(&ceiling(
+            &(&self.numerator * WHOLE),
+            &self.denominator,
+        )))
+    }
+
+    /// This share of `period`, in whole ns, rounded up.
+    pub(crate) fn of(&self, period: u64) -> u64 {
+        saturate(&ceiling(&(&self.numerator * period), &self.denominator))
+    }
+
+    /// `limit` as a share of this, in parts per million, rounded down: the factor that brings every
+    /// budget within the limit together.
+    pub(crate) fn factor_to(&self, limit: Ppm) -> Ppm {
+        if self.numerator == BigUint::ZERO {
+            return Ppm(WHOLE);
+        }
+        Ppm(saturate(&(&self.denominator * limit.0 / &self.numerator)))
+    }
+}
+
+fn ceiling(numerator: &BigUint, denominator: &BigUint) -> BigUint {
+    (numerator + denominator - 1u8) / denominator
+}
+
+fn saturate(number: &BigUint) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
