@@ -15,20 +15,13 @@ PD_INLINE pd_slot_p pd_slot_at(pd_ref d, pd_u32 table, pd_u32 position)
 	return PD_SLOT(d, (pd_u32)(PD_CHUNK_ENTRY(d, table + (position >> PD_CHUNK_BITS)) + position));
 }
 
-/* The first attribute of a group's ordering as a key: smaller first. */
+/* One attribute as a key, smaller first. They lie in the order of their numbers; of the priority
+ * all bits but the sign's are turned over. */
 PD_INLINE pd_u64 pd_attribute_key(pd_job_p j, pd_u32 attribute)
 {
-	switch (attribute) {
-	case PD_BY_START:
-		return j->attr.start;
-	case PD_BY_FINISH:
-		return j->attr.finish;
-	case PD_BY_BUDGET:
-		return j->attr.budget;
-	case PD_BY_PRIORITY:
-		return ~((pd_u64)j->attr.priority ^ 1ULL << 63);
-	}
-	return 0;
+	const pd_u64 PD_ARENA *attributes = &j->attr.start;
+
+	return attributes[attribute - 1] ^ (0 - (pd_u64)(attribute == PD_BY_PRIORITY)) >> 1;
 }
 
 /* Which of two ready jobs with equal keys is first: the other attributes, then arrival. */
@@ -52,7 +45,7 @@ PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 }
 
 /* Which of two items with equal keys is first. */
-PD_FOLD int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
+PD_FN int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
 {
 	if (heap >= PD_GROUPS)
 		return pd_job_before(d, heap - PD_GROUPS, a, b);
@@ -98,7 +91,7 @@ PD_FOLD pd_u32 pd_heap_row(pd_ref d, pd_u32 heap, pd_u32 child, pd_u32 end)
 {
 	pd_slot_p s = pd_slot_at(d, PD_HEAP(d, heap)->table, child);
 	pd_u32 best = 0;
-	pd_u32 i = 1;
+	pd_u32 i = PD_ZERO(d) + 1;
 
 	pd_while (i < 4 && child + i < end) {
 		if (pd_before(d, heap, s[i].key, s[i].item, s + best))
@@ -162,21 +155,26 @@ PD_FN int pd_heap_down(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u3
 	return 0;
 }
 
-PD_FN int pd_heap_insert(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item)
+/* Takes another chunk. The pool has one for every PD_CHUNK items and more for each heap: it cannot
+ * run out while the number of items is within the limits. */
+PD_FN int pd_heap_grow(pd_ref d, pd_u32 heap)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
-	pd_u32 position = h->size + PD_ROOT;
+	pd_u32 chunk = PD(d)->free_chunk;
 
-	if (PD_UNLIKELY(position >> PD_CHUNK_BITS >= h->chunks)) {
-		/* The pool has a chunk for every PD_CHUNK items and one more per heap: it cannot
-		 * run out while the number of items is within the limits. */
-		pd_u32 chunk = PD(d)->free_chunk;
+	PD(d)->free_chunk = (pd_u32)PD_SLOT(d, chunk << PD_CHUNK_BITS)->key;
+	PD_CHUNK_ENTRY(d, h->table + h->chunks) = (chunk - h->chunks) << PD_CHUNK_BITS;
+	h->chunks++;
+	return 0;
+}
 
-		PD(d)->free_chunk = (pd_u32)PD_SLOT(d, chunk << PD_CHUNK_BITS)->key;
-		PD_CHUNK_ENTRY(d, h->table + h->chunks) = (chunk - h->chunks) << PD_CHUNK_BITS;
-		h->chunks++;
-	}
-	h->size++;
+PD_FOLD int pd_heap_insert(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item)
+{
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_u32 position = h->size++ + PD_ROOT;
+
+	if (PD_UNLIKELY(position >> PD_CHUNK_BITS >= h->chunks))
+		pd_heap_grow(d, heap);
 	return pd_heap_up(d, heap, position, key, item);
 }
 

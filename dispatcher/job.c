@@ -160,7 +160,7 @@ PD_FN int pd_job_refusal(pd_ref d)
 }
 
 /* Takes the draft; for a reservation's job too. */
-PD_FN pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
+PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 {
 	pd_u32 i = PD(d)->free_job;
 	pd_job_p j = PD_JOB(d, i);
@@ -182,18 +182,25 @@ PD_FN pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 	} else {
 		pd_job_begin(d, i, now);
 	}
-	/* Accepted all the same, and ends at once (design, "Job"). */
-	if (PD_UNLIKELY(!j->attr.budget))
-		pd_job_end(d, i, PD_EV_EXHAUSTED, now);
-	else if (PD_UNLIKELY(j->attr.finish <= now))
-		pd_job_end(d, i, PD_EV_EXPIRED, now);
 	return (pd_i64)id;
+}
+
+/* One added with no budget or a past finish is accepted all the same, and ends at once (design,
+ * "Job"). */
+PD_FOLD int pd_job_settle(pd_ref d, pd_u32 i, pd_u64 now)
+{
+	if (PD_UNLIKELY(!PD_JOB(d, i)->attr.budget))
+		return pd_job_end(d, i, PD_EV_EXHAUSTED, now);
+	if (PD_UNLIKELY(PD_JOB(d, i)->attr.finish <= now))
+		return pd_job_end(d, i, PD_EV_EXPIRED, now);
+	return 0;
 }
 
 PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 	int refusal = pd_job_refusal(d);
+	pd_i64 id;
 
 	if (PD_UNLIKELY(refusal))
 		return refusal;
@@ -201,7 +208,9 @@ PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now)
 	pd_record(d, PD_REC_JOB_ADD_2, a->group, a->budget, (pd_u64)a->priority, a->cookie);
 	if (a->server | a->budget_group | a->budget_server)
 		pd_record(d, PD_REC_JOB_ADD_3, 0, a->server, a->budget_group, a->budget_server);
-	return pd_job_make(d, PD_NONE, now);
+	id = pd_job_make(d, PD_NONE, now);
+	pd_job_settle(d, (pd_u32)id, now);
+	return id;
 }
 
 PD_API int pd_job_cancel(pd_ref d, pd_u64 job, pd_u64 now)

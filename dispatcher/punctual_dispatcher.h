@@ -115,7 +115,8 @@ struct pd_limits {
 	pd_u32 cpus;	     /* 1 .. PD_MAX_CPUS */
 };
 
-/* A job's attributes, as an allocator gives them (design, "Job"). */
+/* A job's attributes, as an allocator gives them (design, "Job"); the first four in the order of
+ * enum pd_attribute. */
 struct pd_job_attr {
 	pd_u64 start;
 	pd_u64 finish;

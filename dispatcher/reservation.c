@@ -136,6 +136,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 	a->budget_group = 0;
 	a->budget_server = 0;
 	id = pd_job_make(d, r, now);
+	pd_job_settle(d, (pd_u32)id, now);
 	/* One without budget has ended already. */
 	if (PD_LIKELY(pd_job_index(d, (pd_u64)id) != PD_NONE))
 		v->job = (pd_u64)id;
