@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The native build's turn at the same workload. Nothing of the dispatcher is visible outside. */
+#define PD_API static
+#include "dispatcher.c"
+#include "workload.h"
+
+pd_u64 punctual_native_size(const struct pd_limits *limits)
+{
+	return pd_size(limits);
+}
+
+int punctual_native_create(void *memory, const struct pd_limits *limits)
+{
+	return pd_init(memory, limits) ? 0 : PD_EINVALID;
+}
+
+int punctual_native_exercise(void *memory, struct pd_call *call)
+{
+	call->hash = exercise_run(memory, call->seed, call->batch, call->count);
+	return 0;
+}
+
+int punctual_native_decisions(void *memory, struct pd_call *call)
+{
+	if (call->batch == 0)
+		return decisions_begin(memory, call->jobs);
+	call->hash = decisions_run(memory, call->count);
+	return 0;
+}

@@ -1,0 +1,61 @@
+//! Compiles the dispatcher twice more: as BPF, and natively for the self-test beside it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const DISPATCHER: &str = "../../dispatcher";
+
+fn main() {
+    println!("cargo:rerun-if-changed={DISPATCHER}");
+    println!("cargo:rerun-if-changed=bpf");
+    println!("cargo:rerun-if-env-changed=PUNCTUAL_CLANG");
+    cc::Build::new()
+        .file("bpf/native.c")
+        .include(DISPATCHER)
+        .include("bpf")
+        .std("gnu11")
+        .opt_level(3)
+        .flag("-ffreestanding")
+        .flag("-fno-strict-aliasing")
+        .warnings(true)
+        .flag("-Wno-unused-function")
+        .compile("punctual_selftest");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    // libbpf's own headers, from the version that is linked.
+    let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
+    compile_bpf(Path::new(&headers), &out.join("dispatcher.bpf.o"));
+}
+
+/// The versions that are known to do; the newest that is there is taken.
+fn clang() -> String {
+    if let Ok(named) = env::var("PUNCTUAL_CLANG") {
+        return named;
+    }
+    for name in ["clang-19", "clang-20", "clang-21", "clang"] {
+        let found = Command::new(name).arg("--version").output();
+        if found.is_ok_and(|o| o.status.success()) {
+            return name.to_owned();
+        }
+    }
+    panic!("no clang for the BPF build: install clang-19 (apt-get install clang-19), or name one in PUNCTUAL_CLANG");
+}
+
+fn compile_bpf(headers: &Path, object: &Path) {
+    let clang = clang();
+    let status = Command::new(&clang)
+        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11"])
+        // memset and memcpy forget the arena's address space.
+        .arg("-fno-builtin")
+        .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
+        .arg("-I")
+        .arg(headers)
+        .args(["-I", DISPATCHER, "-I", "bpf", "-c", "bpf/dispatcher.bpf.c", "-o"])
+        .arg(object)
+        .status()
+        .unwrap_or_else(|e| panic!("{clang}: {e}"));
+    assert!(
+        status.success(),
+        "{clang} could not compile the dispatcher as BPF; version 19 or later is needed"
+    );
+}

@@ -1,0 +1,182 @@
+//! The same work for the kernel's dispatcher and the native one (`bpf/workload.h`).
+
+use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::marker::PhantomData;
+
+use crate::kernel::{Kernel, KernelError};
+
+/// As `struct pd_limits`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Limits {
+    jobs: u32,
+    tasks: u32,
+    reservations: u32,
+    groups: u32,
+    budget_groups: u32,
+    events: u32,
+    records: u32,
+    cpus: u32,
+}
+
+/// All that the arena has room for (`bpf/arena.h`).
+const LIMITS: Limits = Limits {
+    jobs: 4096,
+    tasks: 4096,
+    reservations: 1024,
+    groups: 64,
+    budget_groups: 0,
+    events: 4096,
+    records: 65536,
+    cpus: 1,
+};
+
+/// As `struct pd_call` in `bpf/calls.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Call {
+    seed: u64,
+    hash: u64,
+    batch: u32,
+    count: u32,
+    jobs: u32,
+    unused: u32,
+}
+
+/// A value as the bytes that a program gets as its context.
+fn bytes<T: Copy>(value: &mut T) -> &mut [u8] {
+    // SAFETY: `Limits` and `Call` have no padding, and any bytes are a value of theirs.
+    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(value).cast(), size_of::<T>()) }
+}
+
+/// A dispatcher somewhere, put through its paces.
+pub trait Subject {
+    /// `count` operations of batch `batch`, drawn from `seed` by batch 0; a hash of every return
+    /// value, event and trace record so far.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError>;
+
+    /// `jobs` jobs under EDF, for [`Subject::decide`].
+    ///
+    /// # Errors
+    /// The kernel's, and more than 4,096 jobs or none.
+    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError>;
+
+    /// So many full decisions (charge, end one job, what is due, add one, select, next timer); a
+    /// hash of what was decided so far.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn decide(&mut self, count: u32) -> Result<u64, KernelError>;
+}
+
+/// The kernel's.
+pub struct InKernel(Kernel);
+
+impl InKernel {
+    /// Makes a dispatcher in the arena of a freshly loaded object.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(mut kernel: Kernel) -> Result<InKernel, KernelError> {
+        let mut limits = LIMITS;
+        match kernel.run("punctual_create", bytes(&mut limits))? {
+            0 => Ok(InKernel(kernel)),
+            _ => Err(KernelError::Limits),
+        }
+    }
+
+    fn call(&mut self, program: &'static str, mut call: Call) -> Result<u64, KernelError> {
+        match self.0.run(program, bytes(&mut call))? {
+            0 => Ok(call.hash),
+            _ => Err(KernelError::Limits),
+        }
+    }
+}
+
+impl Subject for InKernel {
+    fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
+        self.call("punctual_exercise", Call { seed, batch, count, ..Call::default() })
+    }
+
+    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError> {
+        self.call("punctual_decisions", Call { jobs, ..Call::default() }).map(drop)
+    }
+
+    fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
+        self.call("punctual_decisions", Call { batch: 1, count, ..Call::default() })
+    }
+}
+
+extern "C" {
+    fn punctual_native_size(limits: *const Limits) -> u64;
+    fn punctual_native_create(memory: *mut u8, limits: *const Limits) -> i32;
+    fn punctual_native_exercise(memory: *mut u8, call: *mut Call) -> i32;
+    fn punctual_native_decisions(memory: *mut u8, call: *mut Call) -> i32;
+}
+
+/// The native build's. It keeps the exercise's own state by thread, and so stays on one.
+pub struct Native {
+    memory: *mut u8,
+    layout: Layout,
+    stays: PhantomData<*mut u8>,
+}
+
+impl Native {
+    /// One with the same limits. It takes the place of this thread's earlier one.
+    pub fn new() -> Native {
+        // SAFETY: the limits are a plain value.
+        let size = unsafe { punctual_native_size(&LIMITS) } as usize;
+        let layout = Layout::from_size_align(size, 64).expect("the size of an array of arrays");
+        // SAFETY: the limits are valid, so the size is not zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        if memory.is_null() {
+            handle_alloc_error(layout);
+        }
+        // SAFETY: zeroed, aligned memory of the size asked for.
+        let failed = unsafe { punctual_native_create(memory, &LIMITS) };
+        assert_eq!(failed, 0, "the native dispatcher takes the arena's limits");
+        Native { memory, layout, stays: PhantomData }
+    }
+
+    fn call(
+        &mut self,
+        function: unsafe extern "C" fn(*mut u8, *mut Call) -> i32,
+        mut call: Call,
+    ) -> Result<u64, KernelError> {
+        // SAFETY: `memory` holds a dispatcher, which `&mut self` makes ours alone.
+        match unsafe { function(self.memory, &mut call) } {
+            0 => Ok(call.hash),
+            _ => Err(KernelError::Limits),
+        }
+    }
+}
+
+impl Default for Native {
+    fn default() -> Native {
+        Native::new()
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `new`.
+        unsafe { dealloc(self.memory, self.layout) };
+    }
+}
+
+impl Subject for Native {
+    fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
+        self.call(punctual_native_exercise, Call { seed, batch, count, ..Call::default() })
+    }
+
+    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError> {
+        self.call(punctual_native_decisions, Call { jobs, ..Call::default() }).map(drop)
+    }
+
+    fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
+        self.call(punctual_native_decisions, Call { batch: 1, count, ..Call::default() })
+    }
+}

@@ -1,0 +1,94 @@
+//! The kernel's dispatcher against the native one, in the running kernel.
+//!
+//! Needs CAP_BPF and CAP_PERFMON. Without them the tests say so and pass, but under `CI=true` they
+//! fail: there they must run.
+
+use punctual_host_kernel::selftest::{InKernel, Native, Subject};
+use punctual_host_kernel::{Kernel, KernelError};
+
+const SEED: u64 = 0x5EED_0F_9A9C;
+const BATCHES: u32 = 100;
+/// Some 3 ms in the kernel at a time.
+const PER_BATCH: u32 = 10_000;
+/// What issue 2 allows.
+const MOST_VERIFIED: u32 = 20_000;
+
+/// The loaded object; `None` where this process may not load it and need not.
+fn kernel() -> Option<Kernel> {
+    match Kernel::load() {
+        Ok(kernel) => Some(kernel),
+        Err(KernelError::Missing(missing)) if std::env::var("CI").as_deref() != Ok("true") => {
+            eprintln!("not run: {missing}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn the_kernels_build_decides_as_the_native_one() {
+    let Some(kernel) = kernel() else { return };
+    let mut kernel = InKernel::new(kernel).expect("room for the limits");
+    let mut native = Native::new();
+    for batch in 0..BATCHES {
+        let there = kernel.exercise(SEED, batch, PER_BATCH).expect("a bounded run");
+        let here = native.exercise(SEED, batch, PER_BATCH).expect("the native build cannot fail");
+        assert_eq!(
+            there,
+            here,
+            "the hashes differ first in batch {batch}, within operations {} to {} of seed {SEED:#x}",
+            batch * PER_BATCH,
+            (batch + 1) * PER_BATCH
+        );
+    }
+}
+
+/// The comparison above can fail: a hash depends on each operation.
+#[test]
+fn another_sequence_has_another_hash() {
+    let Some(kernel) = kernel() else { return };
+    let mut kernel = InKernel::new(kernel).expect("room for the limits");
+    let there = kernel.exercise(SEED, 0, PER_BATCH).expect("a bounded run");
+    for (seed, count) in [(SEED ^ 1, PER_BATCH), (SEED, PER_BATCH - 1), (SEED, PER_BATCH + 1)] {
+        let here = Native::new().exercise(seed, 0, count).expect("the native build cannot fail");
+        assert_ne!(there, here, "seed {seed:#x}, {count} operations");
+    }
+    let here = Native::new().exercise(SEED, 0, PER_BATCH).expect("the native build cannot fail");
+    assert_eq!(there, here);
+}
+
+#[test]
+fn both_builds_make_the_same_full_decisions() {
+    for jobs in [1, 10, 100, 4000] {
+        let Some(kernel) = kernel() else { return };
+        let mut kernel = InKernel::new(kernel).expect("room for the limits");
+        let mut native = Native::new();
+        kernel.prepare_decisions(jobs).expect("room for the jobs");
+        native.prepare_decisions(jobs).expect("room for the jobs");
+        assert_eq!(
+            kernel.decide(10_000).expect("a bounded run"),
+            native.decide(10_000).expect("the native build cannot fail"),
+            "{jobs} jobs"
+        );
+    }
+}
+
+#[test]
+fn the_verifier_needs_few_instructions() {
+    let Some(kernel) = kernel() else { return };
+    println!("{:<24} {:>10} {:>14}", "program", "verified", "machine code");
+    let programs = kernel.statistics();
+    for p in &programs {
+        println!("{:<24} {:>10} {:>14}", p.name, p.verified, p.machine_code);
+    }
+    println!("loaded in {:.1} ms", kernel.load_time().as_secs_f64() * 1e3);
+    assert!(!programs.is_empty());
+    for p in &programs {
+        assert!(
+            p.verified < MOST_VERIFIED,
+            "{}: the verifier went through {} instructions, more than {MOST_VERIFIED}",
+            p.name,
+            p.verified
+        );
+    }
+}
