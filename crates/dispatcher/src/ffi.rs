@@ -2,6 +2,8 @@
 
 #![allow(missing_docs)]
 
+use punctual_trace::Record;
+
 #[repr(C)]
 pub struct Pd {
     _opaque: [u8; 0],
@@ -60,17 +62,6 @@ pub struct RawEvent {
     pub cookie: u64,
     pub used: u64,
     pub remaining: u64,
-}
-
-/// One record of the trace ring; `dispatcher/record.h` tells what each kind's fields mean.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Record {
-    pub time: u64,
-    pub a: u64,
-    pub b: u64,
-    pub small: u32,
-    pub kind: u32,
 }
 
 extern "C" {

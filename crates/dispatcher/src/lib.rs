@@ -26,7 +26,7 @@ mod types;
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
 
-pub use ffi::Record;
+pub use punctual_trace::Record;
 pub use types::*;
 
 /// One dispatcher: a domain's jobs, their order and their budgets.

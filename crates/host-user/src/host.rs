@@ -25,7 +25,7 @@ use crate::member::{Member, Program, Standing, Who};
 use crate::stats::{EngineReading, EngineStats};
 use crate::task::Task;
 use crate::track::Track;
-use crate::{gate, sched};
+use crate::{clock, gate, sched};
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
@@ -54,6 +54,7 @@ struct EngineHandle {
     bell: Arc<Bell>,
     stats: Arc<EngineStats>,
     precision: Precision,
+    tid: i32,
     thread: Option<JoinHandle<Dispatcher>>,
 }
 
@@ -74,12 +75,25 @@ pub enum Told {
     Warning(String),
 }
 
+/// What a dispatcher thread cost so far.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineCost {
+    /// Its CPU.
+    pub cpu: u32,
+    /// Its events.
+    pub reading: EngineReading,
+    /// What was calibrated at its start.
+    pub precision: Precision,
+    /// Its CPU time in all, ns.
+    pub cpu_time: u64,
+}
+
 /// What is left of a host at its end.
 pub struct Finished {
     /// Per CPU: the dispatcher, with its trace ring.
     pub dispatchers: Vec<(u32, Dispatcher)>,
     /// Per CPU: what the dispatcher thread cost.
-    pub readings: Vec<(u32, EngineReading, Precision)>,
+    pub readings: Vec<EngineCost>,
     /// What could not be given back; empty when all was.
     pub problems: Vec<String>,
 }
@@ -158,11 +172,6 @@ impl Host {
     /// What people should know about this run so far.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// Timers' precision, per CPU.
-    pub fn precision(&self) -> Vec<(u32, Precision)> {
-        self.engines.iter().map(|e| (e.cpu, e.precision)).collect()
     }
 
     fn engine_of(&self, cpu: u32) -> Result<usize, HostError> {
@@ -396,20 +405,26 @@ impl Host {
     }
 
     /// What each dispatcher thread cost so far.
-    pub fn readings(&self) -> Vec<(u32, EngineReading, Precision)> {
-        self.engines.iter().map(|e| (e.cpu, e.stats.read(), e.precision)).collect()
+    pub fn readings(&self) -> Vec<EngineCost> {
+        let cost = |e: &EngineHandle| EngineCost {
+            cpu: e.cpu,
+            reading: e.stats.read(),
+            precision: e.precision,
+            cpu_time: clock::read(clock::of_thread(e.tid)).unwrap_or(0),
+        };
+        self.engines.iter().map(cost).collect()
     }
 
     /// The end: engines stop, commands are ended, adopted programs given back, threads told that
     /// the run is over and waited for (one second at most).
     pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Finished {
+        let readings = self.readings();
         let dispatchers = self.stop_engines();
         for e in 0..self.engines.len() {
             while let Ok(note) = self.engines[e].notes.pop() {
                 self.noted(note, sink);
             }
         }
-        let readings = self.readings();
         self.children.clear();
         self.base = None;
         let problems = self.custody.take().map(Custody::give_back).unwrap_or_default();
@@ -493,7 +508,9 @@ fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostErr
                     notes_in,
                     stats,
                 );
-                drop(ready.send(placed.map(|()| precision)));
+                // SAFETY: a system call without arguments.
+                let tid = unsafe { libc::gettid() };
+                drop(ready.send(placed.map(|()| (precision, tid))));
                 engine.run()
             },
         )
@@ -504,7 +521,7 @@ fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostErr
     let placed = is_ready.recv().map_err(|_| {
         HostError::machine("the dispatcher thread ended at once", "tell us about this machine")
     })?;
-    let precision = match placed {
+    let (precision, tid) = match placed {
         Ok(p) => p,
         Err(e) => {
             return Err(HostError::machine(
@@ -513,5 +530,5 @@ fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostErr
             ))
         }
     };
-    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, thread: Some(thread) })
+    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, tid, thread: Some(thread) })
 }

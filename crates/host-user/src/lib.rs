@@ -27,7 +27,7 @@ mod track;
 pub use calibrate::Precision;
 pub use clock::now;
 pub use error::HostError;
-pub use host::{Finished, Host, HostOptions, Told, STACK};
+pub use host::{EngineCost, Finished, Host, HostOptions, Told, STACK};
 pub use run::{run, RunOptions, RunOutcome};
 pub use stats::EngineReading;
 pub use task::{Released, Task};

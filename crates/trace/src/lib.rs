@@ -1,5 +1,10 @@
-//! What a host recorded: inputs and decisions, and the periods they made.
+//! What a host recorded: inputs and decisions ([`Record`], [`Trace`]), and the periods that they
+//! made ([`Period`]).
 
+mod file;
 mod period;
+mod record;
 
+pub use file::*;
 pub use period::*;
+pub use record::*;

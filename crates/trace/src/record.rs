@@ -1,0 +1,102 @@
+//! One record of a dispatcher's trace ring, as `dispatcher/record.h` lays it out.
+
+/// An input (a command, a charge, a time) or a decision. What the fields mean depends on the
+/// kind; [`Record::what`] and `dispatcher/record.h` say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Record {
+    /// The call's time, ns, unless the kind says otherwise.
+    pub time: u64,
+    /// First argument.
+    pub a: u64,
+    /// Second argument.
+    pub b: u64,
+    /// A small argument: a task, a group, a CPU.
+    pub small: u32,
+    /// What it is.
+    pub kind: u32,
+}
+
+/// Records from this kind on are decisions; those below are inputs.
+const FIRST_DECISION: u32 = 64;
+const SELECTED: u32 = 64;
+const EVENT: u32 = 128;
+
+impl Record {
+    /// Bytes of one record in a file: little-endian, in the order of the fields.
+    pub const BYTES: usize = 32;
+
+    /// Whether the dispatcher decided it; else somebody told it to the dispatcher.
+    pub fn is_decision(&self) -> bool {
+        self.kind >= FIRST_DECISION
+    }
+
+    /// The kind in a word; `None` for one that this version does not know.
+    pub fn what(&self) -> Option<&'static str> {
+        Some(match self.kind {
+            1 => "granularity",
+            2 => "order",
+            3 => "task added",
+            4 => "task ready",
+            5 => "task blocked",
+            6 => "task gone",
+            7 => "task done",
+            8 => "charge task",
+            9 => "charge job",
+            10 => "cancel job",
+            11 => "complete job",
+            12 => "advance",
+            13 => "take lost",
+            14 => "reservation removed",
+            20..=22 => "job added",
+            23..=25 => "reservation added",
+            SELECTED => "selected",
+            k if k > EVENT => match k - EVENT {
+                1 => "completed",
+                2 => "exhausted",
+                3 => "expired",
+                4 => "cancelled",
+                5 => "ended with its task",
+                6 => "task is ready",
+                7 => "task is blocked",
+                8 => "group active",
+                9 => "group idle",
+                10 => "segment ended",
+                11 => "timer",
+                12 => "events lost",
+                13 => "released",
+                14 => "releases lost",
+                15 => "overrun",
+                16 => "background",
+                17 => "delayed waits saturated",
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; Record::BYTES] {
+        let mut bytes = [0; Record::BYTES];
+        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.a.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.b.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.small.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.kind.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; Record::BYTES]) -> Record {
+        let word = |at: usize| {
+            let mut w = [0; 8];
+            w.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(w)
+        };
+        Record {
+            time: word(0),
+            a: word(8),
+            b: word(16),
+            small: word(24) as u32,
+            kind: (word(24) >> 32) as u32,
+        }
+    }
+}
