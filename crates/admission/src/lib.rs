@@ -98,6 +98,7 @@ fn cure(set: &TaskSet, tasks: &[usize], all: &Utilization, excess: &Utilization)
         (to > 0).then(|| Cure::Lower {
             task: index,
             name: task.name.clone(),
+            line: task.line,
             from: task.budget,
             to,
         })

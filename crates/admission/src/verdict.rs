@@ -55,6 +55,8 @@ pub enum Cure {
         task: usize,
         /// Its name.
         name: String,
+        /// Where it begins in its file, from 1; `None` when it is from no file.
+        line: Option<u32>,
         /// Its budget, ns.
         from: u64,
         /// The largest budget with which the CPU fits, ns, at least 1.
@@ -99,12 +101,19 @@ impl fmt::Display for Over {
 impl fmt::Display for Cure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cure::Lower { name, from, to, .. } => write!(
-                f,
-                "lower the budget of task {name:?} from {} to {}",
-                fmt_ns(*from),
-                fmt_ns(*to)
-            ),
+            Cure::Lower {
+                name,
+                line,
+                from,
+                to,
+                ..
+            } => {
+                write!(f, "lower the budget of task {name:?}")?;
+                if let Some(line) = line {
+                    write!(f, " (line {line})")?;
+                }
+                write!(f, " from {} to {}", fmt_ns(*from), fmt_ns(*to))
+            }
             Cure::Scale { to } => write!(
                 f,
                 "lower every budget to {to} of what it is, or give some of the tasks another CPU"

@@ -23,6 +23,7 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
             cpu,
             overrun: Overrun::Carry,
             body: Body::Spin(Spin::Forever),
+            line: None,
         });
     TaskSet {
         cpus,
@@ -89,7 +90,7 @@ fn fig6_of_the_rtai_paper_wants_all_and_is_told_what_to_lower() {
     assert_eq!(
         refusal.to_string(),
         "CPU 1: the budgets are 100 % of it, 10 % more than the 90 % that can be promised; \
-         lower the budget of task \"player\" from 5 ms to 3 ms"
+         lower the budget of task \"player\" (line 31) from 5 ms to 3 ms"
     );
     let text = include_str!("../../../examples/rtai-fig6.toml");
     let verdict = admit(&TaskSet::parse(text, "fig6").unwrap()).unwrap();
@@ -189,4 +190,31 @@ proptest! {
             prop_assert_eq!(load.utilization <= Ppm(900_000), naive_fits(&tasks, load.cpu));
         }
     }
+}
+
+/// Each file of tests/overload is read, and refused with the lines of its .err sidecar; `UPDATE=1`
+/// writes the sidecars anew.
+#[test]
+fn every_overloaded_file_is_refused_with_cause_and_cure() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/overload");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ext| ext != "toml") {
+            continue;
+        }
+        seen += 1;
+        let set = TaskSet::load(&path).unwrap();
+        let refusal = admit(&set).unwrap_err();
+        assert!(admit(&cured(set, &refusal)).is_ok(), "{}", path.display());
+        let said = format!("{refusal}\n");
+        assert_eq!(said.lines().count(), refusal.over.len());
+        let sidecar = path.with_extension("err");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&sidecar, &said).unwrap();
+        }
+        let wanted = std::fs::read_to_string(&sidecar).unwrap_or_default();
+        assert_eq!(said, wanted, "{}", path.display());
+    }
+    assert!(seen >= 9);
 }

@@ -42,7 +42,8 @@ pub struct PolicySpec {
 pub struct TaskSpec {
     /// Unique in its set.
     pub name: String,
-    /// Time between releases, ns, at least 1.
+    /// Time between releases, ns, [`LEAST_PERIOD`](crate::LEAST_PERIOD) to below
+    /// [`DURATION_LIMIT`](crate::DURATION_LIMIT).
     pub period: u64,
     /// Execution time guaranteed and allowed per period, ns, 1..=deadline.
     pub budget: u64,
@@ -58,6 +59,9 @@ pub struct TaskSpec {
     pub overrun: Overrun,
     /// What the task executes.
     pub body: Body,
+    /// The line of the file where it begins, from 1, for messages; `None` when it is from no file.
+    #[serde(skip)]
+    pub line: Option<u32>,
 }
 
 /// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are ours).

@@ -69,6 +69,36 @@ impl<'t> Problems<'t> {
     }
 }
 
+/// Counts lines on the way through a text: places asked for in file order cost one pass in all.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    offset: usize,
+    line: u32,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Lines {
+            text,
+            offset: 0,
+            line: 1,
+        }
+    }
+
+    /// The line of a byte, from 1.
+    pub(crate) fn at(&mut self, offset: usize) -> u32 {
+        if offset < self.offset {
+            *self = Lines::new(self.text);
+        }
+        let between = self.text.as_bytes().get(self.offset..offset);
+        let newlines = between.map_or(0, |bytes| bytes.iter().filter(|&&b| b == b'\n').count());
+        // A file has at most 4 Mi lines.
+        self.line += u32::try_from(newlines).unwrap_or(0);
+        self.offset = offset;
+        self.line
+    }
+}
+
 /// A value of a table that has been found: its key's place, its own, and itself.
 pub(crate) struct Found<'a, 'i> {
     pub(crate) key: Span,

@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 use crate::checks::LARGEST_CPU;
 use crate::duration::quote;
 use crate::keys::{nearest, Scope};
-use crate::reader::{kind, Found, Problems, Span, Table};
+use crate::reader::{kind, Found, Lines, Problems, Span, Table};
 use crate::task;
-use crate::{Body, Domain, PolicySpec, TaskSet, TaskSetError};
+use crate::{Body, Domain, PolicySpec, TaskSet, TaskSetError, TaskSpec};
 
 /// The policies of this version.
 pub(crate) const POLICIES: [&str; 4] = ["rm", "dm", "edf", "fp"];
@@ -74,7 +74,9 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
     let mut tasks = Vec::with_capacity(tables.len());
     let mut names: HashMap<String, Span> = HashMap::new();
     let mut pids: HashMap<i32, Span> = HashMap::new();
+    let mut lines = Lines::new(text);
     for (number, (at, entries)) in tables.into_iter().enumerate() {
+        let line = lines.at(at.start);
         let read = task::read(entries, at, number + 1, &context, &mut problems);
         if let Some((at, name)) = read.name {
             if let Some(first) = names.get(&name) {
@@ -99,7 +101,10 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
                 pids.insert(*pid, at);
             }
         }
-        tasks.extend(read.spec);
+        tasks.extend(read.spec.map(|spec| TaskSpec {
+            line: Some(line),
+            ..spec
+        }));
     }
 
     // As in a task: absence is reported only where nothing else is wrong, for a key that is

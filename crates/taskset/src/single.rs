@@ -36,6 +36,7 @@ impl TaskSet {
                 cpu: 0,
                 overrun: Overrun::default(),
                 body,
+                line: None,
             },
             deadline: None,
             policy: "edf".to_owned(),

@@ -109,6 +109,7 @@ fn assemble(
         cpu: cpu?,
         overrun: Overrun::default(),
         body: body.clone()?,
+        line: None,
     })
 }
 

@@ -52,6 +52,7 @@ fn ten_thousand_tasks_are_read_good_or_bad() {
     assert_eq!(set.tasks.len(), 10_000);
     assert_eq!(set.tasks[9_999].name, "task 9999");
     assert_eq!(set.tasks[9_999].period, 10_099_000);
+    assert_eq!(set.tasks[9_999].line, Some(3 + 5 * 9_999));
 
     // Each of the 10,000 is wrong, in several ways; the first is what is said.
     let bad = text.replace("\"1ns\"", "1\ncolour = 3");
@@ -72,12 +73,13 @@ fn a_set_of_one_task_has_the_defaults_of_a_file() {
         .cpu(3)
         .build()
         .unwrap();
-    let file = TaskSet::parse(
+    let mut file = TaskSet::parse(
         "cpu = 3\npolicy = \"edf\"\n[[task]]\nname = \"xz\"\nperiod = \"20ms\"\n\
          budget = \"5ms\"\ncommand = [\"/usr/bin/xz\", \"-T4\"]\n",
         "x.toml",
     )
     .unwrap();
+    assert_eq!(file.tasks[0].line.take(), Some(3));
     assert_eq!(set, file);
 }
 
