@@ -116,3 +116,49 @@ fn the_snippet_shows_the_value() {
     assert_eq!(snippet.labels().unwrap().count(), 1);
     assert!(snippet.source_code().is_some());
 }
+
+/// The reference in docs/ names every key that the schema has, and its example can be read.
+#[test]
+fn the_reference_names_every_key_and_its_examples_are_read() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let text = fs::read_to_string(docs.join("task-set.md")).unwrap();
+    let examples: Vec<&str> = text
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        let read = TaskSet::parse(example, "task-set.md");
+        assert!(read.is_ok(), "{}", read.unwrap_err());
+    }
+    let schema = fs::read_to_string(docs.join("task-set.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    for keys in ["/properties", "/definitions/task/properties"] {
+        for key in schema.pointer(keys).unwrap().as_object().unwrap().keys() {
+            let row = [format!("| `{key}` |"), format!("| `[[{key}]]` |")];
+            assert!(row.iter().any(|row| text.contains(row)), "{key}");
+        }
+    }
+}
+
+/// The messages quoted in the reference are those of the corpus.
+#[test]
+fn the_reference_quotes_messages_as_they_are() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(manifest.join("../../docs/task-set.md")).unwrap();
+    let said: Vec<String> = files("tests/bad")
+        .iter()
+        .map(|path| load(path).unwrap_err().to_string())
+        .filter_map(|said| said.split_once(".toml:").map(|(_, rest)| rest.to_owned()))
+        .collect();
+    let quoted: Vec<&str> = text
+        .split(['`', '\n'])
+        .filter_map(|piece| piece.trim().strip_prefix("set.toml:"))
+        .filter(|piece| !piece.starts_with(' '))
+        .collect();
+    assert!(quoted.len() >= 9);
+    for quote in quoted {
+        assert!(said.iter().any(|said| said == quote), "{quote}");
+    }
+}
