@@ -312,3 +312,40 @@ fn no_signal_but_sigkill_ends_the_guardian() {
     restore(&journal);
     guardian.dismiss();
 }
+
+#[test]
+fn runaways_above_every_ordinary_process_on_two_cpus_cannot_keep_the_guardian_from_ending_them() {
+    let _alone = alone();
+    if !permitted(true) || check_privileges(&[0, 1]).is_err() {
+        return;
+    }
+    let journal = Journal::create().unwrap();
+    let guardian = Guardian::start(&journal, &[]).unwrap();
+    let base = CgroupBase::create(&journal).unwrap();
+    // Bounded by itself as well, should this test fail.
+    let spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let mut all = Vec::new();
+    for cpu in [0, 1] {
+        let park = Park::for_command(&journal, Some(&base), "runaway").unwrap();
+        let mut spec = CommandSpec::new(["sh", "-c", spin], cpu);
+        spec.level = 50;
+        all.push((spawn(&journal, spec, &park).unwrap(), park));
+    }
+    // As a dispatcher we are above them; then, its place given up, they are above us.
+    let own_level = |policy, sched_priority| {
+        // SAFETY: the kernel reads one sched_param, which lives here.
+        assert_eq!(unsafe { libc::sched_setscheduler(0, policy, &libc::sched_param { sched_priority }) }, 0);
+    };
+    own_level(libc::SCHED_FIFO, 99);
+    for (child, park) in &all {
+        child.release(park).unwrap();
+    }
+    drop(guardian);
+    own_level(libc::SCHED_OTHER, 0);
+    for (mut child, _) in all {
+        assert!(poll_in(&child.pidfd(), 3000));
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(child.try_wait().unwrap().unwrap().signal(), Some(libc::SIGKILL));
+    }
+    eventually("its cgroups are gone", || groups_of(std::process::id() as i32).is_empty());
+}

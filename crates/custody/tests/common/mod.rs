@@ -21,7 +21,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 pub fn state_dir() -> PathBuf {
     let dir = match std::env::var_os("PUNCTUAL_STATE_DIR") {
         Some(d) => PathBuf::from(d),
-        None => std::env::temp_dir().join(format!("punctual-test-{}", std::process::id())),
+        None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("punctual-test-{}", std::process::id())),
     };
     std::fs::create_dir_all(&dir).unwrap();
     std::env::set_var("PUNCTUAL_STATE_DIR", &dir);
@@ -170,13 +170,21 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The leader and the three threads after it, which live as long as the victim.
     pub fn of(pid: i32) -> Self {
-        let mut tids = threads_of(pid);
-        tids.sort_unstable();
-        tids.truncate(5);
+        let tids = oldest_threads(pid);
         Self { threads: tids.iter().filter_map(|t| Some((*t, attributes(*t)?))).collect(), cgroup: cgroup_of(pid) }
     }
+}
+
+/// The five threads that live as long as the victim: they started first (thread ids wrap, so these do not tell).
+fn oldest_threads(pid: i32) -> Vec<i32> {
+    let start = |t: &i32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/stat")).ok()?;
+        text[text.rfind(')')?..].split(' ').nth(20)?.parse::<u64>().ok()
+    };
+    let mut tids: Vec<(u64, i32)> = threads_of(pid).iter().filter_map(|t| Some((start(t)?, *t))).collect();
+    tids.sort_unstable();
+    tids.into_iter().map(|t| t.1).take(5).collect()
 }
 
 /// Our cgroups that exist now, whoever's.
@@ -242,13 +250,12 @@ pub fn assert_no_fifo(pid: i32) {
 
 /// How often its long-lived threads went to sleep: grows while it runs.
 pub fn cpu_switches(pid: i32) -> u64 {
-    let mut tids = threads_of(pid);
-    tids.sort_unstable();
+    let tids = oldest_threads(pid);
     let of = |t: &i32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/status")).unwrap_or_default();
         text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).and_then(|v| v.trim().parse::<u64>().ok())
     };
-    tids.iter().take(5).filter_map(of).sum()
+    tids.iter().filter_map(of).sum()
 }
 
 /// A number from 0 to `n` - 1, different at each call.
