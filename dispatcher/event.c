@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events to the allocators. A full ring loses the newest and says so before the next. */
+/* Events to the allocators. A full ring loses the newest, and says so as soon as one is taken. */
 #include "internal.h"
 
 PD_INLINE int pd_event_room(pd_ref d)
@@ -22,22 +22,13 @@ PD_INLINE pd_event_p pd_event_put(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task
 	return e;
 }
 
-/* Makes room's worth of amends: after a loss, LOST comes first. 0 if there is no room. */
+/* 0 if there is no room, and then it is counted as lost. */
 PD_FOLD int pd_event_ready(pd_ref d, pd_u64 now)
 {
-	if (PD_UNLIKELY(PD(d)->event_lost)) {
-		/* One entry for LOST, one for the event itself. */
-		if (PD(d)->event_head + 1 - PD(d)->event_tail < PD(d)->limits.events) {
-			pd_event_put(d, now, PD_EV_LOST, PD_NONE)->used = PD(d)->event_lost;
-			PD(d)->event_lost = 0;
-			return 1;
-		}
-		PD(d)->event_lost++;
-		return 0;
-	}
 	if (PD_LIKELY(pd_event_room(d)))
 		return 1;
-	PD(d)->event_lost = 1;
+	PD(d)->event_lost++;
+	PD(d)->event_lost_at = now;
 	return 0;
 }
 
@@ -77,5 +68,10 @@ PD_API int pd_event_pop(pd_ref d)
 	if (PD(d)->event_head == PD(d)->event_tail)
 		return 0;
 	PD(d)->event_tail++;
+	/* What had no room stands behind all that had it, and before whatever comes next. */
+	if (PD_UNLIKELY(PD(d)->event_lost)) {
+		pd_event_put(d, PD(d)->event_lost_at, PD_EV_LOST, PD_NONE)->used = PD(d)->event_lost;
+		PD(d)->event_lost = 0;
+	}
 	return 1;
 }

@@ -123,6 +123,7 @@ struct pd {
 	pd_u64 event_head; /* next to write */
 	pd_u64 event_tail; /* next to read */
 	pd_u64 event_lost;
+	pd_u64 event_lost_at;
 	pd_u32 free_job;
 	pd_u32 free_task;
 	pd_u32 free_reservation;

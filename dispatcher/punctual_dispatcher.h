@@ -78,7 +78,7 @@ enum pd_event_kind {
 	PD_EV_GROUP_IDLE = 9,
 	PD_EV_SEGMENT_ENDED = 10,
 	PD_EV_TIMER = 11,
-	/* `used` events had no room in the ring. */
+	/* `used` events had no room in the ring; `time` is the last one's. */
 	PD_EV_LOST = 12,
 	/* A reservation released a job: `job`, `task`, `cookie` = release number, `used` = the
 	 * release time, `remaining` = its budget. */

@@ -17,14 +17,18 @@ PD_INLINE int pd_reservation_there(pd_ref d, pd_u32 r)
 	return r < PD(d)->limits.reservations && PD_RESERVATION(d, r)->used;
 }
 
-/* Executed beyond (+) or short of (-) what was assigned. */
+/* More lost releases for the next wait_period to report. */
+PD_INLINE void pd_reservation_lost(pd_reservation_p v, pd_u64 more)
+{
+	v->lost = (pd_u32)pd_min(v->lost + more, PD_NONE);
+}
+
+/* Executed beyond (+) or short of (-) what was assigned: at most one budget. */
 PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	pd_i64 most = (pd_i64)v->budget;
 
-	if (by > most)
-		by = most;
 	v->error += by;
 	if (v->error > most)
 		v->error = most;
@@ -76,7 +80,7 @@ PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now)
 		v->delayed--;
 		return PD_WAIT_IGNORED;
 	}
-	v->lost += v->delayed - own;
+	pd_reservation_lost(v, v->delayed - own);
 	v->delayed = 0;
 	if (job != PD_NONE)
 		pd_job_end(d, job, PD_EV_COMPLETED, now);
@@ -157,7 +161,7 @@ PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 	}
 	v->release_number += lost;
 	v->next_release += lost * v->period;
-	v->lost += lost > PD_MAX_DELAYED ? PD_MAX_DELAYED : (pd_u32)lost;
+	pd_reservation_lost(v, lost);
 	return 0;
 }
 
@@ -290,6 +294,7 @@ PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 r)
 	if (!pd_reservation_there(d, r))
 		return 0;
 	lost = PD_RESERVATION(d, r)->lost;
+	pd_record(d, PD_REC_TAKE_LOST, r, 0, lost, 0);
 	PD_RESERVATION(d, r)->lost = 0;
 	return lost;
 }
