@@ -1,1 +1,5 @@
-//! How deterministic this machine is, and what is in the way
+//! How deterministic this machine is, and what is in the way.
+//!
+//! [`doctor`] reads what stands in the way of real time and says how to cure it.
+
+pub mod doctor;

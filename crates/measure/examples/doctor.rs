@@ -1,0 +1,15 @@
+//! What `punctual doctor` shows; `--json` for programs.
+
+use punctual_measure::doctor;
+
+fn main() {
+    let machine = doctor::Probe::machine();
+    let findings = doctor::examine(&machine);
+    let code = doctor::exit_code(&findings);
+    if std::env::args().any(|a| a == "--json") {
+        println!("{}", doctor::Document::new(&machine, findings).to_json());
+    } else {
+        print!("{}", doctor::render(&findings, false));
+    }
+    std::process::exit(code);
+}

@@ -1,0 +1,144 @@
+//! A finding, and how one is written.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a finding matters; the order is the order of the table, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The user host cannot work until it is cured.
+    Obstacle,
+    /// It works, but guarantees suffer.
+    Warning,
+    /// It could not be read; `cause` says why.
+    Unknown,
+    /// Worth knowing, or an improvement that can be had.
+    Note,
+    /// As it should be.
+    Good,
+}
+
+/// What was read, verbatim, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// A path, or `syscall` and its name.
+    pub from: String,
+    /// Its content (of a long file, the part that matters).
+    pub read: String,
+}
+
+impl Reading {
+    /// What `read` was found at `from`.
+    pub fn new(from: impl Into<String>, read: impl Into<String>) -> Self {
+        Reading { from: from.into(), read: read.into() }
+    }
+}
+
+/// One thing about this machine that matters to real time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable, kebab-case; docs/doctor.md explains each.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// How much it matters.
+    pub verdict: Verdict,
+    /// What was read, verbatim, and from where.
+    pub value: Vec<Reading>,
+    /// Why it is so; empty if good.
+    pub cause: String,
+    /// What it does to programs here.
+    pub effect: String,
+    /// Commands for a root shell on Debian, to be run in this order; a line that begins with `#` is
+    /// not a command.
+    pub cure: Vec<String>,
+}
+
+/// A finding whose verdict is still open.
+#[derive(Clone, Debug)]
+pub struct Draft(Finding);
+
+impl Finding {
+    /// Begins a finding; one of [`Draft`]'s verdicts ends it.
+    pub fn about(id: &str, title: &str) -> Draft {
+        Draft(Finding {
+            id: id.into(),
+            title: title.into(),
+            verdict: Verdict::Unknown,
+            value: Vec::new(),
+            cause: String::new(),
+            effect: String::new(),
+            cure: Vec::new(),
+        })
+    }
+}
+
+impl Draft {
+    /// Adds what was read.
+    pub fn saw(mut self, reading: &Reading) -> Self {
+        self.0.value.push(reading.clone());
+        self
+    }
+
+    /// As it should be, and what that means.
+    pub fn good(self, effect: impl Into<String>) -> Finding {
+        self.close(Verdict::Good, "", effect, Vec::<String>::new())
+    }
+
+    /// Worth knowing.
+    pub fn note<C: Into<String>>(
+        self,
+        cause: impl Into<String>,
+        effect: impl Into<String>,
+        cure: impl IntoIterator<Item = C>,
+    ) -> Finding {
+        self.close(Verdict::Note, cause, effect, cure)
+    }
+
+    /// Guarantees suffer.
+    pub fn warning<C: Into<String>>(
+        self,
+        cause: impl Into<String>,
+        effect: impl Into<String>,
+        cure: impl IntoIterator<Item = C>,
+    ) -> Finding {
+        self.close(Verdict::Warning, cause, effect, cure)
+    }
+
+    /// The user host cannot work.
+    pub fn obstacle<C: Into<String>>(
+        self,
+        cause: impl Into<String>,
+        effect: impl Into<String>,
+        cure: impl IntoIterator<Item = C>,
+    ) -> Finding {
+        self.close(Verdict::Obstacle, cause, effect, cure)
+    }
+
+    /// Not readable, and why; `effect` says what is at stake, `cure` makes it readable.
+    pub fn unknown<C: Into<String>>(
+        self,
+        cause: impl Into<String>,
+        effect: impl Into<String>,
+        cure: impl IntoIterator<Item = C>,
+    ) -> Finding {
+        self.close(Verdict::Unknown, cause, effect, cure)
+    }
+
+    fn close<C: Into<String>>(
+        mut self,
+        verdict: Verdict,
+        cause: impl Into<String>,
+        effect: impl Into<String>,
+        cure: impl IntoIterator<Item = C>,
+    ) -> Finding {
+        self.0.verdict = verdict;
+        self.0.cause = cause.into();
+        self.0.effect = effect.into();
+        self.0.cure = cure.into_iter().map(Into::into).collect();
+        self.0
+    }
+}
+
+/// For findings without a cure.
+pub(super) const NO_CURE: [&str; 0] = [];
