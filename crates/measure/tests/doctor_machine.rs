@@ -1,0 +1,503 @@
+//! The machine itself: what can be toggled is toggled, the finding follows, and all is put back.
+//!
+//! Children run this same test binary (`speaks_when_asked`) as another user, in another cgroup or
+//! with other limits. Cures are run word for word.
+
+use punctual_measure::doctor::{examine, exit_code, Document, Finding, Probe, Verdict};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+const ASKED: &str = "PUNCTUAL_DOCTOR_SPEAK";
+const NOBODY: u32 = 65534;
+
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// What is toggled is the whole machine's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// In CI a test that lacks privilege fails; elsewhere it says so and ends.
+fn root() -> bool {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } == 0 {
+        return true;
+    }
+    lacking("effective user 0 (run it with sudo)");
+    false
+}
+
+/// What was missing: a failure in CI, said and passed over elsewhere.
+fn lacking(what: &str) {
+    let message = format!("this test needs {what}");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{message}");
+    skip(&message);
+}
+
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// A file of the machine that gets its content back, whatever happens.
+struct Kept {
+    path: PathBuf,
+    before: String,
+}
+
+impl Kept {
+    fn new(path: impl Into<PathBuf>) -> Option<Self> {
+        let path = path.into();
+        let before = fs::read_to_string(&path).ok()?.trim().to_string();
+        fs::write(&path, &before).ok()?;
+        Some(Kept { path, before })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let back = fs::write(&self.path, &self.before);
+        if back.is_err() && !std::thread::panicking() {
+            panic!("{} could not be put back to {}", self.path.display(), self.before);
+        }
+    }
+}
+
+struct RemoveDir(PathBuf);
+
+impl Drop for RemoveDir {
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn get(findings: &[Finding], id: &str) -> Finding {
+    findings.iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no finding {id}")).clone()
+}
+
+fn now(id: &str) -> Finding {
+    get(&examine(&Probe::machine()), id)
+}
+
+/// Runs `script` with `$DOCTOR` set to a copy of this binary that everybody may execute; each
+/// `$DOCTOR` in it gives one document.
+struct Stage {
+    dir: tempfile::TempDir,
+    doctor: PathBuf,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let doctor = dir.path().join("punctual");
+        fs::copy(std::env::current_exe().unwrap(), &doctor).unwrap();
+        fs::set_permissions(&doctor, fs::Permissions::from_mode(0o755)).unwrap();
+        Stage { dir, doctor }
+    }
+
+    fn command(&self, script: &str) -> Command {
+        let mut command = Command::new("sh");
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .args(["-ec", script])
+            .current_dir("/")
+            .env("PATH", format!("{}:{path}:/usr/sbin:/sbin", self.dir.path().display()))
+            .env("DOCTOR", format!("{} speaks_when_asked --exact --nocapture", self.doctor.display()))
+            .env(ASKED, "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, script: &str) -> Vec<Document> {
+        listen(self.command(script))
+    }
+
+    fn run_as_nobody(&self, script: &str) -> Vec<Document> {
+        let mut command = self.command(script);
+        command.uid(NOBODY).gid(NOBODY);
+        listen(command)
+    }
+}
+
+fn listen(mut command: Command) -> Vec<Document> {
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text.split("BEGIN-DOCUMENT")
+        .skip(1)
+        .map(|part| serde_json::from_str(part.split("END-DOCUMENT").next().unwrap()).unwrap())
+        .collect()
+}
+
+#[test]
+fn speaks_when_asked() {
+    if std::env::var_os(ASKED).is_some() {
+        let machine = Probe::machine();
+        let document = Document::new(&machine, examine(&machine));
+        println!("BEGIN-DOCUMENT{}END-DOCUMENT", document.to_json());
+    }
+}
+
+#[test]
+fn throttling_is_read_at_that_moment() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let path = "/proc/sys/kernel/sched_rt_runtime_us";
+    let Some(kept) = Kept::new(path) else {
+        return skip("sched_rt_runtime_us is not writable");
+    };
+    if kept.before == "-1" {
+        return skip("throttling is off already");
+    }
+    fs::write(path, "-1").unwrap();
+    let off = now("rt-throttling");
+    assert_eq!(off.verdict, Verdict::Note, "{off:#?}");
+    assert_eq!((off.value[0].from.as_str(), off.value[0].read.as_str()), (path, "-1"));
+    assert!(listen_to_cure(&off.cure[0]));
+    assert_eq!(now("rt-throttling").verdict, Verdict::Good);
+    drop(kept);
+    let on = now("rt-throttling");
+    assert_ne!(on.value[0].read, "-1");
+}
+
+/// Runs one cure as it is printed.
+fn listen_to_cure(cure: &str) -> bool {
+    Command::new("sh").args(["-c", cure]).stdout(Stdio::null()).status().unwrap().success()
+}
+
+#[test]
+fn nobody_is_refused_and_the_capability_cures_it() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    if !listen_to_cure("command -v setcap > /dev/null") {
+        return lacking("setcap (package libcap2-bin)");
+    }
+    let stage = Stage::new();
+    let before = stage.run_as_nobody("$DOCTOR");
+    let refused = get(&before[0].findings, "realtime-permitted");
+    assert_eq!(refused.verdict, Verdict::Obstacle, "{refused:#?}");
+    assert!(refused.cause.contains("CAP_SYS_NICE") && refused.cause.contains("RTPRIO"), "{refused:#?}");
+    assert_eq!(exit_code(&before[0].findings), 4);
+    assert_eq!(get(&before[0].findings, "capabilities").verdict, Verdict::Note);
+    assert_eq!(get(&before[0].findings, "realtime-priority-limit").verdict, Verdict::Note);
+
+    let setcap = &refused.cure[0];
+    assert!(setcap.starts_with("setcap "), "{refused:#?}");
+    stage.run(setcap);
+    let after = stage.run_as_nobody("$DOCTOR");
+    let granted = get(&after[0].findings, "realtime-permitted");
+    assert_eq!(granted.verdict, Verdict::Good, "{granted:#?}");
+    assert_eq!(get(&after[0].findings, "locked-memory").verdict, Verdict::Good);
+    assert_eq!(exit_code(&after[0].findings), 0);
+}
+
+#[test]
+fn the_limit_of_real_time_priority_is_followed() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let limit = libc::rlimit { rlim_cur: 50, rlim_max: 99 };
+    // SAFETY: `limit` is a valid rlimit; only a forked child sets it, on itself.
+    let raise = move || unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &limit) };
+    let with_limit = |script: &str| {
+        let mut command = stage.command(script);
+        // std sets the user before pre_exec, and only root may raise the limit: so setpriv comes last.
+        // SAFETY: setrlimit is async-signal-safe.
+        unsafe {
+            command.pre_exec(move || match raise() {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            })
+        };
+        command
+    };
+    if with_limit("true").status().is_err() {
+        // Not a failure in CI: some machines withhold this one capability from their own root.
+        return skip("raising RLIMIT_RTPRIO needs CAP_SYS_RESOURCE, which root has not here");
+    }
+    let docs = listen(with_limit(
+        "drop='setpriv --reuid=65534 --regid=65534 --clear-groups'; $drop $DOCTOR; ulimit -r 99; $drop $DOCTOR",
+    ));
+    let half = get(&docs[0].findings, "realtime-permitted");
+    assert_eq!(half.verdict, Verdict::Obstacle, "{half:#?}");
+    assert!(half.cause.contains("RTPRIO is 50"), "{half:#?}");
+    let whole = get(&docs[1].findings, "realtime-permitted");
+    assert_eq!(whole.verdict, Verdict::Good, "{whole:#?}");
+    assert_eq!(get(&docs[1].findings, "realtime-priority-limit").verdict, Verdict::Good);
+}
+
+#[test]
+fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_cures() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let top = Path::new("/sys/fs/cgroup/cpu");
+    if !top.join("cpu.rt_runtime_us").exists() {
+        return skip("no cpu hierarchy of version 1 with RT_GROUP_SCHED here");
+    }
+    let group = top.join(format!("punctual-doctor-{}", std::process::id()));
+    fs::create_dir(&group).unwrap();
+    let _removed = RemoveDir(group.clone());
+    let stage = Stage::new();
+    let enter = format!("echo $$ > {}/cgroup.procs", group.display());
+
+    let docs = stage.run(&format!("{enter}; $DOCTOR"));
+    let f = get(&docs[0].findings, "rt-group-sched");
+    assert_eq!(f.verdict, Verdict::Obstacle, "{f:#?}");
+    let permitted = get(&docs[0].findings, "realtime-permitted");
+    assert_eq!(permitted.verdict, Verdict::Obstacle, "{permitted:#?}");
+    assert!(permitted.cause.contains("RT_GROUP_SCHED"), "{permitted:#?}");
+    assert_eq!(exit_code(&docs[0].findings), 4);
+
+    let commands: Vec<&String> = f.cure.iter().filter(|c| !c.starts_with('#')).collect();
+    assert!(commands.len() >= 2, "{f:#?}");
+    for cure in &commands[..2] {
+        let docs = stage.run(&format!("{enter}; {cure}; $DOCTOR"));
+        assert_eq!(get(&docs[0].findings, "realtime-permitted").verdict, Verdict::Good, "{cure}");
+        assert_ne!(get(&docs[0].findings, "rt-group-sched").verdict, Verdict::Obstacle, "{cure}");
+    }
+}
+
+#[test]
+fn limits_are_followed() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let docs = stage.run("ulimit -S -n 64; $DOCTOR; ulimit -n 512; $DOCTOR");
+    let few = get(&docs[0].findings, "open-files");
+    assert_eq!(few.verdict, Verdict::Warning, "{few:#?}");
+    assert_eq!(few.cure, ["ulimit -n 512"]);
+    assert_eq!(get(&docs[1].findings, "open-files").verdict, Verdict::Good);
+
+    let docs = stage.run_as_nobody("ulimit -l 64; $DOCTOR");
+    let locked = get(&docs[0].findings, "locked-memory");
+    assert_eq!(locked.verdict, Verdict::Obstacle, "{locked:#?}");
+    assert!(locked.cause.contains("65536 bytes"), "{locked:#?}");
+}
+
+#[test]
+fn a_delegated_cgroup_cures_the_freezer() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let here = get(&examine(&Probe::machine()), "cgroup-version");
+    if here.verdict != Verdict::Good {
+        return skip("no cgroup version 2 here");
+    }
+    // The shell asks as nobody, waits until root has done what the doctor says, and asks again.
+    let mut command = stage.command("$DOCTOR; read go; $DOCTOR; exit 0");
+    let mut child = command.uid(NOBODY).gid(NOBODY).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut heard = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    while !heard.contains("END-DOCUMENT") {
+        assert!(std::io::BufRead::read_line(&mut out, &mut heard).unwrap() > 0, "{heard}");
+    }
+    let parse = |text: &str| -> Document {
+        let body = text.split("BEGIN-DOCUMENT").nth(1).unwrap().split("END-DOCUMENT").next().unwrap();
+        serde_json::from_str(body).unwrap()
+    };
+    let before = get(&parse(&heard).findings, "freezer");
+    assert_eq!(before.verdict, Verdict::Warning, "{before:#?}");
+    let dir = before.cure[0].split_whitespace().nth(2).unwrap().to_string();
+    let _outer = RemoveDir(Path::new(&dir).parent().unwrap().into());
+    let _inner = RemoveDir(dir.into());
+    for cure in before.cure.iter().filter(|c| !c.starts_with('#')) {
+        assert!(listen_to_cure(cure), "{cure}");
+    }
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    let after = get(&parse(&rest).findings, "freezer");
+    assert_eq!(after.verdict, Verdict::Good, "{after:#?}");
+}
+
+#[test]
+fn affinity_of_ourselves_and_of_interrupts_is_followed() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let docs = stage.run("taskset -c -p 0 $$ > /dev/null; $DOCTOR");
+    let allowed = get(&docs[0].findings, "cpus-allowed");
+    if docs[0].machine.cpus.len() < 2 {
+        return skip("needs two CPUs");
+    }
+    assert_eq!(docs[0].machine.allowed_cpus, [0]);
+    assert_eq!(allowed.verdict, Verdict::Note, "{allowed:#?}");
+    let cured = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.cure[0]));
+    assert_eq!(get(&cured[0].findings, "cpus-allowed").verdict, Verdict::Good);
+
+    let path = "/proc/irq/default_smp_affinity";
+    let Some(_kept) = Kept::new(path) else {
+        return skip("default_smp_affinity is not writable");
+    };
+    let all: u64 = docs[0].machine.cpus.iter().fold(0, |m, c| m | 1 << c);
+    fs::write(path, format!("{all:x}")).unwrap();
+    let everywhere = now("irq-default-affinity");
+    assert_eq!(everywhere.verdict, Verdict::Note, "{everywhere:#?}");
+    assert!(listen_to_cure(&everywhere.cure[0]));
+    assert_eq!(now("irq-default-affinity").verdict, Verdict::Good);
+}
+
+#[test]
+fn a_thread_of_the_highest_priority_is_named() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let Ok(child) = Command::new("chrt").args(["--fifo", "99", "sleep", "60"]).spawn() else {
+        return lacking("chrt (package util-linux)");
+    };
+    let child = Killed(child);
+    let name = format!("sleep ({}), SCHED_FIFO 99", child.0.id());
+    let mut found = now("realtime-threads");
+    for _ in 0..20 {
+        if found.value.iter().any(|v| v.read == name) {
+            break;
+        }
+        found = now("realtime-threads");
+    }
+    assert_eq!(found.verdict, Verdict::Warning, "{found:#?}");
+    let cure = format!("chrt --fifo --pid 90 {}", child.0.id());
+    if found.cure.contains(&cure) {
+        assert!(listen_to_cure(&cure));
+        assert!(!now("realtime-threads").cure.contains(&cure));
+    } else {
+        assert!(found.cure.len() >= 5, "{found:#?}");
+    }
+}
+
+#[test]
+fn huge_pages_are_followed() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Ok(before) = fs::read_to_string(path) else {
+        return skip("no transparent huge pages here");
+    };
+    let mode = before.split(['[', ']']).nth(1).unwrap_or("madvise").to_string();
+    let _kept = Kept { path: path.into(), before: mode };
+    fs::write(path, "always").unwrap();
+    let always = now("transparent-hugepages");
+    assert_eq!(always.verdict, Verdict::Note, "{always:#?}");
+    assert!(listen_to_cure(&always.cure[0]));
+    assert_eq!(now("transparent-hugepages").verdict, Verdict::Good);
+}
+
+/// In a mount namespace of its own, so that nobody else sees it.
+#[test]
+fn what_is_not_mounted_is_said_and_its_mount_cures_it() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
+    if !listen_to_cure("unshare --mount true") {
+        return skip("unshare is refused");
+    }
+    // Whatever is mounted there is taken away first.
+    let bare = "umount /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/security 2> /dev/null || true";
+    let docs = apart(&format!(
+        "{bare}; $DOCTOR; mount -t debugfs none /sys/kernel/debug; mount -t securityfs none /sys/kernel/security; $DOCTOR"
+    ));
+    let (before, after) = (&docs[0].findings, &docs[1].findings);
+    assert_eq!(get(before, "debugfs").verdict, Verdict::Note);
+    for id in ["hrtick", "hrtick-deadline", "fair-server"] {
+        assert_eq!(get(before, id).verdict, Verdict::Unknown, "{id}");
+    }
+    let lockdown = get(after, "lockdown");
+    if lockdown.value.iter().any(|v| v.read.contains("[none]")) {
+        assert_eq!(get(after, "debugfs").verdict, Verdict::Good);
+        for id in ["hrtick", "hrtick-deadline", "fair-server"] {
+            assert_ne!(get(after, id).verdict, Verdict::Unknown, "{id}");
+        }
+    } else if lockdown.verdict != Verdict::Unknown {
+        // Locked down: root too is refused, and no cure may pretend otherwise.
+        for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
+            let f = get(after, id);
+            assert!(f.cure.iter().all(|c| c.starts_with('#')), "{f:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_cgroup2_is_mounted_by_its_cure() {
+    let _alone = alone();
+    if !root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(mount) = now("cgroup-version").value[0].read.strip_prefix("cgroup2 on ").map(str::to_string) else {
+        return skip("no cgroup version 2 here");
+    };
+    let bare = format!("umount {mount}");
+    if !listen_to_cure(&format!("unshare --mount sh -ec '{bare}' 2> /dev/null")) {
+        return skip("cgroup version 2 cannot be unmounted here");
+    }
+    let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
+    let docs = apart(&format!("{bare}; $DOCTOR"));
+    let without = get(&docs[0].findings, "cgroup-version");
+    assert_eq!(without.verdict, Verdict::Warning, "{without:#?}");
+    assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Warning);
+    let docs = apart(&format!("{bare}; {}; $DOCTOR", without.cure[0]));
+    assert_eq!(get(&docs[0].findings, "cgroup-version").verdict, Verdict::Good);
+    assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Good);
+}
+
+#[test]
+fn an_examination_changes_nothing() {
+    let _alone = alone();
+    let files = [
+        "/proc/self/mountinfo",
+        "/proc/self/cgroup",
+        "/proc/self/limits",
+        "/proc/sys/kernel/sched_rt_runtime_us",
+        "/proc/irq/default_smp_affinity",
+    ];
+    let read = || files.map(|f| fs::read_to_string(f).ok());
+    // SAFETY: 0 is the calling thread.
+    let policy = || unsafe { libc::sched_getscheduler(0) };
+    let before = (read(), policy());
+    examine(&Probe::machine());
+    assert_eq!(before, (read(), policy()));
+    let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+    for task in threads {
+        let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        assert_ne!(name.trim(), "doctor-fifo", "the thread that tried SCHED_FIFO is still there");
+    }
+}
