@@ -1,2 +1,25 @@
 //! The command `punctual`.
-fn main() {}
+
+mod args;
+mod clean;
+mod compare;
+mod doctor;
+mod failure;
+mod run;
+mod screen;
+mod set;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let (json, done) = match &cli.command {
+        Command::Run(args) => (args.json, run::run(args)),
+        Command::Doctor(args) => (args.json, doctor::run(args)),
+        Command::Clean(args) => (args.json, clean::run(args)),
+    };
+    done.unwrap_or_else(|failure| failure.report(json))
+}

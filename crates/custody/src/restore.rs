@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a restoration did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RestoreReport {
     /// The process that had changed the machine (0: unknown).
     pub owner: i32,
@@ -36,6 +36,20 @@ pub struct RestoreReport {
     pub groups: usize,
     /// What could not be given back, in words for people. The journal then stays for `punctual clean`.
     pub problems: Vec<String>,
+}
+
+impl std::fmt::Display for RestoreReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "process {} ({}): {} given back ({} threads changed), {} killed, {} continued, {} cgroups removed",
+            self.owner, self.command, self.given_back, self.threads, self.killed, self.continued, self.groups
+        )?;
+        for problem in &self.problems {
+            write!(f, "\n  still there: {problem}")?;
+        }
+        Ok(())
+    }
 }
 
 impl RestoreReport {

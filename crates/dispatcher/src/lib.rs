@@ -36,6 +36,7 @@ pub use types::*;
 pub struct Dispatcher {
     raw: NonNull<ffi::Pd>,
     layout: Layout,
+    limits: Limits,
 }
 
 // SAFETY: the C side keeps no thread-local state and no pointers outside its own block; exclusive
@@ -56,22 +57,26 @@ impl Dispatcher {
     /// # Errors
     /// [`Refusal::Invalid`] when a limit is outside its range.
     pub fn new(limits: Limits) -> Result<Dispatcher, Refusal> {
-        let raw = limits.raw();
+        let c_limits = limits.raw();
         // SAFETY: the limits are a plain value.
-        let size = unsafe { ffi::pd_size(&raw) };
+        let size = unsafe { ffi::pd_size(&c_limits) };
         if size == 0 {
             return Err(Refusal::Invalid);
         }
-        let layout =
-            Layout::from_size_align(size as usize, 64).map_err(|_| Refusal::Invalid)?;
+        let layout = Layout::from_size_align(size as usize, 64).map_err(|_| Refusal::Invalid)?;
         // SAFETY: the size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
         if memory.is_null() {
             handle_alloc_error(layout);
         }
         // SAFETY: zeroed, aligned memory of the size asked for.
-        let raw = unsafe { ffi::pd_init(memory, &raw) };
-        Ok(Dispatcher { raw: NonNull::new(raw).ok_or(Refusal::Invalid)?, layout })
+        let raw = unsafe { ffi::pd_init(memory, &c_limits) };
+        Ok(Dispatcher { raw: NonNull::new(raw).ok_or(Refusal::Invalid)?, layout, limits })
+    }
+
+    /// As given at creation.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn raw(&mut self) -> *mut ffi::Pd {

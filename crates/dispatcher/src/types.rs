@@ -185,15 +185,8 @@ pub enum Event {
 impl Event {
     pub(crate) fn from_raw(e: &ffi::RawEvent) -> Option<Event> {
         let (at, task, job) = (e.time, TaskId(e.task), JobId(e.job));
-        let ended = |end| Event::JobEnded {
-            at,
-            end,
-            job,
-            task,
-            cookie: e.cookie,
-            used: e.used,
-            remaining: e.remaining,
-        };
+        let ended =
+            |end| Event::JobEnded { at, end, job, task, cookie: e.cookie, used: e.used, remaining: e.remaining };
         Some(match e.kind {
             1 => ended(End::Completed),
             2 => ended(End::Exhausted),
@@ -205,14 +198,7 @@ impl Event {
             8 => Event::GroupActive { at, group: e.task },
             9 => Event::GroupIdle { at, group: e.task },
             12 => Event::Lost { at, count: e.used },
-            13 => Event::Released {
-                at,
-                job,
-                task,
-                number: e.cookie,
-                release: e.used,
-                budget: e.remaining,
-            },
+            13 => Event::Released { at, job, task, number: e.cookie, release: e.used, budget: e.remaining },
             14 => Event::ReleasesLost { at, task, first: e.cookie, count: e.used },
             15 => Event::Overrun { at, task, number: e.cookie },
             16 => Event::Background { at, task, number: e.cookie },

@@ -19,8 +19,9 @@ use crate::{clock, levels};
 
 /// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
 pub const UNPARKED: usize = 4;
-/// An event that comes this much after its time marks the periods it touches, ns.
-pub const LATE: u64 = 50_000;
+/// An event that comes this much after its time marks the periods whose budgets it may have
+/// spoilt, ns; for large budgets, a hundredth of them.
+const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 const SWITCHING: u64 = 30_000;
 /// Releases lost in one go that are told one by one.
@@ -141,7 +142,7 @@ impl Engine {
         self.obey(now);
         self.dispatcher.advance(now);
         if late > LATE {
-            self.mark_late();
+            self.mark_late(late);
         }
         self.follow_events(now, late);
         self.arrange(now);
@@ -255,11 +256,13 @@ impl Engine {
         drop(self.notes.push(Note::Removed(member)));
     }
 
-    /// The instant came late: what ran may have run too long, who waits waited too long.
-    fn mark_late(&mut self) {
+    /// The instant came late: what ran may have run too long.
+    fn mark_late(&mut self, late: u64) {
         for &i in &self.moving {
             if let Some(m) = self.members[i as usize].as_deref_mut() {
-                m.track.woken_late = true;
+                if m.ran > 0 && late > m.track.assigned / 100 {
+                    m.track.woken_late = true;
+                }
             }
         }
     }
@@ -325,7 +328,8 @@ impl Engine {
             cell.want_stamp();
         }
         let period = m.track.release(number, release);
-        m.track.woken_late = late > LATE;
+        // A late release costs latency; budget only when little time is left for it.
+        m.track.woken_late = late > LATE && late > (m.track.deadline - m.track.assigned) / 2;
         if m.standing == Standing::Background {
             // Back among the jobs: what it does from here on is charged.
             m.park();

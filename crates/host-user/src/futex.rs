@@ -28,11 +28,6 @@ pub fn wait(word: &AtomicU32, value: u32, until: u64) {
 pub fn wake(word: &AtomicU32) {
     // SAFETY: the address is only a key.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            i32::MAX,
-        );
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX);
     }
 }

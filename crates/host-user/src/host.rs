@@ -181,9 +181,10 @@ impl Host {
     }
 
     fn journal(&self) -> Result<Journal, HostError> {
-        self.custody.as_ref().map(|c| c.journal.clone()).ok_or_else(|| {
-            HostError::machine("this host has ended", "start another")
-        })
+        self.custody
+            .as_ref()
+            .map(|c| c.journal.clone())
+            .ok_or_else(|| HostError::machine("this host has ended", "start another"))
     }
 
     /// Our cgroup; without cgroup v2, programs are parked by stop signals and a note says so.
@@ -193,10 +194,9 @@ impl Host {
         }
         match CgroupBase::create(&self.journal()?) {
             Ok(base) => self.base = Some(base),
-            Err(e) => self.notes.push(format!(
-                "programs are parked by SIGSTOP, which is less precise: {} (cure: {})",
-                e.cause, e.cure
-            )),
+            Err(e) => self
+                .notes
+                .push(format!("programs are parked by SIGSTOP, which is less precise: {} (cure: {})", e.cause, e.cure)),
         }
         Ok(())
     }
@@ -252,7 +252,10 @@ impl Host {
             })
         };
         let thread = thread.map_err(|e| {
-            HostError::machine(format!("task \"{}\": no thread can be made: {e}", spec.name), "raise RLIMIT_NPROC, or run fewer tasks")
+            HostError::machine(
+                format!("task \"{}\": no thread can be made: {e}", spec.name),
+                "raise RLIMIT_NPROC, or run fewer tasks",
+            )
         })?;
         self.threads.push(thread);
         if let Ok(Err(e)) = is_ready.recv() {
@@ -302,9 +305,10 @@ impl Host {
             }
         }
         let program = self.program(park, spec, pid)?;
-        program.park.park().map_err(|e| {
-            HostError::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor")
-        })?;
+        program
+            .park
+            .park()
+            .map_err(|e| HostError::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor"))?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
         self.push(index, engine, spec, Who::Program(program));
         Ok(())
@@ -482,12 +486,11 @@ impl Drop for Host {
 fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
     let limit = options.task_limit.max(1);
     let limits = Limits { records: options.records, ..Limits::for_tasks(limit) };
-    let mut dispatcher = Dispatcher::new(limits).map_err(|e| {
-        HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks")
-    })?;
-    dispatcher.set_order(0, options.policy.order).map_err(|e| {
-        HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy")
-    })?;
+    let mut dispatcher = Dispatcher::new(limits)
+        .map_err(|e| HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks"))?;
+    dispatcher
+        .set_order(0, options.policy.order)
+        .map_err(|e| HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy"))?;
     let (commands, commands_out) = rtrb::RingBuffer::new(limit as usize + 64);
     let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
     let bell = Arc::new(Bell::new());
@@ -495,32 +498,22 @@ fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostErr
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
         let (bell, stats) = (bell.clone(), stats.clone());
-        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(
-            move || {
-                let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
-                let precision = calibrate::measure(cpu);
-                let engine = Engine::new(
-                    dispatcher,
-                    precision.granularity,
-                    limit as usize,
-                    bell,
-                    commands_out,
-                    notes_in,
-                    stats,
-                );
-                // SAFETY: a system call without arguments.
-                let tid = unsafe { libc::gettid() };
-                drop(ready.send(placed.map(|()| (precision, tid))));
-                engine.run()
-            },
-        )
+        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
+            let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+            let precision = calibrate::measure(cpu);
+            let engine =
+                Engine::new(dispatcher, precision.granularity, limit as usize, bell, commands_out, notes_in, stats);
+            // SAFETY: a system call without arguments.
+            let tid = unsafe { libc::gettid() };
+            drop(ready.send(placed.map(|()| (precision, tid))));
+            engine.run()
+        })
     };
-    let thread = thread.map_err(|e| {
-        HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC")
-    })?;
-    let placed = is_ready.recv().map_err(|_| {
-        HostError::machine("the dispatcher thread ended at once", "tell us about this machine")
-    })?;
+    let thread = thread
+        .map_err(|e| HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+    let placed = is_ready
+        .recv()
+        .map_err(|_| HostError::machine("the dispatcher thread ended at once", "tell us about this machine"))?;
     let (precision, tid) = match placed {
         Ok(p) => p,
         Err(e) => {

@@ -28,6 +28,6 @@ pub use calibrate::Precision;
 pub use clock::now;
 pub use error::HostError;
 pub use host::{EngineCost, Finished, Host, HostOptions, Told, STACK};
-pub use run::{run, RunOptions, RunOutcome};
+pub use run::{run, Output, RunOptions, RunOutcome};
 pub use stats::EngineReading;
 pub use task::{Released, Task};

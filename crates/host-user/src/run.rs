@@ -1,9 +1,10 @@
 //! A whole task set, from start to end.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use punctual_custody::CommandSpec;
+use punctual_custody::{CommandSpec, Stream};
 use punctual_taskset::{Body, Spin, TaskSet};
 use punctual_workload::{Spinner, Work};
 
@@ -26,8 +27,19 @@ pub struct RunOptions<'a> {
     pub records: u32,
     /// Whether commands get our standard input (only sensible with a single one).
     pub stdin: bool,
-    /// Whether commands' output is thrown away.
-    pub quiet: bool,
+    /// Where commands' output goes.
+    pub output: Output,
+}
+
+/// Where commands' output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours goes.
+    Inherit,
+    /// All of it to our standard error.
+    StandardError,
+    /// Nowhere.
+    Nowhere,
 }
 
 /// How a run went.
@@ -36,6 +48,8 @@ pub struct RunOutcome {
     pub finished: Finished,
     /// From the first release to the end, ns.
     pub ran: u64,
+    /// When it ended, CLOCK_MONOTONIC ns.
+    pub ended: u64,
     /// What people should know.
     pub notes: Vec<String>,
     /// It was stopped early.
@@ -70,7 +84,7 @@ pub fn run(
             Body::Spin(spin) => synthetic(&mut host, index, spec, spin, spinner.clone())?,
             Body::Command(argv) => {
                 let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
-                arrange_streams(&mut command, options);
+                arrange_streams(&mut command, options)?;
                 host.add_command(index, spec, command)?;
             }
             Body::Pid(pid) => host.adopt(index, spec, *pid)?,
@@ -96,21 +110,31 @@ pub fn run(
         });
         tick(&host);
     }
-    let ran = clock::now().saturating_sub(origin);
+    let ended = clock::now();
+    let ran = ended.saturating_sub(origin);
     let notes = host.notes().to_vec();
     let finished = host.finish(sink);
-    Ok(RunOutcome { finished, ran, notes, interrupted })
+    Ok(RunOutcome { finished, ran, ended, notes, interrupted })
 }
 
-fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) {
-    use punctual_custody::Stream;
+fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) -> Result<(), HostError> {
     if options.stdin {
         command.streams[0] = Stream::Inherit;
     }
-    if options.quiet {
-        command.streams[1] = Stream::Null;
-        command.streams[2] = Stream::Null;
+    match options.output {
+        Output::Inherit => {}
+        Output::StandardError => {
+            let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(|e| {
+                HostError::machine(format!("standard error cannot be shared: {e}"), "raise RLIMIT_NOFILE")
+            })?;
+            command.streams[1] = Stream::File(error);
+        }
+        Output::Nowhere => {
+            command.streams[1] = Stream::Null;
+            command.streams[2] = Stream::Null;
+        }
     }
+    Ok(())
 }
 
 fn synthetic(

@@ -39,9 +39,7 @@ pub fn pin(tid: i32, cpu: u32) -> io::Result<()> {
 /// Keeps what we touch in memory. What is never touched costs nothing.
 pub fn lock_memory() -> io::Result<()> {
     // SAFETY: a system call without pointers.
-    let code = unsafe {
-        libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT)
-    };
+    let code = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
     if code == 0 {
         Ok(())
     } else {

@@ -104,9 +104,9 @@ impl Trace {
         let mut records = Vec::new();
         let mut bytes = [0; Record::BYTES];
         for n in 0..header.count {
-            input.read_exact(&mut bytes).map_err(|_| {
-                TraceError::Format(format!("cut short at record {n} of {}", header.count))
-            })?;
+            input
+                .read_exact(&mut bytes)
+                .map_err(|_| TraceError::Format(format!("cut short at record {n} of {}", header.count)))?;
             records.push(Record::from_bytes(&bytes));
         }
         if !input.fill_buf()?.is_empty() {
@@ -121,9 +121,8 @@ mod tests {
     use super::*;
 
     fn sample() -> Trace {
-        let records = (0..100u64)
-            .map(|i| Record { time: i << 40, a: !i, b: i * i, small: 7, kind: 64 + i as u32 })
-            .collect();
+        let records =
+            (0..100u64).map(|i| Record { time: i << 40, a: !i, b: i * i, small: 7, kind: 64 + i as u32 }).collect();
         let mut header = Header::new("user", 1, "edf", vec!["servo".to_owned()]);
         header.count = 100;
         Trace { header, records }

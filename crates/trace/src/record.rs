@@ -91,12 +91,6 @@ impl Record {
             w.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(w)
         };
-        Record {
-            time: word(0),
-            a: word(8),
-            b: word(16),
-            small: word(24) as u32,
-            kind: (word(24) >> 32) as u32,
-        }
+        Record { time: word(0), a: word(8), b: word(16), small: word(24) as u32, kind: (word(24) >> 32) as u32 }
     }
 }

@@ -1,0 +1,127 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Guaranteed CPU time for programs, on a stock Linux kernel.
+#[derive(Parser)]
+#[command(name = "punctual", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, all deadlines met; 1 it ran and deadlines were missed; 2 bad usage \
+or a bad file; 3 not admitted; 4 the machine does not permit it; 130 interrupted.\n\nFirst steps:\n  \
+punctual doctor                                      what is in the way of real time here\n  \
+punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
+punctual run SET.toml                                run a task set (docs/task-set.md)")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a task set, a command, or an already running process with enforced budgets
+    Run(Box<Run>),
+    /// What is in the way of real time on this machine, with cause, effect and cure; changes nothing
+    Doctor(Doctor),
+    /// Give back what a killed Punctual left behind: frozen processes, priorities, cgroups
+    Clean(Clean),
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "punctual run [OPTIONS] SET.toml\n       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n       \
+    punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
+    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith a command, its output stays its own: the \
+results go to standard error (as after time(1)); with --json they go to standard output, and the command's \
+output to standard error."
+)]
+pub struct Run {
+    /// Task-set file (TOML; docs/task-set.md)
+    #[arg(value_name = "SET.toml", conflicts_with_all = ["period", "budget", "pid", "argv"])]
+    pub file: Option<PathBuf>,
+
+    /// Time between releases
+    #[arg(long, value_name = "TIME", requires = "budget")]
+    pub period: Option<String>,
+    /// Execution time per period: guaranteed, and no more than that
+    #[arg(long, value_name = "TIME", requires = "period")]
+    pub budget: Option<String>,
+    /// Relative deadline [default: the period]
+    #[arg(long, value_name = "TIME", requires = "budget")]
+    pub deadline: Option<String>,
+    /// CPU to run on [default: the last one that we may use]
+    #[arg(long, value_name = "N", requires = "budget")]
+    pub cpu: Option<u32>,
+    /// What happens when the budget is used up before the task is done
+    #[arg(long, value_enum, value_name = "POLICY", requires = "budget")]
+    pub overrun: Option<OverrunArg>,
+    /// Adopt this running process, with its threads and children, instead of starting a command
+    #[arg(long, value_name = "PID", requires = "budget", conflicts_with = "argv", allow_negative_numbers = true)]
+    pub pid: Option<i32>,
+
+    /// Stop after so long [default: the set's own, else when every task has ended, or at Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Run the same set under the kernel's own policies too, and print the columns side by side
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "fifo,deadline,other")]
+    pub compare: Vec<PeerArg>,
+    /// Run although the budgets are more than 90 % of a CPU; the result is labelled so
+    #[arg(long)]
+    pub overload: bool,
+    /// Run a greedy ordinary process beside, on the same CPU
+    #[arg(long)]
+    pub hog: bool,
+    /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Trace records kept, 32 bytes each: the newest; rounded up to a power of two
+    #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    pub trace_records: u32,
+    /// Which host carries the decisions out
+    #[arg(long, value_enum, default_value_t = HostArg::User)]
+    pub host: HostArg,
+    /// Results as JSON on standard output (docs/results.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress; throw the commands' output away
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// Command to start, with its arguments
+    #[arg(last = true, value_name = "COMMAND", requires = "budget")]
+    pub argv: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum OverrunArg {
+    Carry,
+    Skip,
+    Background,
+    Signal,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum PeerArg {
+    Fifo,
+    Deadline,
+    Other,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum HostArg {
+    /// A dispatcher thread per CPU, on any Linux
+    User,
+}
+
+#[derive(Args)]
+pub struct Doctor {
+    /// Findings as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Clean {
+    /// What was done as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,25 @@
+//! `punctual clean`: the one case that no process can mend is mended by hand.
+
+use crate::args::Clean;
+use crate::failure::{Failure, MACHINE};
+use std::process::ExitCode;
+
+pub fn run(args: &Clean) -> Result<ExitCode, Failure> {
+    let reports = punctual_custody::clean().map_err(|e| Failure::new(MACHINE, e.cause, e.cure))?;
+    if args.json {
+        let all: Vec<serde_json::Value> = reports.iter().map(|r| serde_json::json!(r)).collect();
+        println!("{:#}", serde_json::json!({ "version": 1, "restored": all }));
+    } else if reports.is_empty() {
+        println!("nothing to clean: no killed Punctual has left anything behind");
+    } else {
+        for report in &reports {
+            println!("{report}");
+        }
+    }
+    let left: Vec<&str> = reports.iter().flat_map(|r| r.problems.iter().map(String::as_str)).collect();
+    if left.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Failure::new(MACHINE, left.join("; "), "run it as the user who ran Punctual, or as root"))
+    }
+}

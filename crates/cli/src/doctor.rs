@@ -1,0 +1,48 @@
+//! `punctual doctor`.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict};
+
+use crate::args::Doctor;
+use crate::failure::{Failure, MACHINE};
+
+pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
+    let probe = Probe::machine();
+    let mut findings = doctor::examine(&probe);
+    findings.extend(leftovers());
+    let code = doctor::exit_code(&findings);
+    if args.json {
+        let document = Document::new(&probe, findings);
+        print!("{}", document.to_json());
+    } else {
+        print!("{}", doctor::render(&findings, std::io::stdout().is_terminal()));
+    }
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(MACHINE)))
+}
+
+/// What a killed Punctual left, told among the rest.
+fn leftovers() -> Vec<Finding> {
+    let found = punctual_custody::leftovers();
+    if found.is_empty() {
+        return vec![Finding {
+            id: "leftovers".to_owned(),
+            title: "What a killed Punctual left behind".to_owned(),
+            verdict: Verdict::Good,
+            value: vec![Reading::new("journals and cgroups of Punctual", "none")],
+            cause: String::new(),
+            effect: String::new(),
+            cure: Vec::new(),
+        }];
+    }
+    vec![Finding {
+        id: "leftovers".to_owned(),
+        title: "What a killed Punctual left behind".to_owned(),
+        verdict: Verdict::Warning,
+        value: found.iter().map(|l| Reading::new(l.path.display().to_string(), l.cause.clone())).collect(),
+        cause: "Punctual and its guardian were killed at one instant".to_owned(),
+        effect: "processes may be frozen, stopped or at a real-time priority".to_owned(),
+        cure: vec!["punctual clean".to_owned()],
+    }]
+}

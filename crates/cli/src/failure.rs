@@ -1,0 +1,71 @@
+//! One error for whatever went wrong: cause, cure, exit code.
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use punctual_taskset::TaskSetError;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Exit codes are a contract (design, 5).
+pub const MISSED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const NOT_ADMITTED: u8 = 3;
+pub const MACHINE: u8 = 4;
+pub const INTERRUPTED: u8 = 130;
+
+/// Why a command could not do what it was asked for.
+pub struct Failure {
+    pub cause: String,
+    pub cure: String,
+    pub code: u8,
+    set: Option<Box<TaskSetError>>,
+}
+
+impl Failure {
+    pub fn new(code: u8, cause: impl Into<String>, cure: impl Into<String>) -> Failure {
+        Failure { cause: cause.into(), cure: cure.into(), code, set: None }
+    }
+
+    /// Prints it, once, and gives the exit code.
+    pub fn report(self, json: bool) -> ExitCode {
+        let code = self.code;
+        if json {
+            let error = serde_json::json!({
+                "version": 1,
+                "error": { "cause": self.cause, "cure": self.cure, "exit_code": code },
+            });
+            println!("{error:#}");
+        } else if let Some(set) = self.set {
+            let theme = if std::io::stderr().is_terminal() {
+                GraphicalTheme::unicode()
+            } else {
+                GraphicalTheme::unicode_nocolor()
+            };
+            let mut text = String::new();
+            let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+            match handler.render_report(&mut text, &set.clone().snippet()) {
+                Ok(()) => eprintln!("{}", text.trim_end()),
+                Err(_) => eprintln!("punctual: {set}"),
+            }
+        } else {
+            eprintln!("punctual: {}\n  cure: {}", self.cause, self.cure);
+        }
+        ExitCode::from(code)
+    }
+}
+
+impl From<TaskSetError> for Failure {
+    fn from(e: TaskSetError) -> Failure {
+        Failure {
+            cause: format!("{}: {}", e.place, e.cause),
+            cure: e.cure.clone(),
+            code: USAGE,
+            set: Some(Box::new(e)),
+        }
+    }
+}
+
+impl From<punctual_host_user::HostError> for Failure {
+    fn from(e: punctual_host_user::HostError) -> Failure {
+        Failure::new(u8::try_from(e.exit_code).unwrap_or(MACHINE), e.cause, e.cure)
+    }
+}

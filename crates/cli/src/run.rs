@@ -1,0 +1,217 @@
+//! `punctual run`.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use punctual_host_user::{Finished, Output, RunOptions, RunOutcome, Told};
+use punctual_report::{side_by_side, table, Collector, DispatcherStats, HogResult, Host, Results, Run as About};
+use punctual_taskset::{Body, TaskSet};
+use punctual_trace::{Header, Trace};
+use punctual_workload::Hog;
+
+use crate::args::Run;
+use crate::compare;
+use crate::failure::{Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
+use crate::screen::Screen;
+use crate::set;
+
+/// A hog that lost us ends by itself after this, ns.
+const HOG_LIFE: u64 = 3_600_000_000_000;
+
+pub fn run(args: &Run) -> Result<ExitCode, Failure> {
+    let set = set::read(args)?;
+    let overload = set::admit(&set, args.overload)?;
+    if !args.compare.is_empty() && set.duration.is_none() {
+        return Err(Failure::new(
+            USAGE,
+            "--compare runs the set several times, and nothing says for how long",
+            "add --duration 10s",
+        ));
+    }
+    let trace = args.trace.as_ref().map(|path| open_traces(path, &set)).transpose()?;
+    let stop = stop_on_signals()?;
+    let single = args.file.is_none();
+
+    let (results, interrupted) = punctual(args, &set, overload, single, trace, &stop)?;
+    let mut runs = vec![results];
+    for &peer in &args.compare {
+        if !stop.load(Ordering::Relaxed) {
+            runs.push(compare::run(args, &set, peer, overload, &stop));
+        }
+    }
+    let interrupted = interrupted || stop.load(Ordering::Relaxed);
+    print(args, &runs, single);
+    Ok(if interrupted {
+        ExitCode::from(INTERRUPTED)
+    } else if runs[0].exit_code() != 0 {
+        ExitCode::from(MISSED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(|e| {
+            Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
+        })?;
+    }
+    Ok(stop)
+}
+
+/// The set on the user host.
+fn punctual(
+    args: &Run,
+    set: &TaskSet,
+    overload: bool,
+    single: bool,
+    trace: Option<Vec<(u32, File)>>,
+    stop: &AtomicBool,
+) -> Result<(Results, bool), Failure> {
+    let about = About { overload, ..About::new(Host::User, &set.policy.name, &set.cpus) };
+    let collector = RefCell::new(Collector::for_set(about, set));
+    let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
+    // With a command that writes where we do, a table could not be redrawn.
+    let screen = RefCell::new(Screen::new(args.quiet, !commands));
+    let hog = args.hog.then(|| start_hog(set.cpus[0])).transpose()?;
+    let outcome = punctual_host_user::run(
+        set,
+        &RunOptions {
+            stop,
+            duration: set.duration,
+            owner: std::env::args().collect::<Vec<_>>().join(" "),
+            records: args.trace_records.next_power_of_two(),
+            stdin: single && commands,
+            output: if args.quiet {
+                Output::Nowhere
+            } else if args.json {
+                Output::StandardError
+            } else {
+                Output::Inherit
+            },
+        },
+        &mut |told| match told {
+            Told::Period(period) => collector.borrow_mut().record(&period),
+            Told::Ended(index, how) => {
+                let name = set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
+                screen.borrow_mut().say(&format!("{name}: {how}"));
+            }
+            Told::Warning(text) => screen.borrow_mut().say(&format!("punctual: {text}")),
+        },
+        &mut |_| screen.borrow_mut().tick(|| collector.borrow().snapshot()),
+    )?;
+    screen.borrow_mut().clear();
+    let hog = hog.map(Hog::stop);
+    let RunOutcome { finished, ran, ended, notes, interrupted } = outcome;
+    let mut collector = collector.into_inner();
+    collector.finish(ended);
+    let mut results = collector.snapshot();
+    results.duration_ns = ran;
+    results.interrupted = interrupted;
+    results.dispatcher = dispatcher_stats(&finished);
+    results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
+    results.notes.extend(notes);
+    results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
+    if let Some(files) = trace {
+        write_traces(files, set, finished)?;
+    }
+    Ok((results, interrupted))
+}
+
+pub fn start_hog(cpu: u32) -> Result<Hog, Failure> {
+    Hog::start(cpu, HOG_LIFE)
+        .map_err(|e| Failure::new(MACHINE, format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
+}
+
+/// All dispatcher threads together.
+fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
+    let costs = &finished.readings;
+    let events: u64 = costs.iter().map(|c| c.reading.events).sum();
+    let most = |get: fn(&punctual_host_user::EngineReading) -> u64| costs.iter().map(|c| get(&c.reading)).max();
+    Some(DispatcherStats {
+        events,
+        handler_mean_ns: costs.iter().map(|c| c.reading.handler_mean * c.reading.events).sum::<u64>() / events.max(1),
+        handler_max_ns: most(|r| r.handler_max)?,
+        lateness_p50_ns: most(|r| r.late_p50)?,
+        lateness_p99_ns: most(|r| r.late_p99)?,
+        lateness_max_ns: most(|r| r.late_max)?,
+        cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
+    })
+}
+
+/// Opened before anything runs, so that a bad path is found then.
+fn open_traces(path: &std::path::Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
+    let one = set.cpus.len() == 1;
+    set.cpus
+        .iter()
+        .map(|&cpu| {
+            let mut name = path.as_os_str().to_owned();
+            if !one {
+                name.push(format!(".cpu{cpu}"));
+            }
+            let file = File::create(&name).map_err(|e| {
+                Failure::new(
+                    USAGE,
+                    format!("--trace {}: {e}", name.to_string_lossy()),
+                    "name a file that can be written",
+                )
+            })?;
+            Ok((cpu, file))
+        })
+        .collect()
+}
+
+fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> Result<(), Failure> {
+    for (cpu, file) in files {
+        let Some((_, dispatcher)) = finished.dispatchers.iter().find(|(c, _)| *c == cpu) else { continue };
+        let end = dispatcher.record_count();
+        let records: Vec<_> = (0..end).rev().map_while(|n| dispatcher.record(n)).collect();
+        let first = end - records.len() as u64;
+        let names = set.tasks.iter().map(|t| t.name.clone()).collect();
+        let limits = dispatcher.limits();
+        let header = Header {
+            jobs: limits.jobs,
+            events: limits.events,
+            first,
+            ..Header::new("user", cpu, &set.policy.name, names)
+        };
+        let trace = Trace { header, records: records.into_iter().rev().collect() };
+        trace.write(&mut BufWriter::new(file)).map_err(|e| {
+            Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")
+        })?;
+    }
+    Ok(())
+}
+
+fn print(args: &Run, runs: &[Results], single: bool) {
+    let text = if args.json {
+        match runs {
+            [one] => one.to_json(),
+            many => {
+                let all: Vec<serde_json::Value> = many.iter().filter_map(|r| serde_json::to_value(r).ok()).collect();
+                format!("{:#}\n", serde_json::json!({ "version": 1, "runs": all }))
+            }
+        }
+    } else {
+        let to_error = single;
+        let color = if to_error { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+        let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
+        match runs {
+            [one] => table(one, width, color),
+            many => format!("{}\n{}", table(&many[0], width, color), side_by_side(many)),
+        }
+    };
+    // Standard output is the command's, unless JSON was asked for.
+    let written = if single && !args.json {
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        std::io::stdout().write_all(text.as_bytes())
+    };
+    // A reader that has gone (head) is no failure of the run.
+    let _ = written;
+}

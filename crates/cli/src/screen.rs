@@ -1,0 +1,85 @@
+//! What is shown while it runs: a table redrawn in place, or plain lines where there is no terminal.
+
+use punctual_report::{live, plain_line, Results};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+const LIVE_EVERY: Duration = Duration::from_millis(500);
+const LINE_EVERY: Duration = Duration::from_secs(2);
+
+enum Kind {
+    /// Redrawn; so many lines stand there now.
+    Table(usize),
+    Lines,
+    Nothing,
+}
+
+pub struct Screen {
+    kind: Kind,
+    shown: Instant,
+}
+
+impl Screen {
+    /// `own_terminal`: nobody else writes to it, so that a table can be redrawn.
+    pub fn new(quiet: bool, own_terminal: bool) -> Screen {
+        let kind = if quiet {
+            Kind::Nothing
+        } else if own_terminal && std::io::stderr().is_terminal() {
+            Kind::Table(0)
+        } else {
+            Kind::Lines
+        };
+        Screen { kind, shown: Instant::now() }
+    }
+
+    /// Shows progress when it is time to; `results` is only asked then.
+    pub fn tick(&mut self, results: impl FnOnce() -> Results) {
+        let every = match self.kind {
+            Kind::Table(_) => LIVE_EVERY,
+            Kind::Lines => LINE_EVERY,
+            Kind::Nothing => return,
+        };
+        if self.shown.elapsed() < every {
+            return;
+        }
+        self.shown = Instant::now();
+        match &mut self.kind {
+            Kind::Table(lines) => {
+                let table = live(&results());
+                let up = if *lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
+                *lines = table.lines().count();
+                write(&format!("{up}{table}"));
+            }
+            Kind::Lines => write(&format!("{}\n", plain_line(&results()))),
+            Kind::Nothing => {}
+        }
+    }
+
+    /// A line for people, above whatever is redrawn.
+    pub fn say(&mut self, line: &str) {
+        if let Kind::Table(lines) = &mut self.kind {
+            if *lines > 0 {
+                write(&format!("\x1b[{lines}A\x1b[J"));
+                *lines = 0;
+            }
+        }
+        if !matches!(self.kind, Kind::Nothing) {
+            write(&format!("{line}\n"));
+        }
+    }
+
+    /// Takes away what was redrawn; the final table comes next.
+    pub fn clear(&mut self) {
+        if let Kind::Table(lines) = &mut self.kind {
+            if *lines > 0 {
+                write(&format!("\x1b[{lines}A\x1b[J"));
+                *lines = 0;
+            }
+        }
+    }
+}
+
+/// A terminal that is gone is no reason to stop a run.
+fn write(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,92 @@
+//! From the command line to a task set that is admitted.
+
+use punctual_admission::Over;
+use punctual_taskset::{parse_duration, Body, Overrun, TaskSet};
+
+use crate::args::{OverrunArg, Run};
+use crate::failure::{Failure, NOT_ADMITTED, USAGE};
+
+/// The set that the arguments name, checked but not yet admitted.
+pub fn read(args: &Run) -> Result<TaskSet, Failure> {
+    let mut set = match &args.file {
+        Some(file) => TaskSet::load(file)?,
+        None => single(args)?,
+    };
+    if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
+        if duration == 0 {
+            return Err(Failure::new(USAGE, "--duration is 0", "give a time such as 10s, or leave it away"));
+        }
+        set.duration = Some(duration);
+    }
+    Ok(set)
+}
+
+fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Failure> {
+    text.map(|text| parse_duration(text).map_err(|e| Failure::new(USAGE, format!("{option}: {}", e.cause), e.cure)))
+        .transpose()
+}
+
+fn single(args: &Run) -> Result<TaskSet, Failure> {
+    let (Some(period), Some(budget)) =
+        (time(args.period.as_deref(), "--period")?, time(args.budget.as_deref(), "--budget")?)
+    else {
+        return Err(Failure::new(
+            USAGE,
+            "nothing to run",
+            "name a task-set file, or give --period and --budget with -- COMMAND or --pid PID",
+        ));
+    };
+    let body = match args.pid {
+        Some(pid) => Body::Pid(pid),
+        None if args.argv.is_empty() => {
+            return Err(Failure::new(
+                USAGE,
+                "--period and --budget of what?",
+                "add -- COMMAND, or --pid PID of a running process",
+            ))
+        }
+        None => Body::Command(args.argv.clone()),
+    };
+    let mut single = TaskSet::single(period, budget, body).cpu(args.cpu.unwrap_or_else(last_cpu));
+    if let Some(deadline) = time(args.deadline.as_deref(), "--deadline")? {
+        single = single.deadline(deadline);
+    }
+    if let Some(overrun) = args.overrun {
+        single = single.overrun(match overrun {
+            OverrunArg::Carry => Overrun::Carry,
+            OverrunArg::Skip => Overrun::Skip,
+            OverrunArg::Background => Overrun::Background,
+            OverrunArg::Signal => Overrun::Signal,
+        });
+    }
+    Ok(single.build()?)
+}
+
+/// The last CPU that we may use: the first ones have most interrupts.
+fn last_cpu() -> u32 {
+    // SAFETY: the set is valid for the call, and read only within its size.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, std::mem::size_of_val(&cpus), &mut cpus) != 0 {
+            return 0;
+        }
+        let usable = (0..libc::CPU_SETSIZE as usize).rev().find(|&c| libc::CPU_ISSET(c, &cpus));
+        usable.unwrap_or(0) as u32
+    }
+}
+
+/// Refuses what does not fit; true when it does not, but may run all the same.
+pub fn admit(set: &TaskSet, overload: bool) -> Result<bool, Failure> {
+    match punctual_admission::admit(set) {
+        Ok(_) => Ok(false),
+        Err(_) if overload => Ok(true),
+        Err(refusal) => Err(Failure::new(
+            NOT_ADMITTED,
+            refusal.over.iter().map(Over::cause).collect::<Vec<_>>().join("; "),
+            format!(
+                "{}; or run it all the same with --overload",
+                refusal.over.iter().map(|o| o.cure.to_string()).collect::<Vec<_>>().join("; ")
+            ),
+        )),
+    }
+}
