@@ -1,1 +1,40 @@
-//! Results: statistics per task, tables for people, JSON for programs
+//! Results: statistics per task, tables for people, JSON for programs.
+//!
+//! ```text
+//! hosts, peers --Period--> Collector --snapshot()--> Results --> table, live, plain_line, side_by_side
+//!                                                       `------> to_json (docs/results.schema.json)
+//! ```
+//!
+//! ```
+//! use punctual_report::{table, Collector, Host, Run, TaskInfo};
+//!
+//! let tasks = vec![TaskInfo::new("servo", 1_000_000, 250_000, 1_000_000)];
+//! let mut collector = Collector::new(Run::new(Host::User, "edf", &[1]), tasks);
+//! // for each period: collector.record(&period);
+//! collector.finish(10_000_000_000); // when the run ended, CLOCK_MONOTONIC
+//! let results = collector.snapshot();
+//! println!("{}", table(&results, 100, false));
+//! std::process::exit(results.exit_code());
+//! ```
+
+mod collector;
+mod compare;
+mod grid;
+mod live;
+mod machine;
+mod results;
+mod spread;
+mod table;
+mod units;
+
+pub use collector::{Collector, Run, TaskInfo};
+pub use compare::side_by_side;
+pub use live::{live, plain_line};
+pub use results::{
+    BudgetReceived, DispatcherStats, HogResult, Host, Late, Machine, NotPossible, Results, TaskKind, TaskResult,
+    TimeSpread, Verdict, VERSION,
+};
+pub use table::table;
+
+#[cfg(test)]
+mod tests;

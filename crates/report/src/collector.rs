@@ -1,0 +1,315 @@
+//! From single periods to figures per task.
+//!
+//! Each task's latest record is held back until the next one comes, because only then is it known to be whole:
+//!
+//! ```text
+//! record 1 -> dropped (start-up: page faults, exec, cold caches)
+//! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
+//! ```
+
+use crate::results::*;
+use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
+use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_trace::{Period, NEVER};
+
+/// What a collector needs to know of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Its name.
+    pub name: String,
+    /// Time between releases, ns.
+    pub period: u64,
+    /// Execution time assigned per period, ns.
+    pub budget: u64,
+    /// Relative deadline, ns.
+    pub deadline: u64,
+    /// What it is.
+    pub kind: TaskKind,
+}
+
+impl TaskInfo {
+    /// A synthetic task; set `kind` for any other.
+    #[must_use]
+    pub fn new(name: &str, period: u64, budget: u64, deadline: u64) -> TaskInfo {
+        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin }
+    }
+
+    /// All tasks of a set, in its order.
+    #[must_use]
+    pub fn of(set: &TaskSet) -> Vec<TaskInfo> {
+        set.tasks
+            .iter()
+            .map(|task| TaskInfo {
+                kind: match task.body {
+                    Body::Spin(Spin::Forever) => TaskKind::Forever,
+                    Body::Spin(_) => TaskKind::Spin,
+                    Body::Command(_) => TaskKind::Command,
+                    Body::Pid(_) => TaskKind::Pid,
+                },
+                ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline)
+            })
+            .collect()
+    }
+}
+
+/// What is known of a run before it starts. Fields that are found out later (dispatcher, hog, notes) are set on
+/// the `Results` themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Who carries the schedule out.
+    pub host: Host,
+    /// The policy's name.
+    pub policy: String,
+    /// The CPUs used.
+    pub cpus: Vec<u32>,
+    /// Admission was overridden.
+    pub overload: bool,
+    /// What to call it in a column, if not by the host's name.
+    pub label: Option<String>,
+    /// When it started, ns on CLOCK_MONOTONIC; 0: at the first release recorded.
+    pub started: u64,
+    /// What it runs on.
+    pub machine: Machine,
+}
+
+impl Run {
+    /// A run on the machine at hand.
+    #[must_use]
+    pub fn new(host: Host, policy: &str, cpus: &[u32]) -> Run {
+        Run {
+            host,
+            policy: policy.to_owned(),
+            cpus: cpus.to_vec(),
+            overload: false,
+            label: None,
+            started: 0,
+            machine: Machine::detect(),
+        }
+    }
+}
+
+/// Gathers periods. About 50 KB per task at most, however long it runs.
+#[derive(Debug)]
+pub struct Collector {
+    run: Run,
+    tasks: Vec<Task>,
+    /// Latest instant known, ns on CLOCK_MONOTONIC.
+    latest: u64,
+    unknown: u64,
+}
+
+#[derive(Debug)]
+struct Task {
+    info: TaskInfo,
+    begun: bool,
+    held: Option<Period>,
+    figures: Figures,
+}
+
+#[derive(Debug)]
+struct Figures {
+    periods: u64,
+    misses: u64,
+    overruns: u64,
+    received: u128,
+    assigned: u128,
+    not_ready: u64,
+    ready_received: u128,
+    ready_assigned: u128,
+    off_1: u64,
+    off_5: u64,
+    late: u64,
+    late_off_5: u64,
+    shares: Shares,
+    latency: Times,
+    response: Times,
+}
+
+impl Collector {
+    /// For the tasks of one run; a record's `task` is an index into them.
+    #[must_use]
+    pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
+        let tasks =
+            tasks.into_iter().map(|info| Task { info, begun: false, held: None, figures: Figures::new() }).collect();
+        Collector { latest: run.started, run, tasks, unknown: 0 }
+    }
+
+    /// For all tasks of a set.
+    #[must_use]
+    pub fn for_set(run: Run, set: &TaskSet) -> Collector {
+        Collector::new(run, TaskInfo::of(set))
+    }
+
+    /// One more period. Records of one task come in the order of their releases.
+    pub fn record(&mut self, period: &Period) {
+        let Some(task) = self.tasks.get_mut(period.task as usize) else {
+            self.unknown += 1;
+            return;
+        };
+        if self.run.started == 0 {
+            self.run.started = period.release;
+        }
+        self.latest = self.latest.max(period.release);
+        if task.begun {
+            if let Some(whole) = task.held.replace(*period) {
+                task.figures.count(&whole);
+            }
+        }
+        task.begun = true;
+    }
+
+    /// The run ended at `end` (ns on CLOCK_MONOTONIC): counts the last period of each task if it was over by then.
+    pub fn finish(&mut self, end: u64) {
+        self.latest = self.latest.max(end);
+        for task in &mut self.tasks {
+            let Some(last) = task.held.take() else {
+                continue;
+            };
+            if last.release.saturating_add(task.info.period) <= end {
+                task.figures.count(&last);
+            }
+        }
+    }
+
+    /// The figures so far. Cheap enough for a live table (some ten us per task).
+    #[must_use]
+    pub fn snapshot(&self) -> Results {
+        let tasks: Vec<TaskResult> = self.tasks.iter().map(Task::result).collect();
+        let verdict = Verdict {
+            periods: tasks.iter().map(|task| task.periods).sum(),
+            missed: tasks.iter().map(|task| task.misses).sum(),
+            met: tasks.iter().all(|task| task.misses == 0),
+        };
+        let mut notes = Vec::new();
+        if self.unknown > 0 {
+            notes.push(format!("{} records named a task that is not in the set; they were ignored", self.unknown));
+        }
+        Results {
+            version: VERSION,
+            host: self.run.host,
+            label: self.run.label.clone(),
+            policy: self.run.policy.clone(),
+            cpus: self.run.cpus.clone(),
+            duration_ns: self.latest.saturating_sub(self.run.started),
+            utilization_ppm: tasks.iter().map(|task| ppm(task.budget_ns, task.period_ns)).sum(),
+            overload: self.run.overload,
+            interrupted: false,
+            machine: self.run.machine.clone(),
+            verdict,
+            tasks,
+            dispatcher: None,
+            hog: None,
+            not_possible: None,
+            notes,
+        }
+    }
+
+    /// The results of a run that could not take place, for its column beside others.
+    #[must_use]
+    pub fn not_possible(self, reason: &str, cure: &[String]) -> Results {
+        let mut results = self.snapshot();
+        results.not_possible = Some(NotPossible { reason: reason.to_owned(), cure: cure.to_vec() });
+        results
+    }
+}
+
+impl Figures {
+    fn new() -> Figures {
+        Figures {
+            periods: 0,
+            misses: 0,
+            overruns: 0,
+            received: 0,
+            assigned: 0,
+            not_ready: 0,
+            ready_received: 0,
+            ready_assigned: 0,
+            off_1: 0,
+            off_5: 0,
+            late: 0,
+            late_off_5: 0,
+            shares: Shares::new(),
+            latency: Times::new(),
+            response: Times::new(),
+        }
+    }
+
+    fn count(&mut self, p: &Period) {
+        self.periods += 1;
+        self.misses += u64::from(p.miss);
+        self.overruns += u64::from(p.overrun);
+        self.received += u128::from(p.received);
+        self.assigned += u128::from(p.assigned);
+        if p.started != NEVER {
+            self.latency.add(p.started.saturating_sub(p.release));
+        }
+        if p.completed != NEVER {
+            self.response.add(p.completed.saturating_sub(p.release));
+        }
+        if !p.ready_throughout {
+            self.not_ready += 1;
+            return;
+        }
+        self.ready_received += u128::from(p.received);
+        self.ready_assigned += u128::from(p.assigned);
+        if p.woken_late {
+            self.late += 1;
+            self.late_off_5 += u64::from(off_by_more_than(p, 5));
+            return;
+        }
+        self.off_1 += u64::from(off_by_more_than(p, 1));
+        self.off_5 += u64::from(off_by_more_than(p, 5));
+        self.shares.add(if p.assigned == 0 { WHOLE } else { ppm(p.received, p.assigned) });
+    }
+}
+
+/// In exact integers, so that a period off by exactly 5 % is not off by more.
+fn off_by_more_than(p: &Period, percent: u64) -> bool {
+    u128::from(p.received.abs_diff(p.assigned)) * 100 > u128::from(p.assigned) * u128::from(percent)
+}
+
+impl Task {
+    fn result(&self) -> TaskResult {
+        let (info, f) = (&self.info, &self.figures);
+        let measured = f.shares.len();
+        TaskResult {
+            name: info.name.clone(),
+            kind: info.kind,
+            period_ns: info.period,
+            budget_ns: info.budget,
+            deadline_ns: info.deadline,
+            periods: f.periods,
+            misses: f.misses,
+            misses_ppm: ppm(f.misses, f.periods),
+            overruns: f.overruns,
+            overruns_ppm: ppm(f.overruns, f.periods),
+            received_ns: narrow(f.received),
+            assigned_ns: narrow(f.assigned),
+            not_ready: f.not_ready,
+            long_run_ppm: (f.ready_assigned > 0).then(|| ppm_wide(f.ready_received, f.ready_assigned)),
+            budget_received: (measured > 0).then(|| BudgetReceived {
+                periods: measured,
+                p1_ppm: f.shares.percentile(1),
+                median_ppm: f.shares.percentile(50),
+                p99_ppm: f.shares.percentile(99),
+                worst_ppm: f.shares.worst(),
+                off_1_percent: f.off_1,
+                off_1_percent_ppm: ppm(f.off_1, measured),
+                off_5_percent: f.off_5,
+                off_5_percent_ppm: ppm(f.off_5, measured),
+            }),
+            woken_late: Late {
+                periods: f.late,
+                off_5_percent: f.late_off_5,
+                off_5_percent_ppm: ppm(f.late_off_5, f.late),
+            },
+            release_latency: f.latency.spread(),
+            response_time: f.response.spread(),
+        }
+    }
+}
+
+/// 584 years of execution time are enough.
+fn narrow(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,97 @@
+//! `--compare`: the same set under several hosts, a column each. By measure and then by task, because what is to be
+//! compared should stand in one line.
+
+use crate::grid::{grid, wrap, Column};
+use crate::results::{Results, TaskResult};
+use crate::table::NONE;
+use crate::units::{duration, percent, rate, time, Unit};
+
+/// Widest line of the texts below the columns.
+const WIDTH: usize = 100;
+
+/// The runs side by side, tasks matched by their place in the set; then the reason for each column that could not
+/// run, and the runs' notes. Ends in a line break.
+#[must_use]
+pub fn side_by_side(runs: &[Results]) -> String {
+    let Some(set) = runs.iter().max_by_key(|run| run.tasks.len()) else {
+        return String::new();
+    };
+    let rows = rows(runs, &set.tasks);
+    let mut columns = vec![Column::new("", "", 0).cells(rows.iter().map(|row| row.head.clone()))];
+    for (i, run) in runs.iter().enumerate() {
+        columns.push(Column::new("", run.title(), 0).marked(rows.iter().map(|row| row.cells[i].clone())));
+    }
+    let mut out = grid(columns, usize::MAX, false);
+    out.push('\n');
+    out.push_str(&wrap(
+        "budget received: p1 / median / p99 over periods in which the task wanted it all and the measurer was punctual; \
+         100 is what was promised. Response times are those of jobs that were finished.",
+        0,
+        WIDTH,
+    ));
+    for run in runs {
+        if let Some(why) = &run.not_possible {
+            out.push_str(&wrap(&format!("{}: not run: {}.", run.title(), why.reason.trim_end_matches('.')), 0, WIDTH));
+            for step in &why.cure {
+                out.push_str(&format!("  {step}\n"));
+            }
+        }
+        for note in &run.notes {
+            out.push_str(&wrap(&format!("{}: {note}", run.title()), 0, WIDTH));
+        }
+    }
+    out
+}
+
+struct Row {
+    head: String,
+    cells: Vec<(String, bool)>,
+}
+
+type Cell<'a> = &'a dyn Fn(&TaskResult) -> Option<(String, bool)>;
+
+fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
+    let worst = runs.iter().flat_map(|run| &run.tasks).filter_map(|t| t.response_time).map(|r| r.p99_ns).max();
+    let unit = Unit::for_longest(worst.unwrap_or(0));
+    let mut rows = Vec::new();
+    let mut block = |title: String, cell: Cell| {
+        let lines: Vec<Row> = tasks
+            .iter()
+            .enumerate()
+            .map(|(i, task)| Row {
+                head: format!("  {} ({} in {})", task.name, time(task.budget_ns), time(task.period_ns)),
+                cells: runs.iter().map(|run| one(run, i, cell)).collect(),
+            })
+            // A task that nobody has figures for is left out of the block, and an empty block altogether.
+            .filter(|row| row.cells.iter().any(|(text, _)| text != NONE))
+            .collect();
+        if !lines.is_empty() {
+            rows.push(Row { head: title, cells: vec![(String::new(), false); runs.len()] });
+            rows.extend(lines);
+        }
+    };
+    block("deadlines missed, % of periods".into(), &|t| (t.periods > 0).then(|| (rate(t.misses_ppm), t.misses > 0)));
+    block("budget received, % of assigned".into(), &|t| {
+        let b = t.budget_received?;
+        Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
+    });
+    block("budget off by more than 5 %, % of periods".into(), &|t| {
+        t.budget_received.map(|b| (rate(b.off_5_percent_ppm), false))
+    });
+    block(format!("response time p99, {}", unit.name), &|t| t.response_time.map(|r| (unit.show(r.p99_ns), false)));
+    if runs.iter().any(|run| run.hog.is_some()) {
+        let cells = runs.iter().map(|run| (run.hog.map_or(NONE.to_owned(), |hog| percent(hog.share_ppm)), false));
+        rows.push(Row { head: "left for an ordinary process, % of the CPU".into(), cells: cells.collect() });
+    }
+    let ran = runs.iter().map(|run| match run.not_possible {
+        None => (duration(run.duration_ns), false),
+        Some(_) => ("not run".to_owned(), false),
+    });
+    rows.push(Row { head: "measured for".into(), cells: ran.collect() });
+    rows
+}
+
+fn one(run: &Results, task: usize, cell: Cell) -> (String, bool) {
+    let task = run.tasks.get(task).filter(|_| run.not_possible.is_none());
+    task.and_then(cell).unwrap_or((NONE.to_owned(), false))
+}

@@ -1,0 +1,276 @@
+//! The results document: what `--json` prints. Its schema is docs/results.schema.json, what its words mean docs/results.md.
+//!
+//! All of it is integers: ns, counts, and parts per million (`_ppm`; 1,000,000 is all of it).
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the document. It rises when a field changes its meaning or goes; new fields may come without.
+pub const VERSION: u32 = 1;
+
+/// One run of one task set under one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Results {
+    /// Version of this document, 1.
+    pub version: u32,
+    /// Who carried the schedule out.
+    pub host: Host,
+    /// What to call this run where several stand side by side; `null`: the host's name.
+    pub label: Option<String>,
+    /// The policy's name, as in the task-set file.
+    pub policy: String,
+    /// The CPUs used.
+    pub cpus: Vec<u32>,
+    /// How long it ran, ns.
+    pub duration_ns: u64,
+    /// Sum of budget / period over all tasks: parts per million of one CPU.
+    pub utilization_ppm: u64,
+    /// Admission was overridden (`--overload`): the budgets may add up to more than is guaranteed.
+    pub overload: bool,
+    /// The run was ended before its time (Ctrl-C).
+    pub interrupted: bool,
+    /// What it ran on.
+    pub machine: Machine,
+    /// In one glance.
+    pub verdict: Verdict,
+    /// One entry per task, in file order.
+    pub tasks: Vec<TaskResult>,
+    /// The dispatcher's own cost and punctuality; `null` where there is none.
+    pub dispatcher: Option<DispatcherStats>,
+    /// The greedy ordinary process that ran beside, if one was asked for.
+    pub hog: Option<HogResult>,
+    /// Why this run could not take place; then there are no figures.
+    pub not_possible: Option<NotPossible>,
+    /// What a reader should know beside the figures.
+    pub notes: Vec<String>,
+}
+
+/// Who carried the schedule out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Host {
+    /// Punctual's user host.
+    User,
+    /// Punctual's kernel host.
+    Kernel,
+    /// Punctual's simulator.
+    Sim,
+    /// The kernel's SCHED_FIFO, for comparison: no budgets.
+    Fifo,
+    /// The kernel's SCHED_DEADLINE, for comparison.
+    Deadline,
+    /// The kernel's SCHED_OTHER, for comparison: no budgets, no priorities.
+    Other,
+}
+
+/// What it ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// Kernel release, as `uname -r` prints it.
+    pub kernel: String,
+    /// Processor architecture, as `uname -m` prints it.
+    pub arch: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// The processor's own name, if it tells one.
+    pub cpu_model: Option<String>,
+    /// Current clock source, if it can be read.
+    pub clock_source: Option<String>,
+    /// Whether the kernel is PREEMPT_RT.
+    pub preempt_rt: bool,
+    /// Whether this is a virtual machine, as far as it can tell.
+    pub virtualised: Option<bool>,
+}
+
+/// In one glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verdict {
+    /// Periods counted, of all tasks.
+    pub periods: u64,
+    /// Of them, those that missed their deadline.
+    pub missed: u64,
+    /// No counted period missed its deadline.
+    pub met: bool,
+}
+
+/// What a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// Synthetic execution that waits for its next period when done.
+    Spin,
+    /// Synthetic execution that is never done.
+    Forever,
+    /// A command that was started.
+    Command,
+    /// A running process that was adopted.
+    Pid,
+    /// A thread of a program that uses the library.
+    Thread,
+}
+
+/// One task's figures, over whole periods only: its first period and one cut off by the end of the run are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TaskResult {
+    /// Its name in the set.
+    pub name: String,
+    /// What it is.
+    pub kind: TaskKind,
+    /// Time between releases, ns.
+    pub period_ns: u64,
+    /// Execution time assigned per period, ns.
+    pub budget_ns: u64,
+    /// Relative deadline, ns.
+    pub deadline_ns: u64,
+    /// Periods counted.
+    pub periods: u64,
+    /// Of them, those that missed their deadline.
+    pub misses: u64,
+    /// Misses per period.
+    pub misses_ppm: u64,
+    /// Periods in which the budget was used up, or the finish reached, before the task was done.
+    pub overruns: u64,
+    /// Overruns per period.
+    pub overruns_ppm: u64,
+    /// Execution time received in all counted periods, ns.
+    pub received_ns: u64,
+    /// Budget assigned in all counted periods, ns.
+    pub assigned_ns: u64,
+    /// Periods in which the task did not want its whole budget (it slept, or was done early): no measure of the enforcer.
+    pub not_ready: u64,
+    /// Sum received per sum assigned over all periods in which the task was ready throughout; `null` without any.
+    pub long_run_ppm: Option<u64>,
+    /// Budget received over periods in which the task was ready throughout and the enforcer punctual; `null` without any.
+    pub budget_received: Option<BudgetReceived>,
+    /// Periods in which the task was ready throughout but the enforcer itself was woken late.
+    pub woken_late: Late,
+    /// Release to first execution; `null` where nobody can tell.
+    pub release_latency: Option<TimeSpread>,
+    /// Release to done; `null` where the task never says that it is done.
+    pub response_time: Option<TimeSpread>,
+}
+
+/// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1 % of their
+/// distance from 1,000,000; counts and worst are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BudgetReceived {
+    /// Periods that these figures are made of.
+    pub periods: u64,
+    /// One period in a hundred got this or less.
+    pub p1_ppm: u64,
+    /// The middle one.
+    pub median_ppm: u64,
+    /// Ninety-nine in a hundred got this or less.
+    pub p99_ppm: u64,
+    /// The one furthest from 1,000,000.
+    pub worst_ppm: u64,
+    /// Periods off by more than 1 % of the budget.
+    pub off_1_percent: u64,
+    /// Their share of the periods.
+    pub off_1_percent_ppm: u64,
+    /// Periods off by more than 5 % of the budget.
+    pub off_5_percent: u64,
+    /// Their share of the periods.
+    pub off_5_percent_ppm: u64,
+}
+
+/// Periods apart: those in which the enforcer was itself woken late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Late {
+    /// How many.
+    pub periods: u64,
+    /// Of them, those off by more than 5 % of the budget.
+    pub off_5_percent: u64,
+    /// Their share of these periods.
+    pub off_5_percent_ppm: u64,
+}
+
+/// A distribution of times, ns. Percentiles are nearest ranks, within 1 %; count and worst are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TimeSpread {
+    /// How many were measured.
+    pub count: u64,
+    /// The middle one.
+    pub median_ns: u64,
+    /// Ninety-nine in a hundred took this or less.
+    pub p99_ns: u64,
+    /// The longest.
+    pub worst_ns: u64,
+}
+
+/// A dispatcher's own cost and punctuality.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DispatcherStats {
+    /// Events handled.
+    pub events: u64,
+    /// Mean time in the handler per event, ns.
+    pub handler_mean_ns: u64,
+    /// Longest time in the handler, ns.
+    pub handler_max_ns: u64,
+    /// How late its timer woke it, median, ns.
+    pub lateness_p50_ns: u64,
+    /// The same, 99th percentile, ns.
+    pub lateness_p99_ns: u64,
+    /// The same, longest, ns.
+    pub lateness_max_ns: u64,
+    /// CPU time of the dispatcher in all, wake-ups included, ns.
+    pub cpu_ns: u64,
+}
+
+/// The greedy ordinary process that ran beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HogResult {
+    /// Its share of one CPU.
+    pub share_ppm: u64,
+}
+
+/// Why a run could not take place, and what would allow it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NotPossible {
+    /// The cause.
+    pub reason: String,
+    /// The cure: one step or command per line.
+    pub cure: Vec<String>,
+}
+
+impl Results {
+    /// 0: every counted period met its deadline; 1: some missed it.
+    #[must_use]
+    pub fn exit_code(&self) -> i32 {
+        i32::from(self.verdict.missed > 0)
+    }
+
+    /// The document as `--json` prints it, with a line break at its end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Serializing this type cannot fail: no maps with odd keys, no writer that could.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// What to call this run in a column.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match (&self.label, self.host) {
+            (Some(label), _) => label,
+            (None, Host::User) => "punctual",
+            (None, Host::Kernel) => "punctual (kernel)",
+            (None, Host::Sim) => "simulated",
+            (None, Host::Fifo) => "fifo",
+            (None, Host::Deadline) => "deadline",
+            (None, Host::Other) => "other",
+        }
+    }
+}

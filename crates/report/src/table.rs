@@ -1,0 +1,211 @@
+//! The final table: what was run, a row per task about its deadlines, a row per task about its budget, the verdict.
+//!
+//! Two small tables and not one wide one: deadlines concern every task, budgets only those that used all of theirs.
+
+use crate::grid::{grid, paint, wrap, Column, Ink};
+use crate::results::{Results, TaskResult, TimeSpread};
+use crate::spread::ppm;
+use crate::units::{count, duration, percent, rate, time, Unit};
+
+/// Shown where there is nothing to show.
+pub(crate) const NONE: &str = "-";
+
+/// The final table, ending in a line break. `width` in terminal columns: with fewer than about 100 the less important
+/// columns go. `color` with ANSI escapes.
+#[must_use]
+pub fn table(results: &Results, width: usize, color: bool) -> String {
+    let mut out = heading(results, width, color);
+    out.push('\n');
+    if let Some(why) = &results.not_possible {
+        out.push_str(&wrap(&format!("It could not be run: {}.", why.reason.trim_end_matches('.')), 0, width));
+        for step in &why.cure {
+            out.push_str(&format!("  {step}\n"));
+        }
+        return out;
+    }
+    out.push_str(&grid(deadlines(&results.tasks), width, color));
+    if results.tasks.iter().any(|task| task.long_run_ppm.is_some()) {
+        out.push('\n');
+        out.push_str(&budgets(results, width, color));
+    }
+    out.push('\n');
+    out.push_str(&legend(results, width, color));
+    out.push_str(&extras(results, width));
+    let (text, good) = verdict(results);
+    out.push_str(&paint(&text, if good { Ink::Green } else { Ink::Red }, color));
+    out.push('\n');
+    out
+}
+
+/// Two lines: what was run, and on what.
+fn heading(results: &Results, width: usize, color: bool) -> String {
+    let cpus: Vec<String> = results.cpus.iter().map(u32::to_string).collect();
+    let title = format!(
+        "{}: {} for {} on CPU {}, policy {}, budgets {} % of a CPU{}{}",
+        results.title(),
+        count(results.tasks.len() as u64, "task"),
+        duration(results.duration_ns),
+        cpus.join(","),
+        results.policy,
+        percent(results.utilization_ppm),
+        if results.overload { ", OVERLOAD (admission overridden)" } else { "" },
+        if results.interrupted { ", interrupted" } else { "" },
+    );
+    let title: String = wrap(&title, 0, width).lines().map(|line| paint(line, Ink::Bold, color) + "\n").collect();
+    let m = &results.machine;
+    let mut about = format!(
+        "Linux {} {}, {}",
+        m.kernel,
+        if m.preempt_rt { "PREEMPT_RT" } else { "(not PREEMPT_RT)" },
+        count(u64::from(m.cpus), "CPU")
+    );
+    if m.virtualised == Some(true) {
+        about.push_str(", virtual machine");
+    }
+    if let Some(clock) = &m.clock_source {
+        about.push_str(&format!(", clock {clock}"));
+    }
+    let about: String = wrap(&about, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect();
+    title + &about
+}
+
+fn deadlines(tasks: &[TaskResult]) -> Vec<Column> {
+    let each = |show: &dyn Fn(&TaskResult) -> String| tasks.iter().map(show).collect::<Vec<_>>();
+    let mut columns = vec![
+        Column::new("", "task", 0).cells(each(&|t| t.name.clone())),
+        Column::new("", "period", 10).cells(each(&|t| time(t.period_ns))),
+        Column::new("", "budget", 11).cells(each(&|t| time(t.budget_ns))),
+    ];
+    if tasks.iter().any(|t| t.deadline_ns != t.period_ns) {
+        columns.push(Column::new("", "deadline", 12).cells(each(&|t| time(t.deadline_ns))));
+    }
+    columns.push(Column::new("", "periods", 0).cells(each(&|t| t.periods.to_string())));
+    columns.push(Column::new("", "missed", 0).marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0))));
+    columns.push(Column::new("", "used %", 6).cells(each(&|t| used(t))));
+    columns.push(Column::new("", "overran %", 5).cells(each(&|t| rate(t.overruns_ppm))));
+    columns.extend(times("latency", 3, tasks.iter().map(|t| t.release_latency).collect()));
+    columns.extend(times("response", 2, tasks.iter().map(|t| t.response_time).collect()));
+    columns
+}
+
+/// Execution time received per assigned over all periods, whether the task wanted it or not.
+fn used(task: &TaskResult) -> String {
+    if task.assigned_ns == 0 {
+        return NONE.to_owned();
+    }
+    percent(ppm(task.received_ns, task.assigned_ns))
+}
+
+/// Median, p99 and worst of one measure; nothing if no task has it.
+fn times(what: &str, expendable: u8, spreads: Vec<Option<TimeSpread>>) -> Vec<Column> {
+    let Some(longest) = spreads.iter().flatten().map(|s| s.worst_ns).max() else {
+        return Vec::new();
+    };
+    let unit = Unit::for_longest(longest);
+    // A heading is one of four, so that it needs no allocation that outlives the table.
+    let group = match (what, unit.name) {
+        ("latency", "us") => "latency (us)",
+        ("latency", _) => "latency (ms)",
+        (_, "us") => "response (us)",
+        _ => "response (ms)",
+    };
+    let column = |head: &str, expendable: u8, get: &dyn Fn(&TimeSpread) -> u64| {
+        let cells = spreads.iter().map(|s| s.as_ref().map_or(NONE.to_owned(), |s| unit.show(get(s))));
+        Column::new(group, head, expendable).cells(cells)
+    };
+    vec![
+        column("median", expendable * 2 + 4, &|s| s.median_ns),
+        column("p99", expendable, &|s| s.p99_ns),
+        column("worst", expendable * 2 + 5, &|s| s.worst_ns),
+    ]
+}
+
+fn budgets(results: &Results, width: usize, color: bool) -> String {
+    const SHARE: &str = "budget received (%)";
+    const OFF: &str = "periods off by (%)";
+    const APART: &str = "counted apart";
+    let tasks: Vec<&TaskResult> = results.tasks.iter().filter(|t| t.long_run_ppm.is_some()).collect();
+    let budget = |get: &dyn Fn(&crate::results::BudgetReceived) -> String| -> Vec<String> {
+        tasks.iter().map(|t| t.budget_received.as_ref().map_or(NONE.to_owned(), get)).collect()
+    };
+    let columns = vec![
+        Column::new("", "task", 0).cells(tasks.iter().map(|t| t.name.clone())),
+        Column::new("", "periods", 8).cells(budget(&|b| b.periods.to_string())),
+        Column::new(SHARE, "p1", 2).cells(budget(&|b| percent(b.p1_ppm))),
+        Column::new(SHARE, "median", 0).cells(budget(&|b| percent(b.median_ppm))),
+        Column::new(SHARE, "p99", 2).cells(budget(&|b| percent(b.p99_ppm))),
+        Column::new(SHARE, "worst", 5).cells(budget(&|b| percent(b.worst_ppm))),
+        Column::new(SHARE, "long run", 4).cells(tasks.iter().map(|t| t.long_run_ppm.map_or(NONE.to_owned(), percent))),
+        Column::new(OFF, "> 1 %", 3).cells(budget(&|b| rate(b.off_1_percent_ppm))),
+        Column::new(OFF, "> 5 %", 1).cells(budget(&|b| rate(b.off_5_percent_ppm))),
+        Column::new(APART, "woken late", 6).cells(tasks.iter().map(|t| t.woken_late.periods.to_string())),
+        Column::new(APART, "not ready", 7).cells(tasks.iter().map(|t| t.not_ready.to_string())),
+    ];
+    grid(columns, width, color)
+}
+
+fn legend(results: &Results, width: usize, color: bool) -> String {
+    let any = |test: &dyn Fn(&TaskResult) -> bool| results.tasks.iter().any(test);
+    let mut text = String::from(
+        "missed: not done at its deadline. used: execution time per budget. overran: wanted more than its budget.",
+    );
+    if any(&|task| task.release_latency.is_some()) {
+        text.push_str(" latency: release to first execution.");
+    }
+    if any(&|task| task.response_time.is_some()) {
+        text.push_str(" response: release to done.");
+    }
+    if any(&|task| task.long_run_ppm.is_some()) {
+        text.push_str(
+            " budget received: 100 is what was promised, over the periods in which the task wanted it all; \
+             apart: periods in which the enforcer itself was woken late, or the task slept.",
+        );
+    }
+    wrap(&text, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect()
+}
+
+/// The dispatcher, the hog, and the notes: one line each.
+fn extras(results: &Results, width: usize) -> String {
+    let mut out = String::new();
+    if let Some(d) = &results.dispatcher {
+        let share = ppm(d.cpu_ns, results.duration_ns);
+        let text = format!(
+            "dispatcher: {} events, {:.2} us each in the handler (longest {:.1}), woken {:.1} us late (p99 {:.1}, worst {:.1}), {} % of a CPU in all",
+            d.events,
+            d.handler_mean_ns as f64 / 1e3,
+            d.handler_max_ns as f64 / 1e3,
+            d.lateness_p50_ns as f64 / 1e3,
+            d.lateness_p99_ns as f64 / 1e3,
+            d.lateness_max_ns as f64 / 1e3,
+            percent(share),
+        );
+        out.push_str(&wrap(&text, 0, width));
+    }
+    if let Some(hog) = &results.hog {
+        out.push_str(&format!("the greedy ordinary process beside them got {} % of the CPU\n", percent(hog.share_ppm)));
+    }
+    for note in &results.notes {
+        out.push_str(&wrap(&format!("note: {note}"), 0, width));
+    }
+    out
+}
+
+/// The verdict in words, and whether it is good.
+pub(crate) fn verdict(results: &Results) -> (String, bool) {
+    let v = &results.verdict;
+    match (v.periods, v.missed) {
+        (0, _) => ("no whole period was measured: run it for longer".to_owned(), false),
+        (all, 0) => (format!("all deadlines met ({})", count(all, "period")), true),
+        (all, missed) => {
+            let most = results.tasks.iter().filter(|t| t.misses > 0).map(|t| t.name.as_str());
+            (
+                format!(
+                    "{missed} of {} missed their deadline: {}",
+                    count(all, "period"),
+                    most.collect::<Vec<_>>().join(", ")
+                ),
+                false,
+            )
+        }
+    }
+}

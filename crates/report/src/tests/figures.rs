@@ -1,0 +1,96 @@
+//! Small runs whose figures are computed by hand.
+
+use super::*;
+
+#[test]
+fn the_first_period_and_a_cut_off_last_one_are_left_out() {
+    let mut c = collector();
+    let mut first = period(0);
+    first.miss = true;
+    c.record(&first);
+    assert_eq!(c.snapshot().verdict.periods, 0);
+    c.record(&period(1));
+    c.record(&period(2));
+    assert_eq!(c.snapshot().verdict.periods, 1, "the latest is held back");
+    c.finish(3_999_999);
+    assert_eq!(c.snapshot().verdict.periods, 1, "1 ns short of its end");
+    c.record(&period(3));
+    c.finish(5_000_000);
+    let results = c.snapshot();
+    assert_eq!((results.verdict.periods, results.verdict.missed, results.exit_code()), (2, 0, 0));
+    assert_eq!(results.duration_ns, 4_000_000);
+}
+
+#[test]
+fn ten_periods_by_hand() {
+    let mut c = collector();
+    c.record(&period(0));
+    // Exactly 1 % and 5 % off are not "more than"; 0.2 and 0.02 us beyond are.
+    let received = [100_000, 101_000, 98_999, 105_000, 94_980, 100_000, 200_000, 100_000, 50_000, 100_001];
+    for (i, received) in received.into_iter().enumerate() {
+        let mut p = period(1 + i as u64);
+        p.received = received;
+        match i {
+            6 => p.woken_late = true,
+            7 => (p.woken_late, p.miss) = (true, true),
+            8 => (p.ready_throughout, p.started, p.completed) = (false, NEVER, NEVER),
+            9 => (p.overrun, p.miss) = (true, true),
+            _ => {}
+        }
+        c.record(&p);
+    }
+    c.finish(u64::MAX);
+    let r = c.snapshot();
+    let t = &r.tasks[0];
+    assert_eq!((t.periods, t.misses, t.misses_ppm), (10, 2, 200_000));
+    assert_eq!((t.overruns, t.overruns_ppm, t.not_ready), (1, 100_000, 1));
+    assert_eq!((t.woken_late.periods, t.woken_late.off_5_percent, t.woken_late.off_5_percent_ppm), (2, 1, 500_000));
+    let b = t.budget_received.unwrap();
+    assert_eq!(b.periods, 7);
+    assert_eq!((b.off_1_percent, b.off_1_percent_ppm), (3, 428_571));
+    assert_eq!((b.off_5_percent, b.off_5_percent_ppm), (1, 142_857));
+    assert_eq!((b.p1_ppm, b.median_ppm, b.worst_ppm), (949_800, 1_000_000, 949_800));
+    assert_eq!(b.p99_ppm, 1_050_000);
+    // Ready: all but the ninth, late ones included.
+    assert_eq!(
+        t.long_run_ppm,
+        Some(
+            (100_000u64 * 4 + 101_000 + 98_999 + 105_000 + 94_980 + 200_000 + 1 - 100_000 + 100_000) * 1_000_000
+                / 900_000
+                + 1
+        )
+    );
+    assert_eq!((t.received_ns, t.assigned_ns), (1_049_980, 1_000_000));
+    assert_eq!(t.release_latency.unwrap().count, 9);
+    assert_eq!(t.release_latency.unwrap().worst_ns, 3_000);
+    assert_eq!(t.response_time.unwrap().median_ns.div_ceil(2_000), 100);
+    assert_eq!(r.exit_code(), 1);
+}
+
+#[test]
+fn records_of_unknown_tasks_are_ignored_and_told() {
+    let mut c = collector();
+    let mut stray = period(0);
+    stray.task = 9;
+    c.record(&stray);
+    assert!(c.snapshot().notes[0].contains("1 records"));
+}
+
+#[test]
+fn a_task_that_got_nothing_is_at_zero() {
+    let mut c = collector();
+    for i in 0..50 {
+        let mut p = period(i);
+        (p.received, p.miss, p.started, p.completed) = (0, true, NEVER, NEVER);
+        c.record(&p);
+    }
+    let t = &c.snapshot().tasks[0];
+    let b = t.budget_received.unwrap();
+    assert_eq!((b.p1_ppm, b.p99_ppm, b.worst_ppm, t.long_run_ppm), (0, 0, 0, Some(0)));
+    assert_eq!((t.misses_ppm, t.release_latency, t.response_time), (1_000_000, None, None));
+}
+
+#[test]
+fn utilization_is_the_sum() {
+    assert_eq!(rich(Host::User, 0).utilization_ppm, 250_000 + 250_000 + 150_000);
+}
