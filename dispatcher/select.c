@@ -123,6 +123,8 @@ PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 	next = pd_min(next, pd_heap_least(d, PD_RELEASES));
 	if (cpu >= PD(d)->limits.cpus)
 		return next;
+	if (ranks > 1)
+		pd_runner_up(d, cpu, pd_min(ranks, PD_RANKS) - 1);
 	pd_while (i < ranks && i < PD_CPU(d, cpu)->ranks) {
 		pd_u64 left = PD_JOB(d, PD_CPU(d, cpu)->ranked[i & (PD_RANKS - 1)])->attr.budget;
 
