@@ -1,0 +1,32 @@
+# Each target installs what it needs (apt, cargo), then does its job.
+
+CARGO_FLAGS := --locked
+PUNCTUAL := target/release/punctual
+
+.PHONY: all demo test bench install clean
+
+all:
+	scripts/setup build
+	cargo build --release $(CARGO_FLAGS) -p punctual-cli
+
+# The main job, to be seen in a minute: real programs with enforced budgets on this kernel.
+demo:
+	scripts/setup demo
+	cargo build --release $(CARGO_FLAGS) -p punctual-cli
+	scripts/demo $(PUNCTUAL)
+
+# Everything; as root, for the tests that need real-time priorities, cgroups and BPF.
+test:
+	scripts/setup test
+	scripts/test
+
+# Performance, compared side by side; docs/benchmarks.md tells what was measured.
+bench:
+	scripts/setup bench
+	bench/run $(BENCH)
+
+install: all
+	install -D -m 755 $(PUNCTUAL) $(DESTDIR)/usr/local/bin/punctual
+
+clean:
+	cargo clean
