@@ -6,7 +6,7 @@
 use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::{Kernel, KernelError};
 
-const SEED: u64 = 0x5EED_0F_9A9C;
+const SEED: u64 = 0x005E_ED0F_9A9C;
 const BATCHES: u32 = 100;
 /// Some 3 ms in the kernel at a time.
 const PER_BATCH: u32 = 10_000;
