@@ -1,6 +1,7 @@
 //! The programs of a run, as the housekeeper looks after them.
 
 use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use punctual_custody::{Adopted, Spawned};
@@ -34,12 +35,14 @@ impl Child {
     pub fn look(&mut self) -> Option<String> {
         drop(self.program.park.rescan());
         drop(self.program.threads.rescan(&self.program.park.threads()));
+        let procs = self.program.park.procs();
+        self.program.alone.store(procs == [self.program.leader], Relaxed);
         let ended = match &mut self.how {
             How::Started(s) => s.try_wait().ok().flatten().map(|status| describe(&status)),
             How::Adopted(a) => a.iter().all(Adopted::has_ended).then(|| "ended".to_owned()),
         };
         // Children that it left behind go on with its budget.
-        ended.filter(|_| self.program.park.procs().is_empty())
+        ended.filter(|_| procs.is_empty())
     }
 }
 

@@ -140,10 +140,10 @@ impl Engine {
         self.charge(now);
         self.hear(now);
         self.obey(now);
-        self.dispatcher.advance(now);
         if late > LATE {
             self.mark_late(late);
         }
+        self.dispatcher.advance(now);
         self.follow_events(now, late);
         self.arrange(now);
         self.settle();
@@ -154,7 +154,7 @@ impl Engine {
         let Engine { dispatcher, members, moving, ranked, slept_at, .. } = self;
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            let clock = m.clock();
+            let clock = m.clock(now);
             m.ran = clock.saturating_sub(m.charged);
             m.charged = clock;
             if m.ran == 0 || m.standing == Standing::Background {
@@ -241,7 +241,7 @@ impl Engine {
         if let Who::Thread(cell) = &member.who {
             cell.slot.store(task.0, Relaxed);
         }
-        member.charged = member.clock();
+        member.charged = member.clock(now);
         member.moving = true;
         drop(self.notes.push(Note::Added(member.track.index, task)));
         self.moving.push(task.0);
@@ -256,13 +256,14 @@ impl Engine {
         drop(self.notes.push(Note::Removed(member)));
     }
 
-    /// The instant came late: what ran may have run too long.
+    /// The instant came late: what ran may have run too long, and whoever has a job may have lost
+    /// more time than the slack of its period.
     fn mark_late(&mut self, late: u64) {
-        for &i in &self.moving {
-            if let Some(m) = self.members[i as usize].as_deref_mut() {
-                if m.ran > 0 && late > m.track.assigned / 100 {
-                    m.track.woken_late = true;
-                }
+        for m in self.members.iter_mut().flatten() {
+            let slack = (m.track.deadline - m.track.assigned) / 2;
+            let ran_on = m.ran > 0 && late > m.track.assigned / 100;
+            if ran_on || late > slack && self.dispatcher.job_of(m.reservation).is_some() {
+                m.track.woken_late = true;
             }
         }
     }
@@ -402,7 +403,7 @@ impl Engine {
         if m.standing != Standing::Unparked {
             if !m.moving {
                 // Nobody read its clock while it stood still; another may have run it.
-                m.charged = m.clock();
+                m.charged = m.clock(now);
                 m.moving = true;
                 self.moving.push(i);
             }
@@ -445,6 +446,9 @@ impl Engine {
         moving.retain(|&i| {
             let Some(m) = members[i as usize].as_deref_mut() else { return false };
             m.moving = !m.at_rest();
+            if !m.moving {
+                m.ran = 0;
+            }
             m.moving
         });
     }

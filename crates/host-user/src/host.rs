@@ -323,7 +323,7 @@ impl Host {
                 "see punctual doctor",
             )
         })?;
-        Ok(Arc::new(Program { park, threads, leader }))
+        Ok(Arc::new(Program::new(park, threads, leader)))
     }
 
     /// Hands everybody to the engines; `origin` (CLOCK_MONOTONIC ns) is what task offsets count
