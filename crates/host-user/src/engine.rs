@@ -8,24 +8,21 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait};
-use punctual_trace::{Period, NEVER};
+use punctual_dispatcher::{Dispatcher, TaskId, Wait};
+use punctual_trace::Period;
 use rtrb::{Consumer, Producer};
 
+use crate::arrange::UNPARKED;
 use crate::cell::{Bell, Mail};
+use crate::clock;
 use crate::member::{Member, Standing, Who};
 use crate::stats::EngineStats;
-use crate::{clock, levels};
 
-/// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
-pub const UNPARKED: usize = 4;
 /// An event that comes this much after its time marks the periods whose budgets it may have
 /// spoilt, ns; for large budgets, a hundredth of them.
-const LATE: u64 = 50_000;
+pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
-const SWITCHING: u64 = 30_000;
-/// Releases lost in one go that are told one by one.
-const LOST_TOLD: u64 = 64;
+pub(crate) const SWITCHING: u64 = 30_000;
 
 /// What the control side asks of an engine.
 pub enum Command {
@@ -55,20 +52,20 @@ pub enum Note {
 
 /// Everything an engine's thread owns.
 pub struct Engine {
-    dispatcher: Dispatcher,
+    pub(crate) dispatcher: Dispatcher,
     granularity: u64,
     /// By task number.
-    members: Vec<Option<Box<Member>>>,
+    pub(crate) members: Vec<Option<Box<Member>>>,
     /// Members whose clocks are read: unparked, or not yet at rest.
-    moving: Vec<u32>,
+    pub(crate) moving: Vec<u32>,
     /// The unparked, best first, as last decided.
-    ranked: Vec<u32>,
+    pub(crate) ranked: Vec<u32>,
     bell: Arc<Bell>,
     commands: Consumer<Command>,
-    notes: Producer<Note>,
+    pub(crate) notes: Producer<Note>,
     stats: Arc<EngineStats>,
     /// When it last went to sleep.
-    slept_at: u64,
+    pub(crate) slept_at: u64,
     stop: bool,
 }
 
@@ -266,191 +263,6 @@ impl Engine {
                 m.track.woken_late = true;
             }
         }
-    }
-
-    fn follow_events(&mut self, now: u64, late: u64) {
-        while let Some(event) = self.dispatcher.next_event() {
-            match event {
-                Event::JobEnded { end, task, .. } => self.job_ended(task, end, now),
-                Event::Released { task, number, release, budget, .. } => {
-                    self.released(task, number, release, budget, late);
-                }
-                Event::ReleasesLost { task, first, count, .. } => self.lost(task, first, count),
-                Event::Overrun { task, .. } => {
-                    if let Some(m) = self.member(task) {
-                        m.signal_overrun();
-                    }
-                }
-                Event::Background { task, .. } => {
-                    if let Some(m) = self.member(task) {
-                        m.to_background();
-                        self.ranked.retain(|&r| r != task.0);
-                    }
-                }
-                Event::DelayedSaturated { task, .. } => {
-                    if let Some(index) = self.member(task).map(|m| m.track.index) {
-                        drop(self.notes.push(Note::Saturated(index)));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn member(&mut self, task: TaskId) -> Option<&mut Member> {
-        self.members.get_mut(task.0 as usize)?.as_deref_mut()
-    }
-
-    fn job_ended(&mut self, task: TaskId, end: End, now: u64) {
-        let Some(m) = self.member(task) else { return };
-        let mut said = None;
-        if let Who::Thread(cell) = &m.who {
-            if m.track.started == NEVER && cell.started() != 0 {
-                m.track.started = cell.started();
-            }
-            said = Some(cell.done());
-        }
-        m.track.ended(end, now, said);
-    }
-
-    fn released(&mut self, task: TaskId, number: u64, release: u64, budget: u64, late: u64) {
-        let Some(i) = self.member(task).map(|m| m.reservation) else { return };
-        let lost = self.dispatcher.take_lost(i);
-        let Some(m) = self.member(task) else { return };
-        if let Who::Thread(cell) = &m.who {
-            if m.track.started == NEVER && cell.started() != 0 {
-                m.track.started = cell.started();
-            }
-            cell.lost.fetch_add(lost, Relaxed);
-            cell.number.store(number, Relaxed);
-            cell.release.store(release, Relaxed);
-            cell.deadline.store(release.saturating_add(m.track.deadline), Relaxed);
-            cell.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
-            cell.want_stamp();
-        }
-        let period = m.track.release(number, release);
-        // A late release costs latency; budget only when little time is left for it.
-        m.track.woken_late = late > LATE && late > (m.track.deadline - m.track.assigned) / 2;
-        if m.standing == Standing::Background {
-            // Back among the jobs: what it does from here on is charged.
-            m.park();
-        }
-        if let Some(period) = period {
-            drop(self.notes.push(Note::Period(period)));
-        }
-    }
-
-    fn lost(&mut self, task: TaskId, first: u64, count: u64) {
-        let Some(track) = self.member(task).map(|m| m.track) else { return };
-        for number in first..first + count.min(LOST_TOLD) {
-            drop(self.notes.push(Note::Period(track.lost(number))));
-        }
-    }
-
-    /// Parks and unparks: the best few ready jobs may run, in selection order.
-    fn arrange(&mut self, now: u64) {
-        let mut best = [0u32; UNPARKED];
-        let mut count = self.best(now, &mut best);
-        if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
-            // Somebody ready is kept waiting: those who sleep give up their places.
-            if self.find_sleepers(now) {
-                count = self.best(now, &mut best);
-            }
-        }
-        let best = &best[..count];
-        for k in 0..self.moving.len() {
-            let i = self.moving[k];
-            if best.contains(&i) {
-                continue;
-            }
-            if let Some(m) = self.members[i as usize].as_deref_mut() {
-                let sleeper = m.asleep && self.dispatcher.job_of(m.reservation).is_some();
-                if m.standing == Standing::Unparked && !sleeper {
-                    m.park();
-                }
-            }
-        }
-        for rank in 0..count {
-            let above = rank.checked_sub(1).and_then(|r| self.level_of(best[r]));
-            let below = best.get(rank + 1).and_then(|&i| self.level_of(i));
-            self.let_run(best[rank], now, |own| levels::place(above, own, below, rank, count));
-        }
-        self.ranked.clear();
-        self.ranked.extend_from_slice(best);
-    }
-
-    fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {
-        let mut count = 0;
-        let mut job: Option<JobId> = self.dispatcher.select(0, now);
-        while let Some(task) = job.and_then(|j| self.dispatcher.task_of(j)) {
-            best[count] = task.0;
-            count += 1;
-            if count == UNPARKED {
-                break;
-            }
-            job = self.dispatcher.runner_up(0, count as u32);
-        }
-        count
-    }
-
-    fn level_of(&self, i: u32) -> Option<i32> {
-        self.members[i as usize].as_deref().map(|m| m.level)
-    }
-
-    fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {
-        let Some(m) = self.members[i as usize].as_deref_mut() else { return };
-        m.set_level(level(m.level));
-        if m.standing != Standing::Unparked {
-            if !m.moving {
-                // Nobody read its clock while it stood still; another may have run it.
-                m.charged = m.clock(now);
-                m.moving = true;
-                self.moving.push(i);
-            }
-            if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
-                m.track.started = now;
-            }
-            m.unpark();
-        } else if m.track.started == NEVER {
-            // Never parked since its last job: it goes on at once.
-            if let Who::Thread(cell) = &m.who {
-                if cell.started() == 0 && !cell.is_inside() {
-                    cell.stamp_now(now);
-                }
-            } else {
-                m.track.started = now;
-            }
-        }
-    }
-
-    /// An unparked member that let worse ones run, or nobody, sleeps.
-    fn find_sleepers(&mut self, now: u64) -> bool {
-        let mut found = false;
-        let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
-        for k in 0..self.ranked.len() {
-            let i = self.ranked[k];
-            let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
-            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep {
-                m.asleep = true;
-                found = true;
-                let _ = self.dispatcher.task_blocked(m.task, now);
-            }
-            available = available.saturating_sub(m.ran);
-        }
-        found
-    }
-
-    /// Stops reading the clocks of those who stand still.
-    fn settle(&mut self) {
-        let Engine { members, moving, .. } = self;
-        moving.retain(|&i| {
-            let Some(m) = members[i as usize].as_deref_mut() else { return false };
-            m.moving = !m.at_rest();
-            if !m.moving {
-                m.ran = 0;
-            }
-            m.moving
-        });
     }
 
     /// The end: nobody keeps a level or stands in a gate. Programs stay parked; they are the

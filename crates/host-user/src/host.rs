@@ -11,25 +11,25 @@ use std::thread::JoinHandle;
 
 use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CommandSpec, CpuLock, CustodyError, Guardian, Journal, Park};
-use punctual_dispatcher::{Dispatcher, Limits, ReservationId, TaskId};
+use punctual_dispatcher::{Dispatcher, ReservationId, TaskId};
 use punctual_policies::Policy;
 use punctual_taskset::TaskSpec;
 use punctual_trace::Period;
 
-use crate::calibrate::{self, Precision};
-use crate::cell::{Bell, Cell};
+use crate::calibrate::Precision;
+use crate::cell::Cell;
 use crate::children::Child;
-use crate::engine::{Command, Engine, Note};
+use crate::engine::{Command, Note};
 use crate::error::HostError;
 use crate::member::{Member, Program, Standing, Who};
-use crate::stats::{EngineReading, EngineStats};
+use crate::start::{start_engine, EngineHandle};
+use crate::stats::EngineReading;
 use crate::task::Task;
 use crate::track::Track;
 use crate::{clock, gate, sched};
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
-const NOTES: usize = 1 << 13;
 /// Threads of one program that can be kept at its level.
 const PROGRAM_THREADS: usize = 1024;
 
@@ -45,17 +45,6 @@ pub struct HostOptions {
     pub owner: String,
     /// Trace records kept per engine: a power of two, 32 bytes each.
     pub records: u32,
-}
-
-struct EngineHandle {
-    cpu: u32,
-    commands: rtrb::Producer<Command>,
-    notes: rtrb::Consumer<Note>,
-    bell: Arc<Bell>,
-    stats: Arc<EngineStats>,
-    precision: Precision,
-    tid: i32,
-    thread: Option<JoinHandle<Dispatcher>>,
 }
 
 struct Pending {
@@ -481,47 +470,4 @@ impl Drop for Host {
             }
         }
     }
-}
-
-fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
-    let limit = options.task_limit.max(1);
-    let limits = Limits { records: options.records, ..Limits::for_tasks(limit) };
-    let mut dispatcher = Dispatcher::new(limits)
-        .map_err(|e| HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks"))?;
-    dispatcher
-        .set_order(0, options.policy.order)
-        .map_err(|e| HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy"))?;
-    let (commands, commands_out) = rtrb::RingBuffer::new(limit as usize + 64);
-    let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
-    let bell = Arc::new(Bell::new());
-    let stats = Arc::new(EngineStats::new());
-    let (ready, is_ready) = std::sync::mpsc::channel();
-    let thread = {
-        let (bell, stats) = (bell.clone(), stats.clone());
-        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
-            let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
-            let precision = calibrate::measure(cpu);
-            let engine =
-                Engine::new(dispatcher, precision.granularity, limit as usize, bell, commands_out, notes_in, stats);
-            // SAFETY: a system call without arguments.
-            let tid = unsafe { libc::gettid() };
-            drop(ready.send(placed.map(|()| (precision, tid))));
-            engine.run()
-        })
-    };
-    let thread = thread
-        .map_err(|e| HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
-    let placed = is_ready
-        .recv()
-        .map_err(|_| HostError::machine("the dispatcher thread ended at once", "tell us about this machine"))?;
-    let (precision, tid) = match placed {
-        Ok(p) => p,
-        Err(e) => {
-            return Err(HostError::machine(
-                format!("the dispatcher cannot have SCHED_FIFO 99 on CPU {cpu}: {e}"),
-                "see punctual doctor",
-            ))
-        }
-    };
-    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, tid, thread: Some(thread) })
 }

@@ -3,6 +3,7 @@
 //! One dispatcher thread per CPU ([`Host`]); tasks are threads of this process ([`Task`]),
 //! commands, or running processes. [`run`] carries out a whole task set.
 
+mod arrange;
 mod calibrate;
 #[allow(missing_docs)]
 mod cell;
@@ -11,6 +12,7 @@ mod clock;
 #[allow(missing_docs)]
 mod engine;
 mod error;
+mod follow;
 mod futex;
 mod gate;
 mod host;
@@ -19,6 +21,7 @@ mod levels;
 mod member;
 mod run;
 mod sched;
+mod start;
 mod stats;
 mod task;
 #[allow(missing_docs)]

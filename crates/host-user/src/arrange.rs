@@ -1,0 +1,119 @@
+//! Who may run: the best few ready jobs are unparked, at levels in selection order.
+
+use punctual_dispatcher::JobId;
+use punctual_trace::NEVER;
+
+use crate::engine::{Engine, SWITCHING};
+use crate::levels;
+use crate::member::{Standing, Who};
+
+/// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
+pub const UNPARKED: usize = 4;
+
+impl Engine {
+    /// Parks and unparks: the best few ready jobs may run, in selection order.
+    pub(crate) fn arrange(&mut self, now: u64) {
+        let mut best = [0u32; UNPARKED];
+        let mut count = self.best(now, &mut best);
+        if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
+            // Somebody ready is kept waiting: those who sleep give up their places.
+            if self.find_sleepers(now) {
+                count = self.best(now, &mut best);
+            }
+        }
+        let best = &best[..count];
+        for k in 0..self.moving.len() {
+            let i = self.moving[k];
+            if best.contains(&i) {
+                continue;
+            }
+            if let Some(m) = self.members[i as usize].as_deref_mut() {
+                let sleeper = m.asleep && self.dispatcher.job_of(m.reservation).is_some();
+                if m.standing == Standing::Unparked && !sleeper {
+                    m.park();
+                }
+            }
+        }
+        for rank in 0..count {
+            let above = rank.checked_sub(1).and_then(|r| self.level_of(best[r]));
+            let below = best.get(rank + 1).and_then(|&i| self.level_of(i));
+            self.let_run(best[rank], now, |own| levels::place(above, own, below, rank, count));
+        }
+        self.ranked.clear();
+        self.ranked.extend_from_slice(best);
+    }
+
+    fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {
+        let mut count = 0;
+        let mut job: Option<JobId> = self.dispatcher.select(0, now);
+        while let Some(task) = job.and_then(|j| self.dispatcher.task_of(j)) {
+            best[count] = task.0;
+            count += 1;
+            if count == UNPARKED {
+                break;
+            }
+            job = self.dispatcher.runner_up(0, count as u32);
+        }
+        count
+    }
+
+    fn level_of(&self, i: u32) -> Option<i32> {
+        self.members[i as usize].as_deref().map(|m| m.level)
+    }
+
+    fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {
+        let Some(m) = self.members[i as usize].as_deref_mut() else { return };
+        m.set_level(level(m.level));
+        if m.standing != Standing::Unparked {
+            if !m.moving {
+                // Nobody read its clock while it stood still; another may have run it.
+                m.charged = m.clock(now);
+                m.moving = true;
+                self.moving.push(i);
+            }
+            if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
+                m.track.started = now;
+            }
+            m.unpark();
+        } else if m.track.started == NEVER {
+            // Never parked since its last job: it goes on at once.
+            if let Who::Thread(cell) = &m.who {
+                if cell.started() == 0 && !cell.is_inside() {
+                    cell.stamp_now(now);
+                }
+            } else {
+                m.track.started = now;
+            }
+        }
+    }
+
+    /// An unparked member that let worse ones run, or nobody, sleeps.
+    fn find_sleepers(&mut self, now: u64) -> bool {
+        let mut found = false;
+        let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
+        for k in 0..self.ranked.len() {
+            let i = self.ranked[k];
+            let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
+            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep {
+                m.asleep = true;
+                found = true;
+                let _ = self.dispatcher.task_blocked(m.task, now);
+            }
+            available = available.saturating_sub(m.ran);
+        }
+        found
+    }
+
+    /// Stops reading the clocks of those who stand still.
+    pub(crate) fn settle(&mut self) {
+        let Engine { members, moving, .. } = self;
+        moving.retain(|&i| {
+            let Some(m) = members[i as usize].as_deref_mut() else { return false };
+            m.moving = !m.at_rest();
+            if !m.moving {
+                m.ran = 0;
+            }
+            m.moving
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! Starting an engine's thread on its CPU.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use punctual_dispatcher::{Dispatcher, Limits};
+
+use crate::calibrate::{self, Precision};
+use crate::cell::Bell;
+use crate::engine::{Command, Engine, Note};
+use crate::error::HostError;
+use crate::host::HostOptions;
+use crate::sched;
+use crate::stats::EngineStats;
+
+/// What an engine has told and nobody has heard yet.
+const NOTES: usize = 1 << 13;
+
+/// The control side's ends of an engine.
+pub(crate) struct EngineHandle {
+    pub(crate) cpu: u32,
+    pub(crate) commands: rtrb::Producer<Command>,
+    pub(crate) notes: rtrb::Consumer<Note>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) stats: Arc<EngineStats>,
+    pub(crate) precision: Precision,
+    pub(crate) tid: i32,
+    pub(crate) thread: Option<JoinHandle<Dispatcher>>,
+}
+
+/// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
+pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
+    let limit = options.task_limit.max(1);
+    let limits = Limits { records: options.records, ..Limits::for_tasks(limit) };
+    let mut dispatcher = Dispatcher::new(limits)
+        .map_err(|e| HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks"))?;
+    dispatcher
+        .set_order(0, options.policy.order)
+        .map_err(|e| HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy"))?;
+    let (commands, commands_out) = rtrb::RingBuffer::new(limit as usize + 64);
+    let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
+    let bell = Arc::new(Bell::new());
+    let stats = Arc::new(EngineStats::new());
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let thread = {
+        let (bell, stats) = (bell.clone(), stats.clone());
+        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
+            let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+            let precision = calibrate::measure(cpu);
+            let engine =
+                Engine::new(dispatcher, precision.granularity, limit as usize, bell, commands_out, notes_in, stats);
+            // SAFETY: a system call without arguments.
+            let tid = unsafe { libc::gettid() };
+            drop(ready.send(placed.map(|()| (precision, tid))));
+            engine.run()
+        })
+    };
+    let thread = thread
+        .map_err(|e| HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+    let placed = is_ready
+        .recv()
+        .map_err(|_| HostError::machine("the dispatcher thread ended at once", "tell us about this machine"))?;
+    let (precision, tid) = match placed {
+        Ok(p) => p,
+        Err(e) => {
+            return Err(HostError::machine(
+                format!("the dispatcher cannot have SCHED_FIFO 99 on CPU {cpu}: {e}"),
+                "see punctual doctor",
+            ))
+        }
+    };
+    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, tid, thread: Some(thread) })
+}
