@@ -70,6 +70,10 @@ pub struct Run {
     /// Run a greedy ordinary process beside, on the same CPU
     #[arg(long)]
     pub hog: bool,
+    /// Keep the CPUs from idling (a spinner each that runs when nobody else wants to): releases come sooner,
+    /// above all in virtual machines, for more power
+    #[arg(long)]
+    pub awake: bool,
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use punctual_host_user::{Finished, Output, RunOptions, RunOutcome, Told};
+use punctual_host_user::{Awake, Finished, Output, RunOptions, RunOutcome, Told};
 use punctual_report::{side_by_side, table, Collector, DispatcherStats, HogResult, Host, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::{Header, Trace};
@@ -78,6 +78,7 @@ fn punctual(
     let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
     // With a command that writes where we do, a table could not be redrawn.
     let screen = RefCell::new(Screen::new(args.quiet, !commands));
+    let awake = args.awake.then(|| Awake::start(&set.cpus)).transpose()?;
     let hog = args.hog.then(|| start_hog(set.cpus[0])).transpose()?;
     let outcome = punctual_host_user::run(
         set,
@@ -107,6 +108,7 @@ fn punctual(
     )?;
     screen.borrow_mut().clear();
     let hog = hog.map(Hog::stop);
+    drop(awake);
     let RunOutcome { finished, ran, ended, notes, interrupted } = outcome;
     let mut collector = collector.into_inner();
     collector.finish(ended);

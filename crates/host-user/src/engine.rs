@@ -120,14 +120,24 @@ impl Engine {
         self.dispatcher
     }
 
-    /// The dispatcher's timer; a sleeper may wake and use up its budget too.
+    /// When something happens by itself: the dispatcher's own times, and the end of the budgets of
+    /// those who may run. Exact for whoever is expected to run, the best that does not sleep or
+    /// whoever just ran. The others could only start if that one fell asleep, which nobody would
+    /// tell us: they are looked at after a sixteenth of their budget at the earliest, or a task
+    /// that sleeps with little budget left would have us wake all the time. What they overrun
+    /// then is carried.
     fn next(&mut self, now: u64) -> u64 {
-        let mut next = self.dispatcher.timer(0, self.ranked.len() as u32, now);
+        let mut next = self.dispatcher.timer(0, 0, now);
+        let expected =
+            self.ranked.iter().copied().find(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         for &i in &self.moving {
-            if let Some(m) = self.members[i as usize].as_deref().filter(|m| m.asleep) {
-                if let Some(job) = self.dispatcher.job_of(m.reservation) {
-                    next = next.min(now.saturating_add(self.dispatcher.remaining(job)));
-                }
+            let Some(m) = self.members[i as usize].as_deref() else { continue };
+            let Some(job) = self.dispatcher.job_of(m.reservation) else { continue };
+            if m.standing == Standing::Unparked {
+                let remaining = self.dispatcher.remaining(job);
+                let exact = m.ran > 0 || expected == Some(i);
+                let look = if exact { remaining } else { remaining.max(m.track.assigned / 16) };
+                next = next.min(now.saturating_add(look));
             }
         }
         next
@@ -169,6 +179,7 @@ impl Engine {
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.track.add(0, available.saturating_sub(m.ran));
+            m.quiet = m.ran == 0 && available > 0;
             available = available.saturating_sub(m.ran);
         }
     }

@@ -200,6 +200,7 @@ impl Host {
             charged: 0,
             moving: false,
             asleep: false,
+            quiet: false,
             ran: 0,
             track: Track::new(index, spec),
         });

@@ -4,6 +4,7 @@
 //! commands, or running processes. [`run`] carries out a whole task set.
 
 mod arrange;
+mod awake;
 mod calibrate;
 #[allow(missing_docs)]
 mod cell;
@@ -27,6 +28,7 @@ mod task;
 #[allow(missing_docs)]
 mod track;
 
+pub use awake::Awake;
 pub use calibrate::Precision;
 pub use clock::now;
 pub use error::HostError;

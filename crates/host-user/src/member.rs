@@ -95,6 +95,8 @@ pub struct Member {
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
     pub asleep: bool,
+    /// It could have run since the last event, and did not.
+    pub quiet: bool,
     /// What it executed since the last event, ns.
     pub ran: u64,
     pub track: Track,
@@ -132,6 +134,7 @@ impl Member {
     pub fn unpark(&mut self) {
         self.standing = Standing::Unparked;
         self.moving = true;
+        self.quiet = false;
         match &self.who {
             Who::Thread(cell) => cell.open(),
             Who::Program(p) => drop(p.park.resume()),

@@ -21,6 +21,17 @@ pub fn set_level(tid: i32, level: i32) -> io::Result<()> {
     }
 }
 
+/// The calling thread runs only when nobody else wants to.
+pub fn to_idle_class() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `param` is valid for the call.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &param) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Pins a thread to one CPU. `tid` 0 is the calling thread.
 pub fn pin(tid: i32, cpu: u32) -> io::Result<()> {
     // SAFETY: the set is valid for the call, and the CPU is within it.

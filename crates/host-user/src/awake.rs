@@ -1,0 +1,50 @@
+//! Keeping CPUs from idling: in a virtual machine the first wake-up on an idle CPU is late by the
+//! host's exit and entry.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crate::{sched, HostError};
+
+/// Spinning threads at SCHED_IDLE, one for each CPU; they stop when this is dropped.
+#[derive(Debug)]
+pub struct Awake {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Awake {
+    /// Starts one on each of these CPUs. They take only what nobody else wants, and power.
+    ///
+    /// # Errors
+    /// No thread can be made, or not be put on its CPU.
+    pub fn start(cpus: &[u32]) -> Result<Awake, HostError> {
+        let mut awake = Awake { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
+        for &cpu in cpus {
+            let stop = awake.stop.clone();
+            let spin = move || {
+                let placed = sched::to_idle_class().and_then(|()| sched::pin(0, cpu));
+                while placed.is_ok() && !stop.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            };
+            let thread = std::thread::Builder::new()
+                .name(format!("awake/{cpu}"))
+                .stack_size(64 << 10)
+                .spawn(spin)
+                .map_err(|e| HostError::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+            awake.threads.push(thread);
+        }
+        Ok(awake)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            drop(thread.join());
+        }
+    }
+}
