@@ -44,6 +44,8 @@ pub enum Note {
     Exited(u32),
     /// Its member, to be dropped where allocation is no matter.
     Removed(Box<Member>),
+    /// A thread that goes on although it is parked: it blocks the gate signal.
+    Unruly(u32),
     /// A task with 30,000 delayed waits.
     Saturated(u32),
     /// The dispatcher refused a member: a limit.
@@ -132,6 +134,7 @@ impl Engine {
             self.ranked.iter().copied().find(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
+            next = next.min(m.look_at());
             let Some(job) = self.dispatcher.job_of(m.reservation) else { continue };
             if m.standing == Standing::Unparked {
                 let remaining = self.dispatcher.remaining(job);
@@ -145,6 +148,7 @@ impl Engine {
 
     fn instant(&mut self, now: u64, late: u64) {
         self.charge(now);
+        self.find_strays(now);
         self.hear(now);
         self.obey(now);
         if late > LATE {
@@ -164,7 +168,7 @@ impl Engine {
             let clock = m.clock(now);
             m.ran = clock.saturating_sub(m.charged);
             m.charged = clock;
-            if m.ran == 0 || m.standing == Standing::Background {
+            if m.ran == 0 || !m.is_charged() {
                 continue;
             }
             if m.asleep {
@@ -198,7 +202,8 @@ impl Engine {
                 Mail::Wait => {
                     m.track.waits = true;
                     match self.dispatcher.task_done(m.task, now) {
-                        Ok(Wait::Ignored) => cell.open(),
+                        // If its budget ran out on the way here, it is opened with the next one.
+                        Ok(Wait::Ignored) if m.standing != Standing::Parked => cell.open(),
                         _ => {
                             cell.close();
                             if m.standing == Standing::Background {
@@ -269,7 +274,7 @@ impl Engine {
     fn mark_late(&mut self, late: u64) {
         for m in self.members.iter_mut().flatten() {
             let slack = (m.track.deadline - m.track.assigned) / 2;
-            let ran_on = m.ran > 0 && late > m.track.assigned / 100;
+            let ran_on = m.standing == Standing::Unparked && m.ran > 0 && late > m.track.assigned / 100;
             if ran_on || late > slack && self.dispatcher.job_of(m.reservation).is_some() {
                 m.track.woken_late = true;
             }
