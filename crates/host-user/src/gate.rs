@@ -32,6 +32,9 @@ extern "C" fn stand_in_gate(_: i32) {
 }
 
 /// Installs the handler, once per process. System calls that can be restarted are.
+///
+/// # Errors
+/// The program handles that signal itself already; its handler stays.
 pub fn install() -> io::Result<()> {
     // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler is
     // async-signal-safe (atomics and futex).
@@ -40,8 +43,14 @@ pub fn install() -> io::Result<()> {
         action.sa_sigaction = stand_in_gate as *const () as usize;
         action.sa_flags = libc::SA_RESTART;
         libc::sigemptyset(&mut action.sa_mask);
-        if libc::sigaction(signal(), &action, ptr::null_mut()) != 0 {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal(), &action, &mut old) != 0 {
             return Err(io::Error::last_os_error());
+        }
+        let free = [action.sa_sigaction, libc::SIG_DFL, libc::SIG_IGN];
+        if !free.contains(&old.sa_sigaction) {
+            libc::sigaction(signal(), &old, ptr::null_mut());
+            return Err(io::Error::other(format!("this program has a handler of its own for signal {}", signal())));
         }
     }
     Ok(())

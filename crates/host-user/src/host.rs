@@ -23,6 +23,7 @@ use crate::engine::{Command, Note};
 use crate::error::HostError;
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{start_engine, EngineHandle};
+use crate::stray::Stray;
 use crate::stats::EngineReading;
 use crate::task::Task;
 use crate::track::Track;
@@ -203,6 +204,7 @@ impl Host {
             quiet: false,
             ran: 0,
             track: Track::new(index, spec),
+            stray: Stray::new(),
         });
         self.pending.push(Pending { engine, spec: spec.clone(), member });
         let size = self.tasks.len().max(index as usize + 1);
@@ -237,7 +239,10 @@ impl Host {
                 if ok {
                     let mut task = Task::new(membership);
                     task.cell().pass();
-                    body(&mut task);
+                    // A run that ended before it began executes nothing.
+                    if !task.is_over() {
+                        body(&mut task);
+                    }
                 }
             })
         };
@@ -377,6 +382,11 @@ impl Host {
             }
             Note::Exited(index) => sink(Told::Ended(index, "returned".to_owned())),
             Note::Removed(member) => drop(member),
+            Note::Unruly(index) => sink(Told::Warning(format!(
+                "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
+                 the ordinary class",
+                gate::signal()
+            ))),
             Note::Saturated(index) => sink(Told::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
             ))),

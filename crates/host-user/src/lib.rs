@@ -23,6 +23,7 @@ mod member;
 mod run;
 mod sched;
 mod start;
+mod stray;
 mod stats;
 mod task;
 #[allow(missing_docs)]

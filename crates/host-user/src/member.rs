@@ -8,6 +8,7 @@ use punctual_custody::{Park, Threads};
 use punctual_dispatcher::{ReservationId, TaskId};
 
 use crate::cell::Cell;
+use crate::stray::Stray;
 use crate::track::Track;
 use crate::{clock, gate, sched};
 
@@ -100,6 +101,7 @@ pub struct Member {
     /// What it executed since the last event, ns.
     pub ran: u64,
     pub track: Track,
+    pub stray: Stray,
 }
 
 impl Member {
@@ -124,6 +126,7 @@ impl Member {
             Who::Thread(cell) => {
                 if cell.close() {
                     gate::send_in(cell.tid.load(Relaxed) as i32);
+                    self.watch(clock::now());
                 }
             }
             Who::Program(p) => drop(p.park.park()),
@@ -134,6 +137,7 @@ impl Member {
     pub fn unpark(&mut self) {
         self.standing = Standing::Unparked;
         self.moving = true;
+        self.unwatch();
         self.quiet = false;
         match &self.who {
             Who::Thread(cell) => cell.open(),

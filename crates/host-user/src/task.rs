@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::cell::Cell;
 use crate::clock;
 use crate::gate::Membership;
+use crate::sched;
 
 /// The task that the calling thread is.
 pub struct Task {
@@ -78,5 +79,7 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.cell().exit();
+        // What is left of the thread is nobody's budget. It cannot fail: it gives a privilege up.
+        drop(sched::set_level(0, 0));
     }
 }
