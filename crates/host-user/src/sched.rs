@@ -8,13 +8,17 @@ pub const DISPATCHER: i32 = 99;
 pub const HIGHEST: i32 = 96;
 /// The lowest level of a job.
 pub const LOWEST: i32 = 2;
+/// SCHED_RESET_ON_FORK of sched.h.
+const RESET_ON_FORK: i32 = 0x4000_0000;
 
 /// SCHED_FIFO at `level`, or SCHED_OTHER for 0. `tid` 0 is the calling thread. Real-time safe.
+///
+/// Threads and processes that it creates do not inherit the class: no budget would hold them.
 pub fn set_level(tid: i32, level: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: level };
     let policy = if level > 0 { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
     // SAFETY: `param` is valid for the call.
-    if unsafe { libc::sched_setscheduler(tid, policy, &param) } == 0 {
+    if unsafe { libc::sched_setscheduler(tid, policy | RESET_ON_FORK, &param) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
