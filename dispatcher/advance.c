@@ -8,7 +8,7 @@ PD_INLINE pd_u64 pd_next_finish(pd_ref d)
 {
 	pd_u64 next = pd_heap_least(d, PD_FINISHES);
 
-	if ((PD_GROUP(d, 0)->order & 255) == PD_BY_FINISH)
+	if (PD_GROUP(d, 0)->by_finish)
 		next = pd_min(next, pd_heap_least(d, PD_GROUPS));
 	return next;
 }
@@ -19,17 +19,14 @@ PD_FN pd_u32 pd_next_to_expire(pd_ref d)
 	pd_u64 next = pd_next_finish(d);
 
 	if (pd_heap_least(d, PD_FINISHES) == next)
-		return pd_heap_first(d, PD_FINISHES)->item;
-	return pd_heap_first(d, PD_GROUPS)->item;
+		return pd_heap_first(d, PD_FINISHES);
+	return pd_heap_first(d, PD_GROUPS);
 }
 
-PD_FN int pd_advance_ends(pd_ref d, pd_u64 now)
+PD_FN int pd_advance_ends(pd_ref d, pd_u64 now, pd_u64 horizon)
 {
-	pd_u64 horizon = pd_min(pd_later(now, PD(d)->granularity), PD_INFINITE - 1);
-
 	pd_while (PD(d)->first_due != PD_NONE)
 		pd_job_end(d, PD(d)->first_due, PD_EV_EXHAUSTED, now);
-	/* A job without a finish has PD_INFINITE, which no horizon reaches. */
 	pd_while (pd_next_finish(d) <= horizon)
 		pd_job_end(d, pd_next_to_expire(d), PD_EV_EXPIRED, now);
 	return 0;
@@ -38,8 +35,8 @@ PD_FN int pd_advance_ends(pd_ref d, pd_u64 now)
 PD_FN int pd_advance_starts(pd_ref d, pd_u64 now)
 {
 	/* A start never fires early. */
-	pd_while (pd_heap_size(d, PD_STARTS) && pd_heap_first(d, PD_STARTS)->key <= now) {
-		pd_u32 i = pd_heap_first(d, PD_STARTS)->item;
+	pd_while (pd_heap_least(d, PD_STARTS) <= now && pd_heap_size(d, PD_STARTS)) {
+		pd_u32 i = pd_heap_first(d, PD_STARTS);
 
 		pd_heap_remove(d, PD_STARTS, i);
 		pd_job_begin(d, i, now);
@@ -47,13 +44,24 @@ PD_FN int pd_advance_starts(pd_ref d, pd_u64 now)
 	return 0;
 }
 
-PD_API int pd_advance(pd_ref d, pd_u64 now)
+PD_APART int pd_advance_due(pd_ref d, pd_u64 now, pd_u64 horizon)
 {
 	pd_record(d, PD_REC_ADVANCE, 0, now, 0, 0);
-	pd_advance_ends(d, now);
+	pd_advance_ends(d, now, horizon);
 	pd_advance_starts(d, now);
-	pd_while (pd_heap_size(d, PD_RELEASES) && pd_heap_first(d, PD_RELEASES)->key <= now)
-		pd_reservation_release(d, pd_heap_first(d, PD_RELEASES)->item, now);
+	pd_while (pd_heap_least(d, PD_RELEASES) <= now && pd_heap_size(d, PD_RELEASES))
+		pd_reservation_release(d, pd_heap_first(d, PD_RELEASES), now);
+	return 0;
+}
+
+PD_API int pd_advance(pd_ref d, pd_u64 now)
+{
+	/* A job without a finish has PD_INFINITE, which no horizon reaches. */
+	pd_u64 horizon = pd_min(pd_later(now, PD(d)->granularity), PD_INFINITE - 1);
+
+	if (PD(d)->first_due != PD_NONE || pd_next_finish(d) <= horizon ||
+	    pd_heap_least(d, PD_STARTS) <= now || pd_heap_least(d, PD_RELEASES) <= now)
+		return pd_advance_due(d, now, horizon);
 	return 0;
 }
 

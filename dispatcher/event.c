@@ -4,13 +4,13 @@
 
 PD_INLINE int pd_event_room(pd_ref d)
 {
-	return PD(d)->event_head - PD(d)->event_tail < PD(d)->limits.events;
+	return PD(d)->event_head - PD(d)->event_tail <= PD(d)->event_mask;
 }
 
 /* The next entry, with its time, kind and task set and the rest zero. */
 PD_INLINE pd_event_p pd_event_put(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task)
 {
-	pd_event_p e = PD_EVENT(d, PD(d)->event_head++ & (PD(d)->limits.events - 1));
+	pd_event_p e = PD_EVENT(d, PD(d)->event_head++ & PD(d)->event_mask);
 
 	e->time = now;
 	e->kind = kind;
@@ -49,14 +49,13 @@ PD_FN int pd_event_task(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task, pd_u64 c
 PD_FN int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
-	pd_u64 id = pd_job_id(d, i);
 	pd_event_p e;
 
-	pd_record(d, PD_REC_EVENT + kind, j->attr.task, now, id, j->used);
+	pd_record(d, PD_REC_EVENT + kind, j->attr.task, now, j->id, j->used);
 	if (!pd_event_ready(d, now))
 		return 0;
 	e = pd_event_put(d, now, kind, j->attr.task);
-	e->job = id;
+	e->job = j->id;
 	e->cookie = j->attr.cookie;
 	e->used = j->used;
 	e->remaining = j->attr.budget;

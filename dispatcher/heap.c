@@ -8,20 +8,30 @@
  */
 #include "internal.h"
 
-/* The slot at a position. A chunk's table entry is where it would begin if the heap lay in one
- * piece, so that adding the position is all there is to do. */
-PD_INLINE pd_slot_p pd_slot_at(pd_ref d, pd_u32 table, pd_u32 position)
+/* A heap's chunks: where each would begin if the heap lay in one piece, so that adding the position
+ * is all there is to do. */
+#define pd_chunks_p pd_u32 PD_ARENA *
+
+PD_INLINE pd_chunks_p pd_heap_chunks(pd_ref d, pd_heap_p h)
 {
-	return PD_SLOT(d, (pd_u32)(PD_CHUNK_ENTRY(d, table + (position >> PD_CHUNK_BITS)) + position));
+	return &PD_CHUNK_ENTRY(d, h->table);
 }
 
-/* One attribute as a key, smaller first. They lie in the order of their numbers; of the priority
- * all bits but the sign's are turned over. */
+PD_INLINE pd_slot_p pd_slot_at(pd_ref d, pd_chunks_p chunks, pd_u32 position)
+{
+	return PD_SLOT(d, (pd_u32)(chunks[position >> PD_CHUNK_BITS] + position));
+}
+
+/* Of the priority all bits but the sign's are turned over, to have the larger first. */
+PD_INLINE pd_u64 pd_turned(pd_u32 attribute)
+{
+	return (0 - (pd_u64)(attribute == PD_BY_PRIORITY)) >> 1;
+}
+
+/* One attribute as a key, smaller first. They lie in the order of their numbers. */
 PD_INLINE pd_u64 pd_attribute_key(pd_job_p j, pd_u32 attribute)
 {
-	const pd_u64 PD_ARENA *attributes = &j->attr.start;
-
-	return attributes[attribute - 1] ^ (0 - (pd_u64)(attribute == PD_BY_PRIORITY)) >> 1;
+	return (&j->attr.start)[attribute - 1] ^ pd_turned(attribute);
 }
 
 /* Which of two ready jobs with equal keys is first: the other attributes, then arrival. */
@@ -61,98 +71,158 @@ PD_INLINE int pd_before(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item, pd_slot_
 	return pd_tie_before(d, heap, item, other->item);
 }
 
-/* Puts the item at `position` or above it. */
-PD_FN int pd_heap_up(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
+PD_INLINE void pd_heap_top(pd_heap_p h, pd_u64 key, pd_u32 item)
 {
-	pd_u32 table = PD_HEAP(d, heap)->table;
-	pd_u32 PD_ARENA *where = &PD_POSITION(d, PD_HEAP(d, heap)->positions);
-	pd_slot_p hole = pd_slot_at(d, table, position);
+	h->least = key;
+	h->first = item;
+}
 
-	pd_while (position > PD_ROOT) {
-		pd_u32 parent = (position >> 2) + 2;
-		pd_slot_p s = pd_slot_at(d, table, parent);
-
-		if (!pd_before(d, heap, key, item, s))
-			break;
-		hole->key = s->key;
-		hole->item = s->item;
-		where[s->item] = position;
-		hole = s;
-		position = parent;
-	}
+PD_INLINE void pd_heap_place(pd_slot_p hole, pd_u32 PD_ARENA *where, pd_u32 position, pd_u64 key,
+			     pd_u32 item)
+{
 	hole->key = key;
 	hole->item = item;
 	where[item] = position;
+}
+
+/* Puts the item at `position` or above it. */
+PD_FN int pd_heap_up(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
+{
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
+	pd_u32 PD_ARENA *where = &PD_POSITION(d, h->positions);
+	pd_slot_p hole = pd_slot_at(d, chunks, position);
+
+	pd_while (position > PD_ROOT) {
+		pd_u32 parent = (position >> 2) + 2;
+		pd_slot_p s = pd_slot_at(d, chunks, parent);
+
+		if (!pd_before(d, heap, key, item, s))
+			break;
+		pd_heap_place(hole, where, position, s->key, s->item);
+		hole = s;
+		position = parent;
+	}
+	pd_heap_place(hole, where, position, key, item);
+	if (position == PD_ROOT)
+		pd_heap_top(h, key, item);
 	return 0;
 }
 
-/* Which of a row of siblings is first, where some are missing or two keys are equal. */
-PD_FOLD pd_u32 pd_heap_row(pd_ref d, pd_u32 heap, pd_u32 child, pd_u32 end)
+/* Likewise, as long as no two keys are equal: what most additions need, and no more. */
+PD_INLINE int pd_heap_rise(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
 {
-	pd_slot_p s = pd_slot_at(d, PD_HEAP(d, heap)->table, child);
-	pd_u32 best = 0;
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
+	pd_u32 PD_ARENA *where = &PD_POSITION(d, h->positions);
+	pd_slot_p hole = pd_slot_at(d, chunks, position);
+
+	pd_while (position > PD_ROOT) {
+		pd_u32 parent = (position >> 2) + 2;
+		pd_slot_p s = pd_slot_at(d, chunks, parent);
+
+		if (PD_UNLIKELY(key == s->key))
+			return pd_heap_up(d, heap, position, key, item);
+		if (key > s->key)
+			break;
+		pd_heap_place(hole, where, position, s->key, s->item);
+		hole = s;
+		position = parent;
+	}
+	pd_heap_place(hole, where, position, key, item);
+	if (position == PD_ROOT)
+		pd_heap_top(h, key, item);
+	return 0;
+}
+
+/* Which of a row of siblings is first. */
+PD_FOLD pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 siblings)
+{
+	pd_slot_p best = s;
 	pd_u32 i = PD_ZERO(d) + 1;
 
-	pd_while (i < 4 && child + i < end) {
-		if (pd_before(d, heap, s[i].key, s[i].item, s + best))
-			best = i;
+	pd_while (i < 4 && i < siblings) {
+		if (pd_before(d, heap, s[i].key, s[i].item, best))
+			best = s + i;
 		i++;
 	}
 	return best;
 }
 
-/* Puts the item at `position` or below it. */
+/* Puts the item at `position` or below it; does not look after the heap's first. */
 PD_FN int pd_heap_down(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
 {
-	pd_u32 table = PD_HEAP(d, heap)->table;
-	pd_u32 PD_ARENA *where = &PD_POSITION(d, PD_HEAP(d, heap)->positions);
-	pd_u32 end = PD_HEAP(d, heap)->size + PD_ROOT;
-	pd_slot_p hole = pd_slot_at(d, table, position);
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
+	pd_u32 PD_ARENA *where = &PD_POSITION(d, h->positions);
+	pd_u32 end = h->size + PD_ROOT;
+	pd_slot_p hole = pd_slot_at(d, chunks, position);
 	pd_u32 child = 4 * position - 8;
 
 	pd_while (child < end) {
-		pd_slot_p s = pd_slot_at(d, table, child);
-		pd_slot_p best = s;
-		pd_u64 least = s->key;
+		pd_slot_p s = pd_slot_at(d, chunks, child);
+		pd_slot_p best = pd_heap_row(d, heap, s, end - child);
 
-		/* Written out: this row is the inner loop of every decision. The last row of all,
-		 * and equal keys, go the long way. */
-		if (PD_UNLIKELY(child + 3 >= end))
-			goto row;
-		if (s[1].key <= least) {
-			if (PD_UNLIKELY(s[1].key == least))
-				goto row;
-			best = s + 1;
-			least = s[1].key;
-		}
-		if (s[2].key <= least) {
-			if (PD_UNLIKELY(s[2].key == least))
-				goto row;
-			best = s + 2;
-			least = s[2].key;
-		}
-		if (s[3].key <= least) {
-			if (PD_UNLIKELY(s[3].key == least))
-				goto row;
-			best = s + 3;
-		}
-		goto found;
-	row:
-		best = s + pd_heap_row(d, heap, child, end);
-	found:
 		if (pd_before(d, heap, key, item, best))
 			break;
-		hole->key = best->key;
-		hole->item = best->item;
-		where[best->item] = position;
+		pd_heap_place(hole, where, position, best->key, best->item);
 		hole = best;
 		position = child + (pd_u32)(best - s);
 		child = 4 * position - 8;
 	}
-	hole->key = key;
-	hole->item = item;
-	where[item] = position;
+	pd_heap_place(hole, where, position, key, item);
 	return 0;
+}
+
+/* Likewise, as long as rows are full and no two keys are equal: the inner loop of every decision. */
+PD_INLINE int pd_heap_sink(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
+{
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
+	pd_u32 PD_ARENA *where = &PD_POSITION(d, h->positions);
+	pd_u32 size = h->size;
+	pd_slot_p hole = pd_slot_at(d, chunks, position);
+	pd_u32 child = 4 * position - 8;
+
+	pd_while (child < size) {
+		pd_slot_p s = pd_slot_at(d, chunks, child);
+		pd_slot_p best = s;
+		pd_u64 least = s->key;
+
+		if (PD_UNLIKELY(s[1].key == least))
+			goto equal;
+		if (s[1].key < least) {
+			best = s + 1;
+			least = s[1].key;
+		}
+		if (PD_UNLIKELY(s[2].key == least))
+			goto equal;
+		if (s[2].key < least) {
+			best = s + 2;
+			least = s[2].key;
+		}
+		if (PD_UNLIKELY(s[3].key == least))
+			goto equal;
+		if (s[3].key < least) {
+			best = s + 3;
+			least = s[3].key;
+		}
+		if (PD_UNLIKELY(key == least))
+			goto equal;
+		if (key < least)
+			goto found;
+		pd_heap_place(hole, where, position, least, best->item);
+		hole = best;
+		position = child + (pd_u32)(best - s);
+		child = 4 * position - 8;
+	}
+	if (PD_UNLIKELY(child < size + PD_ROOT))
+		goto equal;
+found:
+	pd_heap_place(hole, where, position, key, item);
+	return 0;
+equal:
+	return pd_heap_down(d, heap, position, key, item);
 }
 
 /* Takes another chunk. The pool has one for every PD_CHUNK items and more for each heap: it cannot
@@ -175,7 +245,7 @@ PD_FOLD int pd_heap_insert(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item)
 
 	if (PD_UNLIKELY(position >> PD_CHUNK_BITS >= h->chunks))
 		pd_heap_grow(d, heap);
-	return pd_heap_up(d, heap, position, key, item);
+	return pd_heap_rise(d, heap, position, key, item);
 }
 
 /* Gives back the last chunk, which has become empty; free chunks are linked by their first slot. */
@@ -195,21 +265,41 @@ PD_FN int pd_heap_shrink(pd_ref d, pd_u32 heap)
 PD_FN int pd_heap_remove(pd_ref d, pd_u32 heap, pd_u32 item)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
 	pd_u32 position = PD_POSITION(d, h->positions + item);
 	pd_u32 last = --h->size + PD_ROOT;
-	pd_slot_p s = pd_slot_at(d, h->table, last);
+	pd_slot_p s = pd_slot_at(d, chunks, last);
 	pd_u64 key = s->key;
 	pd_u32 moved = s->item;
 
 	/* The first chunk stays, so that a queue going between none and a few costs nothing. */
 	if (PD_UNLIKELY(!(last & (PD_CHUNK - 1))))
 		pd_heap_shrink(d, heap);
-	if (position == last)
+	if (position == last) {
+		if (last == PD_ROOT)
+			pd_heap_top(h, PD_INFINITE, PD_NONE);
 		return 0;
-	if (position > PD_ROOT &&
-	    pd_before(d, heap, key, moved, pd_slot_at(d, h->table, (position >> 2) + 2)))
+	}
+	if (position == PD_ROOT) {
+		s = pd_slot_at(d, chunks, PD_ROOT);
+		pd_heap_sink(d, heap, PD_ROOT, key, moved);
+		pd_heap_top(h, s->key, s->item);
+		return 0;
+	}
+	if (pd_before(d, heap, key, moved, pd_slot_at(d, chunks, (position >> 2) + 2)))
 		return pd_heap_up(d, heap, position, key, moved);
 	return pd_heap_down(d, heap, position, key, moved);
+}
+
+/* Its key has grown: the item goes to its new place. */
+PD_FN int pd_heap_later(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
+{
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_slot_p s = pd_slot_at(d, pd_heap_chunks(d, h), PD_ROOT);
+
+	pd_heap_down(d, heap, PD_POSITION(d, h->positions + item), key, item);
+	pd_heap_top(h, s->key, s->item);
+	return 0;
 }
 
 PD_INLINE pd_u32 pd_heap_size(pd_ref d, pd_u32 heap)
@@ -217,14 +307,14 @@ PD_INLINE pd_u32 pd_heap_size(pd_ref d, pd_u32 heap)
 	return PD_HEAP(d, heap)->size;
 }
 
-/* The first item and its key; the heap is not empty. */
-PD_INLINE pd_slot_p pd_heap_first(pd_ref d, pd_u32 heap)
+/* The first item; PD_NONE when it is empty. */
+PD_INLINE pd_u32 pd_heap_first(pd_ref d, pd_u32 heap)
 {
-	return pd_slot_at(d, PD_HEAP(d, heap)->table, PD_ROOT);
+	return PD_HEAP(d, heap)->first;
 }
 
-/* The least key, PD_INFINITE when it is empty. */
+/* The least key; PD_INFINITE when it is empty. */
 PD_INLINE pd_u64 pd_heap_least(pd_ref d, pd_u32 heap)
 {
-	return pd_heap_size(d, heap) ? pd_heap_first(d, heap)->key : PD_INFINITE;
+	return PD_HEAP(d, heap)->least;
 }

@@ -23,8 +23,10 @@ PD_FN int pd_start(pd_ref d)
 	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.groups);
 	pd_u32 i = PD_ZERO(d);
 
+	p->event_mask = p->limits.events - 1;
+	p->record_mask = p->limits.records - 1;
 	pd_while (i <= p->limits.jobs) {
-		PD_JOB(d, i)->generation = 1;
+		PD_JOB(d, i)->id = ~pd_id(1, i);
 		PD_JOB(d, i)->next_of_task = i < p->limits.jobs ? i + 1 : PD_NONE;
 		i++;
 	}
@@ -48,6 +50,8 @@ PD_FN int pd_start(pd_ref d)
 	pd_while (i < PD_GROUPS + p->limits.groups) {
 		pd_heap_p h = PD_HEAP(d, i);
 
+		h->least = PD_INFINITE;
+		h->first = PD_NONE;
 		/* The releases come last: theirs are another number. */
 		h->table = i == PD_RELEASES ? (2 + p->limits.groups) * per_heap :
 			   i > PD_RELEASES  ? (i - 1) * per_heap :
@@ -60,7 +64,7 @@ PD_FN int pd_start(pd_ref d)
 	}
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.groups) {
-		PD_GROUP(d, i)->order = PD_ORDER_DEFAULT;
+		pd_group_order(d, i, PD_ORDER_DEFAULT);
 		i++;
 	}
 	p->first_due = PD_NONE;
@@ -125,14 +129,14 @@ PD_API struct pd_reservation_attr *pd_reservation_draft(pd_ref d)
 PD_API const struct pd_event *pd_event_peek(pd_ref d)
 {
 	return d->event_head == d->event_tail ? (const struct pd_event *)0 :
-						&d->events[d->event_tail & (d->limits.events - 1)];
+						&d->events[d->event_tail & d->event_mask];
 }
 
 PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number)
 {
 	if (number >= d->record_count || d->record_count - number > d->limits.records)
 		return (const struct pd_record *)0;
-	return &d->records[number & (d->limits.records - 1)];
+	return &d->records[number & d->record_mask];
 }
 
 PD_API pd_u64 pd_record_count(pd_ref d)

@@ -9,6 +9,7 @@
 /* The attributes are where the allocator wrote them: the draft is the next free job. */
 struct pd_job {
 	struct pd_job_attr attr; /* its budget is what remains of it */
+	pd_u64 id;		 /* its uses so far and its index; inverted while it is free */
 	pd_u64 eligible_at;	 /* arrival, first part: when it became eligible */
 	pd_u64 sequence;	 /* arrival, second part: the order of adding */
 	pd_u64 used;
@@ -17,11 +18,10 @@ struct pd_job {
 	pd_u32 next_due;
 	pd_u32 next_of_task; /* also the list of free jobs */
 	pd_u32 prev_of_task;
-	pd_u32 generation;
 	pd_u8 state; /* enum pd_job_state */
 	pd_u8 due;   /* in the list of exhausted jobs */
 	pd_u8 among_finishes;
-	pd_u8 unused;
+	pd_u8 unused[5];
 };
 
 struct pd_task {
@@ -36,8 +36,11 @@ struct pd_task {
 struct pd_group {
 	pd_u32 order; /* PD_ORDER */
 	pd_u32 members;
-	pd_u32 by_budget; /* charging a member may change its place */
-	pd_u32 unused;
+	pd_u64 turned; /* bits to turn over in the first attribute, to make it a key */
+	pd_u32 first;  /* that attribute's place in the job */
+	pd_u8 by_budget; /* charging a member may change its place */
+	pd_u8 by_finish; /* group 0's queue serves for its members' finishes too */
+	pd_u16 unused[5];
 };
 
 /* What a heap's keys are, and so which of two equal keys is first. */
@@ -78,6 +81,9 @@ struct pd_heap {
 	pd_u32 chunks;	  /* taken from the pool */
 	pd_u32 table;	  /* its first entry in chunk_table */
 	pd_u32 positions; /* its items' first entry in positions */
+	pd_u64 least;	  /* the first one's key; PD_INFINITE when it is empty */
+	pd_u32 first;	  /* the first one; PD_NONE when it is empty */
+	pd_u32 unused;
 };
 
 struct pd_reservation {
@@ -124,6 +130,8 @@ struct pd {
 	pd_u64 event_tail; /* next to read */
 	pd_u64 event_lost;
 	pd_u64 event_lost_at;
+	pd_u32 event_mask;
+	pd_u32 record_mask;
 	pd_u32 free_job;
 	pd_u32 free_task;
 	pd_u32 free_reservation;
@@ -188,9 +196,10 @@ PD_INLINE pd_u64 pd_later(pd_u64 time, pd_u64 by)
 	return time + by < time ? PD_INFINITE : time + by;
 }
 
-PD_INLINE pd_u64 pd_job_id(pd_ref d, pd_u32 i)
+/* A job's id tells one use of its slot from another. It is positive as a pd_i64. */
+PD_INLINE pd_u64 pd_id(pd_u32 use, pd_u32 i)
 {
-	return (pd_u64)PD_JOB(d, i)->generation << 32 | i;
+	return (pd_u64)use << 32 | i;
 }
 
 /* What the next pd_job_add takes. There is one job more than the limit, to be drafted in vain. */
@@ -206,14 +215,12 @@ PD_INLINE pd_u32 pd_job_index(pd_ref d, pd_u64 id)
 
 	if (i > PD(d)->limits.jobs)
 		return PD_NONE;
-	if (PD_JOB(d, i)->generation != (pd_u32)(id >> 32) || PD_JOB(d, i)->state == PD_FREE)
-		return PD_NONE;
-	return i;
+	return PD_JOB(d, i)->id == id ? i : PD_NONE;
 }
 
 PD_INLINE void pd_record(pd_ref d, pd_u32 kind, pd_u32 small, pd_u64 time, pd_u64 a, pd_u64 b)
 {
-	pd_record_p r = PD_RECORD(d, PD(d)->record_count++ & (PD(d)->limits.records - 1));
+	pd_record_p r = PD_RECORD(d, PD(d)->record_count++ & PD(d)->record_mask);
 
 	r->time = time;
 	r->a = a;

@@ -13,13 +13,15 @@
 
 PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)
 {
-	return pd_attribute_key(j, PD_GROUP(d, j->attr.group)->order & 255);
+	pd_group_p g = PD_GROUP(d, j->attr.group);
+
+	return (&j->attr.start)[g->first] ^ g->turned;
 }
 
 /* Its queue orders it by finish, so the first of the queue is the next to expire. */
 PD_INLINE int pd_queue_by_finish(pd_ref d, pd_job_p j)
 {
-	return j->attr.group == 0 && (PD_GROUP(d, 0)->order & 255) == PD_BY_FINISH;
+	return PD_GROUP(d, j->attr.group)->by_finish;
 }
 
 /* Among the finishes, unless its queue serves for it. */
@@ -134,9 +136,9 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 	if (j->reservation != PD_NONE)
 		pd_reservation_ended(d, i, kind, now);
 	j->state = PD_FREE;
-	j->generation = (j->generation + 1) & 0x7fffffff;
-	if (!j->generation)
-		j->generation = 1;
+	j->id = ~(j->id + pd_id(1, 0));
+	if (PD_UNLIKELY((pd_i64)j->id >= 0))
+		j->id = ~pd_id(1, i);
 	j->next_of_task = PD(d)->free_job;
 	PD(d)->free_job = i;
 	return 0;
@@ -149,10 +151,10 @@ PD_FN int pd_job_refusal(pd_ref d)
 
 	if (a->task >= PD(d)->limits.tasks || !PD_TASK(d, a->task)->used)
 		return PD_ENOTHING;
-	if (a->group >= PD(d)->limits.groups || a->server >= PD(d)->limits.groups)
-		return PD_EINVALID;
-	if (a->group | a->server | a->budget_group | a->budget_server)
-		return PD_EUNSUPPORTED;
+	if (PD_UNLIKELY(a->group | a->server | a->budget_group | a->budget_server))
+		return a->group >= PD(d)->limits.groups || a->server >= PD(d)->limits.groups ?
+			       PD_EINVALID :
+			       PD_EUNSUPPORTED;
 	/* The last one is only for drafting. */
 	if (PD_JOB(d, PD(d)->free_job)->next_of_task == PD_NONE)
 		return PD_EFULL;
@@ -164,10 +166,9 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 {
 	pd_u32 i = PD(d)->free_job;
 	pd_job_p j = PD_JOB(d, i);
-	pd_u64 id = pd_job_id(d, i);
 
 	PD(d)->free_job = j->next_of_task;
-	j->eligible_at = PD_INFINITE;
+	j->id = ~j->id;
 	j->sequence = PD(d)->sequence++;
 	j->used = 0;
 	j->excess = 0;
@@ -182,7 +183,7 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 	} else {
 		pd_job_begin(d, i, now);
 	}
-	return (pd_i64)id;
+	return (pd_i64)j->id;
 }
 
 /* One added with no budget or a past finish is accepted all the same, and ends at once (design,

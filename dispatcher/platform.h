@@ -26,6 +26,7 @@ typedef pd_u32 pd_ref;
 #define PD_API __attribute__((noinline, weak))
 /* Called from few places, and folded into them so that no chain is longer than six. */
 #define PD_FOLD static inline __attribute__((always_inline))
+#define PD_APART PD_FOLD
 #define PD_INLINE static inline __attribute__((always_inline))
 #define pd_can_loop                                                    \
 	({                                                             \
@@ -44,7 +45,9 @@ typedef pd_u32 pd_ref;
 typedef struct pd *pd_ref;
 #define PD_ARENA
 #define PD_FN static
-#define PD_FOLD static
+#define PD_FOLD static inline __attribute__((always_inline))
+/* Seldom called, and kept apart so that the way past it stays short. */
+#define PD_APART static __attribute__((noinline))
 #ifndef PD_API
 #define PD_API
 #endif

@@ -22,7 +22,7 @@ enum pd_record_kind {
 	PD_REC_CHARGE = 9,	    /* a = job, b = ns */
 	PD_REC_JOB_CANCEL = 10,	    /* a = job */
 	PD_REC_JOB_COMPLETE = 11,   /* a = job */
-	PD_REC_ADVANCE = 12,	    /* */
+	PD_REC_ADVANCE = 12,	    /* only where something was due */
 	PD_REC_TAKE_LOST = 13,	    /* small = reservation, a = the answer */
 	PD_REC_RESERVATION_REMOVE = 14, /* small = reservation */
 	/* Additions take several records: the call, then what it was given (a job's third only if

@@ -182,15 +182,14 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 		v->latest_release = v->next_release;
 		v->next_release = pd_later(v->next_release, v->period);
 	}
-	pd_heap_down(d, PD_RELEASES, PD_POSITION(d, PD_HEAP(d, PD_RELEASES)->positions + r),
-		     v->next_release, r);
+	pd_heap_later(d, PD_RELEASES, r, v->next_release);
 	if (PD_UNLIKELY(full))
 		return 0;
 	pd_record(d, PD_REC_EVENT + PD_EV_RELEASED, v->task, now, v->release_number - 1, budget);
 	if (pd_event_ready(d, now)) {
 		pd_event_p e = pd_event_put(d, now, PD_EV_RELEASED, v->task);
 
-		e->job = pd_job_id(d, PD(d)->free_job);
+		e->job = ~PD_JOB(d, PD(d)->free_job)->id;
 		e->cookie = v->release_number - 1;
 		e->used = v->latest_release;
 		e->remaining = budget;

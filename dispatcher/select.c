@@ -8,27 +8,23 @@
 
 PD_API pd_u64 pd_select(pd_ref d, pd_u32 cpu, pd_u64 now)
 {
+	pd_u32 i = pd_heap_first(d, PD_GROUPS);
 	pd_cpu_p c;
-	pd_u64 id = 0;
+	pd_u64 id;
 
 	if (cpu >= PD(d)->limits.cpus)
 		return 0;
 	c = PD_CPU(d, cpu);
+	id = 0;
 	c->ranks = 0;
 	c->depth = 0;
-	if (pd_heap_size(d, PD_GROUPS)) {
-		pd_u32 i = pd_heap_first(d, PD_GROUPS)->item;
-
-		id = pd_job_id(d, i);
+	if (PD_LIKELY(i != PD_NONE)) {
+		id = PD_JOB(d, i)->id;
 		c->path[0] = id;
 		c->depth = 1;
 		c->ranked[0] = i;
 		c->ranks = 1;
-		c->frontier[0] = PD_ROOT + 1;
-		c->frontier[1] = PD_ROOT + 2;
-		c->frontier[2] = PD_ROOT + 3;
-		c->frontier[3] = PD_ROOT + 4;
-		c->frontier_size = 4;
+		c->frontier_size = 0;
 	}
 	if (c->selected != id) {
 		c->selected = id;
@@ -39,7 +35,7 @@ PD_API pd_u64 pd_select(pd_ref d, pd_u32 cpu, pd_u64 now)
 
 PD_INLINE pd_slot_p pd_rank_slot(pd_ref d, pd_u32 position)
 {
-	return pd_slot_at(d, PD_HEAP(d, PD_GROUPS)->table, position);
+	return pd_slot_at(d, pd_heap_chunks(d, PD_HEAP(d, PD_GROUPS)), position);
 }
 
 /* The best job at the frontier, whose children take its place; PD_NONE if there is none. */
@@ -97,6 +93,13 @@ PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank)
 	c = PD_CPU(d, cpu);
 	if (!c->ranks)
 		return 0;
+	if (!c->frontier_size) {
+		c->frontier[0] = PD_ROOT + 1;
+		c->frontier[1] = PD_ROOT + 2;
+		c->frontier[2] = PD_ROOT + 3;
+		c->frontier[3] = PD_ROOT + 4;
+		c->frontier_size = 4;
+	}
 	pd_while (c->ranks <= rank && c->frontier_size + 4 < PD_FRONTIER) {
 		pd_u32 i = (pd_u32)pd_frontier_next(d, cpu);
 
@@ -105,7 +108,7 @@ PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank)
 		if (!pd_rank_has_task(d, cpu, PD_JOB(d, i)->attr.task))
 			c->ranked[c->ranks++] = i;
 	}
-	return c->ranks > rank ? pd_job_id(d, c->ranked[rank]) : 0;
+	return c->ranks > rank ? PD_JOB(d, c->ranked[rank])->id : 0;
 }
 
 PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
@@ -115,21 +118,33 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
 	return PD_CPU(d, cpu)->path[depth & (PD_MAX_DEPTH - 1)];
 }
 
-PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
+/* When the first of the jobs that this CPU may run, other than the selected one, has used up its
+ * budget. */
+PD_FN pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 {
-	pd_u64 next = pd_min(pd_next_finish(d), pd_heap_least(d, PD_STARTS));
-	pd_u32 i = PD_ZERO(d);
+	pd_u64 next = PD_INFINITE;
+	pd_u32 i = PD_ZERO(d) + 1;
 
-	next = pd_min(next, pd_heap_least(d, PD_RELEASES));
-	if (cpu >= PD(d)->limits.cpus)
-		return next;
-	if (ranks > 1)
-		pd_runner_up(d, cpu, pd_min(ranks, PD_RANKS) - 1);
-	pd_while (i < ranks && i < PD_CPU(d, cpu)->ranks) {
-		pd_u64 left = PD_JOB(d, PD_CPU(d, cpu)->ranked[i & (PD_RANKS - 1)])->attr.budget;
+	pd_runner_up(d, cpu, pd_min(ranks, PD_RANKS) - 1);
+	ranks = pd_min(ranks, PD_CPU(d, cpu)->ranks);
+	pd_while (i < ranks) {
+		pd_u32 job = PD_CPU(d, cpu)->ranked[i & (PD_RANKS - 1)];
 
-		next = pd_min(next, pd_later(now, left));
+		next = pd_min(next, pd_later(now, PD_JOB(d, job)->attr.budget));
 		i++;
 	}
 	return next;
+}
+
+PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
+{
+	pd_u64 next = pd_min(pd_next_finish(d), pd_heap_least(d, PD_STARTS));
+	pd_u64 left;
+
+	next = pd_min(next, pd_heap_least(d, PD_RELEASES));
+	if (PD_UNLIKELY(cpu >= PD(d)->limits.cpus || !ranks || !PD_CPU(d, cpu)->ranks))
+		return next;
+	left = PD_JOB(d, PD_CPU(d, cpu)->ranked[0])->attr.budget;
+	next = pd_min(next, pd_later(now, left));
+	return PD_LIKELY(ranks == 1) ? next : pd_min(next, pd_timer_of_others(d, cpu, ranks, now));
 }

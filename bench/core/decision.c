@@ -27,13 +27,12 @@ static uint64_t random_number(void)
 
 static uint64_t *periods, *finishes; /* of each task */
 
-/* The task's next job, one period on. */
-static void draft(pd_ref d, uint32_t task, uint64_t now)
+static void draft(pd_ref d, uint32_t task, uint64_t finish, uint64_t now)
 {
 	struct pd_job_attr *j = pd_job_draft(d);
 
 	j->start = now;
-	j->finish = finishes[task] += periods[task];
+	j->finish = finish;
 	j->budget = 1000000000;
 	j->priority = 0;
 	j->cookie = task;
@@ -41,17 +40,24 @@ static void draft(pd_ref d, uint32_t task, uint64_t now)
 }
 
 static uint64_t running; /* id */
-static uint32_t *task_of;  /* by the job's index */
 
-__attribute__((noipa)) uint64_t decide(pd_ref d, uint64_t now, uint64_t ran, uint32_t task)
+/* The running job has executed for `ran` ns and is done; its task's next one finishes at `finish`. */
+__attribute__((noipa)) uint64_t decide(pd_ref d, uint64_t now, uint64_t ran, uint32_t task,
+				       uint64_t finish)
 {
 	pd_charge(d, running, ran, now);
 	pd_job_complete(d, running, now);
 	pd_advance(d, now);
-	draft(d, task, now);
-	task_of[(uint32_t)pd_job_add(d, now)] = task;
+	draft(d, task, finish, now);
+	pd_job_add(d, now);
 	running = pd_select(d, 0, now);
 	return pd_timer(d, 0, 1, now);
+}
+
+/* The task's next job is one period on. */
+static uint64_t next_finish(uint32_t task)
+{
+	return finishes[task] += periods[task];
 }
 
 static int by_value(const void *a, const void *b)
@@ -89,14 +95,13 @@ int main(int argc, char **argv)
 		return 1;
 	periods = calloc(jobs, sizeof(*periods));
 	finishes = calloc(jobs, sizeof(*finishes));
-	task_of = calloc(jobs + 1, sizeof(*task_of));
 	for (i = 0; i < jobs; i++) {
 		pd_task_add(d, now);
 		/* 1 to 100 times the time in which each has one job; finishes far enough off. */
 		periods[i] = (1 + random_number() % 100) * 1000 * jobs;
 		finishes[i] = 1ULL << 40 | random_number() % periods[i];
-		draft(d, i, now);
-		task_of[(uint32_t)pd_job_add(d, now)] = i;
+		draft(d, i, next_finish(i), now);
+		pd_job_add(d, now);
 	}
 	while (pd_event_pop(d))
 		;
@@ -105,8 +110,10 @@ int main(int argc, char **argv)
 		uint64_t before = nanoseconds();
 
 		for (uint32_t k = 0; k < BATCH; k++) {
+			uint32_t task = pd_job_task(d, running);
+
 			now += 1000;
-			decide(d, now, 900, task_of[(uint32_t)running]);
+			decide(d, now, 900, task, next_finish(task));
 			while (pd_event_pop(d))
 				;
 		}
