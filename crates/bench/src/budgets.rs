@@ -1,0 +1,152 @@
+//! Budget received: the three compute-bound tasks of the RTAI paper's Fig. 6, a hog beside.
+
+use crate::windows::Spread;
+use crate::{tools, Bench, Failure, Part, Verdict};
+use serde_json::{json, Value};
+
+const SET: &str = r#"
+policy = "rm"
+task = [
+  { name = "4ms/1ms", period = "4ms", budget = "1ms", work = { spin = "forever" } },
+  { name = "2ms/0.5ms", period = "2ms", budget = "500us", work = { spin = "forever" } },
+  { name = "1ms/0.25ms", period = "1ms", budget = "250us", work = { spin = "forever" } },
+]
+"#;
+
+/// One task over all windows.
+#[derive(Default)]
+struct Sums {
+    periods: f64,
+    off_1: f64,
+    off_5: f64,
+    late: f64,
+    late_off_5: f64,
+    stalled: f64,
+    received: f64,
+    assigned: f64,
+    /// Of each window, ppm.
+    off_5_of: Vec<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, task: &Value) {
+        let of = |v: &Value| v.as_f64().unwrap_or(0.0);
+        let budget = &task["budget_received"];
+        self.periods += of(&budget["periods"]);
+        self.off_1 += of(&budget["off_1_percent"]);
+        self.off_5 += of(&budget["off_5_percent"]);
+        self.late += of(&task["woken_late"]["periods"]);
+        self.late_off_5 += of(&task["woken_late"]["off_5_percent"]);
+        self.stalled += of(&task["stalled"]["periods"]);
+        self.received += of(&task["received_ns"]);
+        self.assigned += of(&task["assigned_ns"]);
+        self.off_5_of.push(of(&budget["off_5_percent_ppm"]));
+    }
+}
+
+struct Column {
+    title: &'static str,
+    tasks: Vec<(String, Sums)>,
+    hog: Vec<f64>,
+    not_possible: Option<String>,
+}
+
+impl Column {
+    fn new(title: &'static str) -> Column {
+        Column { title, tasks: Vec::new(), hog: Vec::new(), not_possible: None }
+    }
+
+    fn add(&mut self, run: &Value) {
+        if let Some(reason) = run["not_possible"]["reason"].as_str() {
+            self.not_possible = Some(reason.to_owned());
+            return;
+        }
+        let tasks = run["tasks"].as_array().map_or(&[][..], Vec::as_slice);
+        for (i, task) in tasks.iter().enumerate() {
+            if self.tasks.len() <= i {
+                self.tasks.push((task["name"].as_str().unwrap_or("?").to_owned(), Sums::default()));
+            }
+            self.tasks[i].1.add(task);
+        }
+        self.hog.extend(run["hog"]["share_ppm"].as_f64());
+    }
+
+    fn print(&self) {
+        println!("  {}", self.title);
+        if let Some(reason) = &self.not_possible {
+            println!("    not possible: {reason}");
+        }
+        for (name, s) in &self.tasks {
+            println!(
+                "    {:<12} {:>8} {:>9.3} {:>9.3} {:>24} {:>12} {:>12.4}",
+                name,
+                s.periods,
+                100.0 * s.off_1 / s.periods,
+                100.0 * s.off_5 / s.periods,
+                Spread::of(s.off_5_of.iter().copied()).show(1e4, 3),
+                format!("{} / {}", s.late, s.late_off_5),
+                100.0 * s.received / s.assigned,
+            );
+        }
+        if !self.hog.is_empty() {
+            println!("    hog: {} % of the CPU", Spread::of(self.hog.iter().copied()).show(1e4, 2));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let tasks: serde_json::Map<String, Value> = self
+            .tasks
+            .iter()
+            .map(|(name, s)| {
+                let figures = json!({
+                    "periods": s.periods, "off_1_percent": s.off_1, "off_5_percent": s.off_5,
+                    "woken_late": s.late, "woken_late_off_5_percent": s.late_off_5, "stalled": s.stalled,
+                    "received_ns": s.received, "assigned_ns": s.assigned,
+                    "off_5_percent_ppm": Spread::of(s.off_5_of.iter().copied()).json(),
+                });
+                (name.clone(), figures)
+            })
+            .collect();
+        json!({ "tasks": tasks, "hog_share_ppm": Spread::of(self.hog.iter().copied()).json(),
+            "not_possible": self.not_possible })
+    }
+}
+
+pub fn measure(bench: &Bench) -> Result<Part, Failure> {
+    let duration = if bench.quick { "2s" } else { "5s" };
+    let set = format!("cpu = {}\n{SET}", bench.cpu);
+    let mut columns = [Column::new("Punctual"), Column::new("SCHED_DEADLINE")];
+    for n in 0..bench.windows {
+        tools::progress(&format!("budgets: window {} of {}", n + 1, bench.windows));
+        let results = tools::punctual(bench, &set, &["--hog", "--compare", "deadline", "--duration", duration])?;
+        for (column, run) in columns.iter_mut().zip(results["runs"].as_array().ok_or("no runs in the results")?) {
+            column.add(run);
+        }
+    }
+    tools::progress("");
+    println!("Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a hog beside", bench.windows);
+    println!(
+        "    {:<12} {:>8} {:>9} {:>9} {:>24} {:>12} {:>12}",
+        "", "periods", ">1 %", ">5 %", ">5 %, per window", "late / >5 %", "long run %"
+    );
+    columns.iter().for_each(Column::print);
+    println!();
+    let mut verdicts = Vec::new();
+    for (name, s) in &columns[0].tasks {
+        let off = 100.0 * s.off_5 / s.periods;
+        let long = 100.0 * s.received / s.assigned;
+        verdicts.push(Verdict {
+            what: format!("periods off by more than 5 %, {name}"),
+            target: "0.6 %".into(),
+            seen: format!("{off:.3} % of {}", s.periods),
+            met: off <= 0.6,
+        });
+        verdicts.push(Verdict {
+            what: format!("long-run share, {name}"),
+            target: "100 +- 0.1 %".into(),
+            seen: format!("{long:.4} %"),
+            met: (long - 100.0).abs() <= 0.1,
+        });
+    }
+    Ok(Part { figures: json!({ "punctual": columns[0].json(), "deadline": columns[1].json() }), verdicts })
+}

@@ -1,0 +1,165 @@
+//! One full decision of the dispatcher: charge, due timers, end one job, add one, select, next timer.
+
+use crate::windows::Spread;
+use crate::{tools, Bench, Failure, Part, Verdict};
+use punctual_host_kernel::selftest::{InKernel, Native, Subject};
+use punctual_host_kernel::Kernel;
+use serde_json::{json, Value};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+const JOBS: [u32; 5] = [1, 10, 100, 1_000, 10_000];
+/// RED-Linux Table 5, us on a 1 GHz machine, with 1, 10 and 100 jobs.
+const RED_LINUX: [&str; 3] = ["1.14", "1.27", "4.11"];
+/// Under callgrind.
+const COUNTED: u32 = 6_400;
+/// As BPF, for each window: some 3 ms at a time in the kernel.
+const IN_KERNEL: u32 = 10_000;
+const MOST_VERIFIED: u32 = 20_000;
+
+/// The benchmark of bench/core, with the flags of crates/dispatcher/build.rs.
+fn compile(folder: &Path) -> Result<std::path::PathBuf, Failure> {
+    let program = folder.join("decision");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    tools::output(
+        Command::new("cc")
+            .args(["-std=gnu11", "-O3", "-g", "-fno-strict-aliasing", "-Wall", "-Wextra", "-o"])
+            .arg(&program)
+            .arg(root.join("bench/core/decision.c"))
+            .arg(root.join("dispatcher/dispatcher.c")),
+    )?;
+    Ok(program)
+}
+
+/// Instructions per decision: each call of `decide` and what it calls.
+fn instructions(program: &Path, folder: &Path, jobs: u32) -> Result<f64, Failure> {
+    let out = folder.join(format!("callgrind.{jobs}"));
+    tools::output(
+        Command::new("valgrind")
+            .args(["--tool=callgrind", "--toggle-collect=decide", "-q"])
+            .arg(format!("--callgrind-out-file={}", out.display()))
+            .arg(program)
+            .args([jobs.to_string(), COUNTED.to_string()]),
+    )?;
+    let text = std::fs::read_to_string(out)?;
+    let total = text.lines().find_map(|l| l.strip_prefix("totals: ").or(l.strip_prefix("summary: ")));
+    Ok(total.ok_or("callgrind counted nothing")?.trim().parse::<f64>()? / f64::from(COUNTED))
+}
+
+/// Median ns and time-stamp ticks per decision (0: none here).
+fn timed(program: &Path, jobs: u32) -> Result<(f64, f64), Failure> {
+    let text = tools::output(Command::new(program).args([jobs.to_string(), "200000".into()]))?;
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    Ok((numbers.get(2).copied().ok_or("the benchmark printed too little")?, numbers.get(4).copied().unwrap_or(0.0)))
+}
+
+fn decide(subject: &mut dyn Subject) -> Result<f64, Failure> {
+    let begun = Instant::now();
+    for _ in 0..5 {
+        subject.decide(IN_KERNEL)?;
+    }
+    Ok(begun.elapsed().as_nanos() as f64 / f64::from(5 * IN_KERNEL))
+}
+
+fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
+    let kernel = Kernel::load()?;
+    let statistics = kernel.statistics();
+    let most = statistics.iter().max_by_key(|p| p.verified).ok_or("no programs in the object")?;
+    println!("The same as BPF in the running kernel, ns per decision");
+    println!("  {:<8} {:>22} {:>22} {:>20}", "jobs", "BPF", "native", "ratio");
+    let mut kernel = Some(InKernel::new(kernel)?);
+    let mut figures = serde_json::Map::new();
+    let mut verdicts = Vec::new();
+    for jobs in [1, 10, 100, 1_000, 4_000] {
+        let mut there = match kernel.take() {
+            Some(kernel) => kernel,
+            None => InKernel::new(Kernel::load()?)?,
+        };
+        let mut here = Native::new();
+        there.prepare_decisions(jobs)?;
+        here.prepare_decisions(jobs)?;
+        let (mut bpf, mut native) = (Vec::new(), Vec::new());
+        for _ in 0..bench.windows.max(9) {
+            bpf.push(decide(&mut there)?);
+            native.push(decide(&mut here)?);
+        }
+        let ratio = Spread::ratios(&bpf, &native);
+        let (bpf, native) = (Spread::of(bpf), Spread::of(native));
+        println!(
+            "  {:<8} {:>22} {:>22} {:>20}",
+            jobs,
+            bpf.show(1.0, 0),
+            native.show(1.0, 0),
+            ratio.show(1.0, 2)
+        );
+        figures.insert(
+            jobs.to_string(),
+            json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }),
+        );
+        verdicts.push(Verdict {
+            what: format!("a decision as BPF against native, {jobs} jobs"),
+            target: "3".into(),
+            seen: ratio.show(1.0, 2),
+            met: ratio.median() <= 3.0,
+        });
+    }
+    println!("  verifier: at most {} instructions in a program ({})\n", most.verified, most.name);
+    verdicts.push(Verdict {
+        what: "verifier instructions of a program".into(),
+        target: MOST_VERIFIED.to_string(),
+        seen: format!("{} ({})", most.verified, most.name),
+        met: most.verified < MOST_VERIFIED,
+    });
+    Ok((json!({ "jobs": figures, "verified": most.verified }), verdicts))
+}
+
+pub fn measure(bench: &Bench) -> Result<Part, Failure> {
+    let folder = tempfile::tempdir()?;
+    let program = compile(folder.path())?;
+    let mut verdicts = Vec::new();
+    let mut figures = serde_json::Map::new();
+    println!("One full decision of the dispatcher's core, jobs in group 0");
+    println!(
+        "  {:<8} {:>14} {:>22} {:>26} {:>32}",
+        "jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"
+    );
+    let times = if bench.quick { 3 } else { 9 };
+    for (n, jobs) in JOBS.into_iter().enumerate() {
+        tools::progress(&format!("core: {jobs} jobs"));
+        let counted = instructions(&program, folder.path(), jobs)?;
+        let runs = (0..times).map(|_| timed(&program, jobs)).collect::<Result<Vec<_>, _>>()?;
+        let ns = Spread::of(runs.iter().map(|r| r.0));
+        let ticks = Spread::of(runs.iter().map(|r| r.1));
+        tools::progress("");
+        println!(
+            "  {:<8} {:>14.0} {:>22} {:>26} {:>32}",
+            jobs,
+            counted,
+            ns.show(1.0, 0),
+            ticks.show(1.0, 0),
+            RED_LINUX.get(n).copied().unwrap_or("-")
+        );
+        figures.insert(jobs.to_string(), json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }));
+        if jobs <= 100 {
+            verdicts.push(Verdict {
+                what: format!("instructions of a decision, {jobs} jobs"),
+                target: "800".into(),
+                seen: format!("{counted:.0}"),
+                met: counted <= 800.0,
+            });
+        }
+    }
+    println!();
+    let bpf = match as_bpf(bench) {
+        Ok((bpf, more)) => {
+            verdicts.extend(more);
+            bpf
+        }
+        Err(e) => {
+            println!("As BPF: not measured: {e}\n");
+            json!({ "error": e.to_string() })
+        }
+    };
+    Ok(Part { figures: json!({ "native": figures, "bpf": bpf }), verdicts })
+}

@@ -1,0 +1,101 @@
+//! The floor under every dispatcher in user space: a bare SCHED_FIFO 99 thread that wakes by
+//! clock_nanosleep at given instants, reads one CPU clock and changes one priority, while a
+//! spinning SCHED_FIFO task and an ordinary hog run beneath.
+
+use crate::threads::{self, Load};
+use crate::Failure;
+use punctual_host_user::now;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+
+/// What a window of it, or of the dispatcher, came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    pub events: u64,
+    /// CPU clock of the thread itself, ns.
+    pub own: u64,
+    /// Wall time that neither tasks nor hog got, ns.
+    pub lost: u64,
+}
+
+impl Cost {
+    pub fn own_per_event(&self) -> f64 {
+        self.own as f64 / self.events.max(1) as f64
+    }
+
+    pub fn lost_per_event(&self) -> f64 {
+        self.lost as f64 / self.events.max(1) as f64
+    }
+}
+
+/// Counters at one moment, all in ns.
+#[derive(Clone, Copy, Default)]
+pub struct Reading {
+    pub wall: u64,
+    pub events: u64,
+    pub own: u64,
+    /// Execution time of tasks and hog.
+    pub others: u64,
+}
+
+impl Reading {
+    pub fn until(&self, later: &Reading) -> Cost {
+        Cost {
+            events: later.events - self.events,
+            own: later.own - self.own,
+            lost: (later.wall - self.wall).saturating_sub(later.others - self.others),
+        }
+    }
+}
+
+/// Levels between which the task is moved.
+const LEVELS: [i32; 2] = [50, 51];
+/// The task spins as large a share as Table 2's set, in a cycle so long that its own sleeping and
+/// waking cost nothing beside the events.
+const SPINS: u64 = 70_000_000;
+const CYCLE: u64 = 100_000_000;
+/// Left out at the beginning.
+const WARM_UP: u64 = 100_000_000;
+
+/// Replays `instants` (ns from the first), never waking nearer than `granularity`.
+pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Failure> {
+    let length = instants.last().copied().unwrap_or(0);
+    let life = length + 500_000_000;
+    let hog = Load::hog(cpu, life);
+    let task = Load::fifo(cpu, LEVELS[0], life, SPINS, CYCLE);
+    let tid = task.tid();
+    let events = Arc::new(AtomicU64::new(0));
+    let origin = now() + 20_000_000;
+    let bare = {
+        let (events, instants) = (events.clone(), instants.to_vec());
+        std::thread::Builder::new().name("bare".into()).spawn(move || -> std::io::Result<()> {
+            threads::pin([cpu])?;
+            threads::set_level(0, 99)?;
+            let clock = threads::clock_of(tid);
+            for (n, &at) in instants.iter().enumerate() {
+                threads::sleep_until((origin + at).max(now() + granularity));
+                std::hint::black_box(threads::read(clock));
+                drop(threads::set_level(tid, LEVELS[(n + 1) % 2]));
+                events.store(n as u64 + 1, Relaxed);
+            }
+            Ok(())
+        })?
+    };
+    let mut own = None;
+    while own.is_none() && now() < origin {
+        own = threads::named("bare");
+    }
+    let own = threads::clock_of(own.ok_or("the bare thread did not start")?);
+    let read = || Reading {
+        wall: now(),
+        events: events.load(Relaxed),
+        own: threads::read(own),
+        others: threads::read(threads::clock_of(tid)) + threads::read(threads::clock_of(hog.tid())),
+    };
+    threads::sleep_until(origin + WARM_UP);
+    let begin = read();
+    threads::sleep_until(origin + length.saturating_sub(20_000_000));
+    let end = read();
+    bare.join().map_err(|_| "the bare thread panicked")??;
+    Ok(begin.until(&end))
+}

@@ -1,0 +1,165 @@
+//! What an event costs: time in the handler, and CPU in all beside the floor.
+
+use crate::floor::{self, Cost, Reading};
+use crate::windows::Spread;
+use crate::{threads, tools, Bench, Failure, Part, Verdict};
+use punctual_host_user::{Host, Output, RunOptions, RunOutcome};
+use punctual_taskset::TaskSet;
+use serde_json::json;
+use std::sync::atomic::AtomicBool;
+
+/// The set of the RTAI paper's Tables 2 and 3, tau_1 and tau_2.
+const SET: &str = r#"
+policy = "rm"
+task = [
+  { name = "tau1", period = "2ms", budget = "1ms", work = { spin = "forever" } },
+  { name = "tau2", period = "5ms", budget = "1ms", work = { spin = "forever" } },
+]
+"#;
+/// `advance`, once per event (dispatcher/record.h).
+const ADVANCE: u32 = 12;
+const WARM_UP: u64 = 100_000_000;
+
+struct Window {
+    cost: Cost,
+    handler_mean: u64,
+    handler_max: u64,
+    late_p50: u64,
+    granularity: u64,
+    /// Of the events, ns from the first.
+    instants: Vec<u64>,
+}
+
+fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
+    let set = TaskSet::parse(&format!("cpu = {cpu}\n{SET}"), "table-2")?;
+    let stop = AtomicBool::new(false);
+    let hog = threads::Load::hog(cpu, length + 500_000_000);
+    let mut tids = None;
+    let mut readings: Vec<Reading> = Vec::new();
+    let mut begun = 0;
+    let mut read = |host: &Host| {
+        let tids = tids.get_or_insert_with(|| [threads::named("tau1"), threads::named("tau2"), Some(hog.tid())]);
+        let others = tids.iter().flatten().map(|&tid| threads::read(threads::clock_of(tid))).sum();
+        let costs = host.readings();
+        let wall = punctual_host_user::now();
+        begun = if begun == 0 { wall } else { begun };
+        if wall - begun > WARM_UP && wall - begun < length - 30_000_000 {
+            readings.push(Reading {
+                wall,
+                events: costs.iter().map(|c| c.reading.events).sum(),
+                own: costs.iter().map(|c| c.cpu_time).sum(),
+                others,
+            });
+        }
+    };
+    let options = RunOptions {
+        stop: &stop,
+        duration: Some(length),
+        owner: "bench".into(),
+        records: 1 << 17,
+        stdin: false,
+        output: Output::Nowhere,
+    };
+    let RunOutcome { finished, .. } = punctual_host_user::run(&set, &options, &mut |_| {}, &mut read)?;
+    let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
+        return Err("the window was too short".into());
+    };
+    let reading = finished.readings[0].reading;
+    let (_, dispatcher) = &finished.dispatchers[0];
+    let count = dispatcher.record_count();
+    let times = (count.saturating_sub(1 << 17)..count)
+        .filter_map(|n| dispatcher.record(n))
+        .filter(|r| r.kind == ADVANCE)
+        .map(|r| r.time)
+        .collect::<Vec<_>>();
+    let origin = times.first().copied().unwrap_or(0);
+    Ok(Window {
+        cost: first.until(last),
+        handler_mean: reading.handler_mean,
+        handler_max: reading.handler_max,
+        late_p50: reading.late_p50,
+        granularity: finished.readings[0].precision.granularity,
+        instants: times.into_iter().map(|t| t - origin).collect(),
+    })
+}
+
+pub fn measure(bench: &Bench) -> Result<Part, Failure> {
+    let length = if bench.quick { 1_000_000_000 } else { 2_000_000_000 };
+    let mut windows = Vec::new();
+    let mut floors = Vec::new();
+    for n in 0..bench.windows {
+        tools::progress(&format!("handler: window {} of {}", n + 1, bench.windows));
+        let window = dispatcher_window(bench.cpu, length)?;
+        floors.push(floor::window(bench.cpu, &window.instants, window.granularity)?);
+        windows.push(window);
+    }
+    tools::progress("");
+    let mean = Spread::of(windows.iter().map(|w| w.handler_mean as f64));
+    let max = Spread::of(windows.iter().map(|w| w.handler_max as f64));
+    let rate = Spread::of(windows.iter().map(|w| w.cost.events as f64 * 1e9 / (length - WARM_UP) as f64));
+    println!("Time in the handler per event, us: RTAI's Table 2 set (2 ms/1 ms and 5 ms/1 ms, spinning), a hog beside");
+    println!("  {:<46} {:>20} {:>24}", "", "average", "maximum");
+    for (platform, average, maximum) in [
+        ("RTAI tasks (Table 2), PIII 500", "5.78", "7"),
+        ("RTAI tasks (Table 2), Celeron 400", "6.88", "8"),
+        ("RTAI tasks (Table 2), PII 266", "6.38", "10"),
+        ("LXRT tasks (Table 3), PIII 500", "19.82", "35"),
+        ("LXRT tasks (Table 3), Celeron 400", "27.08", "56"),
+        ("LXRT tasks (Table 3), PII 266", "34.69", "96"),
+    ] {
+        println!("  {platform:<46} {average:>20} {maximum:>24}");
+    }
+    println!("  {:<46} {:>20} {:>24}\n", "Punctual, this machine", mean.show(1e3, 2), max.show(1e3, 1));
+
+    let own: Vec<f64> = windows.iter().map(|w| w.cost.own_per_event()).collect();
+    let floor_own: Vec<f64> = floors.iter().map(Cost::own_per_event).collect();
+    let lost: Vec<f64> = windows.iter().map(|w| w.cost.lost_per_event()).collect();
+    let floor_lost: Vec<f64> = floors.iter().map(Cost::lost_per_event).collect();
+    let own_ratio = Spread::ratios(&own, &floor_own);
+    let lost_ratio = Spread::ratios(&lost, &floor_lost);
+    println!("CPU in all per event, us ({:.0} events/s), beside a bare thread woken at the same instants", rate.median());
+    println!("  {:<34} {:>22} {:>22} {:>20}", "", "Punctual", "bare thread", "ratio");
+    for (what, a, b, ratio) in [
+        ("by the thread's own CPU clock", &own, &floor_own, &own_ratio),
+        ("by what tasks and hog did not get", &lost, &floor_lost, &lost_ratio),
+    ] {
+        println!(
+            "  {:<34} {:>22} {:>22} {:>20}",
+            what,
+            Spread::of(a.iter().copied()).show(1e3, 2),
+            Spread::of(b.iter().copied()).show(1e3, 2),
+            ratio.show(1.0, 2)
+        );
+    }
+    println!();
+    Ok(Part {
+        figures: json!({
+            "handler_mean_ns": mean.json(), "handler_max_ns": max.json(), "events_per_s": rate.json(),
+            "lateness_p50_ns": Spread::of(windows.iter().map(|w| w.late_p50 as f64)).json(),
+            "cpu_per_event_ns": { "punctual": Spread::of(own).json(), "floor": Spread::of(floor_own).json(),
+                "ratio": own_ratio.json() },
+            "lost_per_event_ns": { "punctual": Spread::of(lost).json(), "floor": Spread::of(floor_lost).json(),
+                "ratio": lost_ratio.json() },
+        }),
+        verdicts: vec![
+            Verdict {
+                what: "handler, average, Table 2's set".into(),
+                target: "2.5 us".into(),
+                seen: mean.show(1e3, 2),
+                met: mean.median() <= 2_500.0,
+            },
+            Verdict {
+                what: "CPU per event against the floor, thread's clock".into(),
+                target: "1.25".into(),
+                seen: own_ratio.show(1.0, 2),
+                met: own_ratio.median() <= 1.25,
+            },
+            Verdict {
+                what: "CPU per event against the floor, lost by others".into(),
+                target: "1.25".into(),
+                seen: lost_ratio.show(1.0, 2),
+                met: lost_ratio.median() <= 1.25,
+            },
+        ],
+    })
+}

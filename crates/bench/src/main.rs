@@ -1,0 +1,166 @@
+//! `make bench`: what Punctual promises about speed and size, measured beside its peers on the
+//! machine at hand. What is compared runs in alternating windows of one invocation, and what
+//! counts is the median of the windows' ratios.
+
+mod budgets;
+mod core;
+mod floor;
+mod footprint;
+mod handler;
+mod threads;
+mod tools;
+mod wakeup;
+mod windows;
+
+use clap::{Parser, ValueEnum};
+use punctual_report::Machine;
+use serde_json::{json, Value};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures Punctual beside its peers.
+#[derive(Parser)]
+#[command(name = "bench/run", after_help = "Run it on an otherwise idle machine, as root. docs/benchmarks.md tells \
+what is measured.")]
+struct Args {
+    /// Only these parts [default: all]
+    #[arg(value_enum)]
+    parts: Vec<PartName>,
+    /// About a minute in all: fewer and shorter windows
+    #[arg(long)]
+    quick: bool,
+    /// CPU to measure on [default: the last one]
+    #[arg(long, value_name = "N")]
+    cpu: Option<u32>,
+    /// Pairs of windows of each comparison [default: 9; with --quick 3]
+    #[arg(long, value_name = "N")]
+    windows: Option<usize>,
+    /// Write all figures here too
+    #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
+    json: PathBuf,
+    /// The command to measure
+    #[arg(long, value_name = "FILE", default_value = "target/release/punctual")]
+    punctual: PathBuf,
+    /// Says when it began, on standard output, and ends.
+    #[arg(long, hide = true)]
+    stamp: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+enum PartName {
+    /// Budget received, under Punctual and under SCHED_DEADLINE
+    Budgets,
+    /// The dispatcher's wake-up beside cyclictest's
+    Wakeup,
+    /// Time in the handler, and CPU in all per event beside a bare thread's
+    Handler,
+    /// One decision: instructions, time, cycles, as BPF
+    Core,
+    /// Time to start, memory with 100 tasks
+    Footprint,
+}
+
+const PARTS: [PartName; 5] =
+    [PartName::Core, PartName::Footprint, PartName::Handler, PartName::Wakeup, PartName::Budgets];
+
+/// How to measure.
+struct Bench {
+    cpu: u32,
+    windows: usize,
+    quick: bool,
+    punctual: PathBuf,
+}
+
+/// What became of one promise.
+struct Verdict {
+    what: String,
+    target: String,
+    seen: String,
+    met: bool,
+}
+
+/// What a part found; its tables are printed already.
+struct Part {
+    figures: Value,
+    verdicts: Vec<Verdict>,
+}
+
+/// Why something could not be measured.
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.stamp {
+        println!("{}", punctual_host_user::now());
+        return ExitCode::SUCCESS;
+    }
+    let machine = Machine::detect();
+    let bench = Bench {
+        cpu: args.cpu.unwrap_or_else(|| machine.cpus.saturating_sub(1)),
+        windows: args.windows.unwrap_or(if args.quick { 3 } else { 9 }).max(1),
+        quick: args.quick,
+        punctual: args.punctual.canonicalize().unwrap_or(args.punctual.clone()),
+    };
+    describe(&machine, &bench);
+    let mut all = json!({ "version": 1, "machine": machine, "cpu": bench.cpu, "windows": bench.windows,
+        "load_before": tools::load() });
+    let mut verdicts = Vec::new();
+    let mut failed = false;
+    for part in PARTS.into_iter().filter(|p| args.parts.is_empty() || args.parts.contains(p)) {
+        let measured = match part {
+            PartName::Budgets => budgets::measure(&bench),
+            PartName::Wakeup => wakeup::measure(&bench),
+            PartName::Handler => handler::measure(&bench),
+            PartName::Core => core::measure(&bench),
+            PartName::Footprint => footprint::measure(&bench),
+        };
+        let name = format!("{part:?}").to_lowercase();
+        match measured {
+            Ok(part) => {
+                all[name] = part.figures;
+                verdicts.extend(part.verdicts);
+            }
+            Err(e) => {
+                eprintln!("bench: {name} could not be measured: {e}");
+                all[name] = json!({ "error": e.to_string() });
+                failed = true;
+            }
+        }
+    }
+    all["load_after"] = json!(tools::load());
+    print_verdicts(&verdicts);
+    all["verdicts"] = verdicts
+        .iter()
+        .map(|v| json!({ "what": v.what, "target": v.target, "seen": v.seen, "met": v.met }))
+        .collect();
+    if let Err(e) = std::fs::write(&args.json, format!("{all:#}\n")) {
+        eprintln!("bench: {}: {e}", args.json.display());
+        failed = true;
+    } else {
+        println!("\nAll figures: {}", args.json.display());
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+fn describe(machine: &Machine, bench: &Bench) {
+    println!(
+        "{}, {} CPUs{}, Linux {} ({}{}), clock {}; measured on CPU {}, {} windows of each; load before {}\n",
+        machine.cpu_model.as_deref().unwrap_or("unknown processor"),
+        machine.cpus,
+        if machine.virtualised == Some(true) { ", virtual machine" } else { "" },
+        machine.kernel,
+        machine.arch,
+        if machine.preempt_rt { ", PREEMPT_RT" } else { "" },
+        machine.clock_source.as_deref().unwrap_or("unknown"),
+        bench.cpu,
+        bench.windows,
+        tools::load(),
+    );
+}
+
+fn print_verdicts(verdicts: &[Verdict]) {
+    println!("Promises");
+    for v in verdicts {
+        println!("  {:<58} {:>14}  {:<30} {}", v.what, v.target, v.seen, if v.met { "met" } else { "NOT MET" });
+    }
+}

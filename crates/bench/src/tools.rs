@@ -1,0 +1,54 @@
+//! The commands that are measured.
+
+use crate::{Bench, Failure};
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Load averages, for the description.
+pub fn load() -> String {
+    std::fs::read_to_string("/proc/loadavg")
+        .map_or_else(|_| "unknown".into(), |l| l.split(' ').take(2).collect::<Vec<_>>().join(" "))
+}
+
+/// Shows what is going on where somebody looks.
+pub fn progress(text: &str) {
+    use std::io::IsTerminal;
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[K{text}");
+    }
+}
+
+/// A task set as a file that lives as long as this.
+pub fn set_file(text: &str) -> Result<tempfile::NamedTempFile, Failure> {
+    let mut file = tempfile::Builder::new().prefix("bench").suffix(".toml").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// Runs a set under the command and gives its results document. Missed deadlines are no failure.
+pub fn punctual(bench: &Bench, set: &str, options: &[&str]) -> Result<Value, Failure> {
+    let file = set_file(set)?;
+    let done = Command::new(&bench.punctual)
+        .arg("run")
+        .arg(file.path())
+        .args(["--json", "--quiet"])
+        .args(options)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("{}: {e}", bench.punctual.display()))?;
+    if !matches!(done.status.code(), Some(0 | 1)) {
+        return Err(format!("punctual run: {}", String::from_utf8_lossy(&done.stderr)).into());
+    }
+    Ok(serde_json::from_slice(&done.stdout)?)
+}
+
+/// Output of a command that must succeed.
+pub fn output(command: &mut Command) -> Result<String, Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command.stdin(Stdio::null()).output().map_err(|e| format!("{name}: {e}"))?;
+    if !done.status.success() {
+        return Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr)).into());
+    }
+    Ok(String::from_utf8(done.stdout)?)
+}
