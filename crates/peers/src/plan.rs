@@ -1,0 +1,103 @@
+//! From a task set to the kernel's parameters.
+
+use crate::run::Peer;
+use crate::sys::Policy;
+use punctual_taskset::{TaskSet, TaskSpec};
+
+/// Highest priority of a task: below observers and watchdogs, above threaded interrupts (50).
+const TOP: i32 = 90;
+
+/// Each task's policy under the peer, in file order.
+pub fn policies(set: &TaskSet, peer: Peer) -> Vec<Policy> {
+    match peer {
+        Peer::Other => vec![Policy::Other; set.tasks.len()],
+        Peer::Fifo => priorities(set).into_iter().map(Policy::Fifo).collect(),
+        Peer::Deadline => set
+            .tasks
+            .iter()
+            .map(|task| Policy::Deadline { runtime: task.budget, deadline: task.deadline, period: task.period })
+            .collect(),
+    }
+}
+
+/// FIFO priorities in the order of the set's own policy. EDF has no fixed priorities: rate monotonic stands in for
+/// it. Beyond 90 tasks the least urgent share the lowest level.
+fn priorities(set: &TaskSet) -> Vec<i32> {
+    let key = |task: &TaskSpec| -> i128 {
+        match set.policy.name.as_str() {
+            "dm" => i128::from(task.deadline),
+            "fp" => -i128::from(task.priority),
+            _ => i128::from(task.period),
+        }
+    };
+    let mut order: Vec<usize> = (0..set.tasks.len()).collect();
+    order.sort_by_key(|&i| key(&set.tasks[i]));
+    let mut priorities = vec![0; set.tasks.len()];
+    for (rank, &task) in order.iter().enumerate() {
+        priorities[task] = (TOP - i32::try_from(rank).unwrap_or(TOP)).max(1);
+    }
+    priorities
+}
+
+/// The CPUs that tasks name, once each, in file order.
+pub fn cpus(set: &TaskSet) -> Vec<u32> {
+    let mut cpus: Vec<u32> = Vec::new();
+    for task in &set.tasks {
+        if !cpus.contains(&task.cpu) {
+            cpus.push(task.cpu);
+        }
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_taskset::{Body, Domain, Overrun, PolicySpec, Spin};
+
+    fn set(policy: &str) -> TaskSet {
+        let task = |period, deadline, priority| TaskSpec {
+            name: String::new(),
+            line: None,
+            period,
+            budget: 1,
+            deadline,
+            start: 0,
+            priority,
+            cpu: 3,
+            overrun: Overrun::Carry,
+            body: Body::Spin(Spin::Forever),
+        };
+        TaskSet {
+            cpus: vec![3],
+            domain: Domain::Partitioned,
+            policy: PolicySpec { name: policy.into() },
+            duration: None,
+            tasks: vec![task(40, 10, 1), task(10, 9, 7), task(20, 20, 7)],
+        }
+    }
+
+    #[test]
+    fn priorities_follow_the_sets_policy() {
+        assert_eq!(priorities(&set("rm")), [88, 90, 89]);
+        assert_eq!(priorities(&set("edf")), [88, 90, 89]);
+        assert_eq!(priorities(&set("dm")), [89, 90, 88]);
+        assert_eq!(priorities(&set("fp")), [88, 90, 89], "ties go to file order");
+    }
+
+    #[test]
+    fn many_tasks_share_the_lowest_level() {
+        let mut set = set("rm");
+        let one = set.tasks[0].clone();
+        set.tasks = vec![one; 120];
+        let priorities = priorities(&set);
+        assert_eq!((priorities[0], priorities[89], priorities[119]), (90, 1, 1));
+        assert_eq!(cpus(&set), [3]);
+    }
+
+    #[test]
+    fn deadline_parameters_are_the_tasks_own() {
+        let want = Policy::Deadline { runtime: 1, deadline: 10, period: 40 };
+        assert_eq!(policies(&set("rm"), Peer::Deadline)[0], want);
+    }
+}

@@ -1,0 +1,172 @@
+//! Why a peer cannot run a set, and what would allow it.
+
+use crate::run::Peer;
+use crate::shared::Step;
+use punctual_taskset::TaskSet;
+use std::path::Path;
+
+/// Why a column stays empty. Nothing was left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The cause, one sentence without a full stop.
+    pub reason: String,
+    /// The cure, one step or command per line.
+    pub cure: Vec<String>,
+    /// Whether the set would probably run without pinning (`Options::unpinned`).
+    pub unpinned_may_work: bool,
+}
+
+/// What is wrong with the request itself.
+#[derive(Debug, thiserror::Error)]
+pub enum PeerError {
+    /// A command does not start.
+    #[error("task \"{task}\": cannot start {program}: {source}")]
+    Command {
+        /// The task.
+        task: String,
+        /// The program.
+        program: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No thread, or no hog.
+    #[error("cannot start {what}: {source}")]
+    Start {
+        /// What.
+        what: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A CPU that is not there, or not permitted to this process.
+    #[error("CPU {0} cannot be used: it does not exist, is offline, or is not in this process's cpuset")]
+    Cpu(u32),
+    /// Set-up did not end in time.
+    #[error("the tasks were not ready to run within {0} s")]
+    Slow(u64),
+}
+
+/// A thread's failure, explained.
+pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i32)) -> Result<Refusal, PeerError> {
+    let (step, of, errno) = failure;
+    match step {
+        Step::KeeperAffinity => Err(PeerError::Cpu(of)),
+        Step::TaskAffinity => Err(PeerError::Cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
+        Step::KeeperPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
+        Step::TaskPolicy if peer == Peer::Deadline => Ok(deadline(set, of, unpinned, errno)),
+        Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
+    }
+}
+
+fn no_privilege(what: &str, errno: i32) -> Refusal {
+    let reason = format!("{what}, and the kernel refuses it ({})", name(errno));
+    let cure = if may_nice() && errno == libc::EPERM {
+        let group = cpu_cgroup().unwrap_or_else(|| "/sys/fs/cgroup/cpu".into());
+        vec![
+            "this control group has no real-time share (CONFIG_RT_GROUP_SCHED). Give it one, or leave the group:"
+                .into(),
+            format!("echo 950000 > {group}/cpu.rt_runtime_us"),
+            "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs".into(),
+        ]
+    } else {
+        vec!["run it as root, or: sudo setcap cap_sys_nice,cap_ipc_lock+ep $(command -v punctual)".into()]
+    };
+    Refusal { reason, cure, unpinned_may_work: false }
+}
+
+fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
+    let spec = set.tasks.get(task as usize);
+    let (task, cpu) = spec.map_or(("?", 0), |spec| (spec.name.as_str(), spec.cpu));
+    match errno {
+        libc::EPERM if !may_nice() => no_privilege("a task may not have SCHED_DEADLINE", errno),
+        libc::EPERM if !unpinned => Refusal {
+            reason: format!(
+                "a SCHED_DEADLINE task cannot be pinned to CPU {cpu} (EPERM): the kernel demands an affinity to all CPUs of its \
+                 root domain, so that one CPU needs an exclusive cpuset"
+            ),
+            cure: exclusive_cpuset(cpu),
+            unpinned_may_work: true,
+        },
+        libc::EBUSY => Refusal {
+            reason: format!(
+                "the kernel does not admit task \"{task}\" (EBUSY): SCHED_DEADLINE bandwidth is limited to {}, by \
+                 /proc/sys/kernel/sched_rt_runtime_us, together with what other programs have reserved",
+                limit()
+            ),
+            cure: vec!["lower the budgets, or raise the limit: echo 1000000 > /proc/sys/kernel/sched_rt_runtime_us".into()],
+            unpinned_may_work: !unpinned,
+        },
+        libc::EINVAL => Refusal {
+            reason: format!(
+                "the kernel does not take the parameters of task \"{task}\" (EINVAL): a budget is at least 1,024 ns and a deadline or period between {} and {} us",
+                proc("sched_deadline_period_min_us").unwrap_or(100),
+                proc("sched_deadline_period_max_us").unwrap_or(4_194_304)
+            ),
+            cure: vec!["change the task, or the limits: /proc/sys/kernel/sched_deadline_period_min_us and _max_us".into()],
+            unpinned_may_work: false,
+        },
+        _ => no_privilege("a task may not have SCHED_DEADLINE", errno),
+    }
+}
+
+/// The commands that make an exclusive cpuset of one CPU on this machine. Named and not done: in version 1 they change
+/// the balancing of the whole machine, and what no process can promise to give back is not taken.
+fn exclusive_cpuset(cpu: u32) -> Vec<String> {
+    let lines: &[&str] = if Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
+        &[
+            "cd /sys/fs/cgroup/cpuset && mkdir -p punctual",
+            "echo CPU > punctual/cpuset.cpus && cat cpuset.mems > punctual/cpuset.mems",
+            "echo 1 > punctual/cpuset.cpu_exclusive && echo 0 > cpuset.sched_load_balance   # for the whole machine",
+            "echo $$ > punctual/cgroup.procs   # this shell: run punctual from it",
+            "afterwards: cd /sys/fs/cgroup/cpuset && echo $$ > cgroup.procs && echo 1 > cpuset.sched_load_balance && rmdir punctual",
+        ]
+    } else {
+        &[
+            "cd /sys/fs/cgroup && echo +cpuset > cgroup.subtree_control && mkdir -p punctual",
+            "echo CPU > punctual/cpuset.cpus && echo root > punctual/cpuset.cpus.partition",
+            "echo $$ > punctual/cgroup.procs   # this shell: run punctual from it",
+            "afterwards: cd /sys/fs/cgroup && echo $$ > cgroup.procs && rmdir punctual",
+        ]
+    };
+    lines.iter().map(|line| line.replace("CPU", &cpu.to_string())).collect()
+}
+
+/// CAP_SYS_NICE is in force.
+fn may_nice() -> bool {
+    const CAP_SYS_NICE: u32 = 23;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_some_and(|bits| bits >> CAP_SYS_NICE & 1 == 1)
+}
+
+/// Where this process is in the version 1 cpu hierarchy.
+fn cpu_cgroup() -> Option<String> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        controllers.split(',').any(|name| name == "cpu").then(|| fields.next())?
+    })?;
+    Some(format!("/sys/fs/cgroup/cpu{}", path.trim_end_matches('/')))
+}
+
+fn proc(name: &str) -> Option<i64> {
+    std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+fn limit() -> String {
+    match (proc("sched_rt_runtime_us"), proc("sched_rt_period_us")) {
+        (Some(runtime), Some(period)) if runtime >= 0 && period > 0 => {
+            format!("{} % of each CPU", runtime * 100 / period)
+        }
+        _ => "a part of each CPU".to_owned(),
+    }
+}
+
+fn name(errno: i32) -> String {
+    match errno {
+        libc::EPERM => "EPERM".to_owned(),
+        libc::EBUSY => "EBUSY".to_owned(),
+        libc::EINVAL => "EINVAL".to_owned(),
+        _ => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}

@@ -1,0 +1,332 @@
+//! One run: set up, released all at once, watched, ended, and nothing left behind.
+
+use crate::command::{Failed, Gate, Running};
+use crate::judge::{Nature, Terms};
+use crate::observer::{Observer, Watch};
+use crate::refusal::{explain, PeerError, Refusal};
+use crate::shared::{Control, Step, TaskState};
+use crate::sys::{affinity, lock_memory, RtTimeLimit};
+use crate::watchdog::Watchdog;
+use crate::worker::Worker;
+use crate::{plan, sys};
+use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_trace::Period;
+use punctual_workload::{monotonic_ns, Hog, HogTime, Spinner, Work};
+use rtrb::{Consumer, RingBuffer};
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::thread::{Builder, Scope};
+
+/// The kernel policy that is to run the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// SCHED_FIFO, priorities in the order of the set's policy (rate monotonic for `edf`).
+    Fifo,
+    /// SCHED_DEADLINE with each task's budget, deadline and period.
+    Deadline,
+    /// SCHED_OTHER.
+    Other,
+}
+
+/// How to run it.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// How long, ns.
+    pub duration: u64,
+    /// Ends it early once true, within some 20 ms.
+    pub stop: &'a AtomicBool,
+    /// A greedy ordinary process beside, on the first CPU of the set.
+    pub hog: bool,
+    /// SCHED_DEADLINE without pinning the tasks: they share all CPUs. No other peer looks at it.
+    pub unpinned: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum PeerOutcome {
+    /// It ran.
+    Ran(PeerRun),
+    /// It could not; nothing ran.
+    NotPossible(Refusal),
+}
+
+/// A run that took place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerRun {
+    /// The first release, ns on CLOCK_MONOTONIC.
+    pub started: u64,
+    /// The end, ns on CLOCK_MONOTONIC: for `Collector::finish`.
+    pub ended: u64,
+    /// Whether each task was bound to its CPU.
+    pub pinned: bool,
+    /// Whether it was stopped before its time.
+    pub interrupted: bool,
+    /// What the hog got, if there was one.
+    pub hog: Option<HogTime>,
+    /// Records that were lost because the caller did not get the CPU for too long.
+    pub lost: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Longest set-up, s.
+const SET_UP: u64 = 5;
+/// Stack of each thread: they call nothing deep.
+const STACK: usize = 128 * 1024;
+const SECOND: u64 = 1_000_000_000;
+
+/// Runs `set` under `peer`, giving each whole period of each task to `sink` as it comes, on the caller's thread.
+///
+/// The caller should be an ordinary thread. Adopted processes (`pid`) are left alone.
+///
+/// # Errors
+/// A request that cannot be meant: a command that does not start, a CPU that is not there.
+pub fn run(
+    set: &TaskSet,
+    peer: Peer,
+    options: &Options,
+    sink: &mut dyn FnMut(Period),
+) -> Result<PeerOutcome, PeerError> {
+    let spinner = Spinner::calibrate();
+    let unpinned = options.unpinned && peer == Peer::Deadline;
+    let cpus = plan::cpus(set);
+    let policies = plan::policies(set, peer);
+    let natures: Vec<Option<Nature>> = set.tasks.iter().map(|task| nature(&task.body)).collect();
+    let commands: Vec<bool> = natures.iter().map(|nature| *nature == Some(Nature::Command)).collect();
+    let states: Vec<TaskState> = set.tasks.iter().map(|_| TaskState::new()).collect();
+    let control = Control::new(monotonic_ns() + SET_UP * SECOND);
+    let _limit = RtTimeLimit::set(options.duration.saturating_add((SET_UP + 5) * SECOND));
+
+    let outcome = std::thread::scope(|scope| {
+        // Whatever happens below, threads are stopped before the scope waits for them.
+        let _stop = StopOnDrop(&control);
+        let mut notes = Vec::new();
+        let mut threads = 0;
+        for cpu in guarded(&cpus) {
+            let dog = Watchdog { cpu, tasks: &states, commands: &commands, asked: options.stop, control: &control };
+            start(scope, "watchdog", move || dog.live())?;
+            threads += 1;
+        }
+        let mut rings: Vec<Consumer<Period>> = Vec::new();
+        for &cpu in &cpus {
+            let of_cpu = |i: &usize| set.tasks[*i].cpu == cpu;
+            let watches: Vec<Watch> = (0..set.tasks.len())
+                .filter(of_cpu)
+                .filter_map(|i| {
+                    let task = &set.tasks[i];
+                    let (period, deadline, budget) = (task.period, task.deadline, task.budget);
+                    let terms = Terms { task: i as u32, period, deadline, budget, nature: natures[i]? };
+                    Some(Watch::new(terms, task.start, &states[i]))
+                })
+                .collect();
+            let (ring, taker) = RingBuffer::new(room(set, cpu));
+            rings.push(taker);
+            let observer = Observer { cpu, watches, ring, control: &control };
+            start(scope, "observer", move || observer.live())?;
+            threads += 1;
+        }
+        // The keepers first: no task may get its policy before there is somebody above it.
+        if !wait_ready(&control, threads) {
+            return refused(set, peer, unpinned, &control);
+        }
+        for (i, task) in set.tasks.iter().enumerate() {
+            let Body::Spin(spin) = &task.body else { continue };
+            let worker = Worker {
+                task: i as u32,
+                cpu: (!unpinned).then_some(task.cpu),
+                policy: policies[i],
+                offset: task.start,
+                period: task.period,
+                work: Work::new(spin),
+                spinner,
+                state: &states[i],
+                control: &control,
+            };
+            start(scope, "task", move || worker.live())?;
+            threads += 1;
+        }
+        if !wait_ready(&control, threads) {
+            return refused(set, peer, unpinned, &control);
+        }
+        if let Err(errno) = lock_memory() {
+            notes.push(format!(
+                "memory could not be locked ({}); page faults may show",
+                std::io::Error::from_raw_os_error(errno)
+            ));
+        }
+        let gate = Gate::new().map_err(|source| PeerError::Start { what: "a pipe", source })?;
+        let mut running: Vec<(usize, Running)> = Vec::new();
+        for (i, task) in set.tasks.iter().enumerate() {
+            let Body::Command(words) = &task.body else { continue };
+            match Running::start(&task.name, words, (!unpinned).then_some(task.cpu), policies[i], &gate) {
+                Ok(command) => {
+                    states[i].id.store(command.pid(), Release);
+                    running.push((i, command));
+                }
+                Err(Failed::Refused(errno)) => {
+                    control.fail(Step::TaskPolicy, i as u32, errno);
+                    return refused(set, peer, unpinned, &control);
+                }
+                Err(Failed::Error(error)) => return Err(error),
+            }
+        }
+        let hog = match (options.hog, cpus.first()) {
+            (true, Some(&cpu)) => Some(
+                Hog::start(cpu, options.duration.saturating_add(2 * SET_UP * SECOND))
+                    .map_err(|source| PeerError::Start { what: "the hog", source })?,
+            ),
+            _ => None,
+        };
+
+        let started = monotonic_ns() + 5_000_000;
+        let ended = started.saturating_add(options.duration);
+        control.end.store(ended, Release);
+        control.start.store(started, Release);
+        drop(gate);
+        let failed = watch(&control, &mut rings, cpus.len(), &mut running, &states, sink);
+
+        let stopped = monotonic_ns();
+        control.stop.store(true, Release);
+        for (task, command) in running {
+            // First no longer known to the watchdogs: once reaped, its id may be somebody else's.
+            states[task].id.store(0, Release);
+            drop(command);
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        notes.extend(remarks(set, peer, unpinned, &natures));
+        let lost = control.lost.load(Acquire);
+        if lost > 0 {
+            notes.push(format!("{lost} records were lost: this program did not get the CPU for too long"));
+        }
+        Ok(PeerOutcome::Ran(PeerRun {
+            started,
+            ended: ended.min(stopped),
+            pinned: !unpinned,
+            interrupted: options.stop.load(Acquire) && stopped < ended,
+            hog: hog.map(Hog::stop),
+            lost,
+            notes,
+        }))
+    })?;
+    Ok(outcome)
+}
+
+/// Takes records until the observers are done. The caller's thread sleeps in between, so that it disturbs nobody.
+/// Gives the error of a command that could not begin, which ends the run.
+fn watch(
+    control: &Control,
+    rings: &mut [Consumer<Period>],
+    observers: usize,
+    running: &mut [(usize, Running)],
+    states: &[TaskState],
+    sink: &mut dyn FnMut(Period),
+) -> Option<PeerError> {
+    let mut failed = None;
+    loop {
+        // Looked at before the rings are emptied: what was pushed before it became true is taken below.
+        let over = control.observed.load(Acquire) as usize >= observers;
+        for ring in rings.iter_mut() {
+            while let Ok(period) = ring.pop() {
+                sink(period);
+            }
+        }
+        if over {
+            return failed;
+        }
+        for (task, command) in running.iter_mut() {
+            let gone = &states[*task].gone;
+            if !gone.load(Acquire) && command.has_ended() {
+                gone.store(true, Release);
+                failed = failed.or(command.why_not_begun());
+            }
+        }
+        if failed.is_some() {
+            control.stop.store(true, Release);
+        }
+        sys::sleep_until(monotonic_ns() + 10_000_000);
+    }
+}
+
+fn nature(body: &Body) -> Option<Nature> {
+    match body {
+        Body::Spin(Spin::Forever) => Some(Nature::Forever),
+        Body::Spin(_) => Some(Nature::Ends),
+        Body::Command(_) => Some(Nature::Command),
+        Body::Pid(_) => None,
+    }
+}
+
+/// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU either.
+fn guarded(cpus: &[u32]) -> Vec<u32> {
+    let mut guarded = cpus.to_vec();
+    guarded.extend(affinity().into_iter().find(|cpu| !cpus.contains(cpu)));
+    guarded
+}
+
+/// Three seconds of records, within reason: so long may the caller be kept from its CPU.
+fn room(set: &TaskSet, cpu: u32) -> usize {
+    let records: u64 =
+        set.tasks.iter().filter(|task| task.cpu == cpu).map(|task| 3 * SECOND / task.period.max(1) + 64).sum();
+    records.clamp(1_024, 1 << 16) as usize
+}
+
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    what: &'static str,
+    life: impl FnOnce() + Send + 'scope,
+) -> Result<(), PeerError> {
+    let thread = Builder::new().name(format!("peer-{what}")).stack_size(STACK);
+    thread.spawn_scoped(scope, life).map(|_| ()).map_err(|source| PeerError::Start { what, source })
+}
+
+/// Whether that many threads became ready before one failed, the caller stopped it, or the time was up.
+fn wait_ready(control: &Control, threads: u32) -> bool {
+    while control.ready.load(Acquire) < threads {
+        if control.stop.load(Acquire) {
+            return false;
+        }
+        sys::sleep_until(monotonic_ns() + 500_000);
+    }
+    !control.stop.load(Acquire)
+}
+
+/// Why it did not begin: a failure, the caller's stop, or too slow.
+fn refused(set: &TaskSet, peer: Peer, unpinned: bool, control: &Control) -> Result<PeerOutcome, PeerError> {
+    if let Some(failure) = control.failure() {
+        return explain(set, peer, unpinned, failure).map(PeerOutcome::NotPossible);
+    }
+    if monotonic_ns() >= control.end.load(Acquire) {
+        return Err(PeerError::Slow(SET_UP));
+    }
+    Ok(PeerOutcome::NotPossible(Refusal {
+        reason: "it was interrupted before it began".into(),
+        cure: Vec::new(),
+        unpinned_may_work: false,
+    }))
+}
+
+fn remarks(set: &TaskSet, peer: Peer, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if unpinned {
+        notes.push("not pinned: its tasks share all CPUs".to_owned());
+    }
+    if natures.contains(&Some(Nature::Command)) {
+        let forks = if peer == Peer::Deadline { "; threads that it creates are ordinary ones" } else { "" };
+        notes.push(format!("of a command only the execution time of its first process is known{forks}"));
+    }
+    for task in &set.tasks {
+        if let Body::Pid(pid) = task.body {
+            notes.push(format!("task \"{}\" (process {pid}) was left as it is", task.name));
+        }
+    }
+    notes
+}
+
+struct StopOnDrop<'a>(&'a Control);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Release);
+    }
+}

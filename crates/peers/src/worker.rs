@@ -1,0 +1,77 @@
+//! A synthetic task under a peer: spin, stamp, sleep to the next absolute release. Nothing here allocates or panics.
+
+use crate::shared::{Control, Step, TaskState};
+use crate::sys::{set_affinity, set_policy, sleep_until, tid, Policy};
+use punctual_workload::{monotonic_ns, Spinner, Work};
+use std::sync::atomic::Ordering::*;
+
+/// A sleep is cut into pieces of at most this, ns, so that no signal is needed to end a run.
+const NAP: u64 = 100_000_000;
+
+/// What a worker needs.
+pub struct Worker<'a> {
+    /// Index in the set.
+    pub task: u32,
+    /// Its CPU; `None`: any.
+    pub cpu: Option<u32>,
+    /// Its policy.
+    pub policy: Policy,
+    /// First release after the start, ns.
+    pub offset: u64,
+    /// Time between releases, ns.
+    pub period: u64,
+    /// What it executes.
+    pub work: Work,
+    /// By what.
+    pub spinner: Spinner,
+    /// Its face to the observer.
+    pub state: &'a TaskState,
+    /// The run.
+    pub control: &'a Control,
+}
+
+impl Worker<'_> {
+    /// The thread's life.
+    pub fn live(mut self) {
+        self.state.id.store(tid(), Release);
+        if let Err(errno) = set_affinity(self.cpu) {
+            self.control.fail(Step::TaskAffinity, self.task, errno);
+        } else if let Err(errno) = set_policy(0, self.policy, false) {
+            self.control.fail(Step::TaskPolicy, self.task, errno);
+        } else if let Some(start) = self.control.wait_for_start() {
+            self.execute(start.saturating_add(self.offset));
+        }
+        // An id that is no longer ours must not be demoted.
+        self.state.id.store(0, Release);
+    }
+
+    fn execute(&mut self, first: u64) {
+        let mut number = 0u64;
+        loop {
+            let release = first.saturating_add(number.saturating_mul(self.period));
+            if !self.sleep_to(release) {
+                return;
+            }
+            self.state.begin(number, monotonic_ns());
+            if !self.work.run_job(&self.spinner, &self.control.stop) {
+                return;
+            }
+            self.state.done(number, monotonic_ns());
+            number += 1;
+        }
+    }
+
+    /// Whether the release came before the end of the run.
+    fn sleep_to(&self, release: u64) -> bool {
+        loop {
+            if self.control.stop.load(Acquire) {
+                return false;
+            }
+            let now = monotonic_ns();
+            if now >= release {
+                return true;
+            }
+            sleep_until(release.min(now.saturating_add(NAP)));
+        }
+    }
+}

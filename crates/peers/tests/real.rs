@@ -1,0 +1,246 @@
+//! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
+//! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a cure.
+
+use punctual_peers::{run, Options, Peer, PeerError, PeerOutcome, PeerRun};
+use punctual_taskset::{Body, Domain, Overrun, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_trace::{JobEnd, Period, NEVER};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+
+/// They would disturb each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn last_cpu() -> u32 {
+    std::thread::available_parallelism().map_or(0, |n| n.get() as u32 - 1)
+}
+
+fn task(name: &str, period: u64, budget: u64, body: Body) -> TaskSpec {
+    TaskSpec {
+        name: name.into(),
+        period,
+        budget,
+        deadline: period,
+        start: 0,
+        priority: 0,
+        cpu: last_cpu(),
+        overrun: Overrun::Carry,
+        body,
+        line: None,
+    }
+}
+
+fn set(tasks: Vec<TaskSpec>) -> TaskSet {
+    TaskSet {
+        cpus: vec![last_cpu()],
+        domain: Domain::Partitioned,
+        policy: PolicySpec { name: "rm".into() },
+        duration: None,
+        tasks,
+    }
+}
+
+fn options(stop: &AtomicBool) -> Options<'_> {
+    Options { duration: 500 * MS, stop, hog: false, unpinned: false }
+}
+
+/// Runs it and checks what holds after every run.
+fn go(set: &TaskSet, peer: Peer, options: &Options) -> (PeerOutcome, Vec<Period>) {
+    let mut periods = Vec::new();
+    let outcome = run(set, peer, options, &mut |period| periods.push(period)).unwrap();
+    assert_eq!(real_time_threads(), Vec::<String>::new(), "nothing stays real-time");
+    if let PeerOutcome::NotPossible(why) = &outcome {
+        println!("{peer:?}: {} -> {:?}", why.reason, why.cure);
+        assert!(!why.reason.is_empty() && !why.cure.is_empty());
+        assert!(periods.is_empty());
+    }
+    (outcome, periods)
+}
+
+/// `None` where the machine does not permit it, which is said.
+fn ran(set: &TaskSet, peer: Peer, options: &Options) -> Option<(PeerRun, Vec<Period>)> {
+    match go(set, peer, options) {
+        (PeerOutcome::Ran(run), periods) => Some((run, periods)),
+        (PeerOutcome::NotPossible(_), _) => None,
+    }
+}
+
+/// Threads of this process that are neither ordinary, batch nor idle.
+fn real_time_threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks
+        .filter_map(|task| {
+            let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+            // Field 41 is the policy; the second, in brackets, may hold spaces.
+            let policy = stat.rsplit_once(')')?.1.split_whitespace().nth(38)?.to_owned();
+            (!["0", "3", "5"].contains(&policy.as_str())).then_some(stat)
+        })
+        .collect()
+}
+
+fn share(periods: &[Period], task: u32) -> u64 {
+    let of_task = || periods.iter().filter(|p| p.task == task);
+    let (received, assigned) = (of_task().map(|p| p.received).sum::<u64>(), of_task().map(|p| p.assigned).sum::<u64>());
+    received * 100 / assigned.max(1)
+}
+
+#[test]
+fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
+    let _alone = alone();
+    let wild = task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever));
+    let meek = task("meek", 20 * MS, 4 * MS, Body::Spin(Spin::For(3 * MS)));
+    let begin = Instant::now();
+    let stop = AtomicBool::new(false);
+    let Some((run, periods)) = ran(&set(vec![wild, meek]), Peer::Fifo, &options(&stop)) else { return };
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!run.interrupted && run.pinned && run.lost == 0, "{run:?}");
+    assert!(periods.iter().filter(|p| p.task == 1).count() >= 10, "{}", periods.len());
+    assert!(share(&periods, 0) > 200, "{} %", share(&periods, 0));
+    assert!(share(&periods, 1) < 20, "{} %", share(&periods, 1));
+    assert!(periods.iter().filter(|p| p.task == 1).all(|p| p.miss && p.end == JobEnd::Expired));
+    assert!(periods.iter().filter(|p| p.task == 0).all(|p| p.overrun && p.started == NEVER));
+}
+
+#[test]
+fn a_modest_set_is_measured_under_fifo_and_other() {
+    let _alone = alone();
+    let tasks = || {
+        vec![
+            task("a", 10 * MS, 2 * MS, Body::Spin(Spin::For(MS))),
+            task("b", 20 * MS, 4 * MS, Body::Spin(Spin::For(2 * MS))),
+        ]
+    };
+    for peer in [Peer::Fifo, Peer::Other] {
+        let stop = AtomicBool::new(false);
+        let Some((run, periods)) = ran(&set(tasks()), peer, &options(&stop)) else { return };
+        assert_eq!(run.ended - run.started, 500 * MS);
+        // 50 and 25 periods; the observer may be late, but all are there, in order, and their times fit.
+        for (index, count) in [(0, 50u64), (1, 25)] {
+            let of_task: Vec<&Period> = periods.iter().filter(|p| p.task == index).collect();
+            assert_eq!(of_task.len() as u64, count, "{peer:?}");
+            for (number, p) in of_task.iter().enumerate() {
+                assert_eq!(p.number, number as u64);
+                assert_eq!(p.release, run.started + p.number * if index == 0 { 10 * MS } else { 20 * MS });
+                assert!(p.started == NEVER || p.started >= p.release);
+                assert!(p.completed == NEVER || p.completed >= p.started + MS);
+            }
+            let done = of_task.iter().filter(|p| p.completed != NEVER).count() as u64;
+            assert!(done > count / 2, "{peer:?}: {done} of {count} jobs were done");
+        }
+        let (a, b) = (share(&periods, 0), share(&periods, 1));
+        assert!((20..100).contains(&a) && (20..100).contains(&b), "{peer:?}: {a} % and {b} %, should be some 50");
+    }
+}
+
+#[test]
+fn deadline_runs_or_names_reason_and_cure() {
+    let _alone = alone();
+    let tasks = set(vec![
+        task("a", 10 * MS, 2 * MS, Body::Spin(Spin::For(MS))),
+        task("wild", 20 * MS, 4 * MS, Body::Spin(Spin::Forever)),
+    ]);
+    let stop = AtomicBool::new(false);
+    let (pinned, _) = go(&tasks, Peer::Deadline, &options(&stop));
+    if let PeerOutcome::NotPossible(why) = pinned {
+        if why.unpinned_may_work {
+            assert!(why.reason.contains("root domain") && why.cure.iter().any(|line| line.contains("cpuset")));
+            let loose = Options { unpinned: true, ..options(&stop) };
+            if let Some((run, periods)) = ran(&tasks, Peer::Deadline, &loose) {
+                assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
+                assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn deadline_parameters_that_the_kernel_does_not_take_are_explained() {
+    let _alone = alone();
+    let tasks = set(vec![task("long", 10_000 * MS, MS, Body::Spin(Spin::For(MS)))]);
+    let stop = AtomicBool::new(false);
+    let loose = Options { unpinned: true, ..options(&stop) };
+    match go(&tasks, Peer::Deadline, &loose).0 {
+        PeerOutcome::NotPossible(why) => {
+            assert!(why.reason.contains("EINVAL") || why.reason.contains("EPERM"), "{why:?}")
+        }
+        PeerOutcome::Ran(_) => panic!("a period of 10 s is beyond the kernel's limit"),
+    }
+}
+
+#[test]
+fn a_stop_ends_it_early() {
+    let _alone = alone();
+    let tasks = set(vec![task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever))]);
+    let stop = AtomicBool::new(false);
+    let long = Options { duration: 10_000 * MS, ..options(&stop) };
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            stop.store(true, Relaxed);
+        });
+        if let Some((run, periods)) = ran(&tasks, Peer::Fifo, &long) {
+            assert!(run.interrupted && run.ended - run.started < 5_000 * MS);
+            assert!(!periods.is_empty());
+        }
+    });
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_command_and_its_children_are_measured_and_killed() {
+    let _alone = alone();
+    // A duration that nobody else sleeps for marks the grandchild.
+    let words = ["sh", "-c", "sleep 86399.25 & while :; do :; done"].map(String::from).to_vec();
+    let tasks = set(vec![
+        task("shell", 20 * MS, 2 * MS, Body::Command(words)),
+        task("gone", 10 * MS, MS, Body::Command(vec!["true".into()])),
+    ]);
+    let stop = AtomicBool::new(false);
+    for peer in [Peer::Fifo, Peer::Other] {
+        let Some((run, periods)) = ran(&tasks, peer, &Options { hog: true, ..options(&stop) }) else { return };
+        assert!(share(&periods, 0) > 100, "{peer:?}: {} %", share(&periods, 0));
+        let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
+        assert!(of_true.len() < 25, "{peer:?}: true ends soon, {} periods", of_true.len());
+        assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
+        assert!(run.notes.iter().any(|note| note.contains("command")));
+        assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000));
+        let left = std::process::Command::new("pgrep").args(["-f", "^sleep 86399.25"]).output();
+        assert!(left.map_or(true, |found| found.stdout.is_empty()), "{peer:?}: a grandchild is left");
+    }
+}
+
+#[test]
+fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
+    let _alone = alone();
+    let tasks = set(vec![
+        task("wild", 10 * MS, MS, Body::Spin(Spin::Forever)),
+        task("none", 20 * MS, MS, Body::Command(vec!["/no/such/program".into()])),
+    ]);
+    let stop = AtomicBool::new(false);
+    match run(&tasks, Peer::Fifo, &options(&stop), &mut |_| ()) {
+        Err(PeerError::Command { task, program, .. }) => {
+            assert_eq!((task.as_str(), program.as_str()), ("none", "/no/such/program"))
+        }
+        Ok(PeerOutcome::NotPossible(_)) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(real_time_threads(), Vec::<String>::new());
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_an_error() {
+    let _alone = alone();
+    let mut tasks = set(vec![task("lost", 10 * MS, MS, Body::Spin(Spin::For(1)))]);
+    tasks.tasks[0].cpu = 1_000;
+    let stop = AtomicBool::new(false);
+    match run(&tasks, Peer::Other, &options(&stop), &mut |_| ()) {
+        Err(PeerError::Cpu(1_000)) | Ok(PeerOutcome::NotPossible(_)) => {}
+        other => panic!("{other:?}"),
+    }
+}
