@@ -2,6 +2,7 @@
 
 use crate::command::{Failed, Gate, Running};
 use crate::judge::{Nature, Terms};
+use crate::keeper::Keeper;
 use crate::observer::{Observer, Watch};
 use crate::refusal::{explain, PeerError, Refusal};
 use crate::shared::{Control, Step, TaskState};
@@ -169,6 +170,12 @@ pub fn run(
                 Err(Failed::Error(error)) => return Err(error),
             }
         }
+        let groups: Vec<i32> = running.iter().map(|(_, command)| command.pid()).collect();
+        // Dropped after `running`, in whatever way this function is left.
+        let _keeper = match groups.as_slice() {
+            [] => None,
+            groups => Some(Keeper::start(groups).map_err(|source| PeerError::Start { what: "the keeper", source })?),
+        };
         let hog = match (options.hog, cpus.first()) {
             (true, Some(&cpu)) => Some(
                 Hog::start(cpu, options.duration.saturating_add(2 * SET_UP * SECOND))

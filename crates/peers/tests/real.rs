@@ -89,6 +89,15 @@ fn share(periods: &[Period], task: u32) -> u64 {
     received * 100 / assigned.max(1)
 }
 
+/// Whether no process whose command line matches is there any more, within some seconds.
+fn vanishes(pattern: &str) -> bool {
+    (0..50).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        let found = std::process::Command::new("pgrep").args(["-f", pattern]).output();
+        found.map_or(true, |found| found.stdout.is_empty())
+    })
+}
+
 #[test]
 fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let _alone = alone();
@@ -204,14 +213,13 @@ fn a_command_and_its_children_are_measured_and_killed() {
     let stop = AtomicBool::new(false);
     for peer in [Peer::Fifo, Peer::Other] {
         let Some((run, periods)) = ran(&tasks, peer, &Options { hog: true, ..options(&stop) }) else { return };
-        assert!(share(&periods, 0) > 100, "{peer:?}: {} %", share(&periods, 0));
+        assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
         assert!(of_true.len() < 25, "{peer:?}: true ends soon, {} periods", of_true.len());
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
         assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000));
-        let left = std::process::Command::new("pgrep").args(["-f", "^sleep 86399.25"]).output();
-        assert!(left.map_or(true, |found| found.stdout.is_empty()), "{peer:?}: a grandchild is left");
+        assert!(vanishes("^sleep 86399.25"), "{peer:?}: a grandchild is left");
     }
 }
 
@@ -243,4 +251,33 @@ fn a_cpu_that_is_not_there_is_an_error() {
         Err(PeerError::Cpu(1_000)) | Ok(PeerOutcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// Not a test: the program that the next one kills. Its arguments are how that one finds it and its hog.
+#[test]
+#[ignore = "started by killed_it_leaves_nothing"]
+fn the_one_that_is_killed() {
+    let words = ["sh", "-c", "sleep 86399.75 & while :; do :; done"].map(String::from).to_vec();
+    let tasks = set(vec![
+        task("shell", 20 * MS, 2 * MS, Body::Command(words)),
+        task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever)),
+    ]);
+    let stop = AtomicBool::new(false);
+    let _ = run(&tasks, Peer::Fifo, &Options { duration: 5_000 * MS, hog: true, ..options(&stop) }, &mut |_| ());
+}
+
+#[test]
+fn killed_it_leaves_nothing() {
+    let _alone = alone();
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "the_one_that_is_killed"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert!(vanishes("sleep 86399.75"), "a command or its child is left");
+    assert!(vanishes("--exact the_one_that_is_killed"), "the hog or the keeper is left");
 }
