@@ -174,6 +174,10 @@ impl Engine {
             if m.asleep {
                 m.asleep = false;
                 let _ = dispatcher.task_ready(m.task, now);
+                // The wake-up rule may have cut what is left.
+                if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of(m.reservation)) {
+                    cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
+                }
             }
             let _ = dispatcher.charge_task(m.task, m.ran, now);
             m.track.add(m.ran, 0);
