@@ -1,1 +1,93 @@
-//! Guaranteed CPU time for the threads of a Rust program
+//! Guaranteed CPU time for the threads of a Rust program, on a stock Linux kernel.
+//!
+//! A *task* has a *period* and a *budget*: in every period it may, and can, execute for its budget, whatever else
+//! runs. If it wants more it waits for its next release, and nobody else is disturbed. Threads of the program are tasks
+//! ([`TaskDraft::spawn`]), and so are commands ([`TaskDraft::command`]) and running processes ([`TaskDraft::pid`]),
+//! which need not know of us.
+//!
+//! ```no_run
+//! use punctual::{Overrun, Policy, Punctual};
+//! use std::time::Duration;
+//!
+//! fn main() -> Result<(), punctual::Error> {
+//!     let running = Punctual::on_cpu(1)
+//!         .policy(Policy::Edf)
+//!         .task("servo")
+//!         .period(Duration::from_millis(1))
+//!         .budget(Duration::from_micros(250))
+//!         .overrun(Overrun::Skip)
+//!         .spawn(|task| {
+//!             while let Some(released) = task.wait_period() {
+//!                 if released.lost > 0 {
+//!                     // We were late: so many releases went by unseen.
+//!                 }
+//!                 // Read the sensors, compute, set the motors. If time allows, improve the estimate:
+//!                 while task.remaining_budget() > Duration::from_micros(50) {
+//!                     std::hint::spin_loop();
+//!                 }
+//!             }
+//!         })
+//!         .task("player")
+//!         .period(Duration::from_millis(20))
+//!         .budget(Duration::from_millis(5))
+//!         .command(["ffmpeg", "-re", "-i", "clip.mpg", "-f", "null", "-"])
+//!         .admit()?
+//!         .start()?;
+//!
+//!     std::thread::sleep(Duration::from_secs(10));
+//!     let outcome = running.stop()?;
+//!     let servo = &outcome.results.tasks[0];
+//!     println!("{}: {} of {} deadlines missed", servo.name, servo.misses, servo.periods);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # From declaration to run
+//!
+//! ```text
+//!   Punctual ──admit()──> Admitted ──start()──> Running ──stop() or drop──> everything given back
+//!   declared: can be      fits: can be          runs: takes further
+//!   refused               refused by the        tasks, reports, waits
+//!                         machine only
+//! ```
+//!
+//! Each step takes the one before, so a set that was not admitted cannot be started. Up to [`Admitted::start`] nothing
+//! is changed on the machine; from then on a dispatcher thread per CPU (SCHED_FIFO 99) decides, a guardian process
+//! restores everything should this program be killed, and an ordinary thread does the housekeeping.
+//!
+//! # What a task may count on
+//!
+//! - Budgets are execution time, enforced to some tens of microseconds; the error is measured and settled in the next
+//!   budget, so that the long run is exact.
+//! - A task that wakes late, blocks, spins or panics takes nothing from the others' budgets.
+//! - At most 90 % of a CPU is promised ([`Punctual::admit`]); ordinary programs have the rest, and whatever is not used.
+//!
+//! What it may not count on: locks of the standard library do not hand budgets on. A task that waits for a mutex
+//! which a parked task holds waits for that one's next budget. Share by atomics or lock-free queues.
+//!
+//! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
+
+mod declare;
+mod draft;
+mod error;
+mod keeper;
+mod policy;
+mod report;
+mod running;
+mod task;
+mod time;
+
+pub use declare::{Admitted, Punctual};
+pub use draft::{Place, TaskDraft};
+pub use error::{Error, ErrorKind};
+pub use policy::Policy;
+pub use report::{Outcome, Report};
+pub use running::Running;
+pub use task::{Released, Task};
+pub use time::Time;
+
+pub use punctual_admission::{CpuLoad, Ppm};
+pub use punctual_report as results;
+pub use punctual_report::Results;
+pub use punctual_taskset::Overrun;
+pub use punctual_trace::{JobEnd, Period, NEVER};

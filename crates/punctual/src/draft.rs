@@ -1,0 +1,237 @@
+//! One task in the making, wherever it is to go.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use punctual_taskset::{Body, Overrun, TaskSet, TaskSpec};
+
+use crate::{Error, Policy, Task};
+
+/// Stack of a task's thread where nothing is said, bytes: as the standard library's threads.
+const STACK: usize = 2 << 20;
+/// Durations are below this, ns.
+const LIMIT: u64 = punctual_taskset::DURATION_LIMIT;
+
+/// A task in the making. [`spawn`](TaskDraft::spawn), [`command`](TaskDraft::command) or [`pid`](TaskDraft::pid)
+/// ends it and says what it executes.
+///
+/// `period` and `budget` must be given, all else has a default. A value out of its range is an error when the draft
+/// goes where it goes: [`Punctual::admit`](crate::Punctual::admit), or at once in a [`Running`](crate::Running).
+#[must_use = "nothing runs before spawn, command or pid says what to execute"]
+pub struct TaskDraft<P: Place> {
+    place: P,
+    name: String,
+    period: Option<Duration>,
+    budget: Option<Duration>,
+    deadline: Option<Duration>,
+    start: Duration,
+    priority: Option<i64>,
+    overrun: Overrun,
+    cpu: Option<u32>,
+    stack: usize,
+}
+
+/// Where drafts go: a set that is being declared, or one that runs. Nothing else can be one.
+pub trait Place: Sized {
+    /// What comes of a finished draft.
+    type Output;
+    #[doc(hidden)]
+    fn policy(&self) -> Policy;
+    #[doc(hidden)]
+    fn cpus(&self) -> &[u32];
+    #[doc(hidden)]
+    fn put(self, task: Result<Declared, Error>) -> Self::Output;
+}
+
+/// A task that has passed the checks which it can pass alone.
+pub struct Declared {
+    pub(crate) spec: TaskSpec,
+    pub(crate) what: What,
+}
+
+/// What a task executes.
+pub(crate) enum What {
+    Thread { stack: usize, body: TaskBody },
+    Command(Vec<OsString>),
+    Pid(i32),
+}
+
+pub(crate) type TaskBody = Box<dyn FnOnce(&mut Task<'_>) + Send>;
+
+impl<P: Place> TaskDraft<P> {
+    pub(crate) fn new(place: P, name: String) -> TaskDraft<P> {
+        TaskDraft {
+            place,
+            name,
+            period: None,
+            budget: None,
+            deadline: None,
+            start: Duration::ZERO,
+            priority: None,
+            overrun: Overrun::default(),
+            cpu: None,
+            stack: STACK,
+        }
+    }
+
+    /// Time between releases, at least 100 us, less than 2^62 ns.
+    pub fn period(mut self, period: Duration) -> Self {
+        self.period = Some(period);
+        self
+    }
+
+    /// Execution time guaranteed and allowed in each period: 1 ns to the deadline. Budgets of less than some
+    /// 50 us are mostly granularity and switching.
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Relative deadline: the budget to the period, which it is where it is not given. What is not done then has
+    /// overrun.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// When the first release is due, after the run's start (in a [`Running`](crate::Running): from now). Else 0.
+    pub fn start(mut self, offset: Duration) -> Self {
+        self.start = offset;
+        self
+    }
+
+    /// Importance under [`Policy::FixedPriority`], larger first; other policies do not look at it.
+    pub fn priority(mut self, priority: i64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// What happens when the budget is used up, or the deadline reached, before the task is done; else
+    /// [`Overrun::Carry`].
+    ///
+    /// [`Overrun::Signal`] sends SIGXCPU to the task's thread; its handler runs on the next budget. What SIGXCPU does
+    /// without a handler is end the program, so a thread is refused then.
+    pub fn overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    /// Which of the set's CPUs it runs on; needed only where the set has several.
+    pub fn cpu(mut self, cpu: u32) -> Self {
+        self.cpu = Some(cpu);
+        self
+    }
+
+    /// The stack of its thread, bytes; else 2 MiB. Only what is touched takes memory.
+    pub fn stack(mut self, bytes: usize) -> Self {
+        self.stack = bytes;
+        self
+    }
+
+    /// A thread of this program: `body` is called at the first release, pinned to its CPU, and the task ends when it
+    /// returns. It should call [`Task::wait_period`] when it is done with each job; if it never does, it gets its
+    /// budget in every period, and no more.
+    ///
+    /// A panic ends the task and no other (where panics unwind): the run goes on, and reports it.
+    pub fn spawn(self, body: impl FnOnce(&mut Task<'_>) + Send + 'static) -> P::Output {
+        let stack = self.stack;
+        self.finish(What::Thread { stack, body: Box::new(body) })
+    }
+
+    /// A program (looked up in PATH) and its arguments, not through a shell; it need not know of us. Started when the
+    /// set starts, it executes nothing before its first release. All its processes and threads, later ones too, share
+    /// the budget. Its standard input is empty, its output goes where ours goes. It is killed when the run ends.
+    pub fn command(self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> P::Output {
+        let argv = argv.into_iter().map(Into::into).collect();
+        self.finish(What::Command(argv))
+    }
+
+    /// A running process with its children, which get back policy, affinity and cgroup when the run ends. They stand
+    /// still from the set's start until their first release.
+    pub fn pid(self, pid: i32) -> P::Output {
+        self.finish(What::Pid(pid))
+    }
+
+    fn finish(self, what: What) -> P::Output {
+        let task = self.check(&what).map(|spec| Declared { spec, what });
+        self.place.put(task)
+    }
+
+    fn check(&self, what: &What) -> Result<TaskSpec, Error> {
+        let task = |cause: &str, cure: &str| Error::usage(format!("task {:?}: {cause}", self.name), cure);
+        let ns = |key: &str, given: Option<Duration>| -> Result<Option<u64>, Error> {
+            let exact = |d: Duration| u64::try_from(d.as_nanos()).ok().filter(|&ns| ns < LIMIT);
+            match given.map(exact) {
+                None => Ok(None),
+                Some(Some(ns)) => Ok(Some(ns)),
+                Some(None) => Err(task(&format!("the {key} is too long"), "make it less than 2^62 ns, some 146 years")),
+            }
+        };
+        let Some(period) = ns("period", self.period)? else {
+            return Err(task("it lacks a period", "add .period(Duration::from_millis(20)), say"));
+        };
+        let Some(budget) = ns("budget", self.budget)? else {
+            return Err(task("it lacks a budget", "add .budget(Duration::from_millis(5)), say"));
+        };
+        let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
+        let cpu = self.placed().map_err(|(cause, cure)| task(&cause, &cure))?;
+        if self.place.policy() == Policy::FixedPriority && self.priority.is_none() {
+            return Err(task(
+                "fixed priority needs its priority",
+                "add .priority(1) (larger is more important), or use another policy",
+            ));
+        }
+        if self.overrun == Overrun::Signal && matches!(what, What::Thread { .. }) && !overrun_signal_is_handled() {
+            return Err(task(
+                "its overrun signal would end this program: SIGXCPU has no handler",
+                "install one first (sigaction, or the crate signal-hook), or use another overrun policy",
+            ));
+        }
+        // The checks that files and the command line pass too.
+        let mut single = TaskSet::single(period, budget, body(what))
+            .name(&self.name)
+            .cpu(cpu)
+            .overrun(self.overrun)
+            .policy(self.place.policy().name());
+        if let Some(deadline) = deadline {
+            single = single.deadline(deadline);
+        }
+        let set = single.build().map_err(|e| task(&e.cause, &e.cure))?;
+        let Some(spec) = set.tasks.into_iter().next() else {
+            return Err(task("it came to nothing", "tell us about it"));
+        };
+        Ok(TaskSpec { start: start.unwrap_or(0), priority: self.priority.unwrap_or(0), ..spec })
+    }
+
+    fn placed(&self) -> Result<u32, (String, String)> {
+        let cpus = self.place.cpus();
+        match (self.cpu, cpus) {
+            (Some(cpu), _) if cpus.contains(&cpu) => Ok(cpu),
+            (Some(cpu), _) => {
+                Err((format!("CPU {cpu} is not one of the set's, {cpus:?}"), "use one of those".to_owned()))
+            }
+            (None, [only]) => Ok(*only),
+            (None, _) => Err((
+                format!("it does not say on which of the CPUs {cpus:?} it runs"),
+                format!("add .cpu({})", cpus.first().unwrap_or(&0)),
+            )),
+        }
+    }
+}
+
+/// What it is in the words of a task set. A thread of ours is, as far as those go, a process that is there already.
+fn body(what: &What) -> Body {
+    match what {
+        What::Thread { .. } => Body::Pid(std::process::id() as i32),
+        What::Command(argv) => Body::Command(argv.iter().map(|a| a.to_string_lossy().into_owned()).collect()),
+        What::Pid(pid) => Body::Pid(*pid),
+    }
+}
+
+fn overrun_signal_is_handled() -> bool {
+    // SAFETY: only asks; a zeroed sigaction is a valid place for the answer.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGXCPU, std::ptr::null(), &mut action) == 0 && action.sa_sigaction != libc::SIG_DFL
+    }
+}

@@ -1,0 +1,121 @@
+//! A task as its own code sees it.
+
+use std::time::Duration;
+
+use punctual_host_user as host;
+
+use crate::Time;
+
+/// The task that the calling thread is: what the closure given to [`TaskDraft::spawn`](crate::TaskDraft::spawn) gets.
+///
+/// All calls are real-time safe: they neither allocate nor lock.
+///
+/// The thread is parked by a signal, the last but one of the real-time signals (`SIGRTMAX - 1`), whose
+/// handler waits. So system calls that the kernel does not restart after a handler (`poll`, `nanosleep`;
+/// see signal(7)) return `EINTR` in a task; the standard library deals with that itself. Keep that signal
+/// unblocked and its handler in place: a task that blocks it cannot be parked; when it has executed 1 ms
+/// that it may not, it goes on in the ordinary class, without guarantee and a [`Report::Warning`](crate::Report)
+/// is given, until its next release.
+///
+/// Threads that a task creates are ordinary ones: real-time priority is not inherited.
+pub struct Task<'a> {
+    name: &'a str,
+    inner: &'a mut host::Task,
+}
+
+/// One release of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Released {
+    /// Its number, from 0.
+    pub number: u64,
+    /// When it was due, exactly: start + number * period. The task runs some microseconds later.
+    pub release: Time,
+    /// Its absolute deadline, at most one period later.
+    pub deadline: Time,
+    /// Releases that the task did not see since `wait_period` last returned: it was late
+    /// ([`Overrun::Skip`](crate::Overrun)), or the machine was. Their numbers are left out.
+    pub lost: u32,
+}
+
+impl<'a> Task<'a> {
+    pub(crate) fn new(name: &'a str, inner: &'a mut host::Task) -> Task<'a> {
+        Task { name, inner }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// The job is done: waits for the next release. What was left of the budget is given up.
+    ///
+    /// A call that comes late, when the release after the job has gone by, does as the task's
+    /// [`Overrun`](crate::Overrun) policy says: with `Carry`, `Signal` and `Background` it returns at once and the task
+    /// catches up, one call for each release; with `Skip` it waits for the next release and says how many were lost.
+    ///
+    /// `None` when the run is over: nothing is guaranteed any more, the thread goes on in the ordinary class
+    /// and should return.
+    #[must_use = "None says that the run is over: return then"]
+    pub fn wait_period(&mut self) -> Option<Released> {
+        self.inner.wait_period().map(Released::from)
+    }
+
+    /// The release whose budget the task runs on. After an overrun that is a later one than `wait_period` returned;
+    /// `lost` is what it has not told yet.
+    #[must_use]
+    pub fn current(&self) -> Released {
+        self.inner.current().into()
+    }
+
+    /// What is left of the budget of this release: execution time, not time by the clock. Near the end it is exact to
+    /// the machine's granularity (some 20 us). Up to one budget of enforcement error that is carried from the release
+    /// before may be in it (design, "Reservation"); typically it is a few us.
+    #[must_use]
+    pub fn remaining_budget(&self) -> Duration {
+        Duration::from_nanos(self.inner.remaining_budget())
+    }
+
+    /// When the current release was due.
+    #[must_use]
+    pub fn release(&self) -> Time {
+        self.current().release
+    }
+
+    /// The current release's absolute deadline.
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        self.current().deadline
+    }
+
+    /// Releases lost that `wait_period` has not told yet.
+    #[must_use]
+    pub fn lost(&self) -> u32 {
+        self.current().lost
+    }
+
+    /// The run is over: nothing is guaranteed any more. For loops that never call `wait_period`: they should
+    /// look at it now and then, and return.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.inner.is_over()
+    }
+}
+
+impl std::fmt::Debug for Task<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("name", &self.name).field("current", &self.current()).finish()
+    }
+}
+
+impl From<host::Released> for Released {
+    fn from(r: host::Released) -> Released {
+        Released {
+            number: r.number,
+            release: Time::from_nanos(r.release),
+            deadline: Time::from_nanos(r.deadline),
+            lost: r.lost,
+        }
+    }
+}
