@@ -1,0 +1,78 @@
+//! What the tests share: one real CPU at a time, and execution time to spend on it.
+#![allow(dead_code)]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use punctual::{Admitted, Error, ErrorKind, Punctual, Running};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+pub const MS: Duration = Duration::from_millis(1);
+
+/// The CPU that tests run on: the last one, so that the first is left to the machine.
+pub fn cpu() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get()) as u32 - 1
+}
+
+/// Tests of one binary take turns.
+pub fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts what `declare` says. Another dispatcher may have the CPU for a while (other tests on this machine); a
+/// machine that does not permit it at all skips the test, and says what is missing, but not under CI=true.
+pub fn start(declare: impl Fn(Punctual) -> Punctual) -> Option<Running> {
+    let until = Instant::now() + Duration::from_secs(120);
+    loop {
+        let admitted: Admitted = declare(Punctual::on_cpu(cpu())).admit().expect("the declaration is right");
+        match admitted.start() {
+            Ok(running) => return Some(running),
+            Err(e) if is_taken(&e) && Instant::now() < until => std::thread::sleep(100 * MS),
+            Err(e) => {
+                assert!(std::env::var("CI").as_deref() != Ok("true"), "not permitted here: {e}");
+                assert!(e.kind == ErrorKind::Machine, "{e}");
+                eprintln!("SKIPPED, this machine does not permit it: {e}");
+                return None;
+            }
+        }
+    }
+}
+
+pub fn is_taken(e: &Error) -> bool {
+    e.kind == ErrorKind::Machine && e.cause.contains("already has a dispatcher")
+}
+
+/// Execution time of the calling thread.
+pub fn executed() -> Duration {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is valid for the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
+/// Executes for `time` of the thread's own CPU time; ten seconds by the clock at most.
+pub fn execute(time: Duration) {
+    let (end, give_up) = (executed() + time, Instant::now() + Duration::from_secs(10));
+    while executed() < end && Instant::now() < give_up {
+        std::hint::spin_loop();
+    }
+}
+
+/// The calling thread's scheduling class: SCHED_FIFO or SCHED_OTHER.
+pub fn class() -> i32 {
+    const RESET_ON_FORK: i32 = 0x4000_0000;
+    // SAFETY: 0 is the calling thread.
+    unsafe { libc::sched_getscheduler(0) & !RESET_ON_FORK }
+}
+
+/// Blocks or unblocks one signal in the calling thread.
+pub fn mask(how: i32, signal: i32) {
+    // SAFETY: a set on the stack, valid for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(how, &set, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,219 @@
+//! Threads that behave, and threads that do not.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{class, execute, executed, mask, start, turn, MS};
+use punctual::{ErrorKind, Punctual, Report, Running, Task};
+
+/// Executes until the run is over, ten seconds at most: the runaway.
+fn spin(task: &mut Task<'_>) {
+    let end = executed() + Duration::from_secs(10);
+    while !task.is_over() && executed() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Executes `time` in every period.
+fn work(time: Duration) -> impl FnOnce(&mut Task<'_>) + Send {
+    move |task| loop {
+        execute(time);
+        if task.wait_period().is_none() {
+            return;
+        }
+    }
+}
+
+/// A sibling of 20 ms / 4 ms that executes 2 ms and waits.
+fn with_sibling(set: Punctual) -> Punctual {
+    set.task("sibling").period(20 * MS).budget(4 * MS).spawn(work(2 * MS))
+}
+
+/// That sibling was served, whatever the others did: nearly all of its periods were completed in time.
+fn assert_served(running: Running, at_least: u64) {
+    let outcome = running.stop().expect("it stops");
+    assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    let sibling = outcome.results.tasks.iter().find(|t| t.name == "sibling").expect("it was there");
+    assert!(sibling.periods >= at_least, "{} periods", sibling.periods);
+    assert!(sibling.misses * 5 <= sibling.periods, "{} of {} missed", sibling.misses, sibling.periods);
+}
+
+#[test]
+fn one_that_never_waits_gets_its_budget_and_no_more() {
+    let _turn = turn();
+    let runaway = |set: Punctual| set.task("runaway").period(10 * MS).budget(3 * MS).spawn(spin);
+    let Some(running) = start(|set| with_sibling(runaway(set))) else { return };
+    std::thread::sleep(1200 * MS);
+    let results = running.results().expect("it runs");
+    let task = &results.tasks[0];
+    assert!(task.periods >= 50, "{} periods", task.periods);
+    let share = task.long_run_ppm.expect("it was always ready");
+    assert!((950_000..=1_050_000).contains(&share), "{share} ppm");
+    assert_served(running, 30);
+}
+
+#[test]
+fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
+    let _turn = turn();
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let running = start(|set| {
+        let (got, mut reader) = (got.clone(), reader.try_clone().expect("a copy"));
+        let set = set.task("reader").period(10 * MS).budget(2 * MS).spawn(move |task| loop {
+            let mut byte = [0];
+            // Not read_exact, which would hide an interruption.
+            let n = reader.read(&mut byte);
+            let end = !matches!(n, Ok(1)) || byte[0] == 9;
+            got.lock().expect("nobody panics").push((n.map_err(|e| e.kind()), byte[0]));
+            if end {
+                return;
+            }
+            execute(MS / 2);
+            let _ = task.current();
+        });
+        with_sibling(set)
+    });
+    let Some(running) = running else { return };
+    for n in 0..10 {
+        // It is parked and released several times in the middle of each read.
+        std::thread::sleep(37 * MS);
+        writer.write_all(&[n]).expect("somebody reads");
+    }
+    let ended = || running.alive().expect("it runs") == ["sibling"];
+    for _ in 0..100 {
+        if ended() {
+            break;
+        }
+        std::thread::sleep(20 * MS);
+    }
+    assert!(ended(), "the reader has read everything");
+    let want: Vec<_> = (0..10).map(|n| (Ok(1), n)).collect();
+    assert_eq!(*got.lock().expect("nobody panics"), want);
+    assert_served(running, 10);
+}
+
+#[test]
+fn one_that_returns_early_is_over_and_its_budget_is_free() {
+    let _turn = turn();
+    let Some(running) = start(|set| with_sibling(set.task("brief").period(10 * MS).budget(6 * MS).spawn(|_| {})))
+    else {
+        return;
+    };
+    for _ in 0..100 {
+        if running.alive().expect("it runs") == ["sibling"] {
+            break;
+        }
+        std::thread::sleep(10 * MS);
+    }
+    assert_eq!(running.alive().expect("it runs"), ["sibling"]);
+    // Not while brief's 60 % were promised: 60 + 20 + 60.
+    running.task("brief").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect("its name and budget are free");
+    let e = running.task("more").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect_err("not another 60 %");
+    assert_eq!(e.kind, ErrorKind::NotAdmitted, "{e}");
+    let e = running.task("sibling").period(10 * MS).budget(MS / 2).spawn(|_| {}).expect_err("that name lives");
+    assert!(e.cause.contains("two tasks"), "{e}");
+    std::thread::sleep(600 * MS);
+    let results = running.results().expect("it runs");
+    assert_eq!(results.tasks.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["brief", "sibling", "brief"]);
+    assert!(results.tasks[2].periods >= 20, "{} periods", results.tasks[2].periods);
+    assert_served(running, 15);
+}
+
+#[test]
+fn one_that_panics_ends_alone() {
+    let _turn = turn();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let running = start(|set| {
+        let told = told.clone();
+        let set = set.observe(move |report| {
+            if let Report::Ended { task, how } = report {
+                told.lock().expect("nobody panics").push(format!("{task}: {how}"));
+            }
+        });
+        with_sibling(set.task("wreck").period(10 * MS).budget(3 * MS).spawn(|task| {
+            let _ = task.wait_period();
+            panic!("the servo is gone");
+        }))
+    });
+    let Some(running) = running else { return };
+    std::thread::sleep(800 * MS);
+    assert_eq!(*told.lock().expect("nobody panics"), ["wreck: panicked: the servo is gone"]);
+    assert_served(running, 20);
+}
+
+#[test]
+fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
+    let _turn = turn();
+    let (was_ordinary, was_fifo) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let warned = Arc::new(AtomicU32::new(0));
+    let running = start(|set| {
+        let (was_ordinary, was_fifo, warned) = (was_ordinary.clone(), was_fifo.clone(), warned.clone());
+        let set = set.observe(move |report| {
+            if matches!(&report, Report::Warning(text) if text.contains("blocks the gate signal")) {
+                warned.fetch_add(1, SeqCst);
+            }
+        });
+        let set = set.task("deaf").period(20 * MS).budget(5 * MS).spawn(move |task| {
+            mask(libc::SIG_BLOCK, libc::SIGRTMAX() - 1);
+            let end = executed() + Duration::from_secs(5);
+            while !task.is_over() && executed() < end {
+                execute(MS / 10);
+                let seen = if class() == libc::SCHED_OTHER { &was_ordinary } else { &was_fifo };
+                seen.fetch_add(1, SeqCst);
+            }
+        });
+        with_sibling(set)
+    });
+    let Some(running) = running else { return };
+    std::thread::sleep(1500 * MS);
+    assert_eq!(warned.load(SeqCst), 1, "told once");
+    assert!(was_ordinary.load(SeqCst) > 0, "it went on in the ordinary class");
+    // 5 of 20 ms for 1.5 s are 375 ms: 3,750 steps at its level; generously twice that.
+    assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level");
+    assert_served(running, 40);
+}
+
+#[test]
+fn what_a_task_creates_is_ordinary() {
+    let _turn = turn();
+    let seen = Arc::new(AtomicI32::new(-1));
+    let running = start(|set| {
+        let seen = seen.clone();
+        set.task("parent").period(20 * MS).budget(5 * MS).spawn(move |_| {
+            assert_eq!(class(), libc::SCHED_FIFO);
+            let child = std::thread::spawn(class);
+            seen.store(child.join().expect("it does not panic"), SeqCst);
+        })
+    });
+    let Some(running) = running else { return };
+    assert!(running.wait_timeout(Duration::from_secs(10)), "it ends");
+    assert_eq!(seen.load(SeqCst), libc::SCHED_OTHER);
+    drop(running);
+}
+
+#[test]
+fn an_observer_that_panics_costs_only_itself() {
+    let _turn = turn();
+    let called = Arc::new(AtomicU32::new(0));
+    let over = Arc::new(AtomicBool::new(false));
+    let running = start(|set| {
+        let (called, over) = (called.clone(), over.clone());
+        let set = set.observe(move |_| {
+            called.fetch_add(1, SeqCst);
+            panic!("a poor observer");
+        });
+        set.task("t").period(10 * MS).budget(2 * MS).spawn(move |task| {
+            while task.wait_period().is_some() {}
+            over.store(true, SeqCst);
+        })
+    });
+    let Some(running) = running else { return };
+    std::thread::sleep(300 * MS);
+    let outcome = running.stop().expect("it stops");
+    assert!(outcome.results.tasks[0].periods > 5 && outcome.problems.is_empty());
+    assert_eq!((called.load(SeqCst), over.load(SeqCst)), (1, true));
+}
