@@ -46,7 +46,7 @@ PD_FN int pd_event_task(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task, pd_u64 c
 }
 
 /* An event about a job that is still there. */
-PD_FN int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
+PD_FOLD int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 	pd_event_p e;

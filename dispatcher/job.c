@@ -24,6 +24,15 @@ PD_INLINE int pd_queue_by_finish(pd_ref d, pd_job_p j)
 	return PD_GROUP(d, j->attr.group)->by_finish;
 }
 
+PD_FN int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
+{
+	pd_job_p j = PD_JOB(d, i);
+
+	j->among_finishes = (pd_u8)wanted;
+	return wanted ? pd_heap_insert(d, PD_FINISHES, j->attr.finish, i) :
+			pd_heap_remove(d, PD_FINISHES, i);
+}
+
 /* Among the finishes, unless its queue serves for it. */
 PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
 {
@@ -31,15 +40,11 @@ PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
 	int wanted = j->attr.finish != PD_INFINITE &&
 		     !(j->state == PD_READY && pd_queue_by_finish(d, j));
 
-	if (wanted == j->among_finishes)
-		return 0;
-	j->among_finishes = (pd_u8)wanted;
-	return wanted ? pd_heap_insert(d, PD_FINISHES, j->attr.finish, i) :
-			pd_heap_remove(d, PD_FINISHES, i);
+	return wanted == j->among_finishes ? 0 : pd_job_set_watched(d, i, wanted);
 }
 
 /* Into its group's queue. */
-PD_FN int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
+PD_FOLD int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 	pd_u32 group = j->attr.group;
@@ -145,7 +150,7 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 }
 
 /* What an allocator may not ask for; 0 if it may. */
-PD_FN int pd_job_refusal(pd_ref d)
+PD_FOLD int pd_job_refusal(pd_ref d)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
@@ -249,7 +254,7 @@ PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job)
 }
 
 /* What was executed, to a job and (later) all on its path. 1 if its budget is used up. */
-PD_FN int pd_job_charge(pd_ref d, pd_u32 i, pd_u64 ran)
+PD_FOLD int pd_job_charge(pd_ref d, pd_u32 i, pd_u64 ran)
 {
 	pd_job_p j = PD_JOB(d, i);
 
