@@ -2,7 +2,8 @@
 //! compared should stand in one line.
 
 use crate::grid::{grid, wrap, Column};
-use crate::results::{Results, TaskResult};
+use crate::results::{Host, Results, TaskKind, TaskResult};
+use crate::spread::ppm;
 use crate::table::NONE;
 use crate::units::{duration, percent, rate, time, Unit};
 
@@ -30,17 +31,40 @@ pub fn side_by_side(runs: &[Results]) -> String {
         WIDTH,
     ));
     for run in runs {
-        if let Some(why) = &run.not_possible {
-            out.push_str(&wrap(&format!("{}: not run: {}.", run.title(), why.reason.trim_end_matches('.')), 0, WIDTH));
-            for step in &why.cure {
-                out.push_str(&format!("  {step}\n"));
-            }
-        }
-        for note in &run.notes {
-            out.push_str(&wrap(&format!("{}: {note}", run.title()), 0, WIDTH));
+        let Some(why) = &run.not_possible else { continue };
+        out.push_str(&wrap(&format!("{}: not run: {}.", run.title(), why.reason.trim_end_matches('.')), 0, WIDTH));
+        for step in &why.cure {
+            out.push_str(&format!("  {step}\n"));
         }
     }
+    for (titles, note) in notes(runs) {
+        out.push_str(&wrap(&format!("{}: {note}", titles.join(", ")), 0, WIDTH));
+    }
     out
+}
+
+/// Each note once, with the runs that have it.
+fn notes(runs: &[Results]) -> Vec<(Vec<&str>, &str)> {
+    let mut notes: Vec<(Vec<&str>, &str)> = Vec::new();
+    for run in runs {
+        for note in &run.notes {
+            match notes.iter_mut().find(|(_, known)| known == note) {
+                Some((titles, _)) => titles.push(run.title()),
+                None => notes.push((vec![run.title()], note)),
+            }
+        }
+    }
+    notes
+}
+
+/// Under the kernel's own policies nobody knows when somebody else's program has missed anything.
+fn judged(run: &Results, task: &TaskResult) -> bool {
+    let peer = matches!(run.host, Host::Fifo | Host::Deadline | Host::Other);
+    task.periods > 0 && !(peer && foreign(task))
+}
+
+fn foreign(task: &TaskResult) -> bool {
+    matches!(task.kind, TaskKind::Command | TaskKind::Pid)
 }
 
 struct Row {
@@ -48,7 +72,7 @@ struct Row {
     cells: Vec<(String, bool)>,
 }
 
-type Cell<'a> = &'a dyn Fn(&TaskResult) -> Option<(String, bool)>;
+type Cell<'a> = &'a dyn Fn(&Results, &TaskResult) -> Option<(String, bool)>;
 
 fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
     let worst = runs.iter().flat_map(|run| &run.tasks).filter_map(|t| t.response_time).map(|r| r.p99_ns).max();
@@ -70,15 +94,20 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
             rows.extend(lines);
         }
     };
-    block("deadlines missed, % of periods".into(), &|t| (t.periods > 0).then(|| (rate(t.misses_ppm), t.misses > 0)));
-    block("budget received, % of assigned".into(), &|t| {
+    block("deadlines missed, % of periods".into(), &|run, t| {
+        judged(run, t).then(|| (rate(t.misses_ppm), t.misses > 0))
+    });
+    block("budget received, % of assigned".into(), &|_, t| {
         let b = t.budget_received?;
         Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
     });
-    block("budget off by more than 5 %, % of periods".into(), &|t| {
+    block("budget off by more than 5 %, % of periods".into(), &|_, t| {
         t.budget_received.map(|b| (rate(b.off_5_percent_ppm), false))
     });
-    block(format!("response time p99, {}", unit.name), &|t| t.response_time.map(|r| (unit.show(r.p99_ns), false)));
+    block(format!("response time p99, {}", unit.name), &|_, t| t.response_time.map(|r| (unit.show(r.p99_ns), false)));
+    block("execution time used, % of budget".into(), &|_, t| {
+        (foreign(t) && t.assigned_ns > 0).then(|| (percent(ppm(t.received_ns, t.assigned_ns)), false))
+    });
     if runs.iter().any(|run| run.hog.is_some()) {
         let cells = runs.iter().map(|run| (run.hog.map_or(NONE.to_owned(), |hog| percent(hog.share_ppm)), false));
         rows.push(Row { head: "left for an ordinary process, % of the CPU".into(), cells: cells.collect() });
@@ -93,5 +122,5 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
 
 fn one(run: &Results, task: usize, cell: Cell) -> (String, bool) {
     let task = run.tasks.get(task).filter(|_| run.not_possible.is_none());
-    task.and_then(cell).unwrap_or((NONE.to_owned(), false))
+    task.and_then(|task| cell(run, task)).unwrap_or((NONE.to_owned(), false))
 }

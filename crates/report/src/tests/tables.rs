@@ -74,6 +74,9 @@ fn side_by_side_has_a_column_per_host_and_the_reasons() {
     assert!(text.lines().next().unwrap().contains("punctual"));
     assert!(text.contains("deadline: not run: a SCHED_DEADLINE task cannot be pinned"));
     assert!(text.contains("  mkdir /sys"));
+    // Nobody can judge a command under SCHED_FIFO: 0 misses would be a lie.
+    let player = text.lines().find(|line| line.contains("player")).unwrap();
+    assert_eq!(player.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["-", "-", "0"], "{player}");
     assert!(text.lines().all(|line| line.width() <= 120));
     assert_eq!(side_by_side(&[]), "");
 }
