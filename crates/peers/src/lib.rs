@@ -3,7 +3,8 @@
 //! ```text
 //!              priority                     on
 //! watchdogs    FIFO 99                      each CPU used, and one other: end the run whatever happens
-//! observers    FIFO 99                      each CPU used: read CPU clocks at period boundaries
+//! observers    FIFO 99 (beside DEADLINE:    each CPU used: read CPU clocks at period boundaries
+//!              a reservation)
 //! tasks        the peer's policy            their CPU
 //! caller       as it came                   anywhere: takes the observers' records out of a ring
 //! ```

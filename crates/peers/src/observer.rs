@@ -14,6 +14,18 @@ const NAP: u64 = 50_000_000;
 /// Records held back until their job is done. Fewer than there are stamps, or they would be overwritten.
 const HELD: usize = STAMPS / 2;
 
+/// The observer's policies beside FIFO and ordinary tasks.
+pub const ABOVE_ALL: &[Policy] = &[Policy::Fifo(99)];
+/// Beside SCHED_DEADLINE tasks, which are above SCHED_FIFO 99: one of them, with a deadline before all others. Where the 5 %
+/// that it takes do not fit, it is often late.
+pub const AMONG_DEADLINES: &[Policy] = &[reservation(10_000), Policy::Fifo(99)];
+/// The same where it shares several CPUs' bandwidth.
+pub const AMONG_DEADLINES_FREE: &[Policy] = &[reservation(40_000), Policy::Fifo(99)];
+
+const fn reservation(runtime: u64) -> Policy {
+    Policy::Deadline { runtime, deadline: 200_000, period: 200_000 }
+}
+
 /// One task under observation.
 pub struct Watch<'a> {
     terms: Terms,
@@ -114,6 +126,10 @@ impl<'a> Watch<'a> {
 pub struct Observer<'a> {
     /// Its CPU.
     pub cpu: u32,
+    /// Where it may be; `None`: anywhere. The clocks of this process's own threads are exact from any CPU.
+    pub pinned: Option<u32>,
+    /// Its policy, the first that the kernel gives it.
+    pub policies: &'static [Policy],
     /// Its tasks.
     pub watches: Vec<Watch<'a>>,
     /// Where records go.
@@ -125,9 +141,9 @@ pub struct Observer<'a> {
 impl Observer<'_> {
     /// The thread's life.
     pub fn live(mut self) {
-        if let Err(errno) = set_affinity(Some(self.cpu)) {
+        if let Err(errno) = set_affinity(self.pinned) {
             self.control.fail(Step::KeeperAffinity, self.cpu, errno);
-        } else if let Err(errno) = set_policy(0, Policy::Fifo(99), false) {
+        } else if let Err(errno) = self.rise() {
             self.control.fail(Step::KeeperPolicy, self.cpu, errno);
         } else if let Some(start) = self.control.wait_for_start() {
             for watch in &mut self.watches {
@@ -136,6 +152,17 @@ impl Observer<'_> {
             self.observe();
         }
         self.control.observed.fetch_add(1, AcqRel);
+    }
+
+    fn rise(&self) -> Result<(), i32> {
+        let mut result = Ok(());
+        for &policy in self.policies {
+            result = set_policy(0, policy, false);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
     }
 
     fn observe(&mut self) {

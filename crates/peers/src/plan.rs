@@ -50,6 +50,20 @@ pub fn cpus(set: &TaskSet) -> Vec<u32> {
     cpus
 }
 
+/// Whether an observer of `percent` of a CPU fits beside the set's budgets, on each CPU by itself or, unpinned, on so
+/// many CPUs together. The kernel usually admits 95 % and keeps 5 of these for its fair server; 1 is for rounding.
+pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize>) -> bool {
+    // The kernel counts the same way: budget / period of each task in 20 bits.
+    let ratio = |task: &TaskSpec| (u128::from(task.budget) << 20) / u128::from(task.period.max(1));
+    let sum =
+        |test: &dyn Fn(&TaskSpec) -> bool| set.tasks.iter().filter(|task| test(task)).map(ratio).sum::<u128>() * 100;
+    let cpus = cpus(set);
+    match unpinned {
+        Some(shared) => sum(&|_| true) + ((percent * cpus.len() as u128) << 20) <= (89 * shared as u128) << 20,
+        None => cpus.iter().all(|&cpu| sum(&|task| task.cpu == cpu) <= (89 - percent) << 20),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +113,17 @@ mod tests {
     fn deadline_parameters_are_the_tasks_own() {
         let want = Policy::Deadline { runtime: 1, deadline: 10, period: 40 };
         assert_eq!(policies(&set("rm"), Peer::Deadline)[0], want);
+    }
+
+    #[test]
+    fn an_observer_takes_only_what_is_left() {
+        let mut set = set("rm");
+        set.tasks.truncate(1);
+        for (budget, alone, on_two) in [(84, true, true), (85, false, true), (100, false, true)] {
+            (set.tasks[0].period, set.tasks[0].budget) = (100, budget);
+            assert_eq!(fits_beside_observer(&set, 5, None), alone, "{budget}");
+            assert_eq!(fits_beside_observer(&set, 20, Some(2)), on_two, "{budget}");
+        }
+        assert!(!fits_beside_observer(&set, 20, Some(1)));
     }
 }

@@ -89,7 +89,7 @@ fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
         libc::EBUSY => Refusal {
             reason: format!(
                 "the kernel does not admit task \"{task}\" (EBUSY): SCHED_DEADLINE bandwidth is limited to {}, by \
-                 /proc/sys/kernel/sched_rt_runtime_us, together with what other programs have reserved",
+                 /proc/sys/kernel/sched_rt_runtime_us, together with what other programs and the kernel's fair server (5 %) have reserved",
                 limit()
             ),
             cure: vec!["lower the budgets, or raise the limit: echo 1000000 > /proc/sys/kernel/sched_rt_runtime_us".into()],

@@ -3,10 +3,10 @@
 use crate::command::{Failed, Gate, Running};
 use crate::judge::{Nature, Terms};
 use crate::keeper::Keeper;
-use crate::observer::{Observer, Watch};
+use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
 use crate::refusal::{explain, PeerError, Refusal};
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{affinity, lock_memory, RtTimeLimit};
+use crate::sys::{affinity, lock_memory, Policy, RtTimeLimit};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 use crate::{plan, sys};
@@ -121,7 +121,14 @@ pub fn run(
                 .collect();
             let (ring, taker) = RingBuffer::new(room(set, cpu));
             rings.push(taker);
-            let observer = Observer { cpu, watches, ring, control: &control };
+            let observer = Observer {
+                cpu,
+                pinned: (!unpinned).then_some(cpu),
+                policies: observing(set, peer, unpinned),
+                watches,
+                ring,
+                control: &control,
+            };
             start(scope, "observer", move || observer.live())?;
             threads += 1;
         }
@@ -271,6 +278,17 @@ fn guarded(cpus: &[u32]) -> Vec<u32> {
     guarded
 }
 
+/// What an observer reserves must not be what the set then lacks.
+fn observing(set: &TaskSet, peer: Peer, unpinned: bool) -> &'static [Policy] {
+    match peer {
+        Peer::Deadline if unpinned && plan::fits_beside_observer(set, 20, Some(affinity().len())) => {
+            AMONG_DEADLINES_FREE
+        }
+        Peer::Deadline if !unpinned && plan::fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
+        _ => ABOVE_ALL,
+    }
+}
+
 /// Three seconds of records, within reason: so long may the caller be kept from its CPU.
 fn room(set: &TaskSet, cpu: u32) -> usize {
     let records: u64 =
@@ -316,7 +334,13 @@ fn refused(set: &TaskSet, peer: Peer, unpinned: bool, control: &Control) -> Resu
 fn remarks(set: &TaskSet, peer: Peer, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
     let mut notes = Vec::new();
     if unpinned {
-        notes.push("not pinned: its tasks share all CPUs".to_owned());
+        notes.push("its tasks are not pinned: they share all CPUs".to_owned());
+    }
+    if peer == Peer::Deadline && observing(set, peer, unpinned) == ABOVE_ALL {
+        notes.push(
+            "the observer had no room of its own among these budgets and was often late: see the periods counted apart"
+                .to_owned(),
+        );
     }
     if natures.contains(&Some(Nature::Command)) {
         let forks = if peer == Peer::Deadline { "; threads that it creates are ordinary ones" } else { "" };
