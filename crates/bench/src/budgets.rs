@@ -124,7 +124,10 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         }
     }
     tools::progress("");
-    println!("Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a hog beside", bench.windows);
+    println!(
+        "Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a hog beside",
+        bench.windows
+    );
     println!(
         "    {:<12} {:>8} {:>9} {:>9} {:>24} {:>12} {:>12}",
         "", "periods", ">1 %", ">5 %", ">5 %, per window", "late / >5 %", "long run %"

@@ -86,13 +86,7 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
         }
         let ratio = Spread::ratios(&bpf, &native);
         let (bpf, native) = (Spread::of(bpf), Spread::of(native));
-        println!(
-            "  {:<8} {:>22} {:>22} {:>20}",
-            jobs,
-            bpf.show(1.0, 0),
-            native.show(1.0, 0),
-            ratio.show(1.0, 2)
-        );
+        println!("  {:<8} {:>22} {:>22} {:>20}", jobs, bpf.show(1.0, 0), native.show(1.0, 0), ratio.show(1.0, 2));
         figures.insert(
             jobs.to_string(),
             json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }),

@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// What a window of it, or of the dispatcher, came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
+    /// Length, ns.
+    pub wall: u64,
     pub events: u64,
     /// CPU clock of the thread itself, ns.
     pub own: u64,
@@ -41,6 +43,7 @@ pub struct Reading {
 impl Reading {
     pub fn until(&self, later: &Reading) -> Cost {
         Cost {
+            wall: later.wall - self.wall,
             events: later.events - self.events,
             own: later.own - self.own,
             lost: (later.wall - self.wall).saturating_sub(later.others - self.others),

@@ -20,8 +20,11 @@ use std::process::ExitCode;
 
 /// Measures Punctual beside its peers.
 #[derive(Parser)]
-#[command(name = "bench/run", after_help = "Run it on an otherwise idle machine, as root. docs/benchmarks.md tells \
-what is measured.")]
+#[command(
+    name = "bench/run",
+    after_help = "Run it on an otherwise idle machine, as root. docs/benchmarks.md tells \
+what is measured."
+)]
 struct Args {
     /// Only these parts [default: all]
     #[arg(value_enum)]
@@ -129,10 +132,8 @@ fn main() -> ExitCode {
     }
     all["load_after"] = json!(tools::load());
     print_verdicts(&verdicts);
-    all["verdicts"] = verdicts
-        .iter()
-        .map(|v| json!({ "what": v.what, "target": v.target, "seen": v.seen, "met": v.met }))
-        .collect();
+    all["verdicts"] =
+        verdicts.iter().map(|v| json!({ "what": v.what, "target": v.target, "seen": v.seen, "met": v.met })).collect();
     if let Err(e) = std::fs::write(&args.json, format!("{all:#}\n")) {
         eprintln!("bench: {}: {e}", args.json.display());
         failed = true;

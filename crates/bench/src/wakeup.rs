@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn percentiles_count_what_the_histogram_left_out() {
-        let text = "# Histogram\n000010 000049\n000020 000002\n000030 000048\n# Total: 99\n# Histogram Overflows: 00001\n";
+        let text =
+            "# Histogram\n000010 000049\n000020 000002\n000030 000048\n# Total: 99\n# Histogram Overflows: 00001\n";
         assert_eq!(percentiles(text), Some([20.0, 1_000_000.0]));
     }
 }

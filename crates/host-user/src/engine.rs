@@ -23,6 +23,8 @@ use crate::stats::EngineStats;
 pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
+/// Releases for which a task that slept in mid-job is expected to do so again.
+pub(crate) const NAPS: u8 = 8;
 
 /// What the control side asks of an engine.
 pub enum Command {
@@ -123,25 +125,31 @@ impl Engine {
     }
 
     /// When something happens by itself: the dispatcher's own times, and the end of the budgets of
-    /// those who may run. Exact for whoever is expected to run, the best that does not sleep or
-    /// whoever just ran. The others could only start if that one fell asleep, which nobody would
-    /// tell us: they are looked at after a sixteenth of their budget at the earliest, or a task
-    /// that sleeps with little budget left would have us wake all the time. What they overrun
-    /// then is carried.
+    /// those who may run. Exact for whoever is expected to run, the best that does not sleep. One
+    /// behind it could only start if that one fell asleep, which nobody would tell us: it is looked
+    /// at only when such things have happened lately, and exactly only if it just ran. Who sleeps
+    /// may wake at any time. They are looked at after a sixteenth of their budget at the earliest,
+    /// and less often the longer nothing happens, or a task with little budget left would have us
+    /// wake all the time. What they overrun then is carried.
     fn next(&mut self, now: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
-        let expected =
-            self.ranked.iter().copied().find(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
+        let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
+        let expected = place.map(|p| self.ranked[p]);
+        let steady = expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| m.naps == 0);
+        let behind = place.map_or(&[][..], |p| &self.ranked[p + 1..]);
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
             next = next.min(m.look_at());
             let Some(job) = self.dispatcher.job_of(m.reservation) else { continue };
-            if m.standing == Standing::Unparked {
-                let remaining = self.dispatcher.remaining(job);
-                let exact = m.ran > 0 || expected == Some(i);
-                let look = if exact { remaining } else { remaining.max(m.track.assigned / 16) };
-                next = next.min(now.saturating_add(look));
+            if m.standing != Standing::Unparked || (steady && behind.contains(&i)) {
+                continue;
             }
+            let mut look = self.dispatcher.remaining(job);
+            if expected != Some(i) && m.ran == 0 {
+                let waited = now.saturating_sub(m.ran_at).min(m.track.assigned / 4);
+                look = look.max(waited).max(m.track.assigned / 16);
+            }
+            next = next.min(now.saturating_add(look));
         }
         next
     }
@@ -171,6 +179,7 @@ impl Engine {
             if m.ran == 0 || !m.is_charged() {
                 continue;
             }
+            m.ran_at = now;
             if m.asleep {
                 m.asleep = false;
                 let _ = dispatcher.task_ready(m.task, now);
@@ -189,6 +198,9 @@ impl Engine {
             m.track.add(0, available.saturating_sub(m.ran));
             m.quiet = m.ran == 0 && available > 0;
             available = available.saturating_sub(m.ran);
+            if available > 0 {
+                m.naps = NAPS;
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use punctual_trace::Period;
 use crate::calibrate::Precision;
 use crate::cell::Cell;
 use crate::children::Child;
-use crate::engine::{Command, Note};
+use crate::engine::{Command, Note, NAPS};
 use crate::error::HostError;
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{start_engine, EngineHandle};
@@ -192,6 +192,7 @@ impl Host {
     }
 
     fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
+        let track = Track::new(index, spec);
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             reservation: ReservationId(u32::MAX),
@@ -202,8 +203,10 @@ impl Host {
             moving: false,
             asleep: false,
             quiet: false,
+            naps: if track.never_sleeps { 0 } else { NAPS },
+            ran_at: 0,
             ran: 0,
-            track: Track::new(index, spec),
+            track,
             stray: Stray::new(),
         });
         self.pending.push(Pending { engine, spec: spec.clone(), member });
