@@ -1,18 +1,82 @@
 //! `punctual run --compare`: the same set under the kernel's own policies.
 
+use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
-use punctual_report::{Collector, Host, Results, Run as About};
+use punctual_peers::{Options, Peer, PeerOutcome, PeerRun, Refusal};
+use punctual_report::{Collector, HogResult, Host, Results, Run as About};
 use punctual_taskset::TaskSet;
 
 use crate::args::{PeerArg, Run};
+use crate::failure::Failure;
+use crate::screen::Screen;
 
-pub fn run(_args: &Run, set: &TaskSet, peer: PeerArg, overload: bool, _stop: &AtomicBool) -> Results {
-    let host = match peer {
-        PeerArg::Fifo => Host::Fifo,
-        PeerArg::Deadline => Host::Deadline,
-        PeerArg::Other => Host::Other,
+/// Runs the set under one peer. What cannot be pinned is run unpinned, and its column says so.
+///
+/// # Errors
+/// The request cannot be meant: a command that does not start.
+pub fn run(
+    args: &Run,
+    set: &TaskSet,
+    peer: PeerArg,
+    overload: bool,
+    stop: &AtomicBool,
+) -> Result<Vec<Results>, Failure> {
+    let (peer, host) = match peer {
+        PeerArg::Fifo => (Peer::Fifo, Host::Fifo),
+        PeerArg::Deadline => (Peer::Deadline, Host::Deadline),
+        PeerArg::Other => (Peer::Other, Host::Other),
     };
     let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
-    Collector::for_set(about, set).not_possible("not there yet", &[])
+    let options = Options { duration: set.duration.unwrap_or(0), stop, hog: args.hog, unpinned: false };
+    match once(args, set, peer, about.clone(), options)? {
+        Ok(results) => Ok(vec![results]),
+        Err(refusal) => {
+            let mut columns = vec![refused(set, about.clone(), &refusal)];
+            if refusal.unpinned_may_work {
+                let label = format!("{}, not pinned", columns[0].title());
+                let about = About { label: Some(label), ..about };
+                columns.push(match once(args, set, peer, about.clone(), Options { unpinned: true, ..options })? {
+                    Ok(results) => results,
+                    Err(refusal) => refused(set, about, &refusal),
+                });
+            }
+            Ok(columns)
+        }
+    }
+}
+
+fn refused(set: &TaskSet, about: About, refusal: &Refusal) -> Results {
+    Collector::for_set(about, set).not_possible(&refusal.reason, &refusal.cure)
+}
+
+fn once(
+    args: &Run,
+    set: &TaskSet,
+    peer: Peer,
+    about: About,
+    options: Options,
+) -> Result<Result<Results, Refusal>, Failure> {
+    let collector = RefCell::new(Collector::for_set(about, set));
+    let mut screen = Screen::new(args.quiet, false);
+    screen.say(&format!("next: the same set under {}", collector.borrow().snapshot().title()));
+    let outcome = punctual_peers::run(set, peer, &options, &mut |period| {
+        collector.borrow_mut().record(&period);
+        screen.tick(|| collector.borrow().snapshot());
+    })?;
+    let PeerRun { started, ended, interrupted, hog, lost, notes, .. } = match outcome {
+        PeerOutcome::Ran(run) => run,
+        PeerOutcome::NotPossible(refusal) => return Ok(Err(refusal)),
+    };
+    let mut collector = collector.into_inner();
+    collector.finish(ended);
+    let mut results = collector.snapshot();
+    results.duration_ns = ended.saturating_sub(started);
+    results.interrupted = interrupted;
+    results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
+    results.notes.extend(notes);
+    if lost > 0 {
+        results.notes.push(format!("{lost} periods are not in these figures: nobody had the time to take them"));
+    }
+    Ok(Ok(results))
 }

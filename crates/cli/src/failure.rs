@@ -69,3 +69,16 @@ impl From<punctual_host_user::HostError> for Failure {
         Failure::new(u8::try_from(e.exit_code).unwrap_or(MACHINE), e.cause, e.cure)
     }
 }
+
+impl From<punctual_peers::PeerError> for Failure {
+    fn from(e: punctual_peers::PeerError) -> Failure {
+        use punctual_peers::PeerError;
+        let (code, cure) = match &e {
+            PeerError::Command { .. } => (USAGE, "name a program that is there and can be executed"),
+            PeerError::Start { .. } => (MACHINE, "see punctual doctor"),
+            PeerError::Cpu(_) => (MACHINE, "choose a CPU that is online and ours (taskset -p $$)"),
+            PeerError::Slow(_) => (MACHINE, "compare when the machine has less to do"),
+        };
+        Failure::new(code, e.to_string(), cure)
+    }
+}

@@ -40,7 +40,7 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let mut runs = vec![results];
     for &peer in &args.compare {
         if !stop.load(Ordering::Relaxed) {
-            runs.push(compare::run(args, &set, peer, overload, &stop));
+            runs.extend(compare::run(args, &set, peer, overload, &stop)?);
         }
     }
     let interrupted = interrupted || stop.load(Ordering::Relaxed);
