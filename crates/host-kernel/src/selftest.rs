@@ -2,7 +2,6 @@
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::marker::PhantomData;
-use std::time::Instant;
 
 use crate::kernel::{Kernel, KernelError};
 
@@ -180,56 +179,4 @@ impl Subject for Native {
     fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
         self.call(punctual_native_decisions, Call { batch: 1, count, ..Call::default() })
     }
-}
-
-/// What a full decision costs in the kernel and out of it.
-#[derive(Debug, Clone, Copy)]
-pub struct Comparison {
-    /// Jobs in group 0.
-    pub jobs: u32,
-    /// Native ns per decision, the median window's.
-    pub native: f64,
-    /// As BPF.
-    pub kernel: f64,
-    /// Of the windows' ratios of kernel to native: the tenth part, the median and the ninth.
-    pub ratios: [f64; 3],
-}
-
-/// Times windows of 1,000 decisions, alternating between both builds.
-///
-/// # Errors
-/// The kernel's.
-///
-/// # Panics
-/// When the two builds decide differently.
-pub fn compare_decisions(jobs: u32, windows: usize) -> Result<Comparison, KernelError> {
-    const WINDOW: u32 = 1000;
-    let mut kernel = InKernel::new(Kernel::load()?)?;
-    let mut native = Native::new();
-    kernel.prepare_decisions(jobs)?;
-    native.prepare_decisions(jobs)?;
-    let timed = |subject: &mut dyn Subject| -> Result<(f64, u64), KernelError> {
-        let start = Instant::now();
-        let hash = subject.decide(WINDOW)?;
-        Ok((start.elapsed().as_nanos() as f64 / f64::from(WINDOW), hash))
-    };
-    let mut times = Vec::new();
-    for _ in 0..windows.max(1) {
-        let (there, kernels) = timed(&mut kernel)?;
-        let (here, natives) = timed(&mut native)?;
-        assert_eq!(kernels, natives, "the two builds decide differently");
-        times.push((here, there));
-    }
-    let part = |of: &dyn Fn(&(f64, f64)) -> f64, tenths: usize| {
-        let mut values: Vec<_> = times.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[(values.len() - 1) * tenths / 10]
-    };
-    let ratio = |t: &(f64, f64)| t.1 / t.0;
-    Ok(Comparison {
-        jobs,
-        native: part(&|t| t.0, 5),
-        kernel: part(&|t| t.1, 5),
-        ratios: [part(&ratio, 1), part(&ratio, 5), part(&ratio, 9)],
-    })
 }
