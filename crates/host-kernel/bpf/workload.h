@@ -12,6 +12,8 @@
 /* Few enough that random calls meet: of one task, of one time, of one job. */
 #define EXERCISE_TASKS 64U
 #define EXERCISE_IDS 256U
+/* Of 64 operations, when additions are to fill the table of jobs. */
+#define EXERCISE_FILLING 40U
 
 struct exercise {
 	pd_u64 random;
@@ -139,6 +141,10 @@ PD_FOLD int exercise_add_job(pd_ref d)
 	if (r % 64 == 0)
 		a->priority = (pd_i64)(1ULL << 63 ^ (0 - (r >> 6 & 1)));
 	r >>= 7;
+	if (EX(d)->adds == EXERCISE_FILLING && a->budget > 4000) {
+		a->finish = PD_INFINITE;
+		a->budget = PD_INFINITE >> 1;
+	}
 	a->cookie = exercise_random(d);
 	a->task = exercise_task(d);
 	a->group = r % 128 == 0 ? 1 : r % 128 == 1 ? 64 : 0;
@@ -339,7 +345,7 @@ PD_FOLD pd_u64 exercise_run(pd_ref d, pd_u64 seed, pd_u32 batch, pd_u32 count)
 	}
 	EX(d)->batch = batch;
 	/* One of eight fills the table of jobs, one overflows the ring of events. */
-	EX(d)->adds = batch % 8 == 3 ? 28 : 16;
+	EX(d)->adds = batch % 8 == 3 ? EXERCISE_FILLING : 16;
 	EX(d)->popping = batch % 8 != 5;
 	/* Once, the clock's end comes near. */
 	if (batch == 97)
