@@ -193,6 +193,7 @@ impl Keeper {
             What::Thread { stack, body } => {
                 let slot = Arc::new(OnceLock::new());
                 end = Some(slot.clone());
+                let slot = End(slot);
                 let name = name.clone();
                 self.host.add_thread(index, &spec, stack, move |task| run_body(body, &name, task, &slot))?;
                 TaskKind::Thread
@@ -288,14 +289,24 @@ fn tell(observer: &mut Option<Observer>, report: Report) {
     }
 }
 
+/// Where a thread says how it ended.
+struct End(Arc<OnceLock<String>>);
+
+impl Drop for End {
+    /// The run was over before its first release, if nothing else was said.
+    fn drop(&mut self) {
+        let _ = self.0.set("was never released".to_owned());
+    }
+}
+
 /// The whole of a task's thread: a panic ends it, not the program.
-fn run_body(body: TaskBody, name: &str, task: &mut host::Task, end: &OnceLock<String>) {
+fn run_body(body: TaskBody, name: &str, task: &mut host::Task, end: &End) {
     let ended = catch_unwind(AssertUnwindSafe(|| body(&mut Task::new(name, task))));
     let how = match ended {
         Ok(()) => "returned".to_owned(),
         Err(panic) => format!("panicked: {}", message(&*panic)),
     };
-    drop(end.set(how));
+    let _ = end.0.set(how);
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

@@ -39,7 +39,8 @@ fn a_second_process_is_refused_and_told_who_has_the_cpu() {
     // Nor may this one have it twice.
     let e = idle(Punctual::on_cpu(cpu())).admit().expect("it fits").start().expect_err("the CPU is taken");
     assert!(common::is_taken(&e), "{e}");
-    assert!(running.stop().expect("it stops").problems.is_empty());
+    let problems = running.stop().expect("it stops").problems;
+    assert!(problems.is_empty(), "{problems:?}");
 }
 
 #[test]
@@ -96,6 +97,25 @@ fn a_start_that_fails_calls_nobody_and_leaves_nothing() {
     std::thread::sleep(100 * MS);
     assert_eq!(called.load(SeqCst), 0, "no closure was called");
     drop(start(idle));
+}
+
+#[test]
+fn a_run_that_ends_before_its_first_release_calls_nobody() {
+    let _turn = turn();
+    let called = Arc::new(AtomicU32::new(0));
+    for stop in [true, false] {
+        let running = start(|set| {
+            let called = called.clone();
+            set.task("t").period(20 * MS).budget(2 * MS).start(Duration::from_secs(60)).spawn(move |_| {
+                called.fetch_add(1, SeqCst);
+            })
+        });
+        let Some(running) = running else { return };
+        if stop {
+            assert_eq!(running.stop().expect("it stops").problems, Vec::<String>::new());
+        }
+    }
+    assert_eq!(called.load(SeqCst), 0);
 }
 
 fn is_there(pid: &str) -> bool {
