@@ -220,11 +220,12 @@ impl Engine {
                     match self.dispatcher.task_done(m.task, now) {
                         // If its budget ran out on the way here, it is opened with the next one.
                         Ok(Wait::Ignored) if m.standing != Standing::Parked => cell.open(),
+                        // It stands in its gate by itself. Its next release may come at this very
+                        // instant, and must find that the gate is to be opened.
+                        _ if m.standing == Standing::Background => m.park(),
                         _ => {
                             cell.close();
-                            if m.standing == Standing::Background {
-                                m.park();
-                            }
+                            m.standing = Standing::Parked;
                         }
                     }
                     if let Who::Thread(cell) = &m.who {

@@ -1,0 +1,94 @@
+//! A wait_period that is handled at the very instant of the next release.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use punctual_host_user::{now, Host, HostOptions, Task};
+use punctual_taskset::{Body, Overrun, Spin, TaskSpec};
+
+const PERIOD: u64 = 1_000_000;
+const PERIODS: u64 = 1_500;
+
+fn spec(cpu: u32) -> TaskSpec {
+    TaskSpec {
+        name: "late".to_owned(),
+        period: PERIOD,
+        budget: PERIOD / 2,
+        deadline: PERIOD,
+        start: 0,
+        priority: 0,
+        cpu,
+        overrun: Overrun::Carry,
+        body: Body::Spin(Spin::Forever),
+        line: None,
+    }
+}
+
+fn sleep_until(at: u64) {
+    let left = at.saturating_sub(now());
+    std::thread::sleep(Duration::from_nanos(left));
+}
+
+/// Sleeps until shortly before its deadline, which is its next release, then waits at a time that
+/// sweeps over it, microsecond by microsecond.
+fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
+    for k in 0.. {
+        let deadline = task.current().deadline;
+        sleep_until(deadline.saturating_sub(150_000));
+        let at = deadline - 30_000 + k % 60 * 1_000;
+        while now() < at && !done.load(Relaxed) {
+            std::hint::spin_loop();
+        }
+        if task.wait_period().is_none() {
+            return;
+        }
+        returns.fetch_add(1, Relaxed);
+    }
+}
+
+/// Another test of this machine may have the CPU for a while.
+fn start() -> Option<(Host, u32)> {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        for cpu in [0, 1] {
+            let host = Host::start(&HostOptions {
+                cpus: vec![cpu],
+                policy: punctual_policies::by_name("edf")?,
+                task_limit: 4,
+                owner: "test".to_owned(),
+                records: 1 << 10,
+            });
+            match host {
+                Ok(host) => return Some((host, cpu)),
+                Err(e) if Instant::now() > until || !e.cause.contains("already has a dispatcher") => {
+                    assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
+                    eprintln!("not run, for this is missing: {e}");
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
+    let Some((mut host, cpu)) = start() else { return };
+    let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let (counted, over) = (returns.clone(), done.clone());
+    host.add_thread(0, &spec(cpu), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");
+    host.begin(now() + 10_000_000).expect("there is room");
+    let end = now() + 10_000_000 + PERIODS * PERIOD;
+    while now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+        host.housekeep(&mut |_| {});
+    }
+    done.store(true, Relaxed);
+    host.finish(&mut |_| {});
+    // Left standing in its gate, it would return a few times at best. Some waits count for the
+    // release after, so that not every period has one.
+    let returned = returns.load(Relaxed);
+    assert!(returned > PERIODS / 4, "{returned} returns in {PERIODS} periods");
+}
