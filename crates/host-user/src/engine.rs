@@ -23,8 +23,6 @@ use crate::stats::EngineStats;
 pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
-/// Releases for which a task that slept in mid-job is expected to do so again.
-pub(crate) const NAPS: u8 = 8;
 
 /// What the control side asks of an engine.
 pub enum Command {
@@ -125,17 +123,17 @@ impl Engine {
     }
 
     /// When something happens by itself: the dispatcher's own times, and the end of the budgets of
-    /// those who may run. Exact for whoever is expected to run, the best that does not sleep. One
-    /// behind it could only start if that one fell asleep, which nobody would tell us: it is looked
-    /// at only when such things have happened lately, and exactly only if it just ran. Who sleeps
-    /// may wake at any time. They are looked at after a sixteenth of their budget at the earliest,
-    /// and less often the longer nothing happens, or a task with little budget left would have us
-    /// wake all the time. What they overrun then is carried.
+    /// those who may run. Exact for whoever is expected to run, the best that does not sleep, and
+    /// for whoever just ran. One behind that could only start if it fell asleep, which nobody would
+    /// tell us (synthetic execution never does); who sleeps may wake at any time. They are looked
+    /// at after a sixteenth of their budget at the earliest, and less often the longer nothing
+    /// happens, or a task with little budget left would have us wake all the time. What they
+    /// overrun then is carried.
     fn next(&mut self, now: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         let expected = place.map(|p| self.ranked[p]);
-        let steady = expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| m.naps == 0);
+        let steady = expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| m.track.never_sleeps);
         let behind = place.map_or(&[][..], |p| &self.ranked[p + 1..]);
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
@@ -198,9 +196,6 @@ impl Engine {
             m.track.add(0, available.saturating_sub(m.ran));
             m.quiet = m.ran == 0 && available > 0;
             available = available.saturating_sub(m.ran);
-            if available > 0 {
-                m.naps = NAPS;
-            }
         }
     }
 

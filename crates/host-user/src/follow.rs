@@ -72,7 +72,6 @@ impl Engine {
             cell.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             cell.want_stamp();
         }
-        m.naps = m.naps.saturating_sub(1);
         let period = m.track.release(number, release);
         // A late release costs latency; budget only when little time is left for it.
         m.track.woken_late = late > LATE && late > (m.track.deadline - m.track.assigned) / 2;

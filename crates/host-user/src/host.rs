@@ -19,12 +19,12 @@ use punctual_trace::Period;
 use crate::calibrate::Precision;
 use crate::cell::Cell;
 use crate::children::Child;
-use crate::engine::{Command, Note, NAPS};
+use crate::engine::{Command, Note};
 use crate::error::HostError;
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{start_engine, EngineHandle};
-use crate::stray::Stray;
 use crate::stats::EngineReading;
+use crate::stray::Stray;
 use crate::task::Task;
 use crate::track::Track;
 use crate::{clock, gate, sched};
@@ -192,7 +192,6 @@ impl Host {
     }
 
     fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
-        let track = Track::new(index, spec);
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             reservation: ReservationId(u32::MAX),
@@ -203,10 +202,9 @@ impl Host {
             moving: false,
             asleep: false,
             quiet: false,
-            naps: if track.never_sleeps { 0 } else { NAPS },
             ran_at: 0,
             ran: 0,
-            track,
+            track: Track::new(index, spec),
             stray: Stray::new(),
         });
         self.pending.push(Pending { engine, spec: spec.clone(), member });

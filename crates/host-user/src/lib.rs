@@ -23,8 +23,8 @@ mod member;
 mod run;
 mod sched;
 mod start;
-mod stray;
 mod stats;
+mod stray;
 mod task;
 #[allow(missing_docs)]
 mod track;

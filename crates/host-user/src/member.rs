@@ -98,8 +98,6 @@ pub struct Member {
     pub asleep: bool,
     /// It could have run since the last event, and did not.
     pub quiet: bool,
-    /// Releases until it is trusted not to sleep in mid-job.
-    pub naps: u8,
     /// When it was last found to have run, CLOCK_MONOTONIC ns.
     pub ran_at: u64,
     /// What it executed since the last event, ns.
