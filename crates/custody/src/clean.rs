@@ -96,7 +96,7 @@ fn clean_group(dir: &Path, id: Identity) -> RestoreReport {
 
 /// Journals of this user whose owner is dead. Journals that others could have written are not obeyed.
 fn dead_journals() -> Vec<Journal> {
-    all_journals().into_iter().filter(|j| !j.owner().is_alive()).collect()
+    all_journals().into_iter().filter(|j| !j.owner().can_act()).collect()
 }
 
 fn all_journals() -> Vec<Journal> {
@@ -126,7 +126,7 @@ fn orphan_groups() -> Vec<(PathBuf, Identity)> {
     let all = crate::cgroup::tree(mount.point()).into_iter();
     all.filter_map(|d| {
         let (id, namespace) = owner_of(d.file_name()?.to_str()?)?;
-        (namespace == here && !id.is_alive() && may_write(&d)).then_some((d, id))
+        (namespace == here && !id.can_act() && may_write(&d)).then_some((d, id))
     })
     .collect()
 }

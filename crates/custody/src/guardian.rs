@@ -3,7 +3,7 @@
 //! ```text
 //!   owner ── fork ──> guardian: poll(owner's pidfd, control pipe), SCHED_FIFO 99, all signals blocked
 //!     │                  │ 'D' on the pipe: dismissed, exit
-//!     │                  │ owner dead, or the pipe hung up (exec, dropped): restore(journal), exit
+//!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped): restore(journal), exit
 //!     └ polls the guardian's pidfd: dead? restart()
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! The fork makes the owner's pages copy-on-write: the first write to each afterwards costs a page fault. Start it before
 //! the dispatcher runs; a restart costs these faults once more.
 
+use crate::dying::Dying;
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
@@ -135,13 +136,14 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError
     keep.extend([owner.as_raw_fd(), control_read.as_raw_fd(), ready_write.as_raw_fd(), journal.as_fd().as_raw_fd()]);
     keep.sort_unstable();
     let every = sched::every();
+    let dying = Dying::watch(journal.owner().pid);
 
     // No handler of the program may ever run in the guardian, nor anything but SIGKILL and SIGSTOP reach it.
     let mask = SignalMask::block_all();
     // SAFETY: the child runs `stand_watch` alone, which restricts itself as the module says and never returns.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        stand_watch(journal, &keep, &every, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
+        stand_watch(journal, &keep, &every, &dying, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
     }
     let error = io::Error::last_os_error();
     drop(mask);
@@ -192,6 +194,7 @@ fn stand_watch(
     journal: &Journal,
     keep: &[i32],
     every: &[u64],
+    dying: &Dying,
     owner: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
     ready: BorrowedFd<'_>,
@@ -199,7 +202,7 @@ fn stand_watch(
     let life = std::panic::AssertUnwindSafe(|| {
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
-        if wait_for_the_end(owner, control) {
+        if wait_for_the_end(journal.owner(), owner, control) {
             restore(journal);
         }
     });
@@ -255,12 +258,21 @@ unsafe fn close_range(first: u32, last: u32) {
     }
 }
 
+/// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU to die, and only we
+/// can end the runaway: so now and then we look whether the owner was killed.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// How often an owner whose pidfd says nothing is looked at: it may be killed and yet unable to end.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
 /// Whether to restore: `false` when dismissed.
-fn wait_for_the_end(owner: BorrowedFd<'_>, control: BorrowedFd<'_>) -> bool {
+fn wait_for_the_end(owner: Identity, pidfd: BorrowedFd<'_>, control: BorrowedFd<'_>) -> bool {
     loop {
-        let mut fds = [PollFd::new(&owner, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
-        if poll(&mut fds, None).is_err() {
-            continue;
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
+        match poll(&mut fds, Some(&LOOK_EVERY)) {
+            Ok(0) if !owner.can_act() => return true,
+            Ok(0) | Err(_) => continue,
+            Ok(_) => {}
         }
         let (died, spoke) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         // The pipe first: an owner that dismissed us and ended at once has restored already.

@@ -18,6 +18,7 @@
 mod adopt;
 mod cgroup;
 mod clean;
+mod dying;
 mod error;
 mod exec;
 mod guardian;

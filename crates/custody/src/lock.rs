@@ -108,7 +108,7 @@ fn read(file: &OwnedFd) -> Held {
     let pid = field("pid ").parse().unwrap_or(0);
     let start = field("start ").parse().unwrap_or(0);
     // Just taken and not yet written looks like a dead owner: the caller then waits and reads again.
-    Held { pid, since: field("since "), command: field("command "), alive: Identity { pid, start }.is_alive() }
+    Held { pid, since: field("since "), command: field("command "), alive: Identity { pid, start }.can_act() }
 }
 
 /// One place for all users, so that they see each other's locks.

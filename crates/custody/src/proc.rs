@@ -39,12 +39,41 @@ impl Identity {
         Stat::of(self.pid).is_some_and(|s| s.start == self.start && !ended(s))
     }
 
+    /// Whether it can still do anything: it lives, and no SIGKILL is on its way through its threads. A killed thread
+    /// needs the CPU to die, and below a real-time runaway it never gets it; the process then counts as alive for the
+    /// kernel (its pidfd stays silent) until somebody ends the runaway.
+    pub(crate) fn can_act(&self) -> bool {
+        self.is_alive() && !is_doomed(self.pid)
+    }
+
     /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
     pub fn open(&self) -> Option<OwnedFd> {
         let fd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
         // The comparison comes after the opening: the pidfd then holds on to the very process that was compared.
         (Stat::of(self.pid)?.start == self.start).then_some(fd)
     }
+}
+
+/// Whether SIGKILL is pending for a process: for its first thread, or where that has ended already, for the others.
+fn is_doomed(pid: i32) -> bool {
+    // Of a first thread that has ended, only these still tell.
+    let others = || threads_of(pid).into_iter().filter(|t| *t != pid);
+    match killed_and_over(&format!("/proc/{pid}/status")) {
+        Some((killed, false)) => killed,
+        Some((_, true)) => others().all(|t| {
+            killed_and_over(&format!("/proc/{pid}/task/{t}/status")).is_none_or(|(killed, over)| killed || over)
+        }),
+        None => false,
+    }
+}
+
+/// Of a thread: SIGKILL is pending; it has ended.
+fn killed_and_over(status: &str) -> Option<(bool, bool)> {
+    let text = std::fs::read_to_string(status).ok()?;
+    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+    let pending = |name| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
+    let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (rustix::process::Signal::KILL.as_raw() - 1) & 1 == 1;
+    Some((killed, field("State:").is_some_and(|s| s.starts_with(['Z', 'X']))))
 }
 
 /// The fields of /proc/PID/stat that custody needs.
@@ -206,7 +235,7 @@ mod tests {
     #[test]
     fn a_pid_with_another_start_time_is_another_process() {
         let me = Identity::own();
-        assert!(me.is_alive() && me.open().is_some());
+        assert!(me.is_alive() && me.can_act() && me.open().is_some());
         let earlier = Identity { pid: me.pid, start: me.start - 1 };
         assert!(!earlier.is_alive());
         assert!(earlier.open().is_none());
