@@ -1,19 +1,20 @@
 //! `punctual clean`: the one case that no process can mend is mended by hand.
 
 use crate::args::Clean;
-use crate::failure::{Failure, MACHINE};
+use crate::failure::{say, Failure, MACHINE};
 use std::process::ExitCode;
 
 pub fn run(args: &Clean) -> Result<ExitCode, Failure> {
     let reports = punctual_custody::clean().map_err(|e| Failure::new(MACHINE, e.cause, e.cure))?;
+    let mut out = std::io::stdout();
     if args.json {
         let all: Vec<serde_json::Value> = reports.iter().map(|r| serde_json::json!(r)).collect();
-        println!("{:#}", serde_json::json!({ "version": 1, "restored": all }));
+        say(&mut out, &format!("{:#}", serde_json::json!({ "version": 1, "restored": all })));
     } else if reports.is_empty() {
-        println!("nothing to clean: no killed Punctual has left anything behind");
+        say(&mut out, "nothing to clean: no killed Punctual has left anything behind");
     } else {
         for report in &reports {
-            println!("{report}");
+            say(&mut out, &report.to_string());
         }
     }
     let left: Vec<&str> = reports.iter().flat_map(|r| r.problems.iter().map(String::as_str)).collect();

@@ -6,19 +6,19 @@ use std::process::ExitCode;
 use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict};
 
 use crate::args::Doctor;
-use crate::failure::{Failure, MACHINE};
+use crate::failure::{say, Failure, MACHINE};
 
 pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
     let probe = Probe::machine();
     let mut findings = doctor::examine(&probe);
     findings.extend(leftovers());
     let code = doctor::exit_code(&findings);
-    if args.json {
-        let document = Document::new(&probe, findings);
-        print!("{}", document.to_json());
+    let text = if args.json {
+        Document::new(&probe, findings).to_json()
     } else {
-        print!("{}", doctor::render(&findings, std::io::stdout().is_terminal()));
-    }
+        doctor::render(&findings, std::io::stdout().is_terminal())
+    };
+    say(&mut std::io::stdout(), text.trim_end());
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(MACHINE)))
 }
 

@@ -2,7 +2,7 @@
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use punctual_taskset::TaskSetError;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Exit codes are a contract (design, 5).
@@ -33,8 +33,8 @@ impl Failure {
                 "version": 1,
                 "error": { "cause": self.cause, "cure": self.cure, "exit_code": code },
             });
-            println!("{error:#}");
-        } else if let Some(set) = self.set {
+            say(&mut std::io::stdout(), &format!("{error:#}"));
+        } else if let Some(set) = self.set.filter(|s| s.line().is_some()) {
             let theme = if std::io::stderr().is_terminal() {
                 GraphicalTheme::unicode()
             } else {
@@ -43,14 +43,20 @@ impl Failure {
             let mut text = String::new();
             let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
             match handler.render_report(&mut text, &set.clone().snippet()) {
-                Ok(()) => eprintln!("{}", text.trim_end()),
-                Err(_) => eprintln!("punctual: {set}"),
+                Ok(()) => say(&mut std::io::stderr(), text.trim_end()),
+                Err(_) => say(&mut std::io::stderr(), &format!("punctual: {set}")),
             }
         } else {
-            eprintln!("punctual: {}\n  cure: {}", self.cause, self.cure);
+            say(&mut std::io::stderr(), &format!("punctual: {}\n  cure: {}", self.cause, self.cure));
         }
         ExitCode::from(code)
     }
+}
+
+/// A line for a reader who may have gone (`| head -1`): that is no failure of ours.
+pub fn say(to: &mut dyn Write, line: &str) {
+    let _ = writeln!(to, "{line}");
+    let _ = to.flush();
 }
 
 impl From<TaskSetError> for Failure {
