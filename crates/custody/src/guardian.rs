@@ -13,7 +13,6 @@
 //! The fork makes the owner's pages copy-on-write: the first write to each afterwards costs a page fault. Start it before
 //! the dispatcher runs; a restart costs these faults once more.
 
-use crate::dying::Dying;
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
@@ -136,14 +135,13 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError
     keep.extend([owner.as_raw_fd(), control_read.as_raw_fd(), ready_write.as_raw_fd(), journal.as_fd().as_raw_fd()]);
     keep.sort_unstable();
     let every = sched::every();
-    let dying = Dying::watch(journal.owner().pid);
 
     // No handler of the program may ever run in the guardian, nor anything but SIGKILL and SIGSTOP reach it.
     let mask = SignalMask::block_all();
     // SAFETY: the child runs `stand_watch` alone, which restricts itself as the module says and never returns.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        stand_watch(journal, &keep, &every, &dying, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
+        stand_watch(journal, &keep, &every, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
     }
     let error = io::Error::last_os_error();
     drop(mask);
@@ -194,7 +192,6 @@ fn stand_watch(
     journal: &Journal,
     keep: &[i32],
     every: &[u64],
-    dying: &Dying,
     owner: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
     ready: BorrowedFd<'_>,
@@ -261,9 +258,6 @@ unsafe fn close_range(first: u32, last: u32) {
 /// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU to die, and only we
 /// can end the runaway: so now and then we look whether the owner was killed.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-/// How often an owner whose pidfd says nothing is looked at: it may be killed and yet unable to end.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Whether to restore: `false` when dismissed.
 fn wait_for_the_end(owner: Identity, pidfd: BorrowedFd<'_>, control: BorrowedFd<'_>) -> bool {

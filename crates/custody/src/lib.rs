@@ -18,7 +18,6 @@
 mod adopt;
 mod cgroup;
 mod clean;
-mod dying;
 mod error;
 mod exec;
 mod guardian;
