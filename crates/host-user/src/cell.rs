@@ -59,6 +59,11 @@ impl Bell {
         }
     }
 
+    /// There is no mail.
+    pub fn is_quiet(&self) -> bool {
+        self.first.load(Acquire) == 0
+    }
+
     /// Takes all mail: the slot of the first cell, whose `next` leads on.
     pub fn take(&self) -> Option<u32> {
         self.first.swap(0, Acquire).checked_sub(1)

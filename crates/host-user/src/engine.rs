@@ -166,31 +166,30 @@ impl Engine {
         self.settle();
     }
 
-    /// Charges what was executed since the last instant, and finds who slept.
+    /// Charges what was executed since the last instant, and finds who slept. When the best ran
+    /// through, the clocks of those behind it, each a system call or several, say nothing new; what
+    /// they executed in some gap is charged when they are next read. Not while there is mail: who
+    /// has just completed may not be read again.
     fn charge(&mut self, now: u64) {
-        let Engine { dispatcher, members, moving, ranked, slept_at, .. } = self;
+        let Engine { dispatcher, members, moving, ranked, slept_at, bell, .. } = self;
+        let lapse = now.saturating_sub(*slept_at);
+        let best = ranked.first().copied();
+        let mut through = false;
+        if let Some(m) = best.and_then(|i| members[i as usize].as_deref_mut()) {
+            charge_member(dispatcher, m, now);
+            let gap = lapse.saturating_sub(m.ran);
+            through = gap <= SWITCHING.min(lapse / 4) && bell.is_quiet();
+        }
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            let clock = m.clock(now);
-            m.ran = clock.saturating_sub(m.charged);
-            m.charged = clock;
-            if m.ran == 0 || !m.is_charged() {
-                continue;
+            if through && ranked.contains(&i) {
+                m.ran = if best == Some(i) { m.ran } else { 0 };
+            } else if best != Some(i) {
+                charge_member(dispatcher, m, now);
             }
-            m.ran_at = now;
-            if m.asleep {
-                m.asleep = false;
-                let _ = dispatcher.task_ready(m.task, now);
-                // The wake-up rule may have cut what is left.
-                if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of(m.reservation)) {
-                    cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
-                }
-            }
-            let _ = dispatcher.charge_task(m.task, m.ran, now);
-            m.track.add(m.ran, 0);
         }
         // Going down the ranks: what the better ones left could have been used.
-        let mut available = now.saturating_sub(*slept_at).saturating_sub(SWITCHING);
+        let mut available = lapse.saturating_sub(SWITCHING);
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.track.add(0, available.saturating_sub(m.ran));
@@ -303,4 +302,25 @@ impl Engine {
             }
         }
     }
+}
+
+/// Reads a member's clock and charges what it executed since that was last done.
+fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
+    let clock = m.clock(now);
+    m.ran = clock.saturating_sub(m.charged);
+    m.charged = clock;
+    if m.ran == 0 || !m.is_charged() {
+        return;
+    }
+    m.ran_at = now;
+    if m.asleep {
+        m.asleep = false;
+        let _ = dispatcher.task_ready(m.task, now);
+        // The wake-up rule may have cut what is left.
+        if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of(m.reservation)) {
+            cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
+        }
+    }
+    let _ = dispatcher.charge_task(m.task, m.ran, now);
+    m.track.add(m.ran, 0);
 }

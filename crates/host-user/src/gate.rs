@@ -6,9 +6,13 @@
 use std::cell::Cell as ThreadLocal;
 use std::io;
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
 use crate::cell::Cell;
+
+/// Our own number: asking for it is a system call, and parking is short of time.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 thread_local! {
     static MINE: ThreadLocal<*const Cell> = const { ThreadLocal::new(ptr::null()) };
@@ -36,6 +40,8 @@ extern "C" fn stand_in_gate(_: i32) {
 /// # Errors
 /// The program handles that signal itself already; its handler stays.
 pub fn install() -> io::Result<()> {
+    // SAFETY: no arguments.
+    PROCESS.store(unsafe { libc::getpid() }, Relaxed);
     // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler is
     // async-signal-safe (atomics and futex).
     unsafe {
@@ -90,6 +96,7 @@ impl Drop for Membership {
 
 /// Sends a thread of this process into its gate. Real-time safe.
 pub fn send_in(tid: i32) {
+    let (process, signal) = (PROCESS.load(Relaxed), signal());
     // SAFETY: a system call; a thread that is gone is an error that changes nothing.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal()) };
+    unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) };
 }
