@@ -1,0 +1,347 @@
+//! What the command does when all is well: signals, streams, traces, budgets of real programs.
+
+use std::io::BufReader;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use punctual_trace::Trace;
+
+use crate::kills::NEEDS;
+use crate::machine::{has_dispatcher, one_cpu, one_cpu_alone, permitted, two_cpus_alone, undisturbed, Need};
+use crate::process::{eventually, kill, marked};
+use crate::punctual::{list, run, run_set, task, unruly, Running, Scratch};
+use crate::victim::Victim;
+
+fn busy_set(cpu: u32) -> String {
+    let family = list(&unruly("family"));
+    format!(
+        "cpu = {cpu}\npolicy = \"edf\"\n[[task]]\nname = \"loop\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
+         [[task]]\nname = \"family\"\nperiod = \"10ms\"\nbudget = \"2ms\"\ncommand = {family}\n"
+    )
+}
+
+#[test]
+fn signals_end_a_run_within_a_second_with_its_results() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let file = scratch.file("set.toml", &busy_set(cpu.0));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        for json in [false, true] {
+            eventually("the CPU is free", || !has_dispatcher(cpu.0));
+            let mut args = vec!["run", file.as_str()];
+            args.extend(json.then_some("--json"));
+            let mut punctual = Running::start(&args);
+            punctual.wait_for("its command's family", |p| marked(&p.mark).len() > 5);
+            std::thread::sleep(Duration::from_millis(120));
+            let since = Instant::now();
+            kill(punctual.pid(), signal);
+            let ended = punctual.end();
+            assert!(since.elapsed() < Duration::from_secs(1), "signal {signal}: {:?}", since.elapsed());
+            ended.assert_code(130).assert_nothing_left(&[cpu.0]);
+            if json {
+                assert_eq!(ended.json()["interrupted"], true);
+            } else {
+                assert!(ended.out.contains("budget received"), "the final table: {}{}", ended.out, ended.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_comes_while_it_starts_ends_it_too() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let file = scratch.file("set.toml", &busy_set(cpu.0));
+    for after in [15, 30, 50, 80] {
+        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        let punctual = Running::start(&["run", &file]);
+        std::thread::sleep(Duration::from_millis(after));
+        kill(punctual.pid(), libc::SIGINT);
+        let ended = punctual.end();
+        assert!(ended.took < Duration::from_secs(1), "after {after} ms: {:?}", ended.took);
+        // Before its handlers were there it is simply killed.
+        assert!(matches!(ended.code, None | Some(130)), "{:?} {}", ended.code, ended.err);
+        ended.assert_nothing_left(&[cpu.0]);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
+    let closed = |args: &[&str], close_errors: bool| {
+        let mut punctual = Running::start(args);
+        drop(punctual.child.stdout.take());
+        if close_errors {
+            drop(punctual.child.stderr.take());
+        }
+        punctual.end()
+    };
+    for args in [
+        &["doctor"][..],
+        &["doctor", "--json"],
+        &["clean"],
+        &["clean", "--json"],
+        &["--help"],
+        &["run", "--json", "/no/such"],
+    ] {
+        let ended = closed(args, false);
+        assert!(
+            !ended.err.contains("panicked") && matches!(ended.code, Some(0..=4)),
+            "{args:?}: {:?} {}",
+            ended.code,
+            ended.err
+        );
+    }
+    for args in [&["run", "/no/such"][..], &["run", "--period", "1s", "--budget", "1"], &["run"]] {
+        let ended = closed(args, true);
+        assert_eq!(ended.code, Some(2), "{args:?}");
+    }
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "2200ms", "--json", "--"];
+    let say = unruly("say 2000");
+    let words: Vec<&str> = args.iter().copied().chain(say.iter().map(String::as_str)).collect();
+    for close_errors in [false, true] {
+        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        let ended = closed(&words, close_errors);
+        ended.assert_ran();
+        assert!(!ended.err.contains("panicked"), "{}", ended.err);
+        ended.assert_nothing_left(&[cpu.0]);
+    }
+}
+
+#[test]
+fn a_command_s_output_stays_its_own_and_json_stays_json() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "5s"];
+    let say = unruly("say 3");
+    let with = |more: &[&str]| {
+        run(&args.iter().chain(more).copied().chain(["--"]).chain(say.iter().map(String::as_str)).collect::<Vec<_>>())
+    };
+    let plain = with(&[]);
+    plain.assert_code(0);
+    assert_eq!(plain.out, "out 0\nout 1\nout 2\n", "standard output is the command's alone");
+    plain.assert_says(&["err 2", "used %", "exited with 0"]);
+
+    let json = with(&["--json"]);
+    json.assert_code(0).assert_says(&["out 2", "err 2"]);
+    assert_conforms(&json.json());
+
+    let quiet = with(&["--quiet"]);
+    quiet.assert_code(0);
+    assert!(quiet.out.is_empty() && !quiet.err.contains("err 1"), "{}{}", quiet.out, quiet.err);
+}
+
+fn assert_conforms(results: &serde_json::Value) {
+    let schema = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
+    let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(results).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?} in {results:#}");
+}
+
+#[test]
+fn a_command_reads_our_standard_input() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let number = cpu.0.to_string();
+    let args =
+        ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "5s", "--", "tr", "a-z", "A-Z"];
+    eventually("the CPU is free", || !has_dispatcher(cpu.0));
+    let mut punctual = Running::from(|c| c.args(args).stdin(std::process::Stdio::piped()));
+    std::io::Write::write_all(&mut punctual.child.stdin.take().unwrap(), b"through\n").unwrap();
+    let ended = punctual.end();
+    ended.assert_code(0);
+    assert_eq!(ended.out, "THROUGH\n");
+}
+
+#[test]
+fn the_trace_of_a_run_is_read_back_with_inputs_and_decisions() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let trace = scratch.path("run.trace");
+    let ended = run_set(&busy_set(cpu.0), &["--duration", "300ms", "--trace", &trace, "--json"]);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let read = Trace::read(&mut BufReader::new(std::fs::File::open(&trace).unwrap())).unwrap();
+    assert_eq!((read.header.cpu, read.header.policy.as_str(), read.header.host.as_str()), (cpu.0, "edf", "user"));
+    assert_eq!(read.header.tasks, ["loop", "family"]);
+    assert_eq!(read.header.first, 0, "a run this short is there from its first record");
+    let count = |decision: bool| read.records.iter().filter(|r| r.is_decision() == decision).count();
+    assert!(count(true) > 100 && count(false) > 100, "{} decisions, {} inputs", count(true), count(false));
+    assert!(read.records.iter().all(|r| r.what().is_some()), "every kind is known");
+    for word in ["task added", "charge task", "advance", "selected", "released", "exhausted"] {
+        assert!(read.records.iter().any(|r| r.what() == Some(word)), "no \"{word}\" in the trace");
+    }
+}
+
+#[test]
+fn a_set_on_two_cpus_keeps_its_budgets_on_both() {
+    if !permitted(&NEEDS) || !permitted(&[Need::Cpus(2)]) {
+        return;
+    }
+    let cpus = two_cpus_alone();
+    let (a, b) = (cpus[0].0, cpus[1].0);
+    let scratch = Scratch::new();
+    let trace = scratch.path("two.trace");
+    let spin = list(&unruly("spin-threads 3"));
+    let text = format!(
+        r#"
+cpus = [{a}, {b}]
+domain = "partitioned"
+policy = "edf"
+duration = "1s"
+[[task]]
+name = "here"
+cpu = {a}
+period = "10ms"
+budget = "3ms"
+work = {{ spin = "forever" }}
+[[task]]
+name = "there"
+cpu = {b}
+period = "20ms"
+budget = "8ms"
+command = {spin}
+"#
+    );
+    let ended = undisturbed(&[a, b], || run_set(&text, &["--json", "--trace", &trace]));
+    ended.assert_nothing_left(&[a, b]);
+    let results = ended.json();
+    assert_conforms(&results);
+    for name in ["here", "there"] {
+        let share = task(&results, name)["long_run_ppm"].as_u64().unwrap();
+        assert!((985_000..=1_015_000).contains(&share), "{name}: {share}: {results:#}");
+    }
+    for cpu in [a, b] {
+        let file = std::fs::File::open(format!("{trace}.cpu{cpu}")).unwrap();
+        assert_eq!(Trace::read(&mut BufReader::new(file)).unwrap().header.cpu, cpu);
+    }
+}
+
+#[test]
+fn a_set_s_own_duration_ends_it() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let ended = run_set(&format!("duration = \"400ms\"\n{}", busy_set(cpu.0)), &["--json"]);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let ran = ended.json()["duration_ns"].as_u64().unwrap();
+    assert!((400_000_000..600_000_000).contains(&ran), "{ran}");
+    assert!(ended.took < Duration::from_millis(1500), "{:?}", ended.took);
+}
+
+#[test]
+fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
+    if !permitted(&NEEDS) || !permitted(&[Need::Tool("xz")]) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "20ms", "--budget", "5ms", "--duration", "2s", "--json"];
+    let xz = ["--", "sh", "-c", "exec xz -T4 -1 -c </dev/zero >/dev/null"];
+    let ended = undisturbed(&[cpu.0], || run(&[&args[..], &xz].concat()));
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let results = ended.json();
+    assert_conforms(&results);
+    let xz = &results["tasks"][0];
+    for share in [&xz["long_run_ppm"], &xz["budget_received"]["median_ppm"]] {
+        let share = share.as_u64().unwrap();
+        assert!((995_000..=1_005_000).contains(&share), "{share} ppm of 5 ms: {results:#}");
+    }
+}
+
+#[test]
+fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, victim) = (one_cpu(), Victim::start());
+    let (number, pid) = (cpu.0.to_string(), victim.pid().to_string());
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "500ms", "--pid", &pid];
+    let mut punctual = Running::start(&args);
+    punctual.wait_for("the program in custody", |_| !victim.is_as_before());
+    let ended = punctual.end();
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    victim.assert_as_before();
+    // One that somebody had stopped stays stopped, and is not stopped for good.
+    kill(victim.pid(), libc::SIGSTOP);
+    run(&args).assert_nothing_left(&[cpu.0]);
+    assert_eq!(crate::process::state_of(victim.pid()), Some('T'));
+    kill(victim.pid(), libc::SIGCONT);
+    victim.assert_as_before();
+    // And Ctrl-C gives it back.
+    let mut punctual = Running::start(&args);
+    punctual.wait_for("the program in custody", |_| !victim.is_as_before());
+    kill(punctual.pid(), libc::SIGINT);
+    punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);
+    victim.assert_as_before();
+}
+
+/// Figures, not promises: `cargo test --release -p punctual-cli --test real -- --ignored --nocapture figures`.
+#[test]
+#[ignore = "a measurement"]
+fn figures() {
+    assert!(permitted(&NEEDS));
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let mut help: Vec<Duration> = (0..50)
+        .map(|_| {
+            let since = Instant::now();
+            Command::new(crate::punctual::PUNCTUAL).arg("--help").output().unwrap();
+            since.elapsed()
+        })
+        .collect();
+    help.sort();
+    println!("punctual --help: median {:?}, longest {:?}", help[25], help[49]);
+    let mut text = format!("cpu = {}\npolicy = \"edf\"\n", cpu.0);
+    for n in 0..100 {
+        text += &format!(
+            "[[task]]\nname = \"t{n}\"\nperiod = \"100ms\"\nbudget = \"500us\"\nwork = {{ spin = \"300us\" }}\n"
+        );
+    }
+    let file = scratch.file("set.toml", &text);
+    let mut punctual = Running::start(&["run", &file, "--duration", "1s", "--quiet"]);
+    // Nobody reads meanwhile.
+    drop(punctual.child.stdout.take());
+    let mut peak = 0;
+    while !punctual.has_ended() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", punctual.pid())).unwrap_or_default();
+        let hwm = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
+        peak = peak.max(hwm.unwrap_or(0u64));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    println!("100 tasks: VmHWM {peak} KiB (target: under 16,384)");
+    let first = scratch.path("first");
+    let number = cpu.0.to_string();
+    let clock = unruly(&format!("clock {first}"));
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "10ms", "--"];
+    let mut starts: Vec<Duration> = (0..10)
+        .map(|_| {
+            let _ = std::fs::remove_file(&first);
+            let since = Instant::now();
+            let p = Running::start(&args.iter().copied().chain(clock.iter().map(String::as_str)).collect::<Vec<_>>());
+            while !std::path::Path::new(&first).exists() && since.elapsed() < Duration::from_secs(5) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let took = since.elapsed();
+            p.end();
+            took
+        })
+        .collect();
+    starts.sort();
+    println!("from the command line to the command's first execution: median {:?}, longest {:?}", starts[5], starts[9]);
+}

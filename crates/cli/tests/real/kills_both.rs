@@ -1,0 +1,127 @@
+//! The one case that no process can mend: Punctual and its guardian killed at one instant.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::kills::{set, NEEDS};
+use crate::machine::{has_dispatcher, one_cpu, permitted, Random};
+use crate::process::{eventually, groups_of, journals_of, kill, marked};
+use crate::punctual::{assert_nothing_left, run, Running, Scratch};
+use crate::victim::Victim;
+
+/// Each of these tests cleans up for all: one at a time.
+static CLEANING: Mutex<()> = Mutex::new(());
+
+/// A run whose owner and guardian are dead, with what they left.
+struct Orphan {
+    pid: i32,
+    mark: String,
+}
+
+fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_first: bool) -> Orphan {
+    let scratch = Scratch::new();
+    eventually("the CPU is free", || !has_dispatcher(cpu));
+    let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
+    let mut punctual = Running::start(&["run", &file, "--quiet"]);
+    // Everything is in custody by now.
+    punctual.wait_for("the adopted program in custody", |_| !victim.is_as_before());
+    std::thread::sleep(Duration::from_micros(20_000 + random.below(100_000)));
+    let guardian = punctual.guardian().unwrap();
+    if stop_first {
+        kill(guardian, libc::SIGSTOP);
+    }
+    kill(guardian, libc::SIGKILL);
+    kill(punctual.pid(), libc::SIGKILL);
+    punctual.child.wait().unwrap();
+    Orphan { pid: punctual.pid(), mark: punctual.mark.clone() }
+}
+
+fn leftovers(document: &Value) -> &Value {
+    let findings = document["findings"].as_array().unwrap_or_else(|| panic!("no findings in {document:#}"));
+    findings.iter().find(|f| f["id"] == "leftovers").expect("doctor tells of leftovers, or that there are none")
+}
+
+#[test]
+fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (cpu, mut random) = (one_cpu(), Random::seeded(4));
+    for round in 0..6 {
+        let victim = Victim::start();
+        let orphan = kill_both(cpu.0, round, &victim, &mut random, round % 2 == 0);
+        assert!(!journals_of(orphan.pid).is_empty(), "a journal of what was changed is left");
+        assert!(!groups_of(orphan.pid).is_empty(), "cgroups are left");
+        assert!(!victim.is_as_before(), "the adopted program still has what Punctual gave it");
+
+        let told = run(&["doctor", "--json"]).json();
+        let finding = leftovers(&told);
+        assert_eq!(finding["verdict"], "warning", "{finding:#}");
+        assert!(finding.to_string().contains(&format!("process {} ", orphan.pid)), "{finding:#}");
+        assert!(finding["cure"].to_string().contains("punctual clean"), "{finding:#}");
+
+        let cleaned = run(&["clean", "--json"]);
+        let reports = cleaned.assert_code(0).json();
+        let ours = |all: &Value| all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned();
+        let report = ours(&reports).unwrap_or_else(|| panic!("nothing about {} in {reports:#}", orphan.pid));
+        assert_eq!(report["given_back"], 1, "{report:#}");
+        assert!(report["problems"].as_array().unwrap().is_empty(), "{report:#}");
+        victim.assert_as_before();
+        assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
+
+        let again = run(&["clean", "--json"]);
+        let reports = again.assert_code(0).json();
+        assert!(ours(&reports).is_none(), "a second time there is nothing to do: {reports:#}");
+        let told = run(&["doctor", "--json"]).json();
+        assert!(!leftovers(&told).to_string().contains(&format!("process {} ", orphan.pid)));
+    }
+}
+
+#[test]
+fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (cpu, mut random) = (one_cpu(), Random::seeded(5));
+    let victim = Victim::start();
+    let orphan = kill_both(cpu.0, 0, &victim, &mut random, true);
+    for journal in journals_of(orphan.pid) {
+        std::fs::remove_file(journal).unwrap();
+    }
+    let told = run(&["doctor", "--json"]).json();
+    assert!(leftovers(&told).to_string().contains(&format!("process {}, which is gone", orphan.pid)), "{told:#}");
+    run(&["clean"]).assert_code(0);
+    victim.assert_runs();
+    for tid in crate::process::threads_of(victim.pid()) {
+        let a = crate::process::attributes(tid).unwrap();
+        assert_eq!(a.priority, 0, "real-time priority is taken away where nobody knows what it was");
+    }
+    assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
+}
+
+#[test]
+fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (cpu, mut random) = (one_cpu(), Random::seeded(6));
+    let victim = Victim::start();
+    let orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "600ms", "--json", "--"];
+    let mut words: Vec<&str> = args.to_vec();
+    words.extend(["sh", "-c", "while :; do :; done"]);
+    let mut living = Running::start(&words);
+    living.wait_for("its command", |p| marked(&p.mark).len() > 2);
+    run(&["clean"]).assert_code(0);
+    victim.assert_as_before();
+    assert_nothing_left(orphan.pid, &orphan.mark, &[]);
+    let ended = living.end();
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    assert!(ended.json()["tasks"][0]["periods"].as_u64().unwrap() > 40);
+}

@@ -1,0 +1,17 @@
+//! The real command with real processes: what it refuses, what it does, and that nothing stays behind, whatever is
+//! killed and however tasks behave. docs/faults.md is the table of it.
+//!
+//! `PUNCTUAL_FAULT_ROUNDS` (200) is the number of kills in all, `PUNCTUAL_FAULT_SEED` chooses their instants.
+
+mod behaviour;
+mod kills;
+mod kills_both;
+mod machine;
+mod privileges;
+mod process;
+mod punctual;
+mod refusals;
+mod screen;
+mod tasks;
+mod unruly;
+mod victim;

@@ -1,0 +1,228 @@
+//! Without root: what is missing is named with its cure, and with just that it works.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::kills::NEEDS;
+use crate::machine::{has_dispatcher, one_cpu, one_cpu_alone, permitted, undisturbed, Need, Random};
+use crate::process::{eventually, kill};
+use crate::punctual::{assert_nothing_left, unruly, Ended, Running, Scratch, PUNCTUAL};
+
+const NOBODY: u32 = 65534;
+
+/// The command where anybody may execute it.
+struct Elsewhere {
+    punctual: String,
+    helper: String,
+    _scratch: Scratch,
+}
+
+/// What an ordinary user was given.
+#[derive(Clone, Copy)]
+enum Given {
+    Nothing,
+    /// CAP_SYS_NICE, but little memory to lock.
+    Priority,
+    /// CAP_SYS_NICE and CAP_IPC_LOCK, as `setcap` gives them.
+    Capabilities,
+    /// RLIMIT_RTPRIO and RLIMIT_MEMLOCK, as limits.conf gives them.
+    Limits,
+}
+
+impl Given {
+    /// What stands before the command to make it so.
+    fn words(self) -> Vec<&'static str> {
+        let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let (limits, more): (&[&str], &[&str]) = match self {
+            Given::Nothing => (&["prlimit", "--memlock=65536", "--rtprio=0"], &[]),
+            Given::Priority => (&["prlimit", "--memlock=65536"], &["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"]),
+            Given::Capabilities => (&[], &["--inh-caps=+sys_nice,+ipc_lock", "--ambient-caps=+sys_nice,+ipc_lock"]),
+            Given::Limits => (&["prlimit", "--memlock=unlimited", "--rtprio=99"], &[]),
+        };
+        limits.iter().chain(&nobody).chain(more).copied().collect()
+    }
+
+    /// Where root itself may not raise limits (a container without CAP_SYS_RESOURCE), says so.
+    fn is_possible(self) -> bool {
+        let words = self.words();
+        let tried = Command::new(words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
+        let possible = tried.is_ok_and(|s| s.success());
+        if !possible {
+            println!("NOT TESTED, this machine refuses it to root: {}", words.join(" "));
+        }
+        possible
+    }
+}
+
+impl Elsewhere {
+    fn new() -> Elsewhere {
+        let scratch = Scratch::new();
+        let open = |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
+        open(scratch.0.to_str().unwrap());
+        let (punctual, helper) = (scratch.path("punctual"), scratch.path("helper"));
+        std::fs::copy(PUNCTUAL, &punctual).unwrap();
+        std::fs::copy(std::env::current_exe().unwrap(), &helper).unwrap();
+        open(&punctual);
+        open(&helper);
+        Elsewhere { punctual, helper, _scratch: scratch }
+    }
+
+    /// As nobody, with what he was given.
+    fn start(&self, given: Given, args: &[&str]) -> Running {
+        let mark = crate::punctual::new_mark();
+        let words = given.words();
+        let mut c = Command::new(words[0]);
+        c.args(&words[1..]).arg(&self.punctual).args(args);
+        c.env("PUNCTUAL_TEST_MARK", &mark).env_remove("XDG_RUNTIME_DIR").current_dir("/");
+        c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: c.spawn().unwrap(), mark }
+    }
+
+    fn run(&self, given: Given, args: &[&str]) -> Ended {
+        self.start(given, args).end()
+    }
+}
+
+fn nobody_s_journals() -> Vec<std::path::PathBuf> {
+    let files = std::fs::read_dir(format!("/tmp/punctual-{NOBODY}")).into_iter().flatten().flatten();
+    files.map(|f| f.path()).filter(|p| p.extension().is_some_and(|e| e == "journal")).collect()
+}
+
+fn single(cpu: &str, program: &[&str]) -> Vec<String> {
+    let words = ["run", "--cpu", cpu, "--period", "20ms", "--budget", "5ms", "--duration", "600ms", "--json", "--"];
+    words.iter().chain(program).map(|w| (*w).to_owned()).collect()
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn without_privileges_it_says_which_and_how_to_get_them() {
+    if !permitted(&[Need::Root]) {
+        return;
+    }
+    let (elsewhere, cpu) = (Elsewhere::new(), one_cpu());
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--", "true"];
+    let ended = elsewhere.run(Given::Nothing, &args);
+    ended.assert_code(4).assert_says(&["SCHED_FIFO 99 is refused", "setcap cap_sys_nice,cap_ipc_lock+ep", "rtprio 99"]);
+    ended.assert_nothing_left(&[cpu.0]);
+    // One of the two is not enough.
+    let ended = elsewhere.run(Given::Priority, &args);
+    ended.assert_code(4).assert_says(&["64 KiB of memory may be locked", "CAP_IPC_LOCK", "memlock"]);
+    ended.assert_nothing_left(&[cpu.0]);
+}
+
+#[test]
+fn with_just_those_an_ordinary_user_s_budgets_hold() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (elsewhere, cpu) = (Elsewhere::new(), one_cpu_alone());
+    let number = cpu.0.to_string();
+    let helper = elsewhere.helper.clone();
+    for given in [Given::Capabilities, Given::Limits] {
+        if !given.is_possible() {
+            continue;
+        }
+        // Without a cgroup of his own he is parked by stop signals, and told so.
+        for role in ["unruly:spin", "unruly:spin-threads", "unruly:late-threads", "unruly:exec", "unruly:deaf"] {
+            let args = single(&number, &[&helper, role]);
+            let ended = undisturbed(&[cpu.0], || elsewhere.run(given, &strs(&args)));
+            ended.assert_ran();
+            let results = ended.json();
+            assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
+            let t = &results["tasks"][0];
+            let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
+            assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
+            assert_nothing_left(ended.pid, &ended.mark, &[cpu.0]);
+        }
+    }
+    // Processes that come later are found late (docs/faults.md), but found.
+    for role in ["unruly:family", "unruly:daemon", "unruly:fork-storm"] {
+        let ended = elsewhere.run(Given::Capabilities, &strs(&single(&number, &[&helper, role])));
+        ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    }
+    eventually("no journal is left", || nobody_s_journals().is_empty());
+}
+
+#[test]
+fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (elsewhere, cpu, mut random) = (Elsewhere::new(), one_cpu(), Random::seeded(7));
+    let number = cpu.0.to_string();
+    let helper = elsewhere.helper.clone();
+    for _ in 0..6 {
+        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        let mut punctual = elsewhere.start(Given::Capabilities, &strs(&single(&number, &[&helper, "unruly:family"])));
+        punctual.wait_for("its guardian", |p| p.guardian().is_some());
+        std::thread::sleep(Duration::from_micros(random.below(200_000)));
+        kill(punctual.pid(), libc::SIGKILL);
+        assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
+        punctual.child.wait().unwrap();
+        eventually("its journal is gone", || nobody_s_journals().is_empty());
+    }
+}
+
+#[test]
+fn a_cgroup_that_forbids_real_time_is_named_with_its_cure() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let v1 = std::path::Path::new("/sys/fs/cgroup/cpu");
+    if !v1.join("cpu.rt_runtime_us").exists() {
+        println!(
+            "NOT TESTED: this kernel or its cgroups have no cpu.rt_runtime_us (CONFIG_RT_GROUP_SCHED with cgroup v1)"
+        );
+        return;
+    }
+    let cpu = one_cpu();
+    let group = v1.join(crate::punctual::new_mark());
+    std::fs::create_dir(&group).unwrap();
+    assert_eq!(std::fs::read_to_string(group.join("cpu.rt_runtime_us")).unwrap().trim(), "0");
+    let number = cpu.0.to_string();
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms"];
+    let procs = group.join("cgroup.procs");
+
+    let inside = |c: &mut Command| {
+        let path = std::ffi::CString::new(procs.to_str().unwrap()).unwrap();
+        // SAFETY: system calls only, between fork and exec.
+        unsafe {
+            c.pre_exec(move || {
+                let fd = libc::open(path.as_ptr(), libc::O_WRONLY);
+                let done = libc::write(fd, c"0".as_ptr().cast(), 1);
+                libc::close(fd);
+                (done == 1).then_some(()).ok_or_else(std::io::Error::last_os_error)
+            });
+        }
+    };
+    let refused = Running::from(|c| {
+        inside(c);
+        c.args(args).args(["--", "true"])
+    })
+    .end();
+
+    // And a process in it cannot be adopted.
+    let words = unruly("spin");
+    let mut c = Command::new(&words[0]);
+    c.args(&words[1..]);
+    inside(&mut c);
+    let mut inmate = c.spawn().unwrap();
+    let pid = inmate.id().to_string();
+    let adopted = crate::punctual::run(&[&args[..], &["--pid", &pid]].concat());
+    let state = crate::process::state_of(inmate.id() as i32);
+    inmate.kill().unwrap();
+    inmate.wait().unwrap();
+    eventually("the group can go", || std::fs::remove_dir(&group).is_ok());
+
+    let name = group.to_str().unwrap();
+    let words = ["cpu.rt_runtime_us is 0", name, "CONFIG_RT_GROUP_SCHED", "echo 900000 >"];
+    refused.assert_code(4).assert_says(&words).assert_nothing_left(&[cpu.0]);
+    adopted.assert_code(4).assert_says(&words).assert_nothing_left(&[cpu.0]);
+    assert_eq!(state, Some('R'), "and goes on as it was");
+}

@@ -1,0 +1,271 @@
+//! Starting the command.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::machine::{has_dispatcher, named_owner};
+use crate::process::{
+    describe, eventually, groups_of, journals_of, kill, marked, name_of, parent_of, pids, threads_of,
+};
+
+pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
+/// Nothing here takes longer.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+fn number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A directory of this test's own, removed at its end.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        let dir = std::env::temp_dir().join(format!("punctual-real-{}-{}", std::process::id(), number()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// This test binary in a role, as words of a command.
+pub fn unruly(role: &str) -> Vec<String> {
+    let mut words = vec![std::env::current_exe().unwrap().to_str().unwrap().to_owned()];
+    let mut parts = role.split(' ');
+    words.push(format!("unruly:{}", parts.next().unwrap()));
+    words.extend(parts.map(str::to_owned));
+    words
+}
+
+/// Words as a TOML list.
+pub fn list(words: &[String]) -> String {
+    format!("{words:?}")
+}
+
+/// `punctual` with these arguments, carrying a mark by which all that comes of it is found.
+pub fn command(mark: &str, args: &[&str]) -> Command {
+    let mut c = Command::new(PUNCTUAL);
+    c.args(args).env("PUNCTUAL_TEST_MARK", mark).stdin(Stdio::null());
+    c
+}
+
+pub fn new_mark() -> String {
+    format!("real-{}-{}", std::process::id(), number())
+}
+
+/// A started `punctual` and all that comes of it.
+pub struct Running {
+    pub child: Child,
+    pub mark: String,
+}
+
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub pid: i32,
+    pub took: Duration,
+    pub mark: String,
+}
+
+impl Running {
+    pub fn start(args: &[&str]) -> Running {
+        Running::from(|c| c.args(args))
+    }
+
+    /// With whatever else the caller sets.
+    pub fn from(arrange: impl FnOnce(&mut Command) -> &mut Command) -> Running {
+        let mark = new_mark();
+        let mut c = command(&mark, &[]);
+        c.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: arrange(&mut c).spawn().unwrap(), mark }
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Its dispatcher's thread, once it is there.
+    pub fn dispatcher(&self) -> Option<i32> {
+        let pid = self.pid();
+        let named = |t: &i32| {
+            std::fs::read_to_string(format!("/proc/{pid}/task/{t}/comm")).is_ok_and(|n| n.starts_with("dispatch/"))
+        };
+        threads_of(pid).into_iter().find(named)
+    }
+
+    /// Its guardian, once it is there.
+    pub fn guardian(&self) -> Option<i32> {
+        pids().into_iter().find(|p| parent_of(*p) == Some(self.pid()) && name_of(*p) == "punctual-guard")
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits until its task called `name` may run: its processes are there, and the dispatcher is.
+    pub fn wait_for(&mut self, what: &str, mut found: impl FnMut(&Running) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if found(self) {
+                return;
+            }
+            if self.has_ended() || Instant::now() > end {
+                let _ = self.child.kill();
+                let mut text = String::new();
+                let _ = self.child.stderr.take().map(|mut e| e.read_to_string(&mut text));
+                panic!("{what} never came; it said: {text}");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for its end, reading what it says.
+    pub fn end(mut self) -> Ended {
+        let since = Instant::now();
+        let pid = self.pid();
+        let (mut out, mut err) = (self.child.stdout.take(), self.child.stderr.take());
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = out.as_mut().map(|o| o.read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        let errors = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = err.as_mut().map(|e| e.read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        let code = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.code();
+            }
+            if since.elapsed() > PATIENCE {
+                let all: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
+                kill(pid, libc::SIGKILL);
+                panic!("it does not end: {all:?}");
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        let took = since.elapsed();
+        Ended { code, out: reader.join().unwrap(), err: errors.join().unwrap(), pid, took, mark: self.mark.clone() }
+    }
+}
+
+/// No test leaves processes behind, failed or not.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        std::thread::sleep(Duration::from_millis(100));
+        for pid in marked(&self.mark) {
+            kill(pid, libc::SIGKILL);
+        }
+    }
+}
+
+/// Runs it to its end. A CPU that somebody else's Punctual took at this moment is asked for again, 30 s long.
+pub fn run(args: &[&str]) -> Ended {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let ended = Running::start(args).end();
+        if !ended.met_another() || Instant::now() > end {
+            return ended;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Runs a set file made of this text.
+pub fn run_set(text: &str, more: &[&str]) -> Ended {
+    let scratch = Scratch::new();
+    let file = scratch.file("set.toml", text);
+    let mut args = vec!["run", file.as_str()];
+    args.extend(more);
+    run(&args)
+}
+
+impl Ended {
+    pub fn met_another(&self) -> bool {
+        self.code == Some(4)
+            && (self.err.contains("already has a dispatcher") || self.out.contains("already has a dispatcher"))
+    }
+
+    /// Its standard output, which is to be one JSON document.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("no JSON ({e}):\n{}\nstandard error:\n{}", self.out, self.err))
+    }
+
+    pub fn assert_code(&self, code: i32) -> &Ended {
+        assert_eq!(self.code, Some(code), "standard output:\n{}\nstandard error:\n{}", self.out, self.err);
+        self
+    }
+
+    /// It ran to its end; whether deadlines were met is the machine's luck.
+    pub fn assert_ran(&self) -> &Ended {
+        self.assert_code(if self.code == Some(1) { 1 } else { 0 })
+    }
+
+    pub fn assert_says(&self, words: &[&str]) -> &Ended {
+        // However it was wrapped.
+        let text = self.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        for word in words {
+            assert!(text.contains(word), "\"{word}\" is not said:\n{}", self.err);
+        }
+        assert!(!text.contains("panicked"), "{}", self.err);
+        self
+    }
+
+    pub fn assert_nothing_left(&self, cpus: &[u32]) -> &Ended {
+        assert_nothing_left(self.pid, &self.mark, cpus);
+        self
+    }
+}
+
+/// No process of it, no cgroup, no journal, and its CPUs are free.
+pub fn assert_nothing_left(pid: i32, mark: &str, cpus: &[u32]) {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !marked(mark).is_empty() {
+        if Instant::now() > end {
+            let left: Vec<String> = marked(mark).into_iter().map(describe).collect();
+            marked(mark).into_iter().for_each(|p| kill(p, libc::SIGKILL));
+            panic!("processes of {pid} are left: {left:#?}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    eventually(&format!("the cgroups of {pid} are gone: {:?}", groups_of(pid)), || groups_of(pid).is_empty());
+    eventually(&format!("the journal of {pid} is gone"), || journals_of(pid).is_empty());
+    for &cpu in cpus {
+        eventually(&format!("CPU {cpu} is free"), || !has_dispatcher(cpu) || named_owner(cpu) != Some(pid));
+    }
+}
+
+/// Where a task of the set stands in the results.
+pub fn task<'a>(results: &'a Value, name: &str) -> &'a Value {
+    let tasks = results["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {results:#}"));
+    tasks.iter().find(|t| t["name"] == name).unwrap_or_else(|| panic!("no {name} in {results:#}"))
+}

@@ -1,0 +1,47 @@
+//! What people see while it runs.
+
+use crate::kills::NEEDS;
+use crate::machine::{one_cpu, permitted, Need};
+use crate::punctual::{run_set, Running, Scratch};
+
+fn synthetic(cpu: u32) -> String {
+    format!(
+        "cpu = {cpu}\npolicy = \"rm\"\n[[task]]\nname = \"servo\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = {{ spin = \"1ms\" }}\n"
+    )
+}
+
+#[test]
+fn where_there_is_no_terminal_a_line_tells_progress_every_two_seconds() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let ended = run_set(&synthetic(cpu.0), &["--duration", "4300ms"]);
+    ended.assert_nothing_left(&[cpu.0]);
+    let lines: Vec<&str> = ended.err.lines().filter(|l| l.contains("periods") && l.contains("missed")).collect();
+    assert_eq!(lines.len(), 2, "{}", ended.err);
+    assert!(!ended.err.contains('\x1b') && !ended.out.contains('\x1b'), "plain text: {}{}", ended.err, ended.out);
+    assert!(ended.out.contains("used %"), "the final table goes to standard output: {}", ended.out);
+}
+
+#[test]
+fn on_a_terminal_a_table_is_redrawn_in_place() {
+    if !permitted(&NEEDS) || !permitted(&[Need::Tool("script")]) {
+        return;
+    }
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let file = scratch.file("set.toml", &synthetic(cpu.0));
+    let line = format!("{} run {file} --duration 1800ms", crate::punctual::PUNCTUAL);
+    let ended = {
+        let mark = crate::punctual::new_mark();
+        let mut c = std::process::Command::new("script");
+        c.args(["-qec", &line, "/dev/null"]).env("PUNCTUAL_TEST_MARK", &mark).env("TERM", "xterm");
+        c.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        Running { child: c.spawn().unwrap(), mark }.end()
+    };
+    assert!(matches!(ended.code, Some(0 | 1)), "{:?}: {}{}", ended.code, ended.out, ended.err);
+    let redrawn = ended.out.matches("A\x1b[J").count();
+    assert!(redrawn >= 2, "redrawn {redrawn} times: {:?}", ended.out);
+    assert!(ended.out.contains("servo") && ended.out.contains("p99"), "{}", ended.out);
+    ended.assert_nothing_left(&[cpu.0]);
+}

@@ -1,0 +1,244 @@
+//! Programs that misbehave: this test binary, started as `BINARY unruly:ROLE [ARG]…`.
+//!
+//! They play before `main`, so that no test harness with its threads is around them. Each ends by itself after a minute,
+//! should a test fail to end it.
+
+use std::time::{Duration, Instant};
+
+const LIFE: Duration = Duration::from_secs(60);
+
+#[used]
+#[link_section = ".init_array"]
+static BEFORE_MAIN: extern "C" fn() = play;
+
+extern "C" fn play() {
+    let mut words = std::env::args().skip(1);
+    let Some(role) = words.next().and_then(|w| w.strip_prefix("unruly:").map(str::to_owned)) else { return };
+    let args: Vec<String> = words.collect();
+    let arg = |n: usize| args.get(n).map_or("", String::as_str);
+    match role.as_str() {
+        "spin" => spin(LIFE),
+        "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
+        "family" => family(),
+        "fork-storm" => fork_storm(),
+        "exec" => exec(),
+        "late-threads" => late_threads(),
+        "exit" => {
+            spin(Duration::from_millis(arg(0).parse().unwrap_or(0)));
+            std::process::exit(arg(1).parse().unwrap_or(0));
+        }
+        "deaf" => deaf(),
+        "crash" => crash(),
+        "daemon" => daemon(),
+        "demote" => change_itself(true),
+        "escape" => change_itself(false),
+        "stop-itself" => loop {
+            spin(Duration::from_millis(20));
+            // SAFETY: a system call without memory.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        },
+        "clock" => tell_clock(arg(0)),
+        "say" => say(arg(0).parse().unwrap_or(1)),
+        "victim" => victim(),
+        _ => std::process::exit(99),
+    }
+    std::process::exit(0);
+}
+
+/// Spins for so long on the wall clock, never calling the kernel for more than the time.
+fn spin(time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+fn fork() -> i32 {
+    // SAFETY: nothing of ours runs in other threads that the child could need.
+    unsafe { libc::fork() }
+}
+
+fn in_child(life: impl FnOnce()) {
+    if fork() == 0 {
+        life();
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(0) };
+    }
+}
+
+fn many_threads(count: usize) {
+    for _ in 1..count {
+        std::thread::spawn(|| spin(LIFE));
+    }
+    spin(LIFE);
+}
+
+/// Children, a grandchild whose parent has ended, threads in each, some busy and some asleep.
+fn family() {
+    for n in 0..2 {
+        in_child(move || {
+            if n == 0 {
+                in_child(|| many_threads(2));
+            }
+            many_threads(2);
+        });
+    }
+    in_child(|| in_child(|| std::thread::sleep(LIFE)));
+    std::thread::spawn(|| std::thread::sleep(LIFE));
+    many_threads(2);
+}
+
+/// At most forty children at a time, each busy for a moment.
+fn fork_storm() {
+    let end = Instant::now() + LIFE;
+    let mut alive = 0;
+    while Instant::now() < end {
+        if alive < 40 {
+            in_child(|| spin(Duration::from_millis(3)));
+            alive += 1;
+        }
+        // SAFETY: writes nothing.
+        while alive > 0
+            && unsafe { libc::waitpid(-1, std::ptr::null_mut(), if alive < 40 { libc::WNOHANG } else { 0 }) } > 0
+        {
+            alive -= 1;
+        }
+    }
+}
+
+fn me() -> std::path::PathBuf {
+    std::env::current_exe().expect("there is /proc")
+}
+
+/// Becomes another program again and again.
+fn exec() {
+    use std::os::unix::process::CommandExt;
+    spin(Duration::from_millis(30));
+    let error = std::process::Command::new(me()).arg("unruly:exec").exec();
+    eprintln!("exec: {error}");
+}
+
+fn late_threads() {
+    for _ in 0..40 {
+        spin(Duration::from_millis(5));
+        std::thread::spawn(|| spin(LIFE));
+    }
+    spin(LIFE);
+}
+
+fn deaf() {
+    // SAFETY: sets of our own; ignoring and blocking signals touches no memory.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        for signal in 1..32 {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+    spin(LIFE);
+}
+
+fn crash() {
+    spin(Duration::from_millis(60));
+    // SAFETY: none; it is to crash.
+    unsafe { std::ptr::null_mut::<u32>().write_volatile(7) };
+}
+
+/// Two forks, sessions of their own, and nobody left who is a child of Punctual.
+fn daemon() {
+    in_child(|| {
+        // SAFETY: system calls without memory.
+        unsafe { libc::setsid() };
+        in_child(|| {
+            // SAFETY: as above.
+            unsafe { libc::setsid() };
+            many_threads(2);
+        });
+    });
+}
+
+/// Leaves its policy, or its CPU too, as often as it can.
+fn change_itself(only_policy: bool) {
+    let end = Instant::now() + LIFE;
+    let mut n = 0u32;
+    while Instant::now() < end {
+        // SAFETY: scheduling calls on the calling thread; the values live here.
+        unsafe {
+            let p = libc::sched_param { sched_priority: 0 };
+            let reset = if n % 2 == 0 { libc::SCHED_RESET_ON_FORK } else { 0 };
+            libc::sched_setscheduler(0, libc::SCHED_OTHER | reset, &p);
+            if !only_policy {
+                let mut every: libc::cpu_set_t = std::mem::zeroed();
+                (0..64).for_each(|c| libc::CPU_SET(c, &mut every));
+                libc::sched_setaffinity(0, std::mem::size_of_val(&every), &every);
+            }
+        }
+        n += 1;
+        spin(Duration::from_micros(500));
+    }
+}
+
+/// Spins, and keeps writing into a file: its CPU time and the time of day it was read, ns.
+fn tell_clock(path: &str) {
+    use std::os::unix::fs::FileExt;
+    let Ok(file) = std::fs::File::create(path) else { std::process::exit(98) };
+    let read = |clock| {
+        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: writes one timespec of ours.
+        unsafe { libc::clock_gettime(clock, &mut t) };
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    };
+    let end = Instant::now() + LIFE;
+    while Instant::now() < end {
+        spin(Duration::from_micros(100));
+        let line = format!("{:020} {:020}\n", read(libc::CLOCK_PROCESS_CPUTIME_ID), read(libc::CLOCK_MONOTONIC));
+        let _ = file.write_all_at(line.as_bytes(), 0);
+    }
+}
+
+/// So many lines on both streams.
+fn say(lines: u32) {
+    for n in 0..lines {
+        println!("out {n}");
+        eprintln!("err {n}");
+    }
+}
+
+/// A program to be adopted: threads of differing policy, nice value and affinity, each busy for a moment now and then.
+fn victim() {
+    for n in 0..4 {
+        std::thread::spawn(move || {
+            // SAFETY: plain scheduling calls on the calling thread.
+            unsafe {
+                match n {
+                    0 => drop(libc::setpriority(libc::PRIO_PROCESS, 0, 5)),
+                    1 => {
+                        let p = libc::sched_param { sched_priority: 7 };
+                        libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &p);
+                    }
+                    2 => {
+                        let mut set: libc::cpu_set_t = std::mem::zeroed();
+                        libc::CPU_SET(0, &mut set);
+                        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+                        let p = libc::sched_param { sched_priority: 0 };
+                        libc::sched_setscheduler(0, libc::SCHED_BATCH, &p);
+                    }
+                    _ => {}
+                }
+            }
+            live();
+        });
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    println!("READY");
+    live();
+}
+
+fn live() {
+    let end = Instant::now() + LIFE * 5;
+    while Instant::now() < end {
+        spin(Duration::from_micros(200));
+        std::thread::sleep(Duration::from_millis(4));
+    }
+}
