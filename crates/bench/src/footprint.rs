@@ -75,12 +75,12 @@ fn version(bench: &Bench) -> Result<f64, Failure> {
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let times = if bench.quick { 5 } else { 21 };
     let collect = |f: fn(&Bench) -> Result<f64, Failure>| -> Result<Spread, Failure> {
-        Ok(Spread::of((0..times).map(|_| f(bench)).collect::<Result<Vec<_>, _>>()?))
+        Ok(Spread::of((0..times).map(|_| tools::patiently(|| f(bench))).collect::<Result<Vec<_>, _>>()?))
     };
     tools::progress("footprint");
     let version = collect(version)?;
     let release = collect(first_release)?;
-    let (own, children) = memory(bench)?;
+    let (own, children) = tools::patiently(|| memory(bench))?;
     let size = std::fs::metadata(&bench.punctual)?.len();
     tools::progress("");
     println!("Start and size");

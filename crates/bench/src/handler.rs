@@ -91,7 +91,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mut floors = Vec::new();
     for n in 0..bench.windows {
         tools::progress(&format!("handler: window {} of {}", n + 1, bench.windows));
-        let window = dispatcher_window(bench.cpu, length)?;
+        let window = tools::patiently(|| dispatcher_window(bench.cpu, length))?;
         floors.push(floor::window(bench.cpu, &window.instants, window.granularity)?);
         windows.push(window);
     }
