@@ -68,12 +68,15 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
     let task = Load::fifo(cpu, LEVELS[0], life, SPINS, CYCLE);
     let tid = task.tid();
     let events = Arc::new(AtomicU64::new(0));
-    let origin = now() + 20_000_000;
+    let origin = now() + 50_000_000;
+    let (ready, is_ready) = std::sync::mpsc::channel();
     let bare = {
         let (events, instants) = (events.clone(), instants.to_vec());
         std::thread::Builder::new().name("bare".into()).spawn(move || -> std::io::Result<()> {
             threads::pin([cpu])?;
             threads::set_level(0, 99)?;
+            // SAFETY: no arguments.
+            let _ = ready.send(unsafe { libc::gettid() });
             let clock = threads::clock_of(tid);
             for (n, &at) in instants.iter().enumerate() {
                 threads::sleep_until((origin + at).max(now() + granularity));
@@ -84,11 +87,7 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
             Ok(())
         })?
     };
-    let mut own = None;
-    while own.is_none() && now() < origin {
-        own = threads::named("bare");
-    }
-    let own = threads::clock_of(own.ok_or("the bare thread did not start")?);
+    let own = threads::clock_of(is_ready.recv().map_err(|_| "the bare thread may not have SCHED_FIFO 99")?);
     let read = || Reading {
         wall: now(),
         events: events.load(Relaxed),
