@@ -74,6 +74,7 @@ impl Engine {
             if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
                 m.track.started = now;
             }
+            m.ran_at = now;
             m.unpark();
         } else if m.track.started == NEVER {
             // Never parked since its last job: it goes on at once.

@@ -24,6 +24,10 @@ pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
 
+/// Who could have run and did not for so long, ns, sleeps. For less, interrupts or a virtual CPU
+/// that stood still are as likely.
+const ASLEEP: u64 = 250_000;
+
 /// What the control side asks of an engine.
 pub enum Command {
     /// A new member, parked; its task and reservation are the dispatcher's to give. The answer is
@@ -143,9 +147,13 @@ impl Engine {
                 continue;
             }
             let mut look = self.dispatcher.remaining(job);
-            if expected != Some(i) && m.ran == 0 {
-                let waited = now.saturating_sub(m.ran_at).min(m.track.assigned / 4);
-                look = look.max(waited).max(m.track.assigned / 16);
+            if m.ran == 0 {
+                let waited = now.saturating_sub(m.ran_at);
+                look = look.max(if expected == Some(i) {
+                    waited.min(ASLEEP / 4).min(m.track.assigned / 16)
+                } else {
+                    waited.min(m.track.assigned / 4).max(m.track.assigned / 16)
+                });
             }
             next = next.min(now.saturating_add(look));
         }
@@ -193,7 +201,7 @@ impl Engine {
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.track.add(0, available.saturating_sub(m.ran));
-            m.quiet = m.ran == 0 && available > 0;
+            m.quiet = m.ran == 0 && available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
             available = available.saturating_sub(m.ran);
         }
     }

@@ -96,9 +96,9 @@ pub struct Member {
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
     pub asleep: bool,
-    /// It could have run since the last event, and did not.
+    /// It could have run and has not, for long enough to be taken for asleep.
     pub quiet: bool,
-    /// When it was last found to have run, CLOCK_MONOTONIC ns.
+    /// When it was last unparked or found to have run, CLOCK_MONOTONIC ns.
     pub ran_at: u64,
     /// What it executed since the last event, ns.
     pub ran: u64,
