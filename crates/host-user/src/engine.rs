@@ -111,7 +111,7 @@ impl Engine {
         loop {
             let seen = self.bell.rings();
             let now = clock::now();
-            let late = if now >= until { now - until } else { 0 };
+            let late = now.saturating_sub(until);
             self.instant(now, late);
             if self.stop {
                 break;
@@ -306,7 +306,7 @@ impl Engine {
         for m in self.members.iter_mut().flatten() {
             if let Who::Thread(cell) = &m.who {
                 cell.over.store(true, Relaxed);
-                m.to_background();
+                m.send_to_background();
             }
         }
     }

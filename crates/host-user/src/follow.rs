@@ -27,7 +27,7 @@ impl Engine {
                 }
                 Event::Background { task, .. } => {
                     if let Some(m) = self.member(task) {
-                        m.to_background();
+                        m.send_to_background();
                         self.ranked.retain(|&r| r != task.0);
                     }
                 }

@@ -6,33 +6,26 @@
 //!
 //! Until `begin` everything stands parked. Dropping a host at any point gives everything back.
 
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use punctual_custody as custody;
-use punctual_custody::{CgroupBase, CommandSpec, CpuLock, CustodyError, Guardian, Journal, Park};
-use punctual_dispatcher::{Dispatcher, ReservationId, TaskId};
+use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
+use punctual_dispatcher::{Dispatcher, TaskId};
 use punctual_policies::Policy;
 use punctual_taskset::TaskSpec;
 use punctual_trace::Period;
 
 use crate::calibrate::Precision;
-use crate::cell::Cell;
 use crate::children::Child;
 use crate::engine::{Command, Note};
 use crate::error::HostError;
-use crate::member::{Member, Program, Standing, Who};
+use crate::member::{Member, Who};
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
-use crate::stray::Stray;
-use crate::task::Task;
-use crate::track::Track;
 use crate::{clock, gate, sched};
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
-/// Threads of one program that can be kept at its level.
-const PROGRAM_THREADS: usize = 1024;
 
 /// What a host needs to know at its start.
 pub struct HostOptions {
@@ -48,10 +41,11 @@ pub struct HostOptions {
     pub records: u32,
 }
 
-struct Pending {
-    engine: usize,
-    spec: TaskSpec,
-    member: Box<Member>,
+/// A task that no engine has yet.
+pub(crate) struct Pending {
+    pub(crate) engine: usize,
+    pub(crate) spec: TaskSpec,
+    pub(crate) member: Box<Member>,
 }
 
 /// What became known while the host ran.
@@ -91,21 +85,21 @@ pub struct Finished {
 /// A running user host.
 pub struct Host {
     policy: &'static Policy,
-    engines: Vec<EngineHandle>,
-    pending: Vec<Pending>,
-    children: Vec<Child>,
-    tasks: Vec<Option<TaskId>>,
+    pub(crate) engines: Vec<EngineHandle>,
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) children: Vec<Child>,
+    pub(crate) tasks: Vec<Option<TaskId>>,
     /// Each task's CPU, by index.
-    cpu_of: Vec<u32>,
-    threads: Vec<JoinHandle<()>>,
-    base: Option<CgroupBase>,
-    notes: Vec<String>,
-    custody: Option<Custody>,
+    pub(crate) cpu_of: Vec<u32>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    pub(crate) base: Option<CgroupBase>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) custody: Option<Custody>,
 }
 
 /// The part of the host that must not be forgotten.
-struct Custody {
-    journal: Journal,
+pub(crate) struct Custody {
+    pub(crate) journal: Journal,
     guardian: Guardian,
     locks: Vec<CpuLock>,
 }
@@ -162,164 +156,6 @@ impl Host {
     /// What people should know about this run so far.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    fn engine_of(&self, cpu: u32) -> Result<usize, HostError> {
-        self.engines.iter().position(|e| e.cpu == cpu).ok_or_else(|| {
-            HostError::usage(format!("this host does not have CPU {cpu}"), "name it among the host's CPUs")
-        })
-    }
-
-    fn journal(&self) -> Result<Journal, HostError> {
-        self.custody
-            .as_ref()
-            .map(|c| c.journal.clone())
-            .ok_or_else(|| HostError::machine("this host has ended", "start another"))
-    }
-
-    /// Our cgroup; without cgroup v2, programs are parked by stop signals and a note says so.
-    fn ensure_base(&mut self) -> Result<(), HostError> {
-        if self.base.is_some() || !self.children.is_empty() {
-            return Ok(());
-        }
-        match CgroupBase::create(&self.journal()?) {
-            Ok(base) => self.base = Some(base),
-            Err(e) => self
-                .notes
-                .push(format!("programs are parked by SIGSTOP, which is less precise: {} (cure: {})", e.cause, e.cure)),
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
-        let member = Box::new(Member {
-            task: TaskId(u32::MAX),
-            reservation: ReservationId(u32::MAX),
-            who,
-            standing: Standing::Parked,
-            level: sched::LOWEST,
-            charged: 0,
-            moving: false,
-            asleep: false,
-            quiet: false,
-            ran_at: 0,
-            ran: 0,
-            track: Track::new(index, spec),
-            stray: Stray::new(),
-        });
-        self.pending.push(Pending { engine, spec: spec.clone(), member });
-        let size = self.tasks.len().max(index as usize + 1);
-        self.tasks.resize(size, None);
-        self.cpu_of.resize(size, u32::MAX);
-        self.cpu_of[index as usize] = spec.cpu;
-    }
-
-    /// A thread of this process as task number `index`: `body` is called at the first release.
-    ///
-    /// # Errors
-    /// No such CPU here, or no thread can be made.
-    pub fn add_thread(
-        &mut self,
-        index: u32,
-        spec: &TaskSpec,
-        stack: usize,
-        body: impl FnOnce(&mut Task) + Send + 'static,
-    ) -> Result<(), HostError> {
-        let engine = self.engine_of(spec.cpu)?;
-        let cell = Arc::new(Cell::new(self.engines[engine].bell.clone()));
-        let cpu = spec.cpu;
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        let thread = {
-            let cell = cell.clone();
-            let name: String = spec.name.chars().take(15).collect();
-            std::thread::Builder::new().name(name).stack_size(stack).spawn(move || {
-                let membership = gate::enter(cell);
-                let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::LOWEST));
-                let ok = placed.is_ok();
-                drop(ready.send(placed));
-                if ok {
-                    let mut task = Task::new(membership);
-                    task.cell().pass();
-                    // A run that ended before it began executes nothing.
-                    if !task.is_over() {
-                        body(&mut task);
-                    }
-                }
-            })
-        };
-        let thread = thread.map_err(|e| {
-            HostError::machine(
-                format!("task \"{}\": no thread can be made: {e}", spec.name),
-                "raise RLIMIT_NPROC, or run fewer tasks",
-            )
-        })?;
-        self.threads.push(thread);
-        if let Ok(Err(e)) = is_ready.recv() {
-            return Err(HostError::machine(
-                format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
-                "see punctual doctor",
-            ));
-        }
-        self.push(index, engine, spec, Who::Thread(cell));
-        Ok(())
-    }
-
-    /// A command as task number `index`: started now, executing nothing before its first release.
-    ///
-    /// # Errors
-    /// The program is not there, or the machine does not permit what it needs.
-    pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, HostError> {
-        let engine = self.engine_of(spec.cpu)?;
-        self.ensure_base()?;
-        let journal = self.journal()?;
-        let park = Park::for_command(&journal, self.base.as_ref(), &spec.name)?;
-        let command = CommandSpec { level: sched::LOWEST, parked: true, ..command };
-        let spawned = custody::spawn(&journal, command, &park)?;
-        let pid = spawned.id().pid;
-        let program = self.program(park, spec, pid)?;
-        self.children.push(Child::started(index, program.clone(), spawned));
-        self.push(index, engine, spec, Who::Program(program));
-        Ok(pid)
-    }
-
-    /// A running process, with its children, as task number `index`. It stands still from now
-    /// until its first release.
-    ///
-    /// # Errors
-    /// No such process, one that may not be parked, or no permission.
-    pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), HostError> {
-        let engine = self.engine_of(spec.cpu)?;
-        self.ensure_base()?;
-        let journal = self.journal()?;
-        let park = Park::for_process(&journal, self.base.as_ref(), pid, &spec.name)?;
-        let mut adopted = vec![custody::adopt(&journal, pid, &park)?];
-        for child in custody::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
-            // One that ended meanwhile, or that we may not have, stays what it was.
-            match custody::adopt(&journal, child, &park) {
-                Ok(a) => adopted.push(a),
-                Err(e) => self.notes.push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
-            }
-        }
-        let program = self.program(park, spec, pid)?;
-        program
-            .park
-            .park()
-            .map_err(|e| HostError::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor"))?;
-        self.children.push(Child::adopted(index, program.clone(), adopted));
-        self.push(index, engine, spec, Who::Program(program));
-        Ok(())
-    }
-
-    fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, HostError> {
-        let threads = custody::Threads::new(PROGRAM_THREADS, spec.cpu);
-        drop(threads.set_level(sched::LOWEST));
-        threads.rescan(&park.threads()).map_err(|e| {
-            HostError::machine(
-                format!("task \"{}\": its threads cannot have a real-time level on CPU {}: {e}", spec.name, spec.cpu),
-                "see punctual doctor",
-            )
-        })?;
-        Ok(Arc::new(Program::new(park, threads, leader)))
     }
 
     /// Hands everybody to the engines; `origin` (CLOCK_MONOTONIC ns) is what task offsets count

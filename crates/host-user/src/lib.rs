@@ -25,6 +25,7 @@ mod sched;
 mod start;
 mod stats;
 mod stray;
+mod take_in;
 mod task;
 #[allow(missing_docs)]
 mod track;

@@ -148,7 +148,7 @@ impl Member {
     }
 
     /// Lets it execute below every job.
-    pub fn to_background(&mut self) {
+    pub fn send_to_background(&mut self) {
         self.apply_level(0);
         self.level = 0;
         self.unpark();

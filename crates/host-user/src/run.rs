@@ -82,7 +82,7 @@ pub fn run(
         let index = index as u32;
         match &spec.body {
             Body::Spin(spin) => {
-                let spinner = spinner.get_or_insert_with(Spinner::calibrate).clone();
+                let spinner = *spinner.get_or_insert_with(Spinner::calibrate);
                 synthetic(&mut host, index, spec, spin, spinner)?;
             }
             Body::Command(argv) => {

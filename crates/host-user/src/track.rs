@@ -135,7 +135,7 @@ impl Track {
             ready_throughout,
             woken_late: self.woken_late,
             miss: if self.waits { exhausted || expired } else { expired && !slept },
-            overrun: self.waits && (exhausted || expired) || exhausted,
+            overrun: exhausted || self.waits && expired,
         }
     }
 }
