@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use punctual_trace::Trace;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, one_cpu, one_cpu_alone, permitted, two_cpus_alone, undisturbed, Need};
+use crate::machine::{has_dispatcher, measured, one_cpu, one_cpu_alone, permitted, two_cpus_alone, Need};
 use crate::process::{eventually, kill, marked};
 use crate::punctual::{list, run, run_set, task, unruly, Running, Scratch};
 use crate::victim::Victim;
@@ -218,14 +218,19 @@ budget = "8ms"
 command = {spin}
 "#
     );
-    let ended = undisturbed(&[a, b], || run_set(&text, &["--json", "--trace", &trace]));
+    let ended = measured(
+        &[a, b],
+        || run_set(&text, &["--json", "--trace", &trace]),
+        |ended| {
+            let results = ended.json();
+            assert_conforms(&results);
+            for name in ["here", "there"] {
+                let share = task(&results, name)["long_run_ppm"].as_u64().unwrap();
+                assert!((985_000..=1_015_000).contains(&share), "{name}: {share}: {results:#}");
+            }
+        },
+    );
     ended.assert_nothing_left(&[a, b]);
-    let results = ended.json();
-    assert_conforms(&results);
-    for name in ["here", "there"] {
-        let share = task(&results, name)["long_run_ppm"].as_u64().unwrap();
-        assert!((985_000..=1_015_000).contains(&share), "{name}: {share}: {results:#}");
-    }
     for cpu in [a, b] {
         let file = std::fs::File::open(format!("{trace}.cpu{cpu}")).unwrap();
         assert_eq!(Trace::read(&mut BufReader::new(file)).unwrap().header.cpu, cpu);
@@ -254,15 +259,20 @@ fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
     let number = cpu.0.to_string();
     let args = ["run", "--cpu", &number, "--period", "20ms", "--budget", "5ms", "--duration", "2s", "--json"];
     let xz = ["--", "sh", "-c", "exec xz -T4 -1 -c </dev/zero >/dev/null"];
-    let ended = undisturbed(&[cpu.0], || run(&[&args[..], &xz].concat()));
-    ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    let results = ended.json();
-    assert_conforms(&results);
-    let xz = &results["tasks"][0];
-    for share in [&xz["long_run_ppm"], &xz["budget_received"]["median_ppm"]] {
-        let share = share.as_u64().unwrap();
-        assert!((995_000..=1_005_000).contains(&share), "{share} ppm of 5 ms: {results:#}");
-    }
+    let ended = measured(
+        &[cpu.0],
+        || run(&[&args[..], &xz].concat()),
+        |ended| {
+            let results = ended.assert_ran().json();
+            assert_conforms(&results);
+            let xz = &results["tasks"][0];
+            for share in [&xz["long_run_ppm"], &xz["budget_received"]["median_ppm"]] {
+                let share = share.as_u64().unwrap();
+                assert!((995_000..=1_005_000).contains(&share), "{share} ppm of 5 ms: {results:#}");
+            }
+        },
+    );
+    ended.assert_nothing_left(&[cpu.0]);
 }
 
 #[test]

@@ -7,17 +7,18 @@ use serde_json::Value;
 
 use crate::kills::{set, NEEDS};
 use crate::machine::{has_dispatcher, one_cpu, permitted, Random};
-use crate::process::{eventually, groups_of, journals_of, kill, marked};
+use crate::process::{eventually, groups_of, journals_of, kill, marked, state_of};
 use crate::punctual::{assert_nothing_left, run, Running, Scratch};
 use crate::victim::Victim;
 
-/// Each of these tests cleans up for all: one at a time.
-static CLEANING: Mutex<()> = Mutex::new(());
+/// `punctual clean` is for all that dead owners left: one test at a time may leave something, or clean.
+pub static CLEANING: Mutex<()> = Mutex::new(());
 
 /// A run whose owner and guardian are dead, with what they left.
 struct Orphan {
     pid: i32,
     mark: String,
+    punctual: Running,
 }
 
 fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_first: bool) -> Orphan {
@@ -34,8 +35,10 @@ fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_fi
     }
     kill(guardian, libc::SIGKILL);
     kill(punctual.pid(), libc::SIGKILL);
-    punctual.child.wait().unwrap();
-    Orphan { pid: punctual.pid(), mark: punctual.mark.clone() }
+    let (pid, mark) = (punctual.pid(), punctual.mark.clone());
+    // Not waited for: below a runaway its threads cannot even die before somebody cleans.
+    eventually("it is dying", || state_of(pid).is_none());
+    Orphan { pid, mark, punctual }
 }
 
 fn leftovers(document: &Value) -> &Value {
@@ -52,7 +55,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
     let (cpu, mut random) = (one_cpu(), Random::seeded(4));
     for round in 0..6 {
         let victim = Victim::start();
-        let orphan = kill_both(cpu.0, round, &victim, &mut random, round % 2 == 0);
+        let mut orphan = kill_both(cpu.0, round, &victim, &mut random, round % 2 == 0);
         assert!(!journals_of(orphan.pid).is_empty(), "a journal of what was changed is left");
         assert!(!groups_of(orphan.pid).is_empty(), "cgroups are left");
         assert!(!victim.is_as_before(), "the adopted program still has what Punctual gave it");
@@ -71,6 +74,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(report["problems"].as_array().unwrap().is_empty(), "{report:#}");
         victim.assert_as_before();
         assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
+        orphan.punctual.child.wait().unwrap();
 
         let again = run(&["clean", "--json"]);
         let reports = again.assert_code(0).json();
@@ -88,7 +92,7 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
     let (cpu, mut random) = (one_cpu(), Random::seeded(5));
     let victim = Victim::start();
-    let orphan = kill_both(cpu.0, 0, &victim, &mut random, true);
+    let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, true);
     for journal in journals_of(orphan.pid) {
         std::fs::remove_file(journal).unwrap();
     }
@@ -101,6 +105,7 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
         assert_eq!(a.priority, 0, "real-time priority is taken away where nobody knows what it was");
     }
     assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
+    orphan.punctual.child.wait().unwrap();
 }
 
 #[test]
@@ -111,7 +116,7 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
     let (cpu, mut random) = (one_cpu(), Random::seeded(6));
     let victim = Victim::start();
-    let orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
+    let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
     let number = cpu.0.to_string();
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "600ms", "--json", "--"];
     let mut words: Vec<&str> = args.to_vec();
@@ -121,6 +126,7 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     run(&["clean"]).assert_code(0);
     victim.assert_as_before();
     assert_nothing_left(orphan.pid, &orphan.mark, &[]);
+    orphan.punctual.child.wait().unwrap();
     let ended = living.end();
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     assert!(ended.json()["tasks"][0]["periods"].as_u64().unwrap() > 40);

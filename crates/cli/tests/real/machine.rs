@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -230,21 +231,31 @@ impl Witness {
     }
 }
 
-/// Does it again when the machine itself stood still meanwhile, or somebody else's work on cgroups kept the dispatcher
-/// waiting inside the kernel (docs/faults.md, "What can still hold a dispatcher back"); five times at most.
-pub fn undisturbed(cpus: &[u32], mut measure: impl FnMut() -> Ended) -> Ended {
-    const STALL: Duration = Duration::from_millis(5);
-    for round in 1.. {
+/// Measures until the figures are as promised. Where something kept the CPU from a SCHED_FIFO 99 thread, or the dispatcher
+/// inside the kernel (docs/faults.md, "What can still hold a dispatcher back"), figures that are off say nothing: up to six
+/// times. Off for no such reason they may be twice: other real-time programs of this machine leave no other trace.
+pub fn measured(cpus: &[u32], mut measure: impl FnMut() -> Ended, as_promised: impl Fn(&Ended)) -> Ended {
+    const STALL: Duration = Duration::from_millis(1);
+    let (mut disturbed, mut off) = (0, 0);
+    loop {
         let watch: Vec<Witness> = cpus.iter().map(|c| Witness::on(*c)).collect();
         let result = measure();
         let worst = watch.into_iter().map(Witness::worst).max().unwrap_or_default();
-        let inside =
-            serde_json::from_str(&result.out).ok().and_then(|r: Value| r["dispatcher"]["handler_max_ns"].as_u64());
+        let document = serde_json::from_str(&result.out).ok();
+        let inside = document.and_then(|r: Value| r["dispatcher"]["handler_max_ns"].as_u64());
         let inside = Duration::from_nanos(inside.unwrap_or(0));
-        if worst.max(inside) < STALL || round == 5 {
+        let tried = std::panic::catch_unwind(AssertUnwindSafe(|| as_promised(&result)));
+        let Err(why) = tried else { return result };
+        let cause = if worst.max(inside) >= STALL { &mut disturbed } else { &mut off };
+        *cause += 1;
+        if off > 2 || (disturbed > 6 && std::env::var("CI").as_deref() == Ok("true")) {
+            std::panic::resume_unwind(why);
+        }
+        let held = format!("CPUs {cpus:?} were held for {worst:?}, a dispatcher in the kernel for {inside:?}");
+        if disturbed > 6 {
+            eprintln!("NOT TESTED, this machine is too busy: {held}");
             return result;
         }
-        println!("CPUs {cpus:?} stood still for {worst:?}, a dispatcher in the kernel for {inside:?}: measuring again");
+        println!("{held}: measuring again");
     }
-    unreachable!("the fifth round returns")
 }

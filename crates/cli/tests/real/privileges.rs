@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, one_cpu, one_cpu_alone, permitted, undisturbed, Need, Random};
+use crate::machine::{has_dispatcher, measured, one_cpu, one_cpu_alone, permitted, Need, Random};
 use crate::process::{eventually, kill};
-use crate::punctual::{assert_nothing_left, unruly, Ended, Running, Scratch, PUNCTUAL};
+use crate::punctual::{assert_nothing_left, patiently, unruly, Ended, Running, Scratch, PUNCTUAL};
 
 const NOBODY: u32 = 65534;
 
@@ -77,11 +77,11 @@ impl Elsewhere {
         c.args(&words[1..]).arg(&self.punctual).args(args);
         c.env("PUNCTUAL_TEST_MARK", &mark).env_remove("XDG_RUNTIME_DIR").current_dir("/");
         c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running { child: c.spawn().unwrap(), mark }
+        Running::of(c, mark)
     }
 
     fn run(&self, given: Given, args: &[&str]) -> Ended {
-        self.start(given, args).end()
+        patiently(|| self.start(given, args).end())
     }
 }
 
@@ -131,14 +131,18 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
         // Without a cgroup of his own he is parked by stop signals, and told so.
         for role in ["unruly:spin", "unruly:spin-threads", "unruly:late-threads", "unruly:exec", "unruly:deaf"] {
             let args = single(&number, &[&helper, role]);
-            let ended = undisturbed(&[cpu.0], || elsewhere.run(given, &strs(&args)));
-            ended.assert_ran();
-            let results = ended.json();
-            assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
-            let t = &results["tasks"][0];
-            let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
-            assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
-            assert_nothing_left(ended.pid, &ended.mark, &[cpu.0]);
+            let ended = measured(
+                &[cpu.0],
+                || elsewhere.run(given, &strs(&args)),
+                |ended| {
+                    let results = ended.assert_ran().json();
+                    assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
+                    let t = &results["tasks"][0];
+                    let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
+                    assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
+                },
+            );
+            ended.assert_nothing_left(&[cpu.0]);
         }
     }
     // Processes that come later are found late (docs/faults.md), but found.

@@ -14,6 +14,8 @@ use crate::process::{
 };
 
 pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
+/// What a second dispatcher is told.
+const TAKEN: &str = "already has a dispatcher";
 /// Nothing here takes longer.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -78,6 +80,7 @@ pub fn new_mark() -> String {
 pub struct Running {
     pub child: Child,
     pub mark: String,
+    command: Command,
 }
 
 pub struct Ended {
@@ -99,7 +102,12 @@ impl Running {
         let mark = new_mark();
         let mut c = command(&mark, &[]);
         c.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running { child: arrange(&mut c).spawn().unwrap(), mark }
+        arrange(&mut c);
+        Running::of(c, mark)
+    }
+
+    pub fn of(mut command: Command, mark: String) -> Running {
+        Running { child: command.spawn().unwrap(), mark, command }
     }
 
     pub fn pid(&self) -> i32 {
@@ -124,18 +132,19 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until its task called `name` may run: its processes are there, and the dispatcher is.
+    /// Waits until something of it is there. Where somebody else's Punctual took the CPU at this moment, it is started
+    /// again, 30 s long.
     pub fn wait_for(&mut self, what: &str, mut found: impl FnMut(&Running) -> bool) {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if found(self) {
-                return;
-            }
+        let end = Instant::now() + Duration::from_secs(30);
+        while !found(self) {
             if self.has_ended() || Instant::now() > end {
                 let _ = self.child.kill();
                 let mut text = String::new();
                 let _ = self.child.stderr.take().map(|mut e| e.read_to_string(&mut text));
-                panic!("{what} never came; it said: {text}");
+                let _ = self.child.stdout.take().map(|mut e| e.read_to_string(&mut text));
+                assert!(text.contains(TAKEN) && Instant::now() < end, "{what} never came; it said: {text}");
+                std::thread::sleep(Duration::from_millis(100));
+                self.child = self.command.spawn().unwrap();
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -187,11 +196,15 @@ impl Drop for Running {
     }
 }
 
-/// Runs it to its end. A CPU that somebody else's Punctual took at this moment is asked for again, 30 s long.
 pub fn run(args: &[&str]) -> Ended {
+    patiently(|| Running::start(args).end())
+}
+
+/// A CPU that somebody else's Punctual took at this moment is asked for again, 30 s long.
+pub fn patiently(once: impl Fn() -> Ended) -> Ended {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
-        let ended = Running::start(args).end();
+        let ended = once();
         if !ended.met_another() || Instant::now() > end {
             return ended;
         }
@@ -210,8 +223,7 @@ pub fn run_set(text: &str, more: &[&str]) -> Ended {
 
 impl Ended {
     pub fn met_another(&self) -> bool {
-        self.code == Some(4)
-            && (self.err.contains("already has a dispatcher") || self.out.contains("already has a dispatcher"))
+        self.code == Some(4) && (self.err.contains(TAKEN) || self.out.contains(TAKEN))
     }
 
     /// Its standard output, which is to be one JSON document.

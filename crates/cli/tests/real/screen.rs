@@ -37,7 +37,7 @@ fn on_a_terminal_a_table_is_redrawn_in_place() {
         let mut c = std::process::Command::new("script");
         c.args(["-qec", &line, "/dev/null"]).env("PUNCTUAL_TEST_MARK", &mark).env("TERM", "xterm");
         c.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        Running { child: c.spawn().unwrap(), mark }.end()
+        Running::of(c, mark).end()
     };
     assert!(matches!(ended.code, Some(0 | 1)), "{:?}: {}{}", ended.code, ended.out, ended.err);
     let redrawn = ended.out.matches("A\x1b[J").count();

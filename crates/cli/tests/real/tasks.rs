@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, one_cpu_alone, permitted, undisturbed, Cpu, Need};
+use crate::machine::{has_dispatcher, measured, one_cpu_alone, permitted, Cpu, Need};
 use crate::process::{eventually, kill, marked, name_of, state_of};
 use crate::punctual::{list, run, run_set, task, unruly, Ended, Running, Scratch};
 
@@ -37,9 +37,15 @@ command = {}
 }
 
 fn beside(cpu: &Cpu, command: &[String]) -> Ended {
-    let ended = undisturbed(&[cpu.0], || run_set(&set(cpu.0, command), &["--json"]));
-    ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    assert_others_hold(&ended.json());
+    let ended = measured(
+        &[cpu.0],
+        || run_set(&set(cpu.0, command), &["--json"]),
+        |ended| {
+            ended.assert_ran();
+            assert_others_hold(&ended.json());
+        },
+    );
+    ended.assert_nothing_left(&[cpu.0]);
     ended
 }
 
@@ -193,16 +199,19 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
 fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32)) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &set(cpu.0, &unruly(role)));
-    let ended = undisturbed(&[cpu.0], || {
+    let once = || {
         eventually("the CPU is free", || !has_dispatcher(cpu.0));
         let mut punctual = Running::start(&["run", &file, "--json"]);
         let wild = wild_of(&mut punctual, "real");
         std::thread::sleep(Duration::from_millis(200));
         act(wild);
         punctual.end()
+    };
+    let ended = measured(&[cpu.0], once, |ended| {
+        ended.assert_ran();
+        assert_others_hold(&ended.json());
     });
-    ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    assert_others_hold(&ended.json());
+    ended.assert_nothing_left(&[cpu.0]);
     ended
 }
 
@@ -244,14 +253,19 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
         // SIGXCPU ends a program that does not expect it.
         let command = if policy == "signal" { unruly("deaf") } else { unruly("spin") };
         let text = format!("{}overrun = \"{policy}\"\n", set(cpu.0, &command));
-        let ended = undisturbed(&[cpu.0], || run_set(&text, &["--json"]));
+        let ended = measured(
+            &[cpu.0],
+            || run_set(&text, &["--json"]),
+            |ended| {
+                let results = ended.json();
+                let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
+                assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
+                if policy != "background" {
+                    assert_bounded(&results);
+                }
+            },
+        );
         ended.assert_nothing_left(&[cpu.0]);
-        let results = ended.json();
-        let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
-        assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
-        if policy != "background" {
-            assert_bounded(&results);
-        }
     }
     let ended = run_set(&format!("{}overrun = \"signal\"\n", set(cpu.0, &unruly("spin"))), &["--json"]);
     ended.assert_says(&["wild: ended by signal 24"]);
@@ -265,13 +279,15 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
     let (cpu, scratch) = (one_cpu_alone(), Scratch::new());
     let clock = scratch.path("clock");
     let set = set(cpu.0, &unruly(&format!("clock {clock}")));
-    let ended = undisturbed(&[cpu.0], || run_set(&set, &["--json", "--duration", "1500ms"]));
-    let text = std::fs::read_to_string(&clock).unwrap();
-    let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
-    // 75 periods of 6 ms; the first release comes at once, and the last one is there in whole.
-    let periods = used as f64 / 6e6;
-    assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
-    assert_bounded(&ended.json());
+    let once = || run_set(&set, &["--json", "--duration", "1500ms"]);
+    measured(&[cpu.0], once, |ended| {
+        let text = std::fs::read_to_string(&clock).unwrap();
+        let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
+        // 75 periods of 6 ms; the first release comes at once, and the last one is there in whole.
+        let periods = used as f64 / 6e6;
+        assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
+        assert_bounded(&ended.json());
+    });
 }
 
 #[test]
