@@ -57,6 +57,10 @@ const LEVELS: [i32; 2] = [50, 51];
 /// waking cost nothing beside the events.
 const SPINS: u64 = 70_000_000;
 const CYCLE: u64 = 100_000_000;
+/// How late the end may be read, ns.
+const MARGIN: u64 = 100_000_000;
+/// Why a window has to be repeated.
+pub const TOO_BUSY: &str = "the machine was too busy to read the clocks in time";
 /// Left out at the beginning.
 const WARM_UP: u64 = 100_000_000;
 
@@ -70,6 +74,7 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
     let events = Arc::new(AtomicU64::new(0));
     let origin = now() + 50_000_000;
     let (ready, is_ready) = std::sync::mpsc::channel();
+    let (was_read, is_read) = std::sync::mpsc::channel::<()>();
     let bare = {
         let (events, instants) = (events.clone(), instants.to_vec());
         std::thread::Builder::new().name("bare".into()).spawn(move || -> std::io::Result<()> {
@@ -84,6 +89,8 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
                 drop(threads::set_level(tid, LEVELS[(n + 1) % 2]));
                 events.store(n as u64 + 1, Relaxed);
             }
+            // Its clock goes with it.
+            let _ = is_read.recv();
             Ok(())
         })?
     };
@@ -98,6 +105,11 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
     let begin = read();
     threads::sleep_until(origin + length.saturating_sub(20_000_000));
     let end = read();
+    drop(was_read);
     bare.join().map_err(|_| "the bare thread panicked")??;
+    // Read so late, by a busy machine, that the load beneath has ended.
+    if end.wall > origin + length + MARGIN {
+        return Err(TOO_BUSY.into());
+    }
     Ok(begin.until(&end))
 }

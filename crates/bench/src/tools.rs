@@ -57,7 +57,9 @@ fn run(bench: &Bench, file: &Path, options: &[&str]) -> Result<Value, Failure> {
         .output()
         .map_err(|e| format!("{}: {e}", bench.punctual.display()))?;
     if !matches!(done.status.code(), Some(0 | 1)) {
-        return Err(format!("punctual run: {}", String::from_utf8_lossy(&done.stderr)).into());
+        // With --json a failure is told on standard output.
+        let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
+        return Err(format!("punctual run: {}: {out}{err}", done.status).into());
     }
     Ok(serde_json::from_slice(&done.stdout)?)
 }
