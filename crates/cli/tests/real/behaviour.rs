@@ -1,7 +1,6 @@
 //! What the command does when all is well: signals, streams, traces, budgets of real programs.
 
 use std::io::BufReader;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use punctual_trace::Trace;
@@ -300,58 +299,4 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     kill(punctual.pid(), libc::SIGINT);
     punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);
     victim.assert_as_before();
-}
-
-/// Figures, not promises: `cargo test --release -p punctual-cli --test real -- --ignored --nocapture figures`.
-#[test]
-#[ignore = "a measurement"]
-fn figures() {
-    assert!(permitted(&NEEDS));
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
-    let mut help: Vec<Duration> = (0..50)
-        .map(|_| {
-            let since = Instant::now();
-            Command::new(crate::punctual::PUNCTUAL).arg("--help").output().unwrap();
-            since.elapsed()
-        })
-        .collect();
-    help.sort();
-    println!("punctual --help: median {:?}, longest {:?}", help[25], help[49]);
-    let mut text = format!("cpu = {}\npolicy = \"edf\"\n", cpu.0);
-    for n in 0..100 {
-        text += &format!(
-            "[[task]]\nname = \"t{n}\"\nperiod = \"100ms\"\nbudget = \"500us\"\nwork = {{ spin = \"300us\" }}\n"
-        );
-    }
-    let file = scratch.file("set.toml", &text);
-    let mut punctual = Running::start(&["run", &file, "--duration", "1s", "--quiet"]);
-    // Nobody reads meanwhile.
-    drop(punctual.child.stdout.take());
-    let mut peak = 0;
-    while !punctual.has_ended() {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", punctual.pid())).unwrap_or_default();
-        let hwm = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
-        peak = peak.max(hwm.unwrap_or(0u64));
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    println!("100 tasks: VmHWM {peak} KiB (target: under 16,384)");
-    let first = scratch.path("first");
-    let number = cpu.0.to_string();
-    let clock = unruly(&format!("clock {first}"));
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "10ms", "--"];
-    let mut starts: Vec<Duration> = (0..10)
-        .map(|_| {
-            let _ = std::fs::remove_file(&first);
-            let since = Instant::now();
-            let p = Running::start(&args.iter().copied().chain(clock.iter().map(String::as_str)).collect::<Vec<_>>());
-            while !std::path::Path::new(&first).exists() && since.elapsed() < Duration::from_secs(5) {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-            let took = since.elapsed();
-            p.end();
-            took
-        })
-        .collect();
-    starts.sort();
-    println!("from the command line to the command's first execution: median {:?}, longest {:?}", starts[5], starts[9]);
 }

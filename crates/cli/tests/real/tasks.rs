@@ -327,27 +327,3 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     assert_others_hold(&ended.json());
     assert!(healthy && family.len() == before && levels.iter().all(|l| *l == 0), "{family:?} of {before}: {levels:?}");
 }
-
-#[test]
-#[ignore = "known limit of the freezer, docs/faults.md: fails where the dispatcher itself writes cgroup.freeze"]
-fn an_ordinary_process_that_changes_cgroups_holds_nobody_back() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu_alone();
-    let home = crate::process::cgroup_mount().unwrap();
-    let group = home.join(crate::punctual::new_mark());
-    std::fs::create_dir(&group).unwrap();
-    let line = format!(
-        "while :; do echo $$ >{}/cgroup.procs; echo $$ >{}/cgroup.procs; done",
-        group.display(),
-        home.display()
-    );
-    let number = cpu.0.to_string();
-    let mut maker = std::process::Command::new("taskset").args(["-c", &number, "sh", "-c", &line]).spawn().unwrap();
-    let ended = run_set(&set(cpu.0, &unruly("spin")), &["--json", "--duration", "3s"]);
-    maker.kill().unwrap();
-    maker.wait().unwrap();
-    eventually("its cgroup is gone", || std::fs::remove_dir(&group).is_ok());
-    assert_others_hold(&ended.json());
-}
