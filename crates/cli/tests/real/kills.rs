@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::kills_both::CLEANING;
-use crate::machine::{has_dispatcher, one_cpu, permitted, rounds, Cpu, Need, Random};
-use crate::process::{describe, eventually, groups_of, journals_of, kill, marked};
+use crate::machine::{one_cpu, permitted, rounds, wait_for_cpu, Cpu, Need, Random};
+use crate::process::{describe, groups_of, journals_of, kill, marked};
 use crate::punctual::{assert_nothing_left, list, run, unruly, Running, Scratch};
 use crate::victim::Victim;
 
@@ -56,7 +56,7 @@ fn each_round(salt: u64, percent: u64, mut one: impl FnMut(&Cpu, &Victim, u64, &
 }
 
 fn start(cpu: &Cpu, victim: &Victim, round: u64, scratch: &Scratch) -> Running {
-    eventually("the CPU is free", || !has_dispatcher(cpu.0));
+    wait_for_cpu(cpu.0);
     let file = scratch.file("set.toml", &set(cpu.0, round, victim.pid()));
     Running::start(&["run", &file, "--quiet"])
 }
@@ -141,7 +141,7 @@ command = {}
         list(&unruly("deaf"))
     );
     for _ in 0..6 {
-        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        wait_for_cpu(cpu.0);
         let file = scratch.file("set.toml", &text);
         let mut punctual = Running::start(&["run", &file, "--quiet"]);
         punctual.wait_for("the runaway", |p| marked(&p.mark).len() > 2);
@@ -161,7 +161,7 @@ fn a_killed_guardian_is_replaced_and_the_run_goes_on() {
     let (cpu, scratch, mut random) = (one_cpu(), Scratch::new(), Random::seeded(3));
     let victim = Victim::start();
     for round in 0..rounds(35).div_ceil(PER_RUN) {
-        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        wait_for_cpu(cpu.0);
         let file = scratch.file("set.toml", &set(cpu.0, round, victim.pid()));
         let mut punctual = Running::start(&["run", &file]);
         let mut last = 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::kills::{set, NEEDS};
-use crate::machine::{has_dispatcher, one_cpu, permitted, Random};
+use crate::machine::{one_cpu, permitted, wait_for_cpu, Random};
 use crate::process::{eventually, groups_of, journals_of, kill, marked, state_of};
 use crate::punctual::{assert_nothing_left, run, Running, Scratch};
 use crate::victim::Victim;
@@ -23,7 +23,7 @@ struct Orphan {
 
 fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_first: bool) -> Orphan {
     let scratch = Scratch::new();
-    eventually("the CPU is free", || !has_dispatcher(cpu));
+    wait_for_cpu(cpu);
     let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
     let mut punctual = Running::start(&["run", &file, "--quiet"]);
     // Everything is in custody by now.

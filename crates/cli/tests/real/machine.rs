@@ -149,6 +149,15 @@ fn take(beside: Beside) -> Cpu {
     }
 }
 
+/// Waits until nobody dispatches a CPU: 40 s, for somebody else's Punctual may have it.
+pub fn wait_for_cpu(cpu: u32) {
+    let end = Instant::now() + Duration::from_secs(40);
+    while has_dispatcher(cpu) {
+        assert!(Instant::now() < end, "CPU {cpu} does not become free; its owner: {:?}", named_owner(cpu));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Whether somebody holds the lock of a CPU's dispatcher.
 pub fn has_dispatcher(cpu: u32) -> bool {
     lock_file(cpu).is_some_and(|file| {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, measured, one_cpu, one_cpu_alone, permitted, Need, Random};
+use crate::machine::{measured, one_cpu, one_cpu_alone, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
 use crate::punctual::{assert_nothing_left, patiently, unruly, Ended, Running, Scratch, PUNCTUAL};
 
@@ -162,7 +162,7 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
     let number = cpu.0.to_string();
     let helper = elsewhere.helper.clone();
     for _ in 0..6 {
-        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        wait_for_cpu(cpu.0);
         let mut punctual = elsewhere.start(Given::Capabilities, &strs(&single(&number, &[&helper, "unruly:family"])));
         punctual.wait_for("its guardian", |p| p.guardian().is_some());
         std::thread::sleep(Duration::from_micros(random.below(200_000)));

@@ -57,7 +57,10 @@ pub fn name_of(pid: i32) -> String {
 pub fn describe(pid: i32) -> String {
     let policies: Vec<String> = threads_of(pid)
         .into_iter()
-        .map(|t| format!("{t}: {}", attributes(t).map_or("gone".into(), |a| format!("{}/{}", a.policy, a.priority))))
+        .map(|t| {
+            let at = std::fs::read_to_string(format!("/proc/{t}/wchan")).unwrap_or_default();
+            format!("{t}: {} {at}", attributes(t).map_or("gone".into(), |a| format!("{}/{}", a.policy, a.priority)))
+        })
         .collect();
     format!("{pid} ({}) state {:?} in {} [{}]", name_of(pid), state_of(pid), cgroup_of(pid), policies.join(", "))
 }

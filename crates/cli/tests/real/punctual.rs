@@ -138,11 +138,15 @@ impl Running {
         let end = Instant::now() + Duration::from_secs(30);
         while !found(self) {
             if self.has_ended() || Instant::now() > end {
+                let processes: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
                 let _ = self.child.kill();
                 let mut text = String::new();
                 let _ = self.child.stderr.take().map(|mut e| e.read_to_string(&mut text));
                 let _ = self.child.stdout.take().map(|mut e| e.read_to_string(&mut text));
-                assert!(text.contains(TAKEN) && Instant::now() < end, "{what} never came; it said: {text}");
+                assert!(
+                    text.contains(TAKEN) && Instant::now() < end,
+                    "{what} never came; it said: {text}\n{processes:#?}"
+                );
                 std::thread::sleep(Duration::from_millis(100));
                 self.child = self.command.spawn().unwrap();
             }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, one_cpu, permitted, Need};
-use crate::process::{eventually, parent_of};
+use crate::machine::{one_cpu, permitted, wait_for_cpu, Need};
+use crate::process::parent_of;
 use crate::punctual::{command, list, new_mark, run, task, unruly, Running, Scratch};
 
 /// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark there.
@@ -221,7 +221,7 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    eventually("the CPU is free", || !has_dispatcher(cpu.0));
+    wait_for_cpu(cpu.0);
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "700ms", "--json"];
     let words = unruly("spin");
     let both: Vec<&str> = args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{has_dispatcher, measured, one_cpu_alone, permitted, Cpu, Need};
+use crate::machine::{measured, one_cpu_alone, permitted, wait_for_cpu, Cpu, Need};
 use crate::process::{eventually, kill, marked, name_of, state_of};
 use crate::punctual::{list, run, run_set, task, unruly, Ended, Running, Scratch};
 
@@ -200,7 +200,7 @@ fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32)) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &set(cpu.0, &unruly(role)));
     let once = || {
-        eventually("the CPU is free", || !has_dispatcher(cpu.0));
+        wait_for_cpu(cpu.0);
         let mut punctual = Running::start(&["run", &file, "--json"]);
         let wild = wild_of(&mut punctual, "real");
         std::thread::sleep(Duration::from_millis(200));

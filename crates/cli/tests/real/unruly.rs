@@ -97,10 +97,9 @@ fn fork_storm() {
             in_child(|| spin(Duration::from_millis(3)));
             alive += 1;
         }
-        // SAFETY: writes nothing.
-        while alive > 0
-            && unsafe { libc::waitpid(-1, std::ptr::null_mut(), if alive < 40 { libc::WNOHANG } else { 0 }) } > 0
-        {
+        // SAFETY: nothing is written.
+        let reaped = |flags| unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) } > 0;
+        while alive > 0 && reaped(if alive < 40 { libc::WNOHANG } else { 0 }) {
             alive -= 1;
         }
     }
