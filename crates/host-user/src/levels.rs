@@ -33,17 +33,17 @@ mod tests {
 
     #[test]
     fn an_order_that_holds_is_left_alone() {
-        let mut levels = [50, 40, 30, 2];
+        let mut levels = [90, 80, 70, 60];
         arrange(&mut levels);
-        assert_eq!(levels, [50, 40, 30, 2]);
+        assert_eq!(levels, [90, 80, 70, 60]);
     }
 
     #[test]
     fn a_newcomer_goes_between_without_moving_the_others() {
-        let mut levels = [50, 90, 30, 20];
+        let mut levels = [80, 90, 70, 65];
         arrange(&mut levels);
-        assert_eq!([levels[0], levels[2], levels[3]], [50, 30, 20]);
-        assert!(levels[1] < 50 && levels[1] > 30);
+        assert_eq!([levels[0], levels[2], levels[3]], [80, 70, 65]);
+        assert!(levels[1] < 80 && levels[1] > 70);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::io;
 pub const DISPATCHER: i32 = 99;
 /// The highest level of a job.
 pub const HIGHEST: i32 = 96;
-/// The lowest level of a job.
-pub const LOWEST: i32 = 2;
+/// The lowest level of a job: above the kernel's interrupt threads (50) and what real-time programs
+/// commonly choose, for a budget is promised whatever else runs, and bounds what it takes from them.
+pub const LOWEST: i32 = 60;
 /// SCHED_RESET_ON_FORK of sched.h.
 const RESET_ON_FORK: i32 = 0x4000_0000;
 
