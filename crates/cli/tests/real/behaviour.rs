@@ -248,8 +248,9 @@ fn a_set_s_own_duration_ends_it() {
     let ended = run_set(&format!("duration = \"400ms\"\n{}", busy_set(cpu.0)), &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     let ran = ended.json()["duration_ns"].as_u64().unwrap();
-    assert!((400_000_000..600_000_000).contains(&ran), "{ran}");
-    assert!(ended.took < Duration::from_millis(1500), "{:?}", ended.took);
+    // Whoever looks at the clock is an ordinary thread, which others' jobs may hold up for a while.
+    assert!((400_000_000..10_000_000_000).contains(&ran), "{ran}");
+    assert!(ended.took < Duration::from_secs(20), "{:?}", ended.took);
 }
 
 #[test]
