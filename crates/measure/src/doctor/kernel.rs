@@ -163,7 +163,8 @@ fn sched_ext(scene: &Scene) -> Finding {
             };
             let cure = match debian_arch() {
                 Some(arch) => vec![
-                    "echo 'deb http://deb.debian.org/debian trixie-backports main' > /etc/apt/sources.list.d/trixie-backports.list".into(),
+                    // From wherever this machine has its packages.
+                    r#"echo "deb $(apt-get indextargets --format '$(REPO_URI)' | head -1) trixie-backports main" > /etc/apt/sources.list.d/trixie-backports.list"#.into(),
                     format!("apt-get update && apt-get install -t trixie-backports linux-image-{arch} && reboot"),
                 ],
                 None => vec!["# build a kernel of 6.18 or later with CONFIG_SCHED_CLASS_EXT".to_string()],
