@@ -176,14 +176,14 @@ fn the_trace_of_a_run_is_read_back_with_inputs_and_decisions() {
     }
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let trace = scratch.path("run.trace");
-    let ended = run_set(&busy_set(cpu.0), &["--duration", "300ms", "--trace", &trace, "--json"]);
+    let ended = run_set(&busy_set(cpu.0), &["--duration", "1500ms", "--trace", &trace, "--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     let read = Trace::read(&mut BufReader::new(std::fs::File::open(&trace).unwrap())).unwrap();
     assert_eq!((read.header.cpu, read.header.policy.as_str(), read.header.host.as_str()), (cpu.0, "edf", "user"));
     assert_eq!(read.header.tasks, ["loop", "family"]);
     assert_eq!(read.header.first, 0, "a run this short is there from its first record");
     let count = |decision: bool| read.records.iter().filter(|r| r.is_decision() == decision).count();
-    assert!(count(true) > 20 && count(false) > 20, "{} decisions, {} inputs", count(true), count(false));
+    assert!(count(true) > 100 && count(false) > 100, "{} decisions, {} inputs", count(true), count(false));
     assert!(read.records.iter().all(|r| r.what().is_some()), "every kind is known");
     for word in ["task added", "charge task", "advance", "selected", "released", "exhausted"] {
         assert!(read.records.iter().any(|r| r.what() == Some(word)), "no \"{word}\" in the trace");
