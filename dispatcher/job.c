@@ -157,9 +157,7 @@ PD_FOLD int pd_job_refusal(pd_ref d)
 	if (a->task >= PD(d)->limits.tasks || !PD_TASK(d, a->task)->used)
 		return PD_ENOTHING;
 	if (PD_UNLIKELY(a->group | a->server | a->budget_group | a->budget_server))
-		return a->group >= PD(d)->limits.groups || a->server >= PD(d)->limits.groups ?
-			       PD_EINVALID :
-			       PD_EUNSUPPORTED;
+		return PD_EINVALID;
 	/* The last one is only for drafting. */
 	if (PD_JOB(d, PD(d)->free_job)->next_of_task == PD_NONE)
 		return PD_EFULL;
@@ -287,4 +285,23 @@ PD_API int pd_charge(pd_ref d, pd_u64 job, pd_u64 ran, pd_u64 now)
 		return PD_ENOTHING;
 	pd_record(d, PD_REC_CHARGE, 0, now, job, ran);
 	return pd_job_charge(d, i, ran);
+}
+
+PD_API pd_u64 pd_job_used(pd_ref d, pd_u64 job)
+{
+	pd_u32 i = pd_job_index(d, job);
+
+	return i == PD_NONE ? 0 : PD_JOB(d, i)->used;
+}
+
+PD_API int pd_job_standing(pd_ref d, pd_u64 job)
+{
+	pd_u32 i = pd_job_index(d, job);
+
+	return i == PD_NONE ? PD_FREE : PD_JOB(d, i)->state;
+}
+
+PD_API pd_u64 pd_job_allowance(pd_ref d, pd_u64 job)
+{
+	return pd_job_remaining(d, job);
 }

@@ -26,14 +26,14 @@
 /* Delayed waits are counted up to here (RTAI paper, 3.3.2: "a reasonable limit"). */
 #define PD_MAX_DELAYED 30000U
 #define PD_MAX_CPUS 64U
-#define PD_MAX_DEPTH 16U
+#define PD_MAX_DEPTH 64U
 
 /* Refusals. */
 enum pd_error {
 	PD_EFULL = -1,	    /* a limit set at creation is reached */
 	PD_ENOTHING = -2,   /* no such job, task, group, CPU or reservation, or it is gone */
 	PD_EINVALID = -3,   /* a value outside its range */
-	PD_EUNSUPPORTED = -4, /* part of the model that this version does not carry out */
+	PD_ETREE = -4,	    /* a cycle of groups, another parent than before, or too deep */
 	PD_EBUSY = -5,	    /* it is in use */
 };
 
@@ -50,9 +50,12 @@ enum pd_attribute {
 
 enum pd_job_state {
 	PD_FREE = 0,
-	PD_WAITING, /* its start is ahead */
-	PD_READY,   /* in its group's queue */
-	PD_BLOCKED, /* eligible, but its task sleeps */
+	PD_WAITING = 1, /* its start is ahead */
+	PD_READY = 2,	/* in its group's queue */
+	PD_BLOCKED = 3, /* its task sleeps */
+	PD_STARVED = 4, /* a budget group above it has nothing eligible */
+	PD_IDLE = 5,	/* a server job whose group has no ready member */
+	PD_OPEN = 6,	/* a segment that is available */
 };
 
 enum pd_overrun {
@@ -64,7 +67,8 @@ enum pd_overrun {
 
 /* Events, each with the time. */
 enum pd_event_kind {
-	/* The ends of a job: `job`, `task`, `cookie`, `used`, `remaining`. */
+	/* The ends of a job: `job`, `task` (PD_NONE for a server job or segment), `cookie`, `used`,
+	 * `remaining`. */
 	PD_EV_COMPLETED = 1,
 	PD_EV_EXHAUSTED = 2,
 	PD_EV_EXPIRED = 3,
@@ -76,7 +80,9 @@ enum pd_event_kind {
 	/* A group got its first eligible member, or lost its last: `task` is the group. */
 	PD_EV_GROUP_ACTIVE = 8,
 	PD_EV_GROUP_IDLE = 9,
-	PD_EV_SEGMENT_ENDED = 10,
+	/* A segment was used up: `job`, `cookie`, `used`, `remaining`; `task` is the node. */
+	PD_EV_SEGMENT_EXHAUSTED = 10,
+	/* A timer that was asked for: `job` is its id, `cookie` its cookie, `used` its time. */
 	PD_EV_TIMER = 11,
 	/* `used` events had no room in the ring; `time` is the last one's. */
 	PD_EV_LOST = 12,
@@ -91,6 +97,8 @@ enum pd_event_kind {
 	PD_EV_BACKGROUND = 16,
 	/* A task's delayed waits reached PD_MAX_DELAYED. */
 	PD_EV_DELAYED_SATURATED = 17,
+	/* A segment reached its finish: as PD_EV_SEGMENT_EXHAUSTED. */
+	PD_EV_SEGMENT_EXPIRED = 18,
 };
 
 struct pd_event {
@@ -109,21 +117,23 @@ struct pd_limits {
 	pd_u32 tasks;	     /* 1 .. 1 << 20 */
 	pd_u32 reservations; /* 0 .. 1 << 20 */
 	pd_u32 groups;	     /* 1 .. 1024; group 0 among them */
-	pd_u32 budget_groups; /* 0 .. 1024 */
+	pd_u32 budget_groups; /* 0 .. 1024; nodes are numbered from 1 */
+	pd_u32 timers;	     /* 0 .. 1 << 20 */
+	pd_u32 depth;	     /* of both trees, 1 .. PD_MAX_DEPTH */
 	pd_u32 events;	     /* a power of two */
 	pd_u32 records;	     /* a power of two: the trace ring, 32 bytes each */
 	pd_u32 cpus;	     /* 1 .. PD_MAX_CPUS */
 };
 
-/* A job's attributes, as an allocator gives them (design, "Job"); the first four in the order of
- * enum pd_attribute. */
+/* A job's attributes, as an allocator gives them (design, "Job"; docs/model.md tells the three
+ * kinds of job apart); the first four in the order of enum pd_attribute. */
 struct pd_job_attr {
 	pd_u64 start;
 	pd_u64 finish;
 	pd_u64 budget; /* execution time, ns */
 	pd_i64 priority;
 	pd_u64 cookie;
-	pd_u32 task;
+	pd_u32 task; /* PD_NONE for server jobs and segments */
 	pd_u32 group;
 	pd_u32 server;
 	pd_u32 budget_group;
@@ -138,10 +148,15 @@ struct pd_reservation_attr {
 	pd_u64 budget;	 /* 1 .. deadline */
 	pd_u64 deadline; /* relative, budget .. period */
 	pd_i64 priority; /* of its jobs */
-	pd_u32 task;	 /* has no other reservation */
+	pd_u64 cookie;	 /* of its jobs, if `own_cookie`; else theirs is the release's number */
+	pd_u32 task;	 /* has no other reservation; PD_NONE for server jobs and segments */
 	pd_u32 group;
 	pd_u32 overrun;	    /* enum pd_overrun */
 	pd_u32 wakeup_rule; /* 1: a task that wakes in mid-job is cut to its bandwidth (revised CBS) */
+	pd_u32 server;	    /* these three: of its jobs */
+	pd_u32 budget_group;
+	pd_u32 budget_server;
+	pd_u32 own_cookie;
 };
 
 /* pd_task_done: what the caller's wait_period does. */
@@ -169,7 +184,7 @@ PD_API int pd_create(pd_ref d);
 /* Timers nearer than this fire now: a job with less remaining is exhausted (RED-Linux, IV-D.1). */
 PD_API int pd_set_granularity(pd_ref d, pd_u64 ns);
 
-/* Groups. Group 0 is there from the start. */
+/* Groups. Group 0 is there from the start. Members are sorted anew. */
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order);
 
 /* Tasks. A new task is ready. */
@@ -186,9 +201,17 @@ PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now);
 PD_API int pd_job_cancel(pd_ref d, pd_u64 job, pd_u64 now);
 PD_API int pd_job_complete(pd_ref d, pd_u64 job, pd_u64 now);
 PD_API pd_u64 pd_job_remaining(pd_ref d, pd_u64 job);
+PD_API pd_u64 pd_job_used(pd_ref d, pd_u64 job);
+/* enum pd_job_state; PD_FREE when it has ended. */
+PD_API int pd_job_standing(pd_ref d, pd_u64 job);
+/* What it may execute before a budget on its path or in a chain above it ends (docs/model.md); 0
+ * when it has ended. */
+PD_API pd_u64 pd_job_allowance(pd_ref d, pd_u64 job);
 /* Whom it runs, PD_NONE when it has ended. */
 PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job);
 
+/* The task's job that a charge would go to, 0 if there is none. */
+PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task);
 /* Charges `ran` ns to a task: to its best job and all on that job's path, or, if it has none, to
  * its reservation as enforcement error. Returns 1 if the job's budget is used up. */
 PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now);
@@ -206,6 +229,10 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth);
  * `ranks` jobs of this CPU may run until then. */
 PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now);
 
+/* Timers that an allocator asks for: PD_EV_TIMER at `at`, or at once. The id is never 0. */
+PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now);
+PD_API int pd_timer_cancel(pd_ref d, pd_u64 timer, pd_u64 now);
+
 /* Events. */
 PD_API int pd_event_pop(pd_ref d);
 
@@ -219,6 +246,9 @@ PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
 /* Reservations: the standard periodic allocator, in here so that no host needs a round trip for
  * it (RED-Linux, IV-C). */
 PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now);
+/* From the next release on: period, budget, deadline, priority, overrun, wakeup_rule, cookie and group as the
+ * draft has them. */
+PD_API int pd_reservation_change(pd_ref d, pd_u32 reservation, pd_u64 now);
 PD_API int pd_reservation_remove(pd_ref d, pd_u32 reservation, pd_u64 now);
 /* Releases lost by the wait that returned last, and reset (PD_SKIP, and releases never made). */
 PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 reservation);

@@ -25,6 +25,8 @@ enum pd_record_kind {
 	PD_REC_ADVANCE = 12,	    /* only where something was due */
 	PD_REC_TAKE_LOST = 13,	    /* small = reservation, a = the answer */
 	PD_REC_RESERVATION_REMOVE = 14, /* small = reservation */
+	PD_REC_TIMER_ASK = 15,	    /* a = at, b = cookie */
+	PD_REC_TIMER_CANCEL = 16,   /* a = timer */
 	/* Additions take several records: the call, then what it was given (a job's third only if
 	 * it is not all zero). */
 	PD_REC_JOB_ADD = 20,	       /* small = task, a = start, b = finish */
@@ -32,7 +34,10 @@ enum pd_record_kind {
 	PD_REC_JOB_ADD_3 = 22,	       /* time = server, a = budget_group, b = budget_server */
 	PD_REC_RESERVATION_ADD = 23,   /* small = task, a = start, b = period */
 	PD_REC_RESERVATION_ADD_2 = 24, /* time = budget, a = deadline, b = priority, small = group */
-	PD_REC_RESERVATION_ADD_3 = 25, /* time = overrun, a = wakeup_rule */
+	PD_REC_RESERVATION_ADD_3 = 25, /* time = cookie, a = wakeup_rule, b = overrun, small = own_cookie */
+	PD_REC_RESERVATION_ADD_4 = 26, /* time = server, a = budget_group, b = budget_server */
+	/* The same four follow it, but for a change (ADD's start, task and servers mean nothing). */
+	PD_REC_RESERVATION_CHANGE = 27, /* small = reservation */
 	/* Decisions. */
 	PD_REC_SELECTED = 64,  /* small = CPU, a = job; only when it changes */
 	PD_REC_EVENT = 128,    /* + enum pd_event_kind; small = task, a = job, b = used */

@@ -208,8 +208,6 @@ PD_FN int pd_reservation_refusal(pd_ref d)
 		return PD_EBUSY;
 	if (p->reservation_draft.group >= p->limits.groups)
 		return PD_EINVALID;
-	if (p->reservation_draft.group)
-		return PD_EUNSUPPORTED;
 	if (!p->reservation_draft.budget ||
 	    p->reservation_draft.budget > p->reservation_draft.deadline ||
 	    p->reservation_draft.deadline > p->reservation_draft.period ||

@@ -144,3 +144,25 @@ PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now)
 	PD(d)->free_task = task;
 	return 0;
 }
+
+PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task)
+{
+	pd_u32 i = pd_task_there(d, task) ? (pd_u32)pd_task_best_job(d, task) : PD_NONE;
+
+	return i == PD_NONE ? 0 : PD_JOB(d, i)->id;
+}
+
+PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now)
+{
+	return PD_EFULL;
+}
+
+PD_API int pd_timer_cancel(pd_ref d, pd_u64 timer, pd_u64 now)
+{
+	return PD_ENOTHING;
+}
+
+PD_API int pd_reservation_change(pd_ref d, pd_u32 reservation, pd_u64 now)
+{
+	return PD_ENOTHING;
+}

@@ -17,6 +17,8 @@ pub struct Limits {
     pub reservations: u32,
     pub groups: u32,
     pub budget_groups: u32,
+    pub timers: u32,
+    pub depth: u32,
     pub events: u32,
     pub records: u32,
     pub cpus: u32,
@@ -46,10 +48,15 @@ pub struct ReservationAttr {
     pub budget: u64,
     pub deadline: u64,
     pub priority: i64,
+    pub cookie: u64,
     pub task: u32,
     pub group: u32,
     pub overrun: u32,
     pub wakeup_rule: u32,
+    pub server: u32,
+    pub budget_group: u32,
+    pub budget_server: u32,
+    pub own_cookie: u32,
 }
 
 #[repr(C)]
@@ -82,6 +89,13 @@ extern "C" {
     pub fn pd_job_cancel(d: *mut Pd, job: u64, now: u64) -> i32;
     pub fn pd_job_complete(d: *mut Pd, job: u64, now: u64) -> i32;
     pub fn pd_job_remaining(d: *mut Pd, job: u64) -> u64;
+    pub fn pd_job_used(d: *mut Pd, job: u64) -> u64;
+    pub fn pd_job_standing(d: *mut Pd, job: u64) -> i32;
+    pub fn pd_job_allowance(d: *mut Pd, job: u64) -> u64;
+    pub fn pd_task_job(d: *mut Pd, task: u32) -> u64;
+    pub fn pd_timer_ask(d: *mut Pd, at: u64, cookie: u64, now: u64) -> i64;
+    pub fn pd_timer_cancel(d: *mut Pd, timer: u64, now: u64) -> i32;
+    pub fn pd_reservation_change(d: *mut Pd, reservation: u32, now: u64) -> i32;
     pub fn pd_job_task(d: *mut Pd, job: u64) -> u32;
     pub fn pd_charge_task(d: *mut Pd, task: u32, ran: u64, now: u64) -> i32;
     pub fn pd_charge(d: *mut Pd, job: u64, ran: u64, now: u64) -> i32;

@@ -6,28 +6,38 @@
 //! [`Dispatcher::next_event`] until none is left; [`Dispatcher::select`]; [`Dispatcher::timer`].
 //!
 //! ```
-//! use punctual_dispatcher::{Attribute, Dispatcher, Job, Limits, INFINITE};
+//! use punctual_dispatcher::{Attribute, Dispatcher, For, Job, Limits};
 //! let mut d = Dispatcher::new(Limits::for_tasks(2)).unwrap();
 //! d.set_order(0, &[Attribute::Finish]).unwrap();
 //! let (a, b) = (d.add_task(0).unwrap(), d.add_task(0).unwrap());
-//! d.add_job(&Job { task: a, start: 0, finish: 9_000, budget: 500, priority: 0, cookie: 1 }, 0).unwrap();
-//! let first = d
-//!     .add_job(&Job { task: b, start: 0, finish: 4_000, budget: 700, priority: 0, cookie: 2 }, 0)
-//!     .unwrap();
+//! d.add_job(&Job { finish: 9_000, ..Job::new(For::Task(a), 500) }, 0).unwrap();
+//! let first = d.add_job(&Job { finish: 4_000, ..Job::new(For::Task(b), 700) }, 0).unwrap();
 //! d.advance(0);
 //! assert_eq!(d.select(0, 0), Some(first)); // the earlier finish
 //! assert_eq!(d.timer(0, 1, 0), 700); // its budget ends first
-//! # let _ = INFINITE;
 //! ```
 
+mod event;
 mod ffi;
-mod types;
+mod ids;
+mod job;
+mod jobs;
+mod limits;
+mod refusal;
+mod reservation;
+mod reservations;
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
 
+pub use event::{End, Event};
+pub use ids::{JobId, ReservationId, TaskId, TimerId, INFINITE};
+pub use job::{Attribute, For, Job, Standing};
+pub use limits::Limits;
 pub use punctual_trace::Record;
-pub use types::*;
+use refusal::refusal;
+pub use refusal::Refusal;
+pub use reservation::{Overrun, Reservation, Wait};
 
 /// One dispatcher: a domain's jobs, their order and their budgets.
 ///
@@ -93,10 +103,10 @@ impl Dispatcher {
     }
 
     /// Orders a group's members: the first attribute decides, ties go to the next, then to
-    /// arrival. Only while it has no ready member.
+    /// arrival. Members are sorted anew.
     ///
     /// # Errors
-    /// None, more than four or repeated attributes, no such group, or members.
+    /// None, more than four or repeated attributes; no such group.
     pub fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
         if by.len() > 4 {
             return Err(Refusal::Invalid);
@@ -149,66 +159,6 @@ impl Dispatcher {
         })
     }
 
-    /// Adds a job; one without budget, or with its finish past, ends at once.
-    pub fn add_job(&mut self, job: &Job, now: u64) -> Result<JobId, Refusal> {
-        // SAFETY: the draft is valid until the next call, and nobody else has it.
-        unsafe {
-            *ffi::pd_job_draft(self.raw()) = ffi::JobAttr {
-                start: job.start,
-                finish: job.finish,
-                budget: job.budget,
-                priority: job.priority,
-                cookie: job.cookie,
-                task: job.task.0,
-                group: 0,
-                server: 0,
-                budget_group: 0,
-                budget_server: 0,
-                reserved: 0,
-            };
-            let id = ffi::pd_job_add(self.raw(), now);
-            u64::try_from(id).map(JobId).map_err(|_| refusal(id))
-        }
-    }
-
-    /// Takes a job back.
-    pub fn cancel_job(&mut self, job: JobId, now: u64) -> Result<(), Refusal> {
-        // SAFETY: as above.
-        checked(unsafe { ffi::pd_job_cancel(self.raw(), job.0, now) }).map(drop)
-    }
-
-    /// Ends a job as completed.
-    pub fn complete_job(&mut self, job: JobId, now: u64) -> Result<(), Refusal> {
-        // SAFETY: as above.
-        checked(unsafe { ffi::pd_job_complete(self.raw(), job.0, now) }).map(drop)
-    }
-
-    /// What is left of a job's budget, ns; 0 when it has ended.
-    pub fn remaining(&self, job: JobId) -> u64 {
-        // SAFETY: as above; this one only reads.
-        unsafe { ffi::pd_job_remaining(self.raw.as_ptr(), job.0) }
-    }
-
-    /// Whom a job runs; `None` when it has ended.
-    pub fn task_of(&self, job: JobId) -> Option<TaskId> {
-        // SAFETY: as above; this one only reads.
-        let task = unsafe { ffi::pd_job_task(self.raw.as_ptr(), job.0) };
-        (task != u32::MAX).then_some(TaskId(task))
-    }
-
-    /// Charges what a task executed, ns: to its best job, or, without one, to its reservation as
-    /// enforcement error. True when the job's budget is used up.
-    pub fn charge_task(&mut self, task: TaskId, ran: u64, now: u64) -> Result<bool, Refusal> {
-        // SAFETY: as above.
-        checked(unsafe { ffi::pd_charge_task(self.raw(), task.0, ran, now) }).map(|code| code == 1)
-    }
-
-    /// Charges a job, ns. True when its budget is used up.
-    pub fn charge_job(&mut self, job: JobId, ran: u64, now: u64) -> Result<bool, Refusal> {
-        // SAFETY: as above.
-        checked(unsafe { ffi::pd_charge(self.raw(), job.0, ran, now) }).map(|code| code == 1)
-    }
-
     /// Does all that is due: exhausted budgets, finishes, starts, releases.
     pub fn advance(&mut self, now: u64) {
         // SAFETY: as above.
@@ -246,6 +196,22 @@ impl Dispatcher {
         unsafe { ffi::pd_timer(self.raw(), cpu, ranks, now) }
     }
 
+    /// Asks for [`Event::Timer`] at a time, ns, or at once when it has passed.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`].
+    pub fn ask_timer(&mut self, at: u64, cookie: u64, now: u64) -> Result<TimerId, Refusal> {
+        // SAFETY: as above.
+        let id = unsafe { ffi::pd_timer_ask(self.raw(), at, cookie, now) };
+        u64::try_from(id).map(TimerId).map_err(|_| refusal(id))
+    }
+
+    /// Takes a timer back that has not come.
+    pub fn cancel_timer(&mut self, timer: TimerId, now: u64) -> Result<(), Refusal> {
+        // SAFETY: as above.
+        checked(unsafe { ffi::pd_timer_cancel(self.raw(), timer.0, now) }).map(drop)
+    }
+
     /// The oldest event not yet taken.
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
@@ -263,62 +229,6 @@ impl Dispatcher {
                 return event;
             }
         }
-    }
-
-    /// A periodic reservation, from its first release on.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62; [`Refusal::Busy`]
-    /// when the task has one.
-    pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
-        // SAFETY: the draft is valid until the next call, and nobody else has it.
-        let n = unsafe {
-            *ffi::pd_reservation_draft(self.raw()) = ffi::ReservationAttr {
-                start: r.start,
-                period: r.period,
-                budget: r.budget,
-                deadline: r.deadline,
-                priority: r.priority,
-                task: r.task.0,
-                group: 0,
-                overrun: r.overrun as u32,
-                wakeup_rule: r.wakeup_rule.into(),
-            };
-            ffi::pd_reservation_add(self.raw(), now)
-        };
-        u32::try_from(n).map(ReservationId).map_err(|_| refusal(n))
-    }
-
-    /// Ends a reservation, and its current job as cancelled.
-    pub fn remove_reservation(&mut self, r: ReservationId, now: u64) -> Result<(), Refusal> {
-        // SAFETY: as above.
-        checked(unsafe { ffi::pd_reservation_remove(self.raw(), r.0, now) }).map(drop)
-    }
-
-    /// Releases that the task's last `wait_period` missed; asking resets it.
-    pub fn take_lost(&mut self, r: ReservationId) -> u32 {
-        // SAFETY: as above.
-        unsafe { ffi::pd_reservation_take_lost(self.raw(), r.0) }
-    }
-
-    /// The reservation's current job; `None` between two.
-    pub fn job_of(&self, r: ReservationId) -> Option<JobId> {
-        // SAFETY: as above; this one only reads.
-        let id = unsafe { ffi::pd_reservation_job(self.raw.as_ptr(), r.0) };
-        (id != 0).then_some(JobId(id))
-    }
-
-    /// Waits that are due from releases gone by.
-    pub fn delayed(&self, r: ReservationId) -> u32 {
-        // SAFETY: as above; this one only reads.
-        unsafe { ffi::pd_reservation_delayed(self.raw.as_ptr(), r.0) }
-    }
-
-    /// Enforcement error, ns, that the next job's budget settles: positive when the task executed
-    /// too much. Never more than one budget either way.
-    pub fn enforcement_error(&self, r: ReservationId) -> i64 {
-        // SAFETY: as above; this one only reads.
-        unsafe { ffi::pd_reservation_error(self.raw.as_ptr(), r.0) }
     }
 
     /// How many trace records were ever written.

@@ -261,7 +261,7 @@ impl Engine {
             drop(self.notes.push(Note::Refused(member)));
             return;
         };
-        r.task = task;
+        r.serves = punctual_dispatcher::For::Task(task);
         r.start = r.start.max(now);
         let Ok(reservation) = self.dispatcher.add_reservation(&r, now) else {
             let _ = self.dispatcher.task_gone(task, now);

@@ -7,9 +7,11 @@
 mod dm;
 mod edf;
 mod fp;
+mod gsi;
 mod rm;
 
-use punctual_dispatcher::{Attribute, Overrun, Reservation, TaskId};
+pub use gsi::{Gsi, Native};
+use punctual_dispatcher::{Attribute, For, Overrun, Reservation, TaskId};
 use punctual_taskset as taskset;
 use taskset::TaskSpec;
 
@@ -43,7 +45,10 @@ impl Policy {
     /// after `origin` (CLOCK_MONOTONIC ns).
     pub fn reservation(&self, spec: &TaskSpec, task: TaskId, origin: u64) -> Reservation {
         Reservation {
-            task,
+            serves: For::Task(task),
+            group: 0,
+            budget_group: 0,
+            cookie: None,
             start: origin.saturating_add(spec.start),
             period: spec.period,
             budget: spec.budget,

@@ -18,6 +18,96 @@ pub struct TaskSet {
     pub duration: Option<u64>,
     /// The tasks, in file order; a task's index here is its number everywhere.
     pub tasks: Vec<TaskSpec>,
+    /// Scheduling groups below group 0, in file order: the n-th is the dispatcher's group n + 1.
+    pub groups: Vec<GroupSpec>,
+    /// Budget groups, in file order: the n-th is the dispatcher's node n + 1.
+    pub budget_groups: Vec<BudgetGroupSpec>,
+}
+
+/// A scheduling group: a virtual processor with a policy of its own (RED-Linux V-A).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupSpec {
+    /// Unique among the groups.
+    pub name: String,
+    /// Index of the group in which its server jobs compete; `None` for group 0.
+    pub parent: Option<usize>,
+    /// How its members are scheduled.
+    pub policy: PolicySpec,
+    /// When it may execute, and how much.
+    pub server: ServerSpec,
+    /// The importance of its server jobs where the parent's policy is `fp`: larger first.
+    pub priority: i64,
+    /// The budget group that limits it (an index).
+    pub budget_group: Option<usize>,
+    /// The CPU whose dispatcher has it.
+    pub cpu: u32,
+    /// The line of the file where it begins, from 1; `None` when it is from no file.
+    #[serde(skip)]
+    pub line: Option<u32>,
+}
+
+/// What a group executes on: the server jobs that its parent selects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSpec {
+    /// A budget each period.
+    Periodic {
+        /// Time between replenishments, ns.
+        period: u64,
+        /// Execution time per period, ns, 1..=deadline.
+        budget: u64,
+        /// Relative deadline, ns, budget..=period.
+        deadline: u64,
+        /// Offset of the first replenishment, ns.
+        start: u64,
+        /// What becomes of the budget while the group has nothing to execute.
+        kind: ServerKind,
+    },
+    /// Windows in a cycle (time-driven; RED-Linux Table 2): within each, all of it.
+    Windows {
+        /// After which the windows come again, ns.
+        cycle: u64,
+        /// In order of start, not overlapping, within the cycle.
+        windows: Vec<Window>,
+    },
+}
+
+/// Servers for aperiodic work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Keeps its budget until the end of its period (Strosnider, Lehoczky and Sha 1995).
+    #[default]
+    Deferrable,
+    /// Loses its budget as soon as it has nothing to execute (Sprunt, Sha and Lehoczky 1989).
+    Polling,
+}
+
+/// A part of a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// From the start of the cycle, ns.
+    pub start: u64,
+    /// ns, at least 1.
+    pub length: u64,
+}
+
+/// A budget that several tasks and groups share, whatever schedules them (RED-Linux V-B).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetGroupSpec {
+    /// Unique among the budget groups.
+    pub name: String,
+    /// Index of the budget group that limits this one.
+    pub parent: Option<usize>,
+    /// Time between replenishments, ns.
+    pub period: u64,
+    /// Execution time per period, ns, 1..=period.
+    pub budget: u64,
+    /// The CPU whose dispatcher has it.
+    pub cpu: u32,
+    /// The line of the file where it begins, from 1; `None` when it is from no file.
+    #[serde(skip)]
+    pub line: Option<u32>,
 }
 
 /// How the CPUs of a set are shared.
@@ -33,7 +123,7 @@ pub enum Domain {
 /// A policy by name. The names are those of the table in `punctual-policies`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicySpec {
-    /// `rm`, `dm`, `edf` or `fp`.
+    /// `rm`, `dm`, `edf`, `fp`, `td`, `imprecise` or `dual`.
     pub name: String,
 }
 
@@ -53,6 +143,25 @@ pub struct TaskSpec {
     pub start: u64,
     /// Importance for the policy `fp`: larger first.
     pub priority: i64,
+    /// When it is released.
+    pub arrival: Arrival,
+    /// The scheduling group in which it competes (an index); `None` for group 0.
+    pub group: Option<usize>,
+    /// The budget group that limits it (an index).
+    pub budget_group: Option<usize>,
+    /// For the policy `dual`: from so long after its release on it is above the others, ns, below the
+    /// deadline; `None`: the policy computes it from the response time (Davis and Wellings 1995).
+    pub promotion: Option<u64>,
+    /// For the policy `imprecise`: the budget of the mandatory part, ns, 1..=budget; the rest is the
+    /// optional one's. `None`: all of it is mandatory.
+    pub mandatory: Option<u64>,
+    /// For the policy `td`: when it executes, in a cycle of one period; empty: the policy synthesises
+    /// a table.
+    pub windows: Vec<Window>,
+    /// A release may come so much late, ns, below the period: for admission.
+    pub jitter: u64,
+    /// It may be held up so long by one of lower importance, ns: for admission.
+    pub blocking: u64,
     /// The CPU whose dispatcher has this task.
     pub cpu: u32,
     /// What happens when the budget is used up, or the finish reached, before the task is done.
@@ -62,6 +171,31 @@ pub struct TaskSpec {
     /// The line of the file where it begins, from 1, for messages; `None` when it is from no file.
     #[serde(skip)]
     pub line: Option<u32>,
+}
+
+/// When a task is released.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Each period.
+    #[default]
+    Periodic,
+    /// At least one period after the last, at most `longest` (ns), evenly distributed, seeded.
+    Sporadic {
+        /// The longest time between two, ns, at least the period.
+        longest: u64,
+        /// Seed of the generator.
+        seed: u64,
+    },
+    /// At any time, exponentially distributed with this mean (ns), seeded: no least distance.
+    Aperiodic {
+        /// Mean time between two, ns.
+        mean: u64,
+        /// Seed of the generator.
+        seed: u64,
+    },
+    /// At these times, ns from the start of the run, in order.
+    List(Vec<u64>),
 }
 
 /// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are ours).
@@ -85,6 +219,8 @@ pub enum Overrun {
 pub enum Body {
     /// Synthetic execution, then `wait_period`.
     Spin(Spin),
+    /// Synthetic execution and sleeps, in order, then `wait_period`.
+    Steps(Vec<Step>),
     /// A program and its arguments, not through a shell.
     Command(Vec<String>),
     /// A running process, adopted with all its threads.
@@ -106,6 +242,25 @@ pub enum Spin {
         /// Seed of the generator.
         seed: u64,
     },
+    /// One of these, with a probability in proportion to its weight, seeded.
+    Histogram {
+        /// Execution time, ns, and weight; in order of time.
+        bins: Vec<(u64, u64)>,
+        /// Seed of the generator.
+        seed: u64,
+    },
+    /// These execution times, ns, one per job, over and over: a recorded run.
+    Recorded(Vec<u64>),
     /// Never done: the runaway.
     Forever,
+}
+
+/// A part of a job.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Executes.
+    Spin(Spin),
+    /// Sleeps so long, ns: the task blocks.
+    Sleep(u64),
 }

@@ -1,0 +1,40 @@
+//! Why the dispatcher says no.
+
+/// Why the dispatcher refused; nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A limit set at creation is reached.
+    Full,
+    /// No such job, task, group, node, CPU or reservation, or it is gone.
+    Nothing,
+    /// A value outside its range.
+    Invalid,
+    /// Groups would form a cycle, have another parent than before, or be too deep.
+    Tree,
+    /// It is in use.
+    Busy,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => "a limit of the dispatcher, set at its creation, is reached",
+            Refusal::Nothing => "no such job, task, group or reservation (any more)",
+            Refusal::Invalid => "a value is outside its range",
+            Refusal::Tree => "groups would form a cycle, have two parents, or be nested too deeply",
+            Refusal::Busy => "it is in use",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+pub(crate) fn refusal(code: i64) -> Refusal {
+    match code {
+        -1 => Refusal::Full,
+        -2 => Refusal::Nothing,
+        -4 => Refusal::Tree,
+        -5 => Refusal::Busy,
+        _ => Refusal::Invalid,
+    }
+}

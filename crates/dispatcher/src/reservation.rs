@@ -1,0 +1,75 @@
+//! Periodic reservations: the standard allocator inside the dispatcher.
+
+use crate::{ffi, For};
+
+/// A periodic reservation (design, "Reservation"). Times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// What its jobs' budgets are for; a task has one reservation at most.
+    pub serves: For,
+    /// First release.
+    pub start: u64,
+    /// At least 1.
+    pub period: u64,
+    /// 1 to `deadline`.
+    pub budget: u64,
+    /// Relative, `budget` to `period`.
+    pub deadline: u64,
+    /// Of its jobs.
+    pub priority: i64,
+    /// Of its jobs: the scheduling group in which they compete.
+    pub group: u32,
+    /// Of its jobs: the budget-group node that limits them (of a segment: its node's parent).
+    pub budget_group: u32,
+    /// Of its jobs; `None`: the number of the release.
+    pub cookie: Option<u64>,
+    /// When the budget is used up, or the finish reached, before the task is done.
+    pub overrun: Overrun,
+    /// Cut what is left to the reservation's bandwidth when its task wakes in mid-job (the
+    /// revised CBS rule): for policies that order by finish.
+    pub wakeup_rule: bool,
+}
+
+impl Reservation {
+    pub(crate) fn raw(&self) -> ffi::ReservationAttr {
+        let (task, server, budget_server) = self.serves.raw();
+        ffi::ReservationAttr {
+            start: self.start,
+            period: self.period,
+            budget: self.budget,
+            deadline: self.deadline,
+            priority: self.priority,
+            cookie: self.cookie.unwrap_or(0),
+            task,
+            group: self.group,
+            overrun: self.overrun as u32,
+            wakeup_rule: self.wakeup_rule.into(),
+            server,
+            budget_group: self.budget_group,
+            budget_server,
+            own_cookie: self.cookie.is_some().into(),
+        }
+    }
+}
+
+/// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are ours).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrun {
+    /// Suspended until its next release; delayed waits are ignored, one each.
+    Carry = 0,
+    /// Likewise, but a late wait returns at the next release after the call.
+    Skip = 1,
+    /// In the ordinary class until its next release.
+    Background = 2,
+    /// As `Carry`, and [`Event::Overrun`](crate::Event::Overrun).
+    Signal = 3,
+}
+
+/// What a task's `wait_period` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Returns at the next release.
+    UntilRelease,
+    /// It was a delayed one: the task goes on at once.
+    Ignored,
+}

@@ -1,0 +1,64 @@
+//! Reservations: the dispatcher's own periodic allocator.
+
+use crate::{checked, ffi, refusal, Dispatcher, JobId, Refusal, Reservation, ReservationId};
+
+impl Dispatcher {
+    /// A periodic reservation, from its first release on.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62; [`Refusal::Busy`]
+    /// when the task has one.
+    pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
+        // SAFETY: the draft is valid until the next call, and nobody else has it.
+        let n = unsafe {
+            *ffi::pd_reservation_draft(self.raw()) = r.raw();
+            ffi::pd_reservation_add(self.raw(), now)
+        };
+        u32::try_from(n).map(ReservationId).map_err(|_| refusal(n))
+    }
+
+    /// Another period, budget, deadline, priority, overrun policy, wake-up rule, cookie and group,
+    /// from the next release on; the rest of `to` means nothing.
+    ///
+    /// # Errors
+    /// As of [`Dispatcher::add_reservation`].
+    pub fn change_reservation(&mut self, r: ReservationId, to: &Reservation, now: u64) -> Result<(), Refusal> {
+        // SAFETY: as above.
+        unsafe {
+            *ffi::pd_reservation_draft(self.raw()) = to.raw();
+            checked(ffi::pd_reservation_change(self.raw(), r.0, now)).map(drop)
+        }
+    }
+
+    /// Ends a reservation, and its current job as cancelled.
+    pub fn remove_reservation(&mut self, r: ReservationId, now: u64) -> Result<(), Refusal> {
+        // SAFETY: as above.
+        checked(unsafe { ffi::pd_reservation_remove(self.raw(), r.0, now) }).map(drop)
+    }
+
+    /// Releases that the task's last `wait_period` missed; asking resets it.
+    pub fn take_lost(&mut self, r: ReservationId) -> u32 {
+        // SAFETY: as above.
+        unsafe { ffi::pd_reservation_take_lost(self.raw(), r.0) }
+    }
+
+    /// The reservation's current job; `None` between two.
+    pub fn job_of(&self, r: ReservationId) -> Option<JobId> {
+        // SAFETY: as above; this one only reads.
+        let id = unsafe { ffi::pd_reservation_job(self.raw.as_ptr(), r.0) };
+        (id != 0).then_some(JobId(id))
+    }
+
+    /// Waits that are due from releases gone by.
+    pub fn delayed(&self, r: ReservationId) -> u32 {
+        // SAFETY: as above; this one only reads.
+        unsafe { ffi::pd_reservation_delayed(self.raw.as_ptr(), r.0) }
+    }
+
+    /// Enforcement error, ns, that the next job's budget settles: positive when the task executed
+    /// too much. Never more than one budget either way.
+    pub fn enforcement_error(&self, r: ReservationId) -> i64 {
+        // SAFETY: as above; this one only reads.
+        unsafe { ffi::pd_reservation_error(self.raw.as_ptr(), r.0) }
+    }
+}

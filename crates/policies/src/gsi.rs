@@ -1,0 +1,90 @@
+//! The allocator interface ("GSI", RED-Linux IV-D): what a policy sees of a host.
+//!
+//! Jobs go in, events come out. A policy is told of every event of its own jobs, timers and group,
+//! in order, each once; what it does in return takes effect at the same instant. It knows no host
+//! and no clock but [`Gsi::now`].
+
+use punctual_dispatcher::{
+    Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId,
+};
+
+/// What an allocator may ask of the dispatcher.
+pub trait Gsi {
+    /// The time of this instant, ns.
+    fn now(&self) -> u64;
+    /// Adds a job: a task's, a server job (replenishes a group), or a segment (replenishes a node).
+    fn add_job(&mut self, job: &Job) -> Result<JobId, Refusal>;
+    /// Takes a job back; it ends as cancelled.
+    fn cancel_job(&mut self, job: JobId) -> Result<(), Refusal>;
+    /// What is left of a job's budget, ns; 0 when it has ended.
+    fn remaining(&self, job: JobId) -> u64;
+    /// What a job has executed, ns; 0 when it has ended.
+    fn used(&self, job: JobId) -> u64;
+    /// What a job does; `None` when it has ended.
+    fn standing(&self, job: JobId) -> Option<Standing>;
+    /// Orders a group's members, from now on.
+    fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal>;
+    /// Asks for a timer event.
+    fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal>;
+    /// Takes a timer back.
+    fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal>;
+    /// Has the dispatcher itself release a job each period.
+    fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal>;
+    /// Changes a reservation from its next release on.
+    fn change_reservation(&mut self, id: ReservationId, to: &Reservation) -> Result<(), Refusal>;
+    /// Ends a reservation, and its job as cancelled.
+    fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal>;
+}
+
+/// A dispatcher in this process, at one instant: what the simulator and the user host hand to
+/// policies.
+pub struct Native<'a> {
+    dispatcher: &'a mut Dispatcher,
+    now: u64,
+}
+
+impl<'a> Native<'a> {
+    /// The dispatcher at `now`, ns.
+    pub fn new(dispatcher: &'a mut Dispatcher, now: u64) -> Native<'a> {
+        Native { dispatcher, now }
+    }
+}
+
+impl Gsi for Native<'_> {
+    fn now(&self) -> u64 {
+        self.now
+    }
+    fn add_job(&mut self, job: &Job) -> Result<JobId, Refusal> {
+        self.dispatcher.add_job(job, self.now)
+    }
+    fn cancel_job(&mut self, job: JobId) -> Result<(), Refusal> {
+        self.dispatcher.cancel_job(job, self.now)
+    }
+    fn remaining(&self, job: JobId) -> u64 {
+        self.dispatcher.remaining(job)
+    }
+    fn used(&self, job: JobId) -> u64 {
+        self.dispatcher.used(job)
+    }
+    fn standing(&self, job: JobId) -> Option<Standing> {
+        self.dispatcher.standing(job)
+    }
+    fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
+        self.dispatcher.set_order(group, by)
+    }
+    fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal> {
+        self.dispatcher.ask_timer(at, cookie, self.now)
+    }
+    fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal> {
+        self.dispatcher.cancel_timer(timer, self.now)
+    }
+    fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal> {
+        self.dispatcher.add_reservation(reservation, self.now)
+    }
+    fn change_reservation(&mut self, id: ReservationId, to: &Reservation) -> Result<(), Refusal> {
+        self.dispatcher.change_reservation(id, to, self.now)
+    }
+    fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal> {
+        self.dispatcher.remove_reservation(id, self.now)
+    }
+}
