@@ -8,7 +8,7 @@
 //!
 //! 1/P is an order, not a number: -P is stored.
 
-use punctual_dispatcher::{Attribute, Dispatcher, Event, Job, JobId, Limits, Overrun, Reservation, TaskId};
+use punctual_dispatcher::{Attribute, Dispatcher, Event, For, Job, JobId, Limits, Overrun, Reservation, TaskId};
 
 struct Periodic {
     period: u64,
@@ -28,12 +28,15 @@ fn run(by: Attribute) -> (Vec<Option<u32>>, usize) {
     for p in &SET {
         let task = d.add_task(0).expect("room");
         let reservation = Reservation {
-            task,
+            serves: For::Task(task),
             start: 0,
             period: p.period,
             budget: p.budget,
             deadline: p.period,
             priority: -(p.period as i64),
+            group: 0,
+            budget_group: 0,
+            cookie: None,
             overrun: Overrun::Carry,
             wakeup_rule: false,
         };
@@ -116,7 +119,7 @@ fn the_attributes_decide() {
             .into_iter()
             .map(|(period, finish)| {
                 let task = d.add_task(0).expect("room");
-                let job = Job { task, start: 0, finish, budget: 1, priority: -period, cookie: 0 };
+                let job = Job { finish, priority: -period, ..Job::new(For::Task(task), 1) };
                 d.add_job(&job, 0).expect("room")
             })
             .collect();

@@ -2,7 +2,7 @@
 //! The figure of the RTAI paper (Fig. 2(a)) is among them.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, Limits, Overrun, Reservation, ReservationId, TaskId, Wait, INFINITE,
+    Attribute, Dispatcher, End, Event, For, Job, Limits, Overrun, Reservation, ReservationId, TaskId, Wait, INFINITE,
 };
 
 /// A dispatcher with one reserved task, and its clock.
@@ -19,12 +19,15 @@ const MS: u64 = 1_000_000;
 impl One {
     fn new(period: u64, budget: u64, overrun: Overrun) -> One {
         One::with(Reservation {
-            task: TaskId(0),
+            serves: For::Task(TaskId(0)),
             start: 0,
             period,
             budget,
             deadline: period,
             priority: 0,
+            group: 0,
+            budget_group: 0,
+            cookie: None,
             overrun,
             wakeup_rule: false,
         })
@@ -35,7 +38,7 @@ impl One {
         let mut d = Dispatcher::new(Limits::for_tasks(4)).expect("valid limits");
         d.set_order(0, &[Attribute::Finish]).expect("it is empty");
         let task = d.add_task(0).expect("room");
-        let r = d.add_reservation(&Reservation { task, ..reservation }, 0).expect("it is valid");
+        let r = d.add_reservation(&Reservation { serves: For::Task(task), ..reservation }, 0).expect("it is valid");
         One { d, task, r, now: 0, events: Vec::new() }
     }
 
@@ -280,12 +283,15 @@ fn releases_that_nobody_looked_at_are_told_and_counted() {
 #[test]
 fn the_wakeup_rule_cuts_to_the_bandwidth() {
     let reservation = Reservation {
-        task: TaskId(0),
+        serves: For::Task(TaskId(0)),
         start: 0,
         period: 10 * MS,
         budget: 4 * MS,
         deadline: 8 * MS,
         priority: 0,
+        group: 0,
+        budget_group: 0,
+        cookie: None,
         overrun: Overrun::Carry,
         wakeup_rule: true,
     };
@@ -327,12 +333,15 @@ fn the_wakeup_rule_never_grants_more() {
         let budget = 1 + next() % deadline;
         let wakes = next() % deadline;
         let mut t = One::with(Reservation {
-            task: TaskId(0),
+            serves: For::Task(TaskId(0)),
             start: 0,
             period: deadline,
             budget,
             deadline,
             priority: 0,
+            group: 0,
+            budget_group: 0,
+            cookie: None,
             overrun: Overrun::Carry,
             wakeup_rule: true,
         });
@@ -352,18 +361,20 @@ fn the_wakeup_rule_never_grants_more() {
 fn the_order_at_one_instant() {
     let mut d = Dispatcher::new(Limits::for_tasks(4)).expect("valid limits");
     let tasks: Vec<_> = (0..4).map(|_| d.add_task(0).expect("room")).collect();
-    let job =
-        |task, start, finish, cookie| punctual_dispatcher::Job { task, start, finish, budget: 50, priority: 0, cookie };
+    let job = |task, start, finish, cookie| Job { start, finish, cookie, ..Job::new(For::Task(task), 50) };
     d.add_job(&job(tasks[0], 100, INFINITE, 3), 0).expect("room");
     d.add_job(&job(tasks[1], 0, 100, 2), 0).expect("room");
     let exhausted = d.add_job(&job(tasks[2], 0, 100, 1), 0).expect("room");
     let reservation = Reservation {
-        task: tasks[3],
+        serves: For::Task(tasks[3]),
         start: 100,
         period: 50,
         budget: 10,
         deadline: 50,
         priority: 0,
+        group: 0,
+        budget_group: 0,
+        cookie: None,
         overrun: Overrun::Carry,
         wakeup_rule: false,
     };
@@ -387,7 +398,7 @@ fn the_order_at_one_instant() {
 /// A full ring says how many it lost as soon as there is room, before anything else happens.
 #[test]
 fn lost_events_are_told_at_once() {
-    let limits = Limits { jobs: 8, tasks: 1, reservations: 0, events: 4, records: 8 };
+    let limits = Limits { jobs: 8, reservations: 0, events: 4, records: 8, ..Limits::for_tasks(1) };
     let mut d = Dispatcher::new(limits).expect("valid limits");
     let task = d.add_task(0).expect("room");
     for at in 0..4 {

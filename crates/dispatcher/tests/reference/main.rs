@@ -10,7 +10,7 @@ use std::fmt::Debug;
 
 use model::{Model, State, Told};
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Job, JobId, Limits, Overrun, Refusal, Reservation, ReservationId, TaskId, INFINITE,
+    Attribute, Dispatcher, End, For, Job, JobId, Limits, Overrun, Refusal, Reservation, ReservationId, TaskId, INFINITE,
 };
 
 struct Random(u64);
@@ -65,8 +65,13 @@ fn same<T: PartialEq + Debug>(real: T, model: T, what: &str) {
 
 impl Pair {
     fn new(size: Size, seed: u64) -> Pair {
-        let limits =
-            Limits { jobs: size.jobs, tasks: size.tasks, reservations: size.tasks, events: size.events, records: 1024 };
+        let limits = Limits {
+            jobs: size.jobs,
+            reservations: size.tasks,
+            events: size.events,
+            records: 1024,
+            ..Limits::for_tasks(size.tasks)
+        };
         Pair {
             real: Dispatcher::new(limits).expect("valid limits"),
             model: Model::new(size.jobs, size.tasks, size.tasks, size.events),
@@ -134,7 +139,9 @@ impl Pair {
                 _ => r.below(5) as i64 - 2,
             },
             cookie: r.next(),
-            task: TaskId(r.below(u64::from(self.size.tasks)) as u32),
+            serves: For::Task(TaskId(r.below(u64::from(self.size.tasks)) as u32)),
+            group: 0,
+            budget_group: 0,
         };
         let real = self.real.add_job(&job, now);
         same(real.map(JobId::as_u64), self.model.add_job(&job, now), "add_job");
@@ -150,12 +157,15 @@ impl Pair {
         let period = if r.one_in(16) { 10_000_000_000 } else { 500 + r.below(4000) };
         let deadline = if r.one_in(2) { period } else { period - r.below(period / 4) };
         let reservation = Reservation {
-            task: TaskId(r.below(u64::from(self.size.tasks)) as u32),
+            serves: For::Task(TaskId(r.below(u64::from(self.size.tasks)) as u32)),
             start: if r.one_in(4) { now - r.below(now.min(9000)) } else { now + r.below(2000) },
             period,
             budget: if r.one_in(32) { deadline + 1 } else { 1 + r.below(deadline.min(1 << 32)) },
             deadline,
             priority: r.below(5) as i64 - 2,
+            group: 0,
+            budget_group: 0,
+            cookie: None,
             overrun: [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal][r.below(4) as usize],
             // Above 2^32 ns the core's rounding is coarser than the reference's.
             wakeup_rule: deadline < 1 << 32 && r.one_in(2),
@@ -454,11 +464,11 @@ fn the_same_inputs_leave_the_same_trace() {
 /// Invariant 5: limits are set at creation and refused clearly.
 #[test]
 fn refuses_what_is_beyond_its_limits() {
-    let limits = Limits { jobs: 2, tasks: 1, reservations: 1, events: 8, records: 8 };
+    let limits = Limits { jobs: 2, reservations: 1, events: 8, records: 8, ..Limits::for_tasks(1) };
     let mut d = Dispatcher::new(limits).expect("valid limits");
     let task = d.add_task(0).expect("the first");
     assert_eq!(d.add_task(0), Err(Refusal::Full));
-    let job = Job { task, start: 0, finish: INFINITE, budget: 1, priority: 0, cookie: 0 };
+    let job = Job::new(For::Task(task), 1);
     d.add_job(&job, 0).expect("the first");
     let second = d.add_job(&job, 0).expect("the second");
     assert_eq!(d.add_job(&job, 0), Err(Refusal::Full));

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use punctual_dispatcher::{Attribute, End, Event, Job, Overrun, Refusal, Reservation, Wait, INFINITE};
+use punctual_dispatcher::{Attribute, End, Event, For, Job, Overrun, Refusal, Reservation, Wait, INFINITE};
 
 /// RTAI's "reasonable limit", where we saturate.
 const MOST_DELAYED: u32 = 30_000;
@@ -68,6 +68,7 @@ impl Told {
             Event::Overrun { at, task, number } => Told::Overrun { at, task: task.0, number },
             Event::Background { at, task, number } => Told::Background { at, task: task.0, number },
             Event::DelayedSaturated { at, task } => Told::Saturated { at, task: task.0 },
+            Event::SegmentEnded { .. } | Event::Timer { .. } => unreachable!("there are none"),
             Event::TaskReady { at, task } => Told::Ready { at, task: task.0 },
             Event::TaskBlocked { at, task } => Told::Blocked { at, task: task.0 },
             Event::GroupActive { at, group } => Told::Active { at, group },
@@ -116,6 +117,13 @@ pub struct Model {
     /// Of all jobs that ended, for the conservation of time.
     pub used_by_ended: u128,
     pub ended: u64,
+}
+
+fn number(serves: For) -> u32 {
+    match serves {
+        For::Task(task) => task.0,
+        _ => u32::MAX,
+    }
 }
 
 impl Model {
@@ -249,7 +257,7 @@ impl Model {
         let id = self.uses[slot as usize] << 32 | u64::from(slot);
         self.jobs.push(ModelJob {
             id,
-            task: attr.task.0,
+            task: number(attr.serves),
             start: attr.start,
             finish: attr.finish,
             budget: attr.budget,
@@ -309,7 +317,7 @@ impl Model {
     }
 
     pub fn add_job(&mut self, attr: &Job, now: u64) -> Result<u64, Refusal> {
-        self.task(attr.task.0)?;
+        self.task(number(attr.serves))?;
         if self.free_slots.len() == 1 {
             return Err(Refusal::Full);
         }
@@ -501,14 +509,14 @@ impl Model {
 
     pub fn add_reservation(&mut self, attr: &Reservation, now: u64) -> Result<usize, Refusal> {
         let _ = now;
-        if self.task(attr.task.0)?.reservation.is_some() {
+        if self.task(number(attr.serves))?.reservation.is_some() {
             return Err(Refusal::Busy);
         }
         if attr.budget == 0 || attr.budget > attr.deadline || attr.deadline > attr.period || attr.period >= 1 << 62 {
             return Err(Refusal::Invalid);
         }
         let r = self.free_reservations.pop().ok_or(Refusal::Full)?;
-        self.task(attr.task.0)?.reservation = Some(r);
+        self.task(number(attr.serves))?.reservation = Some(r);
         self.reservations[r] = Some(ModelReservation {
             attr: *attr,
             next_release: attr.start,
@@ -528,7 +536,7 @@ impl Model {
         if let Some(job) = v.job.and_then(|id| self.job_mut(id)) {
             job.reservation = None;
         }
-        self.task(v.attr.task.0).expect("its task is there").reservation = None;
+        self.task(number(v.attr.serves)).expect("its task is there").reservation = None;
         self.free_reservations.push(r);
     }
 
@@ -544,12 +552,14 @@ impl Model {
     fn put(&mut self, r: usize, budget: u64, now: u64) {
         let v = self.reservation(r);
         let attr = Job {
-            task: v.attr.task,
+            serves: v.attr.serves,
             start: v.latest_release,
             finish: v.latest_release.saturating_add(v.attr.deadline),
             budget,
             priority: v.attr.priority,
             cookie: v.number - 1,
+            group: 0,
+            budget_group: 0,
         };
         let id = self.make(&attr, Some(r), now);
         if self.job(id).is_some() {
@@ -559,7 +569,7 @@ impl Model {
 
     fn lose(&mut self, r: usize, count: u64, now: u64) {
         let v = self.reservation(r);
-        let event = Told::ReleasesLost { at: now, task: v.attr.task.0, first: v.number, count };
+        let event = Told::ReleasesLost { at: now, task: number(v.attr.serves), first: v.number, count };
         v.number += count;
         v.next_release += count * v.attr.period;
         v.lost += count;
@@ -587,7 +597,7 @@ impl Model {
         let event = Told::Released {
             at: now,
             job,
-            task: v.attr.task.0,
+            task: number(v.attr.serves),
             number: v.number - 1,
             release: v.latest_release,
             budget,
@@ -607,7 +617,7 @@ impl Model {
             return;
         }
         let v = self.reservation(r);
-        let (task, number, overrun) = (v.attr.task.0, v.number - 1, v.attr.overrun);
+        let (task, number, overrun) = (number(v.attr.serves), v.number - 1, v.attr.overrun);
         if v.waits && v.delayed < MOST_DELAYED {
             v.delayed += 1;
             if v.delayed == MOST_DELAYED {
