@@ -12,10 +12,7 @@ const BODIES: [&str; 3] = ["work", "command", "pid"];
 
 /// Reads the body of a task; `None` when it is absent or at fault.
 pub(crate) fn read(task: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Body> {
-    let mut given: Vec<_> = BODIES
-        .iter()
-        .filter_map(|key| Some((*key, task.get(key)?)))
-        .collect();
+    let mut given: Vec<_> = BODIES.iter().filter_map(|key| Some((*key, task.get(key)?))).collect();
     given.sort_by_key(|(_, found)| found.key.start);
     if let [(first, _), (second, at), ..] = given.as_slice() {
         let cause = format!("{second} is given, and {first} as well");
@@ -26,17 +23,11 @@ pub(crate) fn read(task: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<
     match given.first()? {
         ("work", found) => work(task, found, problems).map(Body::Spin),
         ("command", found) => command(task, found, problems).map(Body::Command),
-        _ => task
-            .integer(problems, "pid", 1..=LARGEST_PID)
-            .map(Body::Pid),
+        _ => task.integer(problems, "pid", 1..=LARGEST_PID).map(Body::Pid),
     }
 }
 
-fn command(
-    task: &Table<'_, '_>,
-    found: &Found<'_, '_>,
-    problems: &mut Problems<'_>,
-) -> Option<Vec<String>> {
+fn command(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
     let list = match found.value {
         DeValue::Array(list) => list,
         DeValue::String(line) => {
@@ -61,21 +52,13 @@ fn command(
 }
 
 /// The words of a command; the first that is no string is at fault.
-fn strings(
-    task: &Table<'_, '_>,
-    list: &DeArray<'_>,
-    problems: &mut Problems<'_>,
-) -> Option<Vec<String>> {
+fn strings(task: &Table<'_, '_>, list: &DeArray<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
     let mut words = Vec::with_capacity(list.len());
     for (number, element) in list.iter().enumerate() {
         match element.get_ref() {
             DeValue::String(word) => words.push(word.clone().into_owned()),
             other => {
-                let cause = format!(
-                    "the command's word {} is {}, not a string",
-                    number + 1,
-                    kind(other)
-                );
+                let cause = format!("the command's word {} is {}, not a string", number + 1, kind(other));
                 let cure = match other {
                     DeValue::Integer(n) => format!("put it in quotes: {}", quote(&n.to_string())),
                     DeValue::Float(n) => format!("put it in quotes: {}", quote(&n.to_string())),
@@ -95,11 +78,7 @@ fn split(line: &str) -> String {
     if words.is_empty() {
         return "command = [\"program\", \"argument\"]".to_owned();
     }
-    let more = if line.split_whitespace().nth(8).is_some() {
-        ", ..."
-    } else {
-        ""
-    };
+    let more = if line.split_whitespace().nth(8).is_some() { ", ..." } else { "" };
     format!("command = [{}{more}]", words.join(", "))
 }
 
@@ -112,12 +91,7 @@ fn work(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<'_>
         task.wrong_type(problems, "work", found, "a table", cure);
         return None;
     };
-    let work = Table {
-        entries,
-        at: found.at.clone(),
-        scope: Scope::Work,
-        whose: task.whose.clone(),
-    };
+    let work = Table { entries, at: found.at.clone(), scope: Scope::Work, whose: task.whose.clone() };
     let before = problems.count();
     work.check_keys(problems);
     let Some(spin) = work.get("spin") else {
@@ -130,12 +104,7 @@ fn work(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<'_>
     match spin.value {
         DeValue::String(word) if word == "forever" => Some(Spin::Forever),
         DeValue::Table(entries) => {
-            let spin = Table {
-                entries,
-                at: spin.at.clone(),
-                scope: Scope::Uniform,
-                whose: task.whose.clone(),
-            };
+            let spin = Table { entries, at: spin.at.clone(), scope: Scope::Uniform, whose: task.whose.clone() };
             uniform(&spin, problems)
         }
         _ => {
@@ -161,13 +130,7 @@ fn uniform(spin: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Spin> {
         return None;
     };
     let DeValue::Array(list) = found.value else {
-        spin.wrong_type(
-            problems,
-            "uniform",
-            &found,
-            "a list of two durations",
-            example,
-        );
+        spin.wrong_type(problems, "uniform", &found, "a list of two durations", example);
         return None;
     };
     if list.len() != 2 {
@@ -177,33 +140,20 @@ fn uniform(spin: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Spin> {
     }
     let mut ends = [0; 2];
     for (end, element) in ends.iter_mut().zip(list) {
-        let found = Found {
-            key: found.key.clone(),
-            at: element.span(),
-            value: element.get_ref(),
-        };
+        let found = Found { key: found.key.clone(), at: element.span(), value: element.get_ref() };
         let ns = spin.duration_of(problems, "uniform", &found)?;
         *end = nonzero(spin, &found, ns, problems)?;
     }
     let [min, max] = ends;
     if min > max {
-        let cause = format!(
-            "uniform begins with {}, more than {}",
-            fmt_ns(min),
-            fmt_ns(max)
-        );
+        let cause = format!("uniform begins with {}, more than {}", fmt_ns(min), fmt_ns(max));
         spin.fault(problems, &found.at, cause, "put the shorter duration first");
         return None;
     }
     Some(Spin::Uniform { min, max, seed })
 }
 
-fn nonzero(
-    table: &Table<'_, '_>,
-    found: &Found<'_, '_>,
-    ns: u64,
-    problems: &mut Problems<'_>,
-) -> Option<u64> {
+fn nonzero(table: &Table<'_, '_>, found: &Found<'_, '_>, ns: u64, problems: &mut Problems<'_>) -> Option<u64> {
     if ns == 0 {
         let cure = "make it at least 1ns";
         table.fault(problems, &found.at, "the execution time is 0", cure);

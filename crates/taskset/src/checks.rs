@@ -37,15 +37,8 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
         if ns < LEAST_PERIOD {
             faults.push((
                 Field::Period,
-                format!(
-                    "period {} is less than {}, the shortest that can be served",
-                    fmt_ns(ns),
-                    fmt_ns(LEAST_PERIOD)
-                ),
-                format!(
-                    "make it at least {}, and the budget longer in proportion",
-                    fmt_ns(LEAST_PERIOD)
-                ),
+                format!("period {} is less than {}, the shortest that can be served", fmt_ns(ns), fmt_ns(LEAST_PERIOD)),
+                format!("make it at least {}, and the budget longer in proportion", fmt_ns(LEAST_PERIOD)),
             ));
         } else if !fits {
             faults.push((
@@ -67,11 +60,7 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
         } else if let Some(period) = more {
             faults.push((
                 Field::Deadline,
-                format!(
-                    "deadline {} is more than its period {}",
-                    fmt_ns(ns),
-                    fmt_ns(period)
-                ),
+                format!("deadline {} is more than its period {}", fmt_ns(ns), fmt_ns(period)),
                 "make the deadline at most the period, or leave it out".to_owned(),
             ));
         }
@@ -84,11 +73,7 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
         let limit = limit.filter(|&limit| budget > limit)?;
         Some((
             Field::Budget,
-            format!(
-                "budget {} is more than its {name} {}",
-                fmt_ns(budget),
-                fmt_ns(limit)
-            ),
+            format!("budget {} is more than its {name} {}", fmt_ns(budget), fmt_ns(limit)),
             format!("make the budget at most the {name}"),
         ))
     };
@@ -113,20 +98,13 @@ pub(crate) fn name(name: &str) -> Result<(), (String, String)> {
     let length = name.chars().count();
     if length > LONGEST_NAME {
         return Err((
-            format!(
-                "name {} has {length} characters, more than {LONGEST_NAME}",
-                quote(name)
-            ),
+            format!("name {} has {length} characters, more than {LONGEST_NAME}", quote(name)),
             format!("shorten it to {LONGEST_NAME} characters or fewer"),
         ));
     }
     if let Some(bad) = name.chars().find(|&c| !printable(c)) {
         return Err((
-            format!(
-                "name {} has the unprintable character U+{:04X}",
-                quote(name),
-                u32::from(bad)
-            ),
+            format!("name {} has the unprintable character U+{:04X}", quote(name), u32::from(bad)),
             "use letters, digits and signs that can be shown".to_owned(),
         ));
     }
@@ -138,8 +116,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), (String, String)> {
     if words.is_empty() {
         return Err((
             "the command is empty".to_owned(),
-            "give the program and its arguments, such as command = [\"xz\", \"-T4\", \"file\"]"
-                .to_owned(),
+            "give the program and its arguments, such as command = [\"xz\", \"-T4\", \"file\"]".to_owned(),
         ));
     }
     if words[0].trim().is_empty() {

@@ -7,13 +7,8 @@
 pub const DURATION_LIMIT: u64 = 1 << 62;
 
 /// The units, longest last, with their length in ns.
-const UNITS: [(&str, u64); 5] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-];
+const UNITS: [(&str, u64); 5] =
+    [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)];
 
 /// What people also write, and the unit they mean.
 const MEANT: [(&str, &str); 16] = [
@@ -63,12 +58,7 @@ pub struct DurationError {
 /// assert!(parse_duration("20").is_err());
 /// ```
 pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
-    let fail = |cause: &str, cure: String| {
-        Err(DurationError {
-            cause: format!("{} {cause}", quote(text)),
-            cure,
-        })
-    };
+    let fail = |cause: &str, cure: String| Err(DurationError { cause: format!("{} {cause}", quote(text)), cure });
     let example = || "write a number and a unit, such as \"1ms\" or \"250us\"".to_owned();
 
     let body = text.trim();
@@ -81,9 +71,7 @@ pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
             Err(_) => fail("is no duration", example()),
         };
     }
-    let number_end = body
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(body.len());
+    let number_end = body.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(body.len());
     let (number, unit) = body.split_at(number_end);
     let unit = unit.trim_start();
     let (whole, fraction) = match number.split_once('.') {
@@ -109,25 +97,17 @@ pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
         return fail(&cause, cure);
     };
     let Some(fraction_ns) = fraction_ns(fraction.unwrap_or(""), unit_ns) else {
-        return fail(
-            "is finer than 1 ns",
-            "use fewer decimals: times are whole nanoseconds".to_owned(),
-        );
+        return fail("is finer than 1 ns", "use fewer decimals: times are whole nanoseconds".to_owned());
     };
     let ns = whole
         .trim_start_matches('0')
         .bytes()
-        .try_fold(0u64, |n, digit| {
-            n.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-        })
+        .try_fold(0u64, |n, digit| n.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
         .and_then(|n| n.checked_mul(unit_ns))
         .and_then(|n| n.checked_add(fraction_ns));
     match ns {
         Some(ns) if ns < DURATION_LIMIT => Ok(ns),
-        _ => fail(
-            "is too long",
-            "make it less than 2^62 ns, some 146 years".to_owned(),
-        ),
+        _ => fail("is too long", "make it less than 2^62 ns, some 146 years".to_owned()),
     }
 }
 
@@ -138,9 +118,8 @@ fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
         return None;
     }
     // At most 11 digits: below 10^11 * 6*10^10, far from overflow.
-    let (numerator, denominator) = digits.bytes().fold((0u128, 1u128), |(n, d), digit| {
-        (n * 10 + u128::from(digit - b'0'), d * 10)
-    });
+    let (numerator, denominator) =
+        digits.bytes().fold((0u128, 1u128), |(n, d), digit| (n * 10 + u128::from(digit - b'0'), d * 10));
     let scaled = numerator * u128::from(unit_ns);
     if scaled % denominator != 0 {
         return None;
@@ -153,10 +132,7 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
     let say = |unit: &str| format!("write \"{}{unit}\"", shorten(number, 24));
     let units = "ns, us, ms, s and min";
     if unit.is_empty() {
-        let cure = format!(
-            "{}, if milliseconds are meant; the units are {units}",
-            say("ms")
-        );
+        let cure = format!("{}, if milliseconds are meant; the units are {units}", say("ms"));
         return ("has no unit".to_owned(), cure);
     }
     let cause = format!("has the unknown unit {}", quote(unit));
@@ -168,10 +144,7 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
         return (cause, say(name));
     }
     if lower == "m" {
-        let cure = format!(
-            "{} for milliseconds or \"{number}min\" for minutes",
-            say("ms")
-        );
+        let cure = format!("{} for milliseconds or \"{number}min\" for minutes", say("ms"));
         return (cause, cure);
     }
     if unit.starts_with([',', '_']) {
@@ -181,10 +154,7 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
         );
     }
     if lower.starts_with('e') && lower[1..].starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-        return (
-            "has an exponent".to_owned(),
-            "write the number out, such as \"1000us\"".to_owned(),
-        );
+        return ("has an exponent".to_owned(), "write the number out, such as \"1000us\"".to_owned());
     }
     if unit.contains(|c: char| c.is_ascii_digit()) {
         return (

@@ -58,10 +58,7 @@ impl TaskSetError {
     /// An error of the file as a whole, or of a set that came from no file.
     pub(crate) fn whole(file: &str, cause: impl Into<String>, cure: impl Into<String>) -> Self {
         TaskSetError {
-            place: Place {
-                file: file.to_owned(),
-                position: None,
-            },
+            place: Place { file: file.to_owned(), position: None },
             cause: cause.into(),
             cure: cure.into(),
             text: None,
@@ -77,10 +74,7 @@ impl TaskSetError {
         cure: impl Into<String>,
     ) -> Self {
         TaskSetError {
-            place: Place {
-                file: file.to_owned(),
-                position: Some(position(text, span)),
-            },
+            place: Place { file: file.to_owned(), position: Some(position(text, span)) },
             text: Some(Arc::from(text)),
             ..TaskSetError::whole(file, cause, cure)
         }
@@ -98,10 +92,7 @@ impl TaskSetError {
     pub fn snippet(self) -> Snippet {
         let text = self.text.as_deref().unwrap_or("").to_owned();
         let source_text = miette::NamedSource::new(&self.place.file, text);
-        Snippet {
-            error: self,
-            source_text,
-        }
+        Snippet { error: self, source_text }
     }
 }
 

@@ -18,8 +18,8 @@ impl Scope {
         match self {
             Scope::Top => &["cpu", "cpus", "domain", "policy", "duration", "task"],
             Scope::Task => &[
-                "name", "period", "budget", "deadline", "start", "priority", "arrival", "cpu",
-                "overrun", "work", "command", "pid",
+                "name", "period", "budget", "deadline", "start", "priority", "arrival", "cpu", "overrun", "work",
+                "command", "pid",
             ],
             Scope::Policy => &["name"],
             Scope::Work => &["spin"],
@@ -31,33 +31,15 @@ impl Scope {
     fn later(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Scope::Top => &[
-                (
-                    "group",
-                    "remove it: all tasks of a CPU compete in one group",
-                ),
-                (
-                    "budget_group",
-                    "remove it, and give each task a budget of its own",
-                ),
+                ("group", "remove it: all tasks of a CPU compete in one group"),
+                ("budget_group", "remove it, and give each task a budget of its own"),
             ],
             Scope::Task => &[
-                (
-                    "group",
-                    "remove it: all tasks of a CPU compete in one group",
-                ),
+                ("group", "remove it: all tasks of a CPU compete in one group"),
                 ("budget_group", "remove it: the task's own budget limits it"),
-                (
-                    "weight",
-                    "remove it, and choose the tasks' budgets in the proportion you want",
-                ),
-                (
-                    "promotion",
-                    "remove it, and use the policy \"fp\" with a fixed priority, or \"edf\"",
-                ),
-                (
-                    "mandatory",
-                    "remove it, and make the mandatory part a task of its own",
-                ),
+                ("weight", "remove it, and choose the tasks' budgets in the proportion you want"),
+                ("promotion", "remove it, and use the policy \"fp\" with a fixed priority, or \"edf\""),
+                ("mandatory", "remove it, and make the mandatory part a task of its own"),
             ],
             Scope::Policy | Scope::Work | Scope::Uniform => &[],
         }
@@ -118,9 +100,7 @@ pub(crate) fn refuse(scope: Scope, key: &str) -> Option<(String, String)> {
 
 fn cure(scope: Scope, key: &str) -> String {
     let lower = key.to_lowercase();
-    let alias = ALIASES
-        .iter()
-        .find(|(within, alias, _)| *within == scope && *alias == lower);
+    let alias = ALIASES.iter().find(|(within, alias, _)| *within == scope && *alias == lower);
     if let Some((_, _, meant)) = alias {
         return format!("did you mean {}?", quote(meant));
     }

@@ -23,8 +23,7 @@ impl TaskSet {
         let file = path.display().to_string();
         let mut bytes = Vec::new();
         // One byte more than is allowed tells "too large" without trusting the length a file claims.
-        let read = File::open(path)
-            .and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
+        let read = File::open(path).and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
         if let Err(error) = read {
             return Err(unreadable(&file, &error));
         }
@@ -57,8 +56,7 @@ impl TaskSet {
             return Err(too_large(file_name));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let entries =
-            DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
+        let entries = DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
         set::read(entries.get_ref(), file_name, text)
     }
 }
@@ -66,10 +64,7 @@ impl TaskSet {
 fn unreadable(file: &str, error: &std::io::Error) -> TaskSetError {
     let (cause, cure) = match error.kind() {
         ErrorKind::NotFound => ("there is no such file", "check the path"),
-        ErrorKind::PermissionDenied => (
-            "the file may not be read",
-            "give yourself the permission to read it",
-        ),
+        ErrorKind::PermissionDenied => ("the file may not be read", "give yourself the permission to read it"),
         ErrorKind::IsADirectory => ("it is a directory", "name a task-set file in it"),
         _ => {
             let cause = format!("the file cannot be read: {error}");

@@ -173,6 +173,34 @@ pub struct TaskSpec {
     pub line: Option<u32>,
 }
 
+impl TaskSpec {
+    /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file may
+    /// leave out as if it were left out: the deadline is the period, the CPU 0.
+    #[must_use]
+    pub fn new(name: impl Into<String>, period: u64, budget: u64, body: Body) -> Self {
+        TaskSpec {
+            name: name.into(),
+            period,
+            budget,
+            deadline: period,
+            start: 0,
+            priority: 0,
+            arrival: Arrival::Periodic,
+            group: None,
+            budget_group: None,
+            promotion: None,
+            mandatory: None,
+            windows: Vec::new(),
+            jitter: 0,
+            blocking: 0,
+            cpu: 0,
+            overrun: Overrun::default(),
+            body,
+            line: None,
+        }
+    }
+}
+
 /// When a task is released.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[serde(rename_all = "snake_case")]

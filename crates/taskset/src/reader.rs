@@ -21,12 +21,7 @@ pub(crate) struct Problems<'t> {
 
 impl<'t> Problems<'t> {
     pub(crate) fn new(file: &'t str, text: &'t str) -> Self {
-        Problems {
-            file,
-            text,
-            first: None,
-            count: 0,
-        }
+        Problems { file, text, first: None, count: 0 }
     }
 
     /// Notes a problem. The texts are made only if it is the first in the file so far: a large file
@@ -51,11 +46,7 @@ impl<'t> Problems<'t> {
     /// The line of `other`, from 1, for a problem at `at` that mentions it. Counted only if the
     /// problem would be the first so far, like its texts.
     pub(crate) fn line_if_first(&self, at: &Span, other: &Span) -> usize {
-        if self
-            .first
-            .as_ref()
-            .is_some_and(|(first, _, _)| first.start <= at.start)
-        {
+        if self.first.as_ref().is_some_and(|(first, _, _)| first.start <= at.start) {
             return 0;
         }
         let before = self.text.get(..other.start).unwrap_or(self.text);
@@ -78,11 +69,7 @@ pub(crate) struct Lines<'t> {
 
 impl<'t> Lines<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Lines {
-            text,
-            offset: 0,
-            line: 1,
-        }
+        Lines { text, offset: 0, line: 1 }
     }
 
     /// The line of a byte, from 1.
@@ -128,11 +115,7 @@ impl<'a, 'i> Table<'a, 'i> {
     /// The value of a key, if it is there.
     pub(crate) fn get(&self, key: &str) -> Option<Found<'a, 'i>> {
         let (key, value) = self.entries.get_key_value(key)?;
-        Some(Found {
-            key: key.span(),
-            at: value.span(),
-            value: value.get_ref(),
-        })
+        Some(Found { key: key.span(), at: value.span(), value: value.get_ref() })
     }
 
     /// Notes a problem with one of this table's values.
@@ -143,9 +126,7 @@ impl<'a, 'i> Table<'a, 'i> {
         cause: impl AsRef<str>,
         cure: impl Into<String>,
     ) {
-        problems.add(at, || {
-            (format!("{}{}", self.whose, cause.as_ref()), cure.into())
-        });
+        problems.add(at, || (format!("{}{}", self.whose, cause.as_ref()), cure.into()));
     }
 
     /// A value of the wrong type.
@@ -168,12 +149,7 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 
     /// The same for a value that has been found already.
-    pub(crate) fn duration_of(
-        &self,
-        problems: &mut Problems<'_>,
-        key: &str,
-        found: &Found<'_, '_>,
-    ) -> Option<u64> {
+    pub(crate) fn duration_of(&self, problems: &mut Problems<'_>, key: &str, found: &Found<'_, '_>) -> Option<u64> {
         let number = match found.value {
             DeValue::String(text) => {
                 return match parse_duration(text) {
@@ -201,12 +177,7 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 
     /// A string; `None` when it is absent or something else.
-    pub(crate) fn string(
-        &self,
-        problems: &mut Problems<'_>,
-        key: &str,
-        example: &str,
-    ) -> Option<(Span, &'a str)> {
+    pub(crate) fn string(&self, problems: &mut Problems<'_>, key: &str, example: &str) -> Option<(Span, &'a str)> {
         let found = self.get(key)?;
         if let DeValue::String(text) = found.value {
             return Some((found.at, text.as_ref()));

@@ -50,12 +50,7 @@ const LATER_POLICIES: [(&str, &str); 16] = [
 /// Reads a whole file that is TOML.
 pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<TaskSet, TaskSetError> {
     let mut problems = Problems::new(file, text);
-    let top = Table {
-        entries,
-        at: 0..0,
-        scope: Scope::Top,
-        whose: String::new(),
-    };
+    let top = Table { entries, at: 0..0, scope: Scope::Top, whose: String::new() };
     top.check_keys(&mut problems);
     let tables = task_tables(&top, &mut problems);
     let cpus = cpus(&top, &mut problems);
@@ -67,10 +62,7 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
         top.fault(&mut problems, &found.at, "the duration is 0", cure);
     }
 
-    let context = task::Context {
-        cpus: cpus.as_deref(),
-        policy: policy.as_deref(),
-    };
+    let context = task::Context { cpus: cpus.as_deref(), policy: policy.as_deref() };
     let mut tasks = Vec::with_capacity(tables.len());
     let mut names: HashMap<String, Span> = HashMap::new();
     let mut pids: HashMap<i32, Span> = HashMap::new();
@@ -82,8 +74,7 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
             if let Some(first) = names.get(&name) {
                 let line = problems.line_if_first(&at, first);
                 problems.add(&at, || {
-                    let cause =
-                        format!("name {} is taken by the task on line {line}", quote(&name));
+                    let cause = format!("name {} is taken by the task on line {line}", quote(&name));
                     (cause, "give each task a name of its own".to_owned())
                 });
             } else {
@@ -101,10 +92,7 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
                 pids.insert(*pid, at);
             }
         }
-        tasks.extend(read.spec.map(|spec| TaskSpec {
-            line: Some(line),
-            ..spec
-        }));
+        tasks.extend(read.spec.map(|spec| TaskSpec { line: Some(line), ..spec }));
     }
 
     // As in a task: absence is reported only where nothing else is wrong, for a key that is
@@ -119,34 +107,23 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
             policy: PolicySpec { name: policy },
             duration,
             tasks,
+            groups: Vec::new(),
+            budget_groups: Vec::new(),
         }),
         (Some(error), _, _) => Err(error),
         // Unreachable as long as every value that is missing has its problem; an error all the same.
-        (None, _, _) => Err(TaskSetError::whole(
-            file,
-            "the set is incomplete",
-            "compare it with docs/task-set.md",
-        )),
+        (None, _, _) => Err(TaskSetError::whole(file, "the set is incomplete", "compare it with docs/task-set.md")),
     }
 }
 
 /// Reports the first absent key of the top.
 fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
     let (cause, cure) = if top.get("task").is_none() {
-        (
-            "the set has no tasks",
-            "add [[task]] with name, period, budget and one of work, command, pid",
-        )
+        ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid")
     } else if top.get("cpu").is_none() && top.get("cpus").is_none() {
-        (
-            "the set names no CPU",
-            "add a line such as cpu = 1 at the top",
-        )
+        ("the set names no CPU", "add a line such as cpu = 1 at the top")
     } else if top.get("policy").is_none() {
-        (
-            "the set names no policy",
-            "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")",
-        )
+        ("the set names no policy", "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")")
     } else {
         return;
     };
@@ -154,10 +131,7 @@ fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
 }
 
 /// The tables under `[[task]]`, each with its place.
-fn task_tables<'a, 'i>(
-    top: &Table<'a, 'i>,
-    problems: &mut Problems<'_>,
-) -> Vec<(Span, &'a DeTable<'i>)> {
+fn task_tables<'a, 'i>(top: &Table<'a, 'i>, problems: &mut Problems<'_>) -> Vec<(Span, &'a DeTable<'i>)> {
     let Some(found) = top.get("task") else {
         return Vec::new();
     };
@@ -191,11 +165,7 @@ fn cpus(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
     match (&one, &many) {
         (None, None) => return None,
         (Some(one), Some(many)) => {
-            let later = if one.key.start > many.key.start {
-                one
-            } else {
-                many
-            };
+            let later = if one.key.start > many.key.start { one } else { many };
             let cure = "keep cpu for one CPU, or cpus for several";
             top.fault(problems, &later.key, "cpu and cpus are both given", cure);
             return None;
@@ -208,9 +178,7 @@ fn cpus(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
             top.wrong_type(problems, "cpu", &found, "a whole number", cure);
             return None;
         }
-        return top
-            .integer_of(problems, "cpu", &found, 0..=LARGEST_CPU)
-            .map(|cpu| vec![cpu]);
+        return top.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU).map(|cpu| vec![cpu]);
     }
     let found = many?;
     let DeValue::Array(list) = found.value else {
@@ -226,11 +194,7 @@ fn cpus(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
     let mut cpus = Vec::with_capacity(list.len());
     let mut seen = std::collections::HashSet::new();
     for element in list {
-        let found = Found {
-            key: found.key.clone(),
-            at: element.span(),
-            value: element.get_ref(),
-        };
+        let found = Found { key: found.key.clone(), at: element.span(), value: element.get_ref() };
         let cpu = top.integer_of(problems, "cpus", &found, 0..=LARGEST_CPU)?;
         if !seen.insert(cpu) {
             let cause = format!("CPU {cpu} is listed twice");
@@ -276,12 +240,7 @@ fn policy(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<String> {
     match found.value {
         DeValue::String(name) => known_policy(top, problems, &found.at, name),
         DeValue::Table(entries) => {
-            let table = Table {
-                entries,
-                at: found.at.clone(),
-                scope: Scope::Policy,
-                whose: "policy: ".to_owned(),
-            };
+            let table = Table { entries, at: found.at.clone(), scope: Scope::Policy, whose: "policy: ".to_owned() };
             let before = problems.count();
             table.check_keys(problems);
             if table.get("name").is_none() && problems.count() == before {
@@ -299,12 +258,7 @@ fn policy(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<String> {
     }
 }
 
-fn known_policy(
-    top: &Table<'_, '_>,
-    problems: &mut Problems<'_>,
-    at: &Span,
-    name: &str,
-) -> Option<String> {
+fn known_policy(top: &Table<'_, '_>, problems: &mut Problems<'_>, at: &Span, name: &str) -> Option<String> {
     if POLICIES.contains(&name) {
         return Some(name.to_owned());
     }
@@ -317,17 +271,12 @@ fn known_policy(
 pub(crate) fn refuse_policy(name: &str) -> (String, String) {
     let lower = name.to_lowercase();
     if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
-        let cause = format!(
-            "this version of Punctual does not have the policy {} yet",
-            quote(name)
-        );
+        let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
         return (cause, format!("use {} instead", quote(instead)));
     }
     let cause = format!("unknown policy {}", quote(name));
     let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
-    let meant = alias
-        .map(|(_, meant)| *meant)
-        .or_else(|| nearest(&lower, &POLICIES));
+    let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
     let cure = match meant {
         Some(meant) => format!("did you mean {}?", quote(meant)),
         None => "use one of \"rm\", \"dm\", \"edf\", \"fp\"".to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::checks::{self, LARGEST_CPU, LARGEST_PID, LONGEST_NAME};
 use crate::duration::{fmt_ns, printable, DURATION_LIMIT};
 use crate::set::{refuse_policy, POLICIES};
-use crate::{Body, Domain, Overrun, PolicySpec, Spin, TaskSet, TaskSetError, TaskSpec};
+use crate::{Body, Domain, Overrun, PolicySpec, Spin, Step, TaskSet, TaskSetError, TaskSpec};
 
 /// What errors call the place of a set that came from no file.
 const PLACE: &str = "command line";
@@ -26,18 +26,7 @@ impl TaskSet {
     /// COMMAND` and `--pid`.
     pub fn single(period: u64, budget: u64, body: Body) -> Single {
         Single {
-            task: TaskSpec {
-                name: default_name(&body),
-                period,
-                budget,
-                deadline: period,
-                start: 0,
-                priority: 0,
-                cpu: 0,
-                overrun: Overrun::default(),
-                body,
-                line: None,
-            },
+            task: TaskSpec::new(default_name(&body), period, budget, body),
             deadline: None,
             policy: "edf".to_owned(),
             duration: None,
@@ -87,22 +76,13 @@ impl Single {
     /// # Errors
     /// The first thing wrong with it; the place is `command line`.
     pub fn build(self) -> Result<TaskSet, TaskSetError> {
-        let Single {
-            mut task,
-            deadline,
-            policy,
-            duration,
-        } = self;
+        let Single { mut task, deadline, policy, duration } = self;
         if !POLICIES.contains(&policy.as_str()) {
             let (cause, cure) = refuse_policy(&policy);
             return Err(TaskSetError::whole(PLACE, cause, cure));
         }
-        checks::name(&task.name)
-            .map_err(|(cause, cure)| TaskSetError::whole(PLACE, cause, cure))?;
-        if let Some((_, cause, cure)) =
-            checks::times(Some(task.period), Some(task.budget), deadline)
-                .into_iter()
-                .next()
+        checks::name(&task.name).map_err(|(cause, cure)| TaskSetError::whole(PLACE, cause, cure))?;
+        if let Some((_, cause, cure)) = checks::times(Some(task.period), Some(task.budget), deadline).into_iter().next()
         {
             return Err(TaskSetError::whole(PLACE, cause, cure));
         }
@@ -126,6 +106,8 @@ impl Single {
             policy: PolicySpec { name: policy },
             duration,
             tasks: vec![task],
+            groups: Vec::new(),
+            budget_groups: Vec::new(),
         })
     }
 }
@@ -133,23 +115,42 @@ impl Single {
 fn body(body: &Body) -> Result<(), (String, String)> {
     match body {
         Body::Command(words) => checks::command(words),
-        Body::Pid(pid) if !(1..=LARGEST_PID).contains(pid) => Err((
-            format!("pid {pid} is out of range"),
-            format!("use the id of a running process, 1 to {LARGEST_PID}"),
-        )),
-        Body::Spin(Spin::For(0)) => Err((
-            "the execution time is 0".to_owned(),
-            "make it at least 1ns".to_owned(),
-        )),
-        Body::Spin(Spin::Uniform { min, max, .. }) if *min == 0 || min > max => Err((
-            format!(
-                "{} to {} is no range of execution times",
-                fmt_ns(*min),
-                fmt_ns(*max)
-            ),
+        Body::Pid(pid) if !(1..=LARGEST_PID).contains(pid) => {
+            Err((format!("pid {pid} is out of range"), format!("use the id of a running process, 1 to {LARGEST_PID}")))
+        }
+        Body::Pid(_) => Ok(()),
+        Body::Spin(spin) => execution(spin),
+        Body::Steps(steps) => {
+            if steps.is_empty() {
+                return Err(("the list of steps is empty".to_owned(), "give at least one step".to_owned()));
+            }
+            steps.iter().try_for_each(|step| match step {
+                Step::Spin(spin) => execution(spin),
+                Step::Sleep(0) => Err(("a sleep is 0".to_owned(), "make it at least 1ns".to_owned())),
+                Step::Sleep(_) => Ok(()),
+            })
+        }
+    }
+}
+
+fn execution(spin: &Spin) -> Result<(), (String, String)> {
+    let nothing = || Err(("the execution time is 0".to_owned(), "make it at least 1ns".to_owned()));
+    let empty = |what: &str| Err((format!("the {what} is empty"), "give at least one execution time".to_owned()));
+    match spin {
+        Spin::For(0) => nothing(),
+        Spin::Uniform { min, max, .. } if *min == 0 || min > max => Err((
+            format!("{} to {} is no range of execution times", fmt_ns(*min), fmt_ns(*max)),
             "put the shorter duration first, and make it at least 1ns".to_owned(),
         )),
-        Body::Pid(_) | Body::Spin(_) => Ok(()),
+        Spin::Histogram { bins, .. } if bins.is_empty() => empty("histogram"),
+        Spin::Histogram { bins, .. } if bins.iter().any(|(ns, _)| *ns == 0) => nothing(),
+        Spin::Histogram { bins, .. } if bins.iter().any(|(_, weight)| *weight == 0) => Err((
+            "a weight of the histogram is 0".to_owned(),
+            "make each weight at least 1, or leave its execution time out".to_owned(),
+        )),
+        Spin::Recorded(times) if times.is_empty() => empty("recording"),
+        Spin::Recorded(times) if times.contains(&0) => nothing(),
+        Spin::For(_) | Spin::Uniform { .. } | Spin::Histogram { .. } | Spin::Recorded(_) | Spin::Forever => Ok(()),
     }
 }
 
@@ -162,7 +163,7 @@ fn default_name(body: &Body) -> String {
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
         Body::Pid(pid) => format!("pid {pid}"),
-        Body::Spin(_) => "spin".to_owned(),
+        Body::Spin(_) | Body::Steps(_) => "spin".to_owned(),
     };
     let clean = |c: char| if printable(c) { c } else { '?' };
     let name: String = name.chars().take(LONGEST_NAME).map(clean).collect();

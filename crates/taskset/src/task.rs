@@ -38,12 +38,7 @@ pub(crate) fn read(
     problems: &mut Problems<'_>,
 ) -> Read {
     let before = problems.count();
-    let mut table = Table {
-        entries,
-        at,
-        scope: Scope::Task,
-        whose: format!("task {number}: "),
-    };
+    let mut table = Table { entries, at, scope: Scope::Task, whose: format!("task {number}: ") };
     let name = name(&table, problems);
     if let Some((_, name)) = &name {
         table.whose = format!("task {}: ", quote(name));
@@ -82,12 +77,7 @@ pub(crate) fn read(
         overrun,
         ..spec
     });
-    Read {
-        name,
-        body_at,
-        body,
-        spec,
-    }
+    Read { name, body_at, body, spec }
 }
 
 /// A task of what every task must have.
@@ -98,19 +88,8 @@ fn assemble(
     cpu: Option<u32>,
     body: &Option<Body>,
 ) -> Option<TaskSpec> {
-    let period = period?;
-    Some(TaskSpec {
-        name: name.as_ref()?.1.clone(),
-        period,
-        budget: budget?,
-        deadline: period,
-        start: 0,
-        priority: 0,
-        cpu: cpu?,
-        overrun: Overrun::default(),
-        body: body.clone()?,
-        line: None,
-    })
+    let name = name.as_ref()?.1.clone();
+    Some(TaskSpec { cpu: cpu?, ..TaskSpec::new(name, period?, budget?, body.clone()?) })
 }
 
 fn name(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<(Span, String)> {
@@ -128,16 +107,8 @@ fn name(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<(Span, Str
 fn missing(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems<'_>) {
     let required = [
         ("name", "a name", "add a name, such as name = \"servo\""),
-        (
-            "period",
-            "a period",
-            "add the time between its releases, such as period = \"20ms\"",
-        ),
-        (
-            "budget",
-            "a budget",
-            "add the execution time it may use per period, such as budget = \"5ms\"",
-        ),
+        ("period", "a period", "add the time between its releases, such as period = \"20ms\""),
+        ("budget", "a budget", "add the execution time it may use per period, such as budget = \"5ms\""),
     ];
     for (key, what, cure) in required {
         if table.get(key).is_none() {
@@ -145,10 +116,7 @@ fn missing(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems
             return;
         }
     }
-    if ["work", "command", "pid"]
-        .iter()
-        .all(|key| table.get(key).is_none())
-    {
+    if ["work", "command", "pid"].iter().all(|key| table.get(key).is_none()) {
         let cause = "it says nothing of what to execute";
         let cure = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
         table.fault(problems, &table.at, cause, cure);
@@ -158,10 +126,7 @@ fn missing(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems
         table.fault(problems, &table.at, cause, cure);
     } else if table.get("cpu").is_none() {
         if let Some(cpus @ [first, _, ..]) = context.cpus {
-            let cause = format!(
-                "it does not say on which of the CPUs {} it runs",
-                list(cpus)
-            );
+            let cause = format!("it does not say on which of the CPUs {} it runs", list(cpus));
             table.fault(problems, &table.at, cause, format!("add cpu = {first}"));
         }
     }
@@ -182,10 +147,9 @@ fn arrival(table: &Table<'_, '_>, problems: &mut Problems<'_>) {
             "this version of Punctual does not have lists of arrivals yet".to_owned(),
             "remove it: the task is released every period",
         ),
-        DeValue::String(word) => (
-            format!("unknown arrival {}", quote(word)),
-            "remove it, or write arrival = \"periodic\"",
-        ),
+        DeValue::String(word) => {
+            (format!("unknown arrival {}", quote(word)), "remove it, or write arrival = \"periodic\"")
+        }
         _ => {
             let cure = "remove it, or write arrival = \"periodic\"";
             return table.wrong_type(problems, "arrival", &found, "a word", cure);

@@ -70,9 +70,7 @@ fn every_bad_file_has_one_error_with_its_line_cause_and_cure() {
         };
         let said = format!("{error}\n");
         if said.lines().count() != 1 || error.cause.is_empty() || error.cure.is_empty() {
-            wrong.push(format!(
-                "{name}: not one line with cause and cure: {said:?}"
-            ));
+            wrong.push(format!("{name}: not one line with cause and cure: {said:?}"));
         }
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         let marked = marked_line(&text);
@@ -122,11 +120,7 @@ fn the_snippet_shows_the_value() {
 fn the_reference_names_every_key_and_its_examples_are_read() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let text = fs::read_to_string(docs.join("task-set.md")).unwrap();
-    let examples: Vec<&str> = text
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
+    let examples: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!examples.is_empty());
     for example in examples {
         let read = TaskSet::parse(example, "task-set.md");

@@ -14,15 +14,9 @@ fn a_file_that_cannot_be_read_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.toml");
     let name = path.to_str().unwrap();
-    assert_eq!(
-        refused(name),
-        format!("{name}: there is no such file; check the path")
-    );
+    assert_eq!(refused(name), format!("{name}: there is no such file; check the path"));
     let name = folder.path().to_str().unwrap();
-    assert_eq!(
-        refused(name),
-        format!("{name}: it is a directory; name a task-set file in it")
-    );
+    assert_eq!(refused(name), format!("{name}: it is a directory; name a task-set file in it"));
     assert!(refused("a\0b").contains("cannot be read"));
 }
 
@@ -60,19 +54,13 @@ fn ten_thousand_tasks_are_read_good_or_bad() {
     assert_eq!(error.line(), Some(6));
     let same = text.replace(|c: char| c.is_ascii_digit(), "1");
     let error = TaskSet::parse(&same, "many.toml").unwrap_err();
-    assert!(
-        error.cause.contains("is taken by the task on line 4"),
-        "{error}"
-    );
+    assert!(error.cause.contains("is taken by the task on line 4"), "{error}");
 }
 
 #[test]
 fn a_set_of_one_task_has_the_defaults_of_a_file() {
     let command = vec!["/usr/bin/xz".to_owned(), "-T4".to_owned()];
-    let set = TaskSet::single(20_000_000, 5_000_000, Body::Command(command))
-        .cpu(3)
-        .build()
-        .unwrap();
+    let set = TaskSet::single(20_000_000, 5_000_000, Body::Command(command)).cpu(3).build().unwrap();
     let mut file = TaskSet::parse(
         "cpu = 3\npolicy = \"edf\"\n[[task]]\nname = \"xz\"\nperiod = \"20ms\"\n\
          budget = \"5ms\"\ncommand = [\"/usr/bin/xz\", \"-T4\"]\n",
@@ -93,10 +81,7 @@ fn a_set_of_one_task_is_checked_like_a_file() {
     );
     let good = || TaskSet::single(1_000_000, 200_000, spin());
     assert!(good().overrun(Overrun::Skip).build().is_ok());
-    assert_eq!(
-        good().deadline(500_000).build().unwrap().tasks[0].deadline,
-        500_000
-    );
+    assert_eq!(good().deadline(500_000).build().unwrap().tasks[0].deadline, 500_000);
     for bad in [
         TaskSet::single(1, 1, spin()),
         TaskSet::single(u64::MAX, 1, spin()),

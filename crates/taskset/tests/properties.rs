@@ -136,10 +136,7 @@ fn durations_print_in_the_largest_unit_they_fill() {
 
 #[test]
 fn the_limit_of_durations_is_exact() {
-    assert_eq!(
-        parse_duration(&format!("{}ns", DURATION_LIMIT - 1)),
-        Ok(DURATION_LIMIT - 1)
-    );
+    assert_eq!(parse_duration(&format!("{}ns", DURATION_LIMIT - 1)), Ok(DURATION_LIMIT - 1));
     assert!(parse_duration(&format!("{DURATION_LIMIT}ns")).is_err());
     assert_eq!(parse_duration("0.00000000005min"), Ok(3));
 }

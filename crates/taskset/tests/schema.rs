@@ -61,9 +61,7 @@ fn instances(folder: &str) -> Vec<(String, Value)> {
 }
 
 fn object(table: &DeTable<'_>) -> Value {
-    let members = table
-        .iter()
-        .map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
+    let members = table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
     Value::Object(members.collect::<Map<_, _>>())
 }
 
@@ -80,10 +78,9 @@ fn json(value: &DeValue<'_>) -> Value {
         // 1.0 is an integer to JSON Schema and none to TOML; the program refuses it, so keep it apart.
         DeValue::Float(number) => Value::from(number.as_str().parse::<f64>().unwrap() + 0.5),
         DeValue::Boolean(truth) => Value::from(*truth),
-        DeValue::Datetime(time) => Value::Object(Map::from_iter([(
-            "datetime".to_owned(),
-            Value::from(time.to_string()),
-        )])),
+        DeValue::Datetime(time) => {
+            Value::Object(Map::from_iter([("datetime".to_owned(), Value::from(time.to_string()))]))
+        }
         DeValue::Array(list) => list.iter().map(|value| json(value.get_ref())).collect(),
         DeValue::Table(table) => object(table),
     }
@@ -94,10 +91,7 @@ fn the_schema_takes_every_good_file_and_example() {
     let schema = schema();
     for folder in ["tests/good", "../../examples"] {
         for (name, instance) in instances(folder) {
-            let said: Vec<String> = schema
-                .iter_errors(&instance)
-                .map(|error| error.to_string())
-                .collect();
+            let said: Vec<String> = schema.iter_errors(&instance).map(|error| error.to_string()).collect();
             assert!(said.is_empty(), "{name}: {}", said.join("; "));
         }
     }
@@ -108,10 +102,7 @@ fn the_schema_refuses_every_bad_file_that_a_schema_can() {
     let schema = schema();
     let instances = instances("tests/bad");
     assert!(instances.len() >= 60);
-    let taken: Vec<String> = instances
-        .into_iter()
-        .filter(|(_, instance)| schema.is_valid(instance))
-        .map(|(name, _)| name)
-        .collect();
+    let taken: Vec<String> =
+        instances.into_iter().filter(|(_, instance)| schema.is_valid(instance)).map(|(name, _)| name).collect();
     assert_eq!(taken, BEYOND_A_SCHEMA);
 }
