@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use punctual_custody::{CommandSpec, Stream};
-use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_taskset::{Body, TaskSet};
 use punctual_workload::{Spinner, Work};
 
 use crate::host::{Finished, Host, HostOptions, Told, STACK};
@@ -81,9 +81,11 @@ pub fn run(
     for (index, spec) in set.tasks.iter().enumerate() {
         let index = index as u32;
         match &spec.body {
-            Body::Spin(spin) => {
+            Body::Spin(_) | Body::Steps(_) => {
                 let spinner = *spinner.get_or_insert_with(Spinner::calibrate);
-                synthetic(&mut host, index, spec, spin, spinner)?;
+                if let Some(work) = Work::of(&spec.body) {
+                    synthetic(&mut host, index, spec, work, spinner)?;
+                }
             }
             Body::Command(argv) => {
                 let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
@@ -144,10 +146,9 @@ fn synthetic(
     host: &mut Host,
     index: u32,
     spec: &punctual_taskset::TaskSpec,
-    spin: &Spin,
+    mut work: Work,
     spinner: Spinner,
 ) -> Result<(), HostError> {
-    let mut work = Work::new(spin);
     host.add_thread(index, spec, STACK, move |task| loop {
         if !work.run_job(&spinner, task.over()) {
             return;

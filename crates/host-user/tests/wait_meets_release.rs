@@ -5,24 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use punctual_host_user::{now, Host, HostOptions, Task};
-use punctual_taskset::{Body, Overrun, Spin, TaskSpec};
+use punctual_taskset::{Body, Spin, TaskSpec};
 
 const PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 1_500;
 
 fn spec(cpu: u32) -> TaskSpec {
-    TaskSpec {
-        name: "late".to_owned(),
-        period: PERIOD,
-        budget: PERIOD / 2,
-        deadline: PERIOD,
-        start: 0,
-        priority: 0,
-        cpu,
-        overrun: Overrun::Carry,
-        body: Body::Spin(Spin::Forever),
-        line: None,
-    }
+    TaskSpec { cpu, ..TaskSpec::new("late", PERIOD, PERIOD / 2, Body::Spin(Spin::Forever)) }
 }
 
 fn sleep_until(at: u64) {

@@ -67,20 +67,14 @@ pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_taskset::{Body, Domain, Overrun, PolicySpec, Spin};
+    use punctual_taskset::{Body, Domain, PolicySpec, Spin};
 
     fn set(policy: &str) -> TaskSet {
         let task = |period, deadline, priority| TaskSpec {
-            name: String::new(),
-            line: None,
-            period,
-            budget: 1,
             deadline,
-            start: 0,
             priority,
             cpu: 3,
-            overrun: Overrun::Carry,
-            body: Body::Spin(Spin::Forever),
+            ..TaskSpec::new("", period, 1, Body::Spin(Spin::Forever))
         };
         TaskSet {
             cpus: vec![3],
@@ -88,6 +82,8 @@ mod tests {
             policy: PolicySpec { name: policy.into() },
             duration: None,
             tasks: vec![task(40, 10, 1), task(10, 9, 7), task(20, 20, 7)],
+            groups: Vec::new(),
+            budget_groups: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::sys::{affinity, lock_memory, Policy, RtTimeLimit};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 use crate::{plan, sys};
-use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_taskset::{Arrival, Body, Spin, Step as Part, TaskSet};
 use punctual_trace::Period;
 use punctual_workload::{monotonic_ns, Hog, HogTime, Spinner, Work};
 use rtrb::{Consumer, RingBuffer};
@@ -87,6 +87,9 @@ pub fn run(
     options: &Options,
     sink: &mut dyn FnMut(Period),
 ) -> Result<PeerOutcome, PeerError> {
+    if let Some(refusal) = not_periodic(set) {
+        return Ok(PeerOutcome::NotPossible(refusal));
+    }
     let spinner = Spinner::calibrate();
     let unpinned = options.unpinned && peer == Peer::Deadline;
     let cpus = plan::cpus(set);
@@ -137,14 +140,14 @@ pub fn run(
             return refused(set, peer, unpinned, &control);
         }
         for (i, task) in set.tasks.iter().enumerate() {
-            let Body::Spin(spin) = &task.body else { continue };
+            let Some(work) = Work::of(&task.body) else { continue };
             let worker = Worker {
                 task: i as u32,
                 cpu: (!unpinned).then_some(task.cpu),
                 policy: policies[i],
                 offset: task.start,
                 period: task.period,
-                work: Work::new(spin),
+                work,
                 spinner,
                 state: &states[i],
                 control: &control,
@@ -262,10 +265,21 @@ fn watch(
     }
 }
 
+/// The kernel's policies know no other releases.
+fn not_periodic(set: &TaskSet) -> Option<Refusal> {
+    let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
+    Some(Refusal {
+        reason: format!("task \"{}\" is not released periodically, and only such tasks are compared", task.name),
+        cure: vec!["leave its arrival away, or compare a set without it".to_owned()],
+        unpinned_may_work: false,
+    })
+}
+
 fn nature(body: &Body) -> Option<Nature> {
     match body {
         Body::Spin(Spin::Forever) => Some(Nature::Forever),
-        Body::Spin(_) => Some(Nature::Ends),
+        Body::Steps(steps) if steps.contains(&Part::Spin(Spin::Forever)) => Some(Nature::Forever),
+        Body::Spin(_) | Body::Steps(_) => Some(Nature::Ends),
         Body::Command(_) => Some(Nature::Command),
         Body::Pid(_) => None,
     }
@@ -345,6 +359,9 @@ fn remarks(set: &TaskSet, peer: Peer, unpinned: bool, natures: &[Option<Nature>]
     if natures.contains(&Some(Nature::Command)) {
         let forks = if peer == Peer::Deadline { "; threads that it creates are ordinary ones" } else { "" };
         notes.push(format!("of a command only the execution time of its first process is known{forks}"));
+    }
+    if !set.groups.is_empty() || !set.budget_groups.is_empty() {
+        notes.push("its groups and budget groups are not known there: its tasks stand beside each other".to_owned());
     }
     for task in &set.tasks {
         if let Body::Pid(pid) = task.body {

@@ -2,7 +2,7 @@
 //! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a cure.
 
 use punctual_peers::{run, Options, Peer, PeerError, PeerOutcome, PeerRun};
-use punctual_taskset::{Body, Domain, Overrun, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_trace::{JobEnd, Period, NEVER};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -21,18 +21,7 @@ fn last_cpu() -> u32 {
 }
 
 fn task(name: &str, period: u64, budget: u64, body: Body) -> TaskSpec {
-    TaskSpec {
-        name: name.into(),
-        period,
-        budget,
-        deadline: period,
-        start: 0,
-        priority: 0,
-        cpu: last_cpu(),
-        overrun: Overrun::Carry,
-        body,
-        line: None,
-    }
+    TaskSpec { cpu: last_cpu(), ..TaskSpec::new(name, period, budget, body) }
 }
 
 fn set(tasks: Vec<TaskSpec>) -> TaskSet {
@@ -42,6 +31,8 @@ fn set(tasks: Vec<TaskSpec>) -> TaskSet {
         policy: PolicySpec { name: "rm".into() },
         duration: None,
         tasks,
+        groups: Vec::new(),
+        budget_groups: Vec::new(),
     }
 }
 

@@ -197,6 +197,8 @@ pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec
         policy: PolicySpec { name: settings.policy.name().to_owned() },
         duration: None,
         tasks,
+        groups: Vec::new(),
+        budget_groups: Vec::new(),
     };
     match admit(&set) {
         Ok(verdict) => Ok(verdict.cpus),

@@ -42,7 +42,7 @@ impl TaskInfo {
             .map(|task| TaskInfo {
                 kind: match task.body {
                     Body::Spin(Spin::Forever) => TaskKind::Forever,
-                    Body::Spin(_) => TaskKind::Spin,
+                    Body::Spin(_) | Body::Steps(_) => TaskKind::Spin,
                     Body::Command(_) => TaskKind::Command,
                     Body::Pid(_) => TaskKind::Pid,
                 },

@@ -6,18 +6,21 @@
 //!
 //! let stop = AtomicBool::new(false);
 //! let spinner = Spinner::calibrate(); // under 20 ms, once per process
-//! let mut work = Work::new(&punctual_taskset::Spin::For(200_000));
+//! let body = punctual_taskset::Body::Spin(punctual_taskset::Spin::For(200_000));
+//! let mut work = Work::of(&body).expect("it is synthetic");
 //! while work.run_job(&spinner, &stop) {
 //!     // wait for the next release here
 //! }
 //! ```
 
 mod clock;
+mod draw;
 mod hog;
 mod spinner;
 mod work;
 
 pub use clock::{monotonic_ns, thread_cpu_ns};
+pub use draw::{Act, Demand, Draw, Script};
 pub use hog::{Hog, HogTime};
 pub use spinner::Spinner;
-pub use work::{Demand, Work};
+pub use work::Work;

@@ -1,69 +1,78 @@
 //! What one synthetic task executes, job after job.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use punctual_taskset::{Body, Spin, Step};
+
+use crate::clock::monotonic_ns;
+use crate::draw::{Act, Demand, Script};
 use crate::spinner::Spinner;
-use oorandom::Rand64;
-use punctual_taskset::Spin;
-use std::sync::atomic::AtomicBool;
 
-/// Execution time of one job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Demand {
-    /// So many ns, then done.
-    For(u64),
-    /// Never done.
-    Forever,
-}
+/// Longest sleep between two looks at the stop flag, ns.
+const NAP: u64 = 20_000_000;
 
-/// A sequence of demands; the same seed gives the same sequence on every machine.
+/// A synthetic task's execution.
 #[derive(Debug, Clone)]
 pub struct Work {
-    spin: Spin,
-    random: Rand64,
+    script: Script,
+    forever: bool,
 }
 
 impl Work {
-    /// Work as a task-set file describes it.
+    /// Work as a task-set file describes it; `None` for a program, which does its own.
     #[must_use]
-    pub fn new(spin: &Spin) -> Work {
-        let seed = if let Spin::Uniform { seed, .. } = spin {
-            *seed
-        } else {
-            0
+    pub fn of(body: &Body) -> Option<Work> {
+        let forever = match body {
+            Body::Spin(spin) => *spin == Spin::Forever,
+            Body::Steps(steps) => steps.contains(&Step::Spin(Spin::Forever)),
+            Body::Command(_) | Body::Pid(_) => false,
         };
-        Work {
-            spin: spin.clone(),
-            random: Rand64::new(u128::from(seed)),
-        }
+        Some(Work { script: Script::of(body)?, forever })
     }
 
     /// Whether its jobs never end.
     #[must_use]
     pub fn is_forever(&self) -> bool {
-        self.spin == Spin::Forever
+        self.forever
     }
 
-    /// The next job's demand. Allocates nothing.
-    #[allow(clippy::should_implement_trait)] // never ends, so that an Option would only be in the way
-    pub fn next(&mut self) -> Demand {
-        match self.spin {
-            Spin::For(ns) => Demand::For(ns),
-            Spin::Uniform { min, max, .. } if max <= min => Demand::For(min),
-            Spin::Uniform { min, max, .. } => {
-                Demand::For(self.random.rand_range(min..max.saturating_add(1)))
-            }
-            Spin::Forever => Demand::Forever,
-        }
-    }
-
-    /// Executes the next job. Returns whether it was done; `false` means that `stop` became true.
+    /// Executes the next job. Returns whether it was done; `false` means that `stop` became true. Allocates nothing.
     pub fn run_job(&mut self, spinner: &Spinner, stop: &AtomicBool) -> bool {
-        match self.next() {
-            Demand::For(ns) => spinner.spin_for_unless(ns, stop),
-            Demand::Forever => {
-                spinner.spin_forever(stop);
-                false
+        loop {
+            let done = match self.script.next() {
+                Act::Execute(Demand::For(ns)) => spinner.spin_for_unless(ns, stop),
+                Act::Execute(Demand::Forever) => {
+                    spinner.spin_forever(stop);
+                    false
+                }
+                Act::Sleep(ns) => sleep_unless(ns, stop),
+                Act::Done => return true,
+            };
+            if !done {
+                return false;
             }
         }
+    }
+}
+
+/// Sleeps `ns`, or until shortly after `stop` became true. Returns whether it slept to the end.
+fn sleep_unless(ns: u64, stop: &AtomicBool) -> bool {
+    let end = monotonic_ns().saturating_add(ns);
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let now = monotonic_ns();
+        if now >= end {
+            return true;
+        }
+        let until = end.min(now + NAP);
+        let t = libc::timespec {
+            tv_sec: (until / 1_000_000_000) as libc::time_t,
+            tv_nsec: (until % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: `t` is valid for the call. A signal only ends it early.
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
     }
 }
 
@@ -72,52 +81,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_is_fixed_and_forever_is_forever() {
-        let mut work = Work::new(&Spin::For(7));
-        assert_eq!((work.next(), work.next()), (Demand::For(7), Demand::For(7)));
+    fn a_job_is_done_and_the_next_one_follows() {
+        let mut work =
+            Work::of(&Body::Steps(vec![Step::Spin(Spin::For(1_000)), Step::Sleep(1_000)])).expect("synthetic");
+        let spinner = Spinner::calibrate();
+        let go = AtomicBool::new(false);
+        assert!(work.run_job(&spinner, &go) && work.run_job(&spinner, &go));
         assert!(!work.is_forever());
-        let mut work = Work::new(&Spin::Forever);
-        assert_eq!(work.next(), Demand::Forever);
-        assert!(work.is_forever());
     }
 
     #[test]
-    fn uniform_stays_within_both_ends_and_repeats_by_seed() {
-        let spin = Spin::Uniform {
-            min: 10,
-            max: 13,
-            seed: 5,
-        };
-        let draw = |spin: &Spin| -> Vec<Demand> {
-            let mut work = Work::new(spin);
-            (0..400).map(|_| work.next()).collect()
-        };
-        let first = draw(&spin);
-        for ns in 10..=13 {
-            assert!(first.contains(&Demand::For(ns)), "{ns} never came");
+    fn a_stop_ends_execution_and_sleep() {
+        let stop = AtomicBool::new(true);
+        let spinner = Spinner::calibrate();
+        for body in [Body::Spin(Spin::Forever), Body::Steps(vec![Step::Sleep(u64::MAX)])] {
+            let mut work = Work::of(&body).expect("synthetic");
+            assert!(!work.run_job(&spinner, &stop));
         }
-        assert!(first.iter().all(|d| matches!(d, Demand::For(10..=13))));
-        assert_eq!(first, draw(&spin));
-        assert_ne!(
-            first,
-            draw(&Spin::Uniform {
-                min: 10,
-                max: 13,
-                seed: 6
-            })
-        );
+        assert!(Work::of(&Body::Spin(Spin::Forever)).is_some_and(|w| w.is_forever()));
     }
 
     #[test]
-    fn equal_ends_are_a_fixed_demand() {
-        assert_eq!(
-            Work::new(&Spin::Uniform {
-                min: 4,
-                max: 4,
-                seed: 1
-            })
-            .next(),
-            Demand::For(4)
-        );
+    fn a_program_does_its_own() {
+        assert!(Work::of(&Body::Command(vec!["true".to_owned()])).is_none());
     }
 }
