@@ -175,13 +175,8 @@ fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> R
         let records: Vec<_> = (0..end).rev().map_while(|n| dispatcher.record(n)).collect();
         let first = end - records.len() as u64;
         let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-        let limits = dispatcher.limits();
-        let header = Header {
-            jobs: limits.jobs,
-            events: limits.events,
-            first,
-            ..Header::new("user", cpu, &set.policy.name, names)
-        };
+        let limits = dispatcher.limits().into();
+        let header = Header { first, ..Header::new("user", cpu, &set.policy.name, names, limits) };
         let trace = Trace { header, records: records.into_iter().rev().collect() };
         trace.write(&mut BufWriter::new(file)).map_err(|e| {
             Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")

@@ -59,3 +59,37 @@ impl Limits {
         }
     }
 }
+
+/// For the header of a trace.
+impl From<Limits> for punctual_trace::TraceLimits {
+    fn from(l: Limits) -> punctual_trace::TraceLimits {
+        punctual_trace::TraceLimits {
+            jobs: l.jobs,
+            tasks: l.tasks,
+            reservations: l.reservations,
+            groups: l.groups,
+            budget_groups: l.budget_groups,
+            timers: l.timers,
+            depth: l.depth,
+            events: l.events,
+            records: l.records,
+        }
+    }
+}
+
+/// To replay a trace.
+impl From<punctual_trace::TraceLimits> for Limits {
+    fn from(l: punctual_trace::TraceLimits) -> Limits {
+        Limits {
+            jobs: l.jobs,
+            tasks: l.tasks,
+            reservations: l.reservations,
+            groups: l.groups,
+            budget_groups: l.budget_groups,
+            timers: l.timers,
+            depth: l.depth,
+            events: l.events,
+            records: l.records,
+        }
+    }
+}

@@ -1,59 +1,30 @@
-//! Trace files: one line of JSON that says whose trace it is, then the records.
+//! Trace files, version 2 (docs/traces.md):
+//!
+//! ```text
+//! header       one line of JSON, ending in a line break
+//! check        4 bytes: CRC-32 of the header, its line break included
+//! records      each 32 bytes, little-endian, and 4 bytes: CRC-32 of all that stands before them
+//! end          a record of kind 0 whose `a` is the number of records, with its check
+//! ```
+//!
+//! Since each check is over all before it, a byte that was changed, left out or put in anywhere is
+//! found at the first record that it concerns.
 
 use std::io::{self, BufRead, Read, Write};
 
-use serde::{Deserialize, Serialize};
+use crc32fast::Hasher;
 
-use crate::Record;
+use crate::header::{FORMAT, VERSION};
+use crate::{Header, Record, TraceError};
 
-const FORMAT: &str = "punctual-trace";
 /// A header beyond this is not one of ours.
-const LONGEST_HEADER: u64 = 1 << 20;
+const LONGEST_HEADER: u64 = 16 << 20;
+/// The kind of the last record of a file; no dispatcher makes it.
+const END: u32 = 0;
+const CHECK: usize = 4;
+const FRAME: usize = Record::BYTES + CHECK;
 
-/// Whose trace it is. The dispatcher's limits are needed to replay it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
-    /// Always `punctual-trace`.
-    pub format: String,
-    /// Of this format; 1.
-    pub version: u32,
-    /// Who recorded: `user`, `kernel`, `sim`.
-    pub host: String,
-    /// The CPU of the dispatcher.
-    pub cpu: u32,
-    /// The policy's name.
-    pub policy: String,
-    /// Names of the tasks, by index in their set.
-    pub tasks: Vec<String>,
-    /// The dispatcher's limit of jobs.
-    pub jobs: u32,
-    /// The dispatcher's limit of events.
-    pub events: u32,
-    /// Number of the first record here; those before were overwritten in the ring.
-    pub first: u64,
-    /// How many records follow.
-    pub count: u64,
-}
-
-impl Header {
-    /// A header of this version; `first` and `count` are set by [`Trace::write`]'s caller.
-    pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>) -> Header {
-        Header {
-            format: FORMAT.to_owned(),
-            version: 1,
-            host: host.to_owned(),
-            cpu,
-            policy: policy.to_owned(),
-            tasks,
-            jobs: 0,
-            events: 0,
-            first: 0,
-            count: 0,
-        }
-    }
-}
-
-/// One dispatcher's trace.
+/// One dispatcher's trace, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// Whose it is.
@@ -62,89 +33,175 @@ pub struct Trace {
     pub records: Vec<Record>,
 }
 
-/// Why a file is no trace.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// It could not be read or written.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// It is not a trace, or one of another version, or cut short.
-    #[error("not a trace that this version reads: {0}")]
-    Format(String),
-}
-
 impl Trace {
     /// Writes it all.
     ///
     /// # Errors
     /// The writer's own.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), TraceError> {
-        let header = Header { count: self.records.len() as u64, ..self.header.clone() };
-        let line = serde_json::to_string(&header).map_err(|e| TraceError::Format(e.to_string()))?;
-        writeln!(out, "{line}")?;
+        let mut writer = TraceWriter::new(out, &self.header)?;
         for record in &self.records {
-            out.write_all(&record.to_bytes())?;
+            writer.record(record)?;
         }
-        Ok(out.flush()?)
+        writer.finish().map(drop)
     }
 
-    /// Reads one.
+    /// Reads it all.
     ///
     /// # Errors
     /// See [`TraceError`].
-    pub fn read(mut input: &mut dyn BufRead) -> Result<Trace, TraceError> {
-        let mut line = String::new();
-        let read = (&mut input).take(LONGEST_HEADER).read_line(&mut line);
-        read.map_err(|e| TraceError::Format(format!("its first line is no text ({e})")))?;
-        let header: Header = serde_json::from_str(&line)
-            .map_err(|e| TraceError::Format(format!("its first line is no header ({e})")))?;
-        if header.format != FORMAT || header.version != 1 {
-            return Err(TraceError::Format(format!("{} {}", header.format, header.version)));
-        }
-        let mut records = Vec::new();
-        let mut bytes = [0; Record::BYTES];
-        for n in 0..header.count {
-            input
-                .read_exact(&mut bytes)
-                .map_err(|_| TraceError::Format(format!("cut short at record {n} of {}", header.count)))?;
-            records.push(Record::from_bytes(&bytes));
-        }
-        if !input.fill_buf()?.is_empty() {
-            return Err(TraceError::Format("something follows its last record".to_owned()));
-        }
-        Ok(Trace { header, records })
+    pub fn read(input: &mut dyn BufRead) -> Result<Trace, TraceError> {
+        let mut reader = TraceReader::new(input)?;
+        let records = reader.by_ref().collect::<Result<_, _>>()?;
+        Ok(Trace { header: reader.header, records })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Writes a trace record by record.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    out: W,
+    check: Hasher,
+    count: u64,
+}
 
-    fn sample() -> Trace {
-        let records =
-            (0..100u64).map(|i| Record { time: i << 40, a: !i, b: i * i, small: 7, kind: 64 + i as u32 }).collect();
-        let mut header = Header::new("user", 1, "edf", vec!["servo".to_owned()]);
-        header.count = 100;
-        Trace { header, records }
+impl<W: Write> TraceWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn new(mut out: W, header: &Header) -> Result<TraceWriter<W>, TraceError> {
+        let mut line = serde_json::to_vec(header).map_err(|e| TraceError::Format(e.to_string()))?;
+        line.push(b'\n');
+        let mut check = Hasher::new();
+        check.update(&line);
+        out.write_all(&line)?;
+        out.write_all(&check.clone().finalize().to_le_bytes())?;
+        Ok(TraceWriter { out, check, count: 0 })
     }
 
-    #[test]
-    fn what_is_written_is_read_back() {
-        let mut bytes = Vec::new();
-        sample().write(&mut bytes).expect("memory takes it");
-        assert_eq!(Trace::read(&mut &bytes[..]).expect("it is whole"), sample());
+    /// The next record.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn record(&mut self, record: &Record) -> Result<(), TraceError> {
+        self.count += 1;
+        self.frame(record)
     }
 
-    #[test]
-    fn a_file_that_was_cut_or_grew_or_is_no_trace_is_refused() {
-        let mut bytes = Vec::new();
-        sample().write(&mut bytes).expect("memory takes it");
-        let refused = |bytes: &[u8]| Trace::read(&mut &bytes[..]).expect_err("refused").to_string();
-        assert!(refused(&bytes[..bytes.len() - 1]).contains("cut short at record 99"));
-        let mut longer = bytes.clone();
-        longer.push(0);
-        assert!(refused(&longer).contains("follows"));
-        assert!(refused(b"\xff\xfe\n").contains("first line"));
-        assert!(refused(b"{}\n").contains("first line"));
+    /// Writes the end; a trace without it is taken for cut short.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn finish(mut self) -> Result<W, TraceError> {
+        self.frame(&Record { a: self.count, kind: END, ..Record::default() })?;
+        self.out.flush()?;
+        Ok(self.out)
     }
+
+    fn frame(&mut self, record: &Record) -> Result<(), TraceError> {
+        let mut frame = [0; FRAME];
+        frame[..Record::BYTES].copy_from_slice(&record.to_bytes());
+        self.check.update(&frame[..Record::BYTES]);
+        frame[Record::BYTES..].copy_from_slice(&self.check.clone().finalize().to_le_bytes());
+        Ok(self.out.write_all(&frame)?)
+    }
+}
+
+/// Reads a trace record by record: an iterator that ends after the last record or the first error.
+#[derive(Debug)]
+pub struct TraceReader<R: BufRead> {
+    input: R,
+    header: Header,
+    check: Hasher,
+    count: u64,
+    over: bool,
+}
+
+impl<R: BufRead> TraceReader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn new(mut input: R) -> Result<TraceReader<R>, TraceError> {
+        let mut line = Vec::new();
+        (&mut input).take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
+        let ours = line.starts_with(format!("{{\"format\":\"{FORMAT}\"").as_bytes());
+        let value: serde_json::Value = match serde_json::from_slice(&line) {
+            Ok(value) => value,
+            Err(_) if ours => return Err(TraceError::Header),
+            Err(e) => return Err(TraceError::Format(format!("its first line is no header ({e})"))),
+        };
+        let format = value.get("format").and_then(|f| f.as_str()).unwrap_or("a file without \"format\"");
+        let version = value.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if format != FORMAT {
+            return Err(TraceError::Format(format!("its first line says: {format}")));
+        }
+        if version == 1 {
+            let cure = "it lacks what a replay needs; record the run again";
+            return Err(TraceError::Format(format!("it is of version 1, this is version {VERSION}: {cure}")));
+        }
+        let mut check = Hasher::new();
+        check.update(&line);
+        let mut written = [0; CHECK];
+        let read = input.read_exact(&mut written);
+        read.map_err(|e| if is_end(&e) { TraceError::Short { number: 0 } } else { e.into() })?;
+        if version > u64::from(VERSION) && written == check.clone().finalize().to_le_bytes() {
+            return Err(TraceError::Format(format!("it is of version {version}, this is version {VERSION}")));
+        }
+        if written != check.clone().finalize().to_le_bytes() {
+            return Err(TraceError::Header);
+        }
+        let header = serde_json::from_value(value);
+        let header = header.map_err(|e| TraceError::Format(format!("its header is none of ours ({e})")))?;
+        Ok(TraceReader { input, header, check, count: 0, over: false })
+    }
+
+    /// Whose it is.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, TraceError> {
+        let mut frame = [0; FRAME];
+        let number = self.header.first.saturating_add(self.count);
+        let read = self.input.read_exact(&mut frame);
+        read.map_err(|e| if is_end(&e) { TraceError::Short { number } } else { e.into() })?;
+        let mut bytes = [0; Record::BYTES];
+        bytes.copy_from_slice(&frame[..Record::BYTES]);
+        let record = Record::from_bytes(&bytes);
+        self.check.update(&bytes);
+        let changed = |what: String| TraceError::Changed { number, what };
+        if frame[Record::BYTES..] != self.check.clone().finalize().to_le_bytes() {
+            return Err(changed(record.to_string()));
+        }
+        if record.kind != END {
+            self.count += 1;
+            return Ok(Some(record));
+        }
+        if record.a != self.count {
+            return Err(changed(format!("the end says that there are {} records before it", record.a)));
+        }
+        if !self.input.fill_buf()?.is_empty() {
+            return Err(TraceError::Format(format!("something follows its end, after record {number}")));
+        }
+        Ok(None)
+    }
+}
+
+impl<R: BufRead> Iterator for TraceReader<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Result<Record, TraceError>> {
+        if self.over {
+            return None;
+        }
+        let record = self.record().transpose();
+        self.over = !matches!(record, Some(Ok(_)));
+        record
+    }
+}
+
+fn is_end(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::UnexpectedEof
 }

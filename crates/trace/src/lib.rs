@@ -1,10 +1,16 @@
 //! What a host recorded: inputs and decisions ([`Record`], [`Trace`]), and the periods that they
 //! made ([`Period`]).
 
+mod error;
 mod file;
+mod header;
 mod period;
 mod record;
+#[cfg(test)]
+mod tests;
 
+pub use error::TraceError;
 pub use file::*;
+pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;

@@ -19,6 +19,12 @@ pub struct Record {
 
 /// Records from this kind on are decisions; those below are inputs.
 const FIRST_DECISION: u32 = 64;
+const GRANULARITY: u32 = 1;
+const TAKE_LOST: u32 = 13;
+const JOB_ADD_2: u32 = 21;
+const JOB_ADD_3: u32 = 22;
+const RESERVATION_ADD_2: u32 = 24;
+const RESERVATION_ADD_4: u32 = 26;
 const SELECTED: u32 = 64;
 const EVENT: u32 = 128;
 
@@ -48,8 +54,11 @@ impl Record {
             12 => "advance",
             13 => "take lost",
             14 => "reservation removed",
+            15 => "timer asked for",
+            16 => "timer taken back",
             20..=22 => "job added",
-            23..=25 => "reservation added",
+            23..=26 => "reservation added",
+            27 => "reservation changed",
             SELECTED => "selected",
             k if k > EVENT => match k - EVENT {
                 1 => "completed",
@@ -61,7 +70,7 @@ impl Record {
                 7 => "task is blocked",
                 8 => "group active",
                 9 => "group idle",
-                10 => "segment ended",
+                10 => "segment exhausted",
                 11 => "timer",
                 12 => "events lost",
                 13 => "released",
@@ -69,10 +78,19 @@ impl Record {
                 15 => "overrun",
                 16 => "background",
                 17 => "delayed waits saturated",
+                18 => "segment expired",
                 _ => return None,
             },
             _ => return None,
         })
+    }
+
+    /// When it was, ns; `None` for a kind whose `time` is something else.
+    pub fn at(&self) -> Option<u64> {
+        match self.kind {
+            GRANULARITY | TAKE_LOST | JOB_ADD_2..=JOB_ADD_3 | RESERVATION_ADD_2..=RESERVATION_ADD_4 => None,
+            _ => Some(self.time),
+        }
     }
 
     pub(crate) fn to_bytes(self) -> [u8; Record::BYTES] {
@@ -92,5 +110,32 @@ impl Record {
             u64::from_le_bytes(w)
         };
         Record { time: word(0), a: word(8), b: word(16), small: word(24) as u32, kind: (word(24) >> 32) as u32 }
+    }
+}
+
+impl std::fmt::Display for Record {
+    /// The kind in a word, when it was, and what it is about, for messages.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.what() {
+            Some(what) => f.write_str(what)?,
+            None => write!(f, "kind {}, which is unknown", self.kind)?,
+        }
+        match self.kind {
+            SELECTED if self.a == 0 => f.write_str(": nobody")?,
+            SELECTED => write!(f, ": job {:#x}", self.a)?,
+            3..=8 | 20 | 23 => write!(f, ", task {}", self.small as i32)?,
+            9..=11 => write!(f, ", job {:#x}", self.a)?,
+            k if k > EVENT && self.a != 0 => write!(f, ", job {:#x} of task {}", self.a, self.small as i32)?,
+            _ => {}
+        }
+        match self.kind {
+            8 => write!(f, ", {} ns", self.a)?,
+            9 => write!(f, ", {} ns", self.b)?,
+            _ => {}
+        }
+        match self.at() {
+            Some(at) => write!(f, ", at {at} ns"),
+            None => Ok(()),
+        }
     }
 }

@@ -1,0 +1,1 @@
+//! The simulator: a host in exact virtual time.

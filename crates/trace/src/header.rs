@@ -1,0 +1,59 @@
+//! The first line of a trace: whose it is, and what its dispatcher was made with.
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) const FORMAT: &str = "punctual-trace";
+/// The version that is written and read.
+pub(crate) const VERSION: u32 = 2;
+
+/// Whose trace it is. The dispatcher's limits are needed to replay it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Always `punctual-trace`.
+    pub format: String,
+    /// Of this format; 2.
+    pub version: u32,
+    /// Who recorded: `user`, `kernel`, `sim`.
+    pub host: String,
+    /// The CPU of the dispatcher.
+    pub cpu: u32,
+    /// The name of group 0's policy.
+    pub policy: String,
+    /// Names of the tasks, by index in their set.
+    pub tasks: Vec<String>,
+    /// What the dispatcher was made with.
+    pub limits: TraceLimits,
+    /// Number of the first record here; those before were overwritten in the ring.
+    pub first: u64,
+}
+
+/// A dispatcher's limits, as `dispatcher/punctual_dispatcher.h` has them (it says what each means).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct TraceLimits {
+    pub jobs: u32,
+    pub tasks: u32,
+    pub reservations: u32,
+    pub groups: u32,
+    pub budget_groups: u32,
+    pub timers: u32,
+    pub depth: u32,
+    pub events: u32,
+    pub records: u32,
+}
+
+impl Header {
+    /// A header of this version, of a trace from its first record on.
+    pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>, limits: TraceLimits) -> Header {
+        Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            host: host.to_owned(),
+            cpu,
+            policy: policy.to_owned(),
+            tasks,
+            limits,
+            first: 0,
+        }
+    }
+}
