@@ -246,7 +246,7 @@ impl Cgroup {
 
     /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at most.
     pub fn remove(&self) -> Result<(), CustodyError> {
-        remove_tree(&self.dir, Duration::from_millis(200)).map_err(|e| {
+        remove_tree(&self.dir, Duration::from_millis(200), || ()).map_err(|e| {
             CustodyError::refused(
                 format!("cannot remove the cgroup {}", self.dir.display()),
                 e,
@@ -325,8 +325,9 @@ fn kill_one_by_one(dir: &Path) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Removes a group with all below it, waiting while the last processes are on their way out.
-pub(crate) fn remove_tree(dir: &Path, patience: Duration) -> io::Result<()> {
+/// Removes a group with all below it, waiting while the last processes are on their way out; `meanwhile` is called in each
+/// round of waiting.
+pub(crate) fn remove_tree(dir: &Path, patience: Duration, mut meanwhile: impl FnMut()) -> io::Result<()> {
     let deadline = std::time::Instant::now() + patience;
     loop {
         let mut last = Ok(());
@@ -339,6 +340,7 @@ pub(crate) fn remove_tree(dir: &Path, patience: Duration) -> io::Result<()> {
         if last.is_ok() || std::time::Instant::now() >= deadline {
             return last;
         }
+        meanwhile();
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -362,7 +364,7 @@ mod tests {
         set_frozen(&dir, true);
         kill_one_by_one(&dir).unwrap();
         assert!(children.iter_mut().all(|c| c.wait().is_ok()));
-        remove_tree(&dir, Duration::from_secs(1)).unwrap();
+        remove_tree(&dir, Duration::from_secs(1), || ()).unwrap();
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What dead owners left: found and told (`doctor`), or given back (`clean`).
 
+use crate::demote::{self, Dying};
 use crate::error::CustodyError;
 use crate::journal::{self, Contents, Journal, Purpose};
 use crate::mount::Mount;
@@ -78,6 +79,8 @@ pub fn clean() -> Result<Vec<RestoreReport>, CustodyError> {
 /// A group without a journal: its name tells what it is for. What was adopted becomes ordinary.
 fn clean_group(dir: &Path, id: Identity) -> RestoreReport {
     let mut report = RestoreReport { owner: id.pid, ..RestoreReport::default() };
+    let mut dying = Dying::default();
+    demote::if_dying(id);
     match purpose_of(dir) {
         Purpose::Adopted => restore::empty_adopted_group(dir, &[], &mut report),
         _ => {
@@ -85,12 +88,12 @@ fn clean_group(dir: &Path, id: Identity) -> RestoreReport {
             for d in inner.filter(|d| d.is_dir()) {
                 match d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("adopt.")) {
                     true => restore::empty_adopted_group(&d, &[], &mut report),
-                    false => restore::kill_group(&d, &mut report),
+                    false => restore::kill_group(&d, &mut dying, &mut report),
                 }
             }
         }
     }
-    restore::remove_group(dir, &mut report);
+    restore::remove_group(dir, &mut dying, &mut report);
     report
 }
 

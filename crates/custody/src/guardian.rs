@@ -3,7 +3,8 @@
 //! ```text
 //!   owner ── fork ──> guardian: poll(owner's pidfd, control pipe), SCHED_FIFO 99, all signals blocked
 //!     │                  │ 'D' on the pipe: dismissed, exit
-//!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped): restore(journal), exit
+//!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped): restore(journal), exit;
+//!     │                  │ that by a process of its own, which it stands above (`supervise`)
 //!     └ polls the guardian's pidfd: dead? restart()
 //! ```
 //!
@@ -16,10 +17,11 @@
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
-use crate::proc::Identity;
+use crate::proc::{self, Identity};
 use crate::restore::restore;
 use crate::sched;
 use crate::stop::send_to;
+use crate::supervise::{supervised, Outcome};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -199,8 +201,20 @@ fn stand_watch(
     let life = std::panic::AssertUnwindSafe(|| {
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
-        if wait_for_the_end(journal.owner(), owner, control) {
-            restore(journal);
+        let status = Status::open(journal.owner());
+        let act = |only_if_dying: bool| {
+            let job = || {
+                let wanted = !only_if_dying || !journal.owner().can_act();
+                if wanted {
+                    restore(journal);
+                }
+                wanted
+            };
+            supervised(real_time, job)
+        };
+        if wait_for_the_end(&status, owner, control, || act(true) == Outcome::Done(true)) {
+            // One that was killed at it is followed by another; every step bears being done twice.
+            let _ = (0..TRIES).any(|_| act(false) != Outcome::Died);
         }
     });
     // Nothing in it should panic; if it did, it must not unwind into a copy of the program.
@@ -216,6 +230,8 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
     // SAFETY: plain system calls on this process; every pointer is to a terminated literal.
     unsafe {
         libc::setsid();
+        // The program may ignore its children's ends; we wait for ours.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
         libc::chdir(c"/".as_ptr());
         // A reader of our owner's output must not wait for the guardian's copy to close.
@@ -258,14 +274,58 @@ unsafe fn close_range(first: u32, last: u32) {
 /// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU to die, and only we
 /// can end the runaway: so now and then we look whether the owner was killed.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How often a restoration is tried when whoever does it is killed.
+const TRIES: u32 = 3;
 
-/// Whether to restore: `false` when dismissed.
-fn wait_for_the_end(owner: Identity, pidfd: BorrowedFd<'_>, control: BorrowedFd<'_>) -> bool {
+/// The owner's status, opened while it was well: at SCHED_FIFO 99 no name is looked up in /proc, for that may have to
+/// wait for a lower thread that is just freeing it (`demote` says how).
+struct Status(Option<std::fs::File>);
+
+/// What it says of the owner.
+#[derive(PartialEq)]
+enum Look {
+    Acts,
+    Killed,
+    /// Its first thread has ended: the others tell.
+    FirstOver,
+}
+
+impl Status {
+    fn open(owner: Identity) -> Self {
+        let file = std::fs::File::open(format!("/proc/{}/status", owner.pid)).ok();
+        Self(file.filter(|_| Identity::of(owner.pid) == Some(owner)))
+    }
+
+    fn look(&self) -> Look {
+        let Some(file) = &self.0 else { return Look::FirstOver };
+        let mut buf = [0u8; 16_384];
+        let text = rustix::io::pread(file, &mut buf, 0).ok().and_then(|n| std::str::from_utf8(&buf[..n]).ok());
+        match text.map(proc::killed_and_over) {
+            // It was waited for: nobody is left.
+            None => Look::Killed,
+            Some((_, true)) => Look::FirstOver,
+            Some((true, false)) => Look::Killed,
+            Some((false, false)) => Look::Acts,
+        }
+    }
+}
+
+/// Whether to restore: `false` when dismissed, or when `restored_if_dying` has done it.
+fn wait_for_the_end(
+    status: &Status,
+    pidfd: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+    restored_if_dying: impl Fn() -> bool,
+) -> bool {
     loop {
         let mut fds = [PollFd::new(&pidfd, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
         match poll(&mut fds, Some(&LOOK_EVERY)) {
-            Ok(0) if !owner.can_act() => return true,
-            Ok(0) | Err(_) => continue,
+            Ok(0) => match status.look() {
+                Look::Killed => return true,
+                Look::FirstOver if restored_if_dying() => return false,
+                _ => continue,
+            },
+            Err(_) => continue,
             Ok(_) => {}
         }
         let (died, spoke) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());

@@ -18,6 +18,7 @@
 mod adopt;
 mod cgroup;
 mod clean;
+mod demote;
 mod error;
 mod exec;
 mod guardian;
@@ -31,6 +32,7 @@ mod restore;
 mod sched;
 mod spawn;
 mod stop;
+mod supervise;
 mod threads;
 mod threads_back;
 

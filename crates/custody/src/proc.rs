@@ -58,22 +58,22 @@ impl Identity {
 fn is_doomed(pid: i32) -> bool {
     // Of a first thread that has ended, only these still tell.
     let others = || threads_of(pid).into_iter().filter(|t| *t != pid);
-    match killed_and_over(&format!("/proc/{pid}/status")) {
+    let status = |path: String| std::fs::read_to_string(path).ok().map(|text| killed_and_over(&text));
+    match status(format!("/proc/{pid}/status")) {
         Some((killed, false)) => killed,
-        Some((_, true)) => others().all(|t| {
-            killed_and_over(&format!("/proc/{pid}/task/{t}/status")).is_none_or(|(killed, over)| killed || over)
-        }),
+        Some((_, true)) => {
+            others().all(|t| status(format!("/proc/{pid}/task/{t}/status")).is_none_or(|(killed, over)| killed || over))
+        }
         None => false,
     }
 }
 
-/// Of a thread: SIGKILL is pending; it has ended.
-fn killed_and_over(status: &str) -> Option<(bool, bool)> {
-    let text = std::fs::read_to_string(status).ok()?;
-    let field = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+/// Of a thread, from its status file: SIGKILL is pending; it has ended.
+pub(crate) fn killed_and_over(status: &str) -> (bool, bool) {
+    let field = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
     let pending = |name| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
     let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (rustix::process::Signal::KILL.as_raw() - 1) & 1 == 1;
-    Some((killed, field("State:").is_some_and(|s| s.starts_with(['Z', 'X']))))
+    (killed, field("State:").is_some_and(|s| s.starts_with(['Z', 'X'])))
 }
 
 /// The fields of /proc/PID/stat that custody needs.

@@ -1,21 +1,28 @@
 //! Giving the machine back, from what a journal says.
 //!
-//! Order: commands are killed while they stand still, so that a frozen runaway never gets another turn. Adopted
+//! Order: a dying owner and its commands lose their real-time priority (`demote` says why). Commands are
+//! killed while they stand still, so that a frozen runaway never gets another turn. Adopted
 //! processes are frozen, get their attributes back, are moved home (which thaws them), and only then do their groups
 //! go. The journal is unlinked last, and only if nothing remains; every step bears being done twice, by us or by
 //! another process, and every signal goes to the identity (pid and start time) that was written down.
 //! An flock on the journal keeps restorers apart; the guardian shares its owner's open file and so inherits its turn.
 
 use crate::cgroup;
+use crate::demote::{self, Dying};
 use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
 use crate::mount::Mount;
 use crate::proc::{self, Identity};
 use crate::stop::send_to;
 use crate::threads_back;
 use rustix::fs::{flock, FlockOperation};
-use rustix::process::{waitpid, Pid, WaitOptions};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long killed processes are waited for before the rest is given back; those that take longer are waited for
+/// once more when their group is to go.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// How long at most what was killed may take to be gone; longer is a problem to be told.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// What a restoration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -103,10 +110,14 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
         }
         cookie = format!("PUNCTUAL_CUSTODY={}-{}-{}", id.pid, id.start, pidns);
     }
-    for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Command) {
-        kill_group(dir, report);
+    let mut dying = Dying::default();
+    if let Some(owner) = &c.owner {
+        demote::if_dying(owner.0);
     }
-    kill_children(c, &cookie, report);
+    for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Command) {
+        kill_group(dir, &mut dying, report);
+    }
+    kill_children(c, &cookie, &mut dying, report);
     for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Adopted) {
         empty_adopted_group(dir, &c.adopted, report);
     }
@@ -114,28 +125,34 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
     let mut dirs: Vec<&PathBuf> = c.groups.iter().map(|g| &g.0).collect();
     dirs.sort_by_key(|d| std::cmp::Reverse(d.as_os_str().len()));
     for dir in dirs {
-        remove_group(dir, report);
+        remove_group(dir, &mut dying, report);
+    }
+    if report.is_complete() && !dying.await_end(LAST_WAIT) {
+        report.problems.push(format!("killed, and not dead: {}", dying.named()));
     }
 }
 
-/// Kills what runs in a group of commands.
-pub(crate) fn kill_group(dir: &Path, report: &mut RestoreReport) {
+/// Kills what runs in a group of commands, and waits a little for its end.
+pub(crate) fn kill_group(dir: &Path, dying: &mut Dying, report: &mut RestoreReport) {
     if !dir.exists() {
         return;
     }
-    let pids = cgroup::list(dir, "cgroup.procs");
+    report.killed += dying.add_group(dir);
+    dying.demote();
     if let Err(e) = cgroup::kill_all(dir) {
         report.problems.push(format!("cannot kill what runs in {}: {e}", dir.display()));
     }
-    report.killed += pids.len();
-    reap(&pids);
+    // What was forked before the kill and after the list.
+    report.killed += dying.add_group(dir);
+    dying.await_end(FIRST_WAIT);
 }
 
 /// Children by identity, and without cgroups also what descends from them: by parent, and by the mark in the
 /// environment where the parent has ended.
-fn kill_children(c: &Contents, cookie: &str, report: &mut RestoreReport) {
+fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut RestoreReport) {
     let without_groups = !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
-    for round in 0..100 {
+    let end = Instant::now() + LAST_WAIT;
+    loop {
         let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
         if without_groups && !c.children.is_empty() {
             let roots: Vec<(i32, u64)> = ids.iter().map(|i| (i.pid, i.start)).collect();
@@ -146,37 +163,25 @@ fn kill_children(c: &Contents, cookie: &str, report: &mut RestoreReport) {
             ids.sort_unstable();
             ids.dedup();
         }
-        if ids.is_empty() {
-            break;
-        }
+        let last = Instant::now() >= end;
         for id in &ids {
+            demote::process(id.pid);
             if let Some(Err(e)) = id.open().map(|fd| send_to(&fd, libc::SIGKILL)) {
-                if round == 99 {
+                if last && e.raw_os_error() != Some(libc::ESRCH) {
                     report.problems.push(format!("cannot kill process {} ({}): {e}", id.pid, proc::command_of(id.pid)));
                 }
-            } else if round == 0 {
-                report.killed += 1;
             }
         }
-        reap(&ids.iter().map(|i| i.pid).collect::<Vec<_>>());
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    reap(&c.children.iter().map(|i| i.pid).collect::<Vec<_>>());
-}
-
-/// Waits for those among them that are our children and dead or dying: 100 ms at most for all together.
-fn reap(pids: &[i32]) {
-    for _ in 0..100 {
-        let mut dying = false;
-        for pid in pids.iter().filter_map(|p| Pid::from_raw(*p)) {
-            // `None`: our child, and it has not ended yet. An error: not our child, or already waited for.
-            dying |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
-        }
-        if !dying {
-            return;
+        report.killed += dying.add(ids.iter().copied());
+        dying.demote();
+        if ids.is_empty() || last {
+            break;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+    // Ended ones of ours are still to be waited for.
+    dying.add(c.children.iter().copied());
+    dying.await_end(FIRST_WAIT);
 }
 
 /// Gives back all processes of a group of adopted ones, those too that joined after the records were made.
@@ -285,12 +290,15 @@ fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
 }
 
 /// Removes a group that should be empty by now.
-pub(crate) fn remove_group(dir: &Path, report: &mut RestoreReport) {
+pub(crate) fn remove_group(dir: &Path, dying: &mut Dying, report: &mut RestoreReport) {
     if !dir.exists() {
         return;
     }
-    match cgroup::remove_tree(dir, Duration::from_secs(1)) {
+    match cgroup::remove_tree(dir, LAST_WAIT, || dying.demote()) {
         Ok(()) => report.groups += 1,
-        Err(e) => report.problems.push(format!("cannot remove the cgroup {}: {e}", dir.display())),
+        Err(e) => {
+            let who = Some(dying.named()).filter(|w| !w.is_empty()).map(|w| format!("; still there: {w}"));
+            report.problems.push(format!("cannot remove the cgroup {}: {e}{}", dir.display(), who.unwrap_or_default()));
+        }
     }
 }

@@ -79,6 +79,12 @@ pub(crate) fn set_fifo(tid: i32, priority: i32) -> io::Result<()> {
     set(tid, libc::SCHED_FIFO, priority)
 }
 
+/// SCHED_RR at `priority` for one thread (0 = the calling one): after its time slice (100 ms) it makes room for others of
+/// that priority.
+pub(crate) fn set_round_robin(tid: i32, priority: i32) -> io::Result<()> {
+    set(tid, libc::SCHED_RR, priority)
+}
+
 /// SCHED_OTHER for one thread; its nice value stays. Real-time safe: one system call.
 pub(crate) fn set_other(tid: i32) -> io::Result<()> {
     set(tid, libc::SCHED_OTHER, 0)

@@ -1,0 +1,105 @@
+//! Work above every runaway that is itself bounded.
+//!
+//! ```text
+//!   the guardian, SCHED_FIFO 99 ── fork ──> the worker, SCHED_RR 99: looks into /proc, kills, gives back
+//!     │ sleeps, reads the worker's clock        │
+//!     │ it executed SLICE: ordinary class for a PAUSE, then SCHED_RR 99 again
+//!     └ it has ended: how?
+//! ```
+//!
+//! To give back, names are looked up in /proc while their processes die, and cgroups are removed. Inside the kernel that may
+//! mean to wait, by trying again and again, for a thread that was preempted in the middle of freeing the same entry
+//! (`demote`). At SCHED_FIFO 99 nobody on that CPU would ever go on. In the pauses everybody does. Who stands above
+//! only sleeps and makes calls that name nothing, so nothing can hold it up.
+
+use crate::sched;
+use crate::stop::process_cpu_ns;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
+
+/// What the worker may execute at its level in one go, ns: several times what a whole restoration takes.
+const SLICE: u64 = 50_000_000;
+/// How long it is then an ordinary process.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// How often its clock is read.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
+/// How a worker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// By itself, with this answer.
+    Done(bool),
+    /// It was killed, or panicked.
+    Died,
+}
+
+/// Does `work` in a forked process. For a process of one thread whose signals are all blocked (the guardian). Where
+/// none can be forked, it is done here. With `real_time`, the caller is at SCHED_FIFO 99, and is again afterwards.
+pub(crate) fn supervised(real_time: bool, work: impl Fn() -> bool) -> Outcome {
+    // SAFETY: one thread, so that the child has all that we have, and every lock is free; it never returns.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        be_worker(real_time, &work);
+    }
+    match Pid::from_raw(pid).filter(|p| p.as_raw_pid() > 0) {
+        Some(worker) => {
+            stand_above(worker, real_time);
+            let ended = status_of(worker);
+            if real_time {
+                let _ = sched::set_fifo(0, 99);
+            }
+            ended
+        }
+        None => Outcome::Done(work()),
+    }
+}
+
+fn be_worker(real_time: bool, work: &dyn Fn() -> bool) -> ! {
+    // SAFETY: names this process; the pointer is to a terminated literal.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"punctual-worker".as_ptr()) };
+    if real_time {
+        let _ = sched::set_round_robin(0, 99);
+    }
+    let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    // Its own end frees entries of /proc too.
+    let _ = sched::set_other(0);
+    // SAFETY: ends this process at once, without the program's exit handlers.
+    unsafe { libc::_exit(answer.map_or(2, i32::from)) }
+}
+
+/// Until the worker has ended.
+fn stand_above(worker: Pid, real_time: bool) {
+    let pid = worker.as_raw_pid();
+    let Ok(fd) = pidfd_open(worker, PidfdFlags::empty()) else { return };
+    let ended_within = |time: &Timespec| {
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        matches!(poll(&mut fds, Some(time)), Ok(n) if n > 0)
+    };
+    let mut mark = 0;
+    while !ended_within(&LOOK_EVERY) {
+        let ran = process_cpu_ns(pid).unwrap_or(0);
+        if real_time && ran.saturating_sub(mark) >= SLICE {
+            let _ = sched::set_other(pid);
+            let _ = ended_within(&PAUSE);
+            let _ = sched::set_round_robin(pid, 99);
+            mark = process_cpu_ns(pid).unwrap_or(ran);
+        }
+    }
+}
+
+/// Waits for it; as an ordinary process, for that frees its entries of /proc.
+fn status_of(worker: Pid) -> Outcome {
+    let _ = sched::set_other(0);
+    loop {
+        match waitpid(Some(worker), WaitOptions::empty()) {
+            Ok(Some((_, status))) => {
+                return match status.exit_status() {
+                    Some(answer @ 0..=1) => Outcome::Done(answer == 1),
+                    _ => Outcome::Died,
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return Outcome::Died,
+        }
+    }
+}
