@@ -2,14 +2,17 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::Policy;
+use crate::policy::shorter_first;
+use crate::{standard, Policy};
 
 /// The shorter the relative deadline, the larger the priority.
 pub(crate) static POLICY: Policy = Policy {
     name: "dm",
     title: "deadline monotonic",
     source: "Leung and Whitehead 1982",
+    limits: "deadlines up to the period",
     order: &[Attribute::Priority],
-    priority: |t| crate::shorter_first(t.deadline),
+    priority: |u| shorter_first(u.deadline),
     wakeup_rule: false,
+    make: standard::make,
 };

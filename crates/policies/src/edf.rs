@@ -2,14 +2,16 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::Policy;
+use crate::{standard, Policy};
 
 /// The finish of a job decides; priorities are not looked at.
 pub(crate) static POLICY: Policy = Policy {
     name: "edf",
     title: "earliest deadline first",
     source: "Liu and Layland 1973; RED-Linux Table 1",
+    limits: "deadlines up to the period",
     order: &[Attribute::Finish],
     priority: |_| 0,
     wakeup_rule: true,
+    make: standard::make,
 };

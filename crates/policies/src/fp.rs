@@ -2,14 +2,16 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::Policy;
+use crate::{standard, Policy};
 
 /// The task set's own priorities: larger first.
 pub(crate) static POLICY: Policy = Policy {
     name: "fp",
     title: "fixed priority",
     source: "RED-Linux, IV-B",
+    limits: "deadlines up to the period",
     order: &[Attribute::Priority],
-    priority: |t| t.priority,
+    priority: |u| u.priority,
     wakeup_rule: false,
+    make: standard::make,
 };

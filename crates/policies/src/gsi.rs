@@ -4,9 +4,7 @@
 //! in order, each once; what it does in return takes effect at the same instant. It knows no host
 //! and no clock but [`Gsi::now`].
 
-use punctual_dispatcher::{
-    Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId,
-};
+use punctual_dispatcher::{Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId};
 
 /// What an allocator may ask of the dispatcher.
 pub trait Gsi {
@@ -34,6 +32,8 @@ pub trait Gsi {
     fn change_reservation(&mut self, id: ReservationId, to: &Reservation) -> Result<(), Refusal>;
     /// Ends a reservation, and its job as cancelled.
     fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal>;
+    /// The current job of a reservation; `None` between two.
+    fn job_of(&self, id: ReservationId) -> Option<JobId>;
 }
 
 /// A dispatcher in this process, at one instant: what the simulator and the user host hand to
@@ -86,5 +86,8 @@ impl Gsi for Native<'_> {
     }
     fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal> {
         self.dispatcher.remove_reservation(id, self.now)
+    }
+    fn job_of(&self, id: ReservationId) -> Option<JobId> {
+        self.dispatcher.job_of(id)
     }
 }

@@ -1,36 +1,41 @@
-//! The allocators: who runs, as jobs for the dispatcher.
+//! The allocators: who runs, as jobs for the dispatcher (RED-Linux IV-C, IV-D).
 //!
-//! The standard periodic ones are the dispatcher's own reservations (RED-Linux IV-C: close to the
-//! mechanism, so that no host needs a round trip); what each adds is which attribute orders its
-//! jobs, and which priority they carry. One file per policy, one table of names.
+//! A host makes one [`Allocators`] for each dispatcher and creates the dispatcher with its
+//! [`Allocators::limits`]. It calls [`Allocators::begin`] once, [`Allocators::add`] for each task,
+//! and hands every event of the dispatcher, in order, to [`Allocators::handle`], after
+//! [`Dispatcher::advance`](punctual_dispatcher::Dispatcher::advance) and until none is left; then
+//! it advances once more if it was told anything, and selects. Where a task calls `wait_period`,
+//! it calls [`Allocators::done`]. Neither `handle` nor `done` allocates, locks or makes a system
+//! call.
+//!
+//! Standard periodic policies are carried out by the dispatcher's own reservations (close to the
+//! mechanism, so that no host needs a round trip); where a policy makes several jobs of a release, or
+//! releases are not periodic, jobs are added here, in answer to timers. One file per policy, one
+//! table of names: [`POLICIES`].
 
+mod allocator;
+mod allocators;
+mod arrival;
 mod dm;
 mod edf;
+mod error;
 mod fp;
 mod gsi;
+mod handle;
+mod policy;
 mod rm;
+mod servers;
+mod slot;
+mod standard;
+mod swap;
+mod told;
 
+pub use allocator::{Allocator, Member, Part, Release, Standing};
+pub use allocators::{Allocators, Options};
+pub use error::PolicyError;
 pub use gsi::{Gsi, Native};
-use punctual_dispatcher::{Attribute, For, Overrun, Reservation, TaskId};
-use punctual_taskset as taskset;
-use taskset::TaskSpec;
-
-/// A standard periodic policy: an ordering of jobs, and the priority that a task's jobs carry.
-pub struct Policy {
-    /// Its name in task sets.
-    pub name: &'static str,
-    /// What it is, for people.
-    pub title: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// The ordering of its scheduling group.
-    pub order: &'static [Attribute],
-    /// The priority of a task's jobs: larger first.
-    pub priority: fn(&TaskSpec) -> i64,
-    /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
-    /// admission counts the jitter instead (design, "Reservation").
-    pub wakeup_rule: bool,
-}
+pub use policy::{Policy, Setup, Urgency};
+pub use told::Told;
 
 /// All policies.
 pub static POLICIES: &[&Policy] = &[&rm::POLICY, &dm::POLICY, &edf::POLICY, &fp::POLICY];
@@ -38,49 +43,4 @@ pub static POLICIES: &[&Policy] = &[&rm::POLICY, &dm::POLICY, &edf::POLICY, &fp:
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().copied().find(|p| p.name == name)
-}
-
-impl Policy {
-    /// The reservation that carries a task out under this policy, its first release `start` ns
-    /// after `origin` (CLOCK_MONOTONIC ns).
-    pub fn reservation(&self, spec: &TaskSpec, task: TaskId, origin: u64) -> Reservation {
-        Reservation {
-            serves: For::Task(task),
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            start: origin.saturating_add(spec.start),
-            period: spec.period,
-            budget: spec.budget,
-            deadline: spec.deadline,
-            priority: (self.priority)(spec),
-            overrun: match spec.overrun {
-                taskset::Overrun::Carry => Overrun::Carry,
-                taskset::Overrun::Skip => Overrun::Skip,
-                taskset::Overrun::Background => Overrun::Background,
-                taskset::Overrun::Signal => Overrun::Signal,
-            },
-            wakeup_rule: self.wakeup_rule,
-        }
-    }
-
-    /// The tasks of a set, most important first, as far as an order that is fixed before they run
-    /// can say (for EDF: by relative deadline). Ties stand in file order.
-    pub fn static_rank(&self, tasks: &[TaskSpec]) -> Vec<usize> {
-        let mut rank: Vec<usize> = (0..tasks.len()).collect();
-        rank.sort_by_key(|&i| {
-            let t = &tasks[i];
-            let key = match self.order.first() {
-                Some(Attribute::Finish) => -i128::from(t.deadline),
-                _ => i128::from((self.priority)(t)),
-            };
-            -key
-        });
-        rank
-    }
-}
-
-/// Periods and deadlines as priorities: the shorter, the larger.
-fn shorter_first(ns: u64) -> i64 {
-    -i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -2,14 +2,17 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::Policy;
+use crate::policy::shorter_first;
+use crate::{standard, Policy};
 
 /// Priority 1/P, stored as -P (papers/notes.md: an order, not a number).
 pub(crate) static POLICY: Policy = Policy {
     name: "rm",
     title: "rate monotonic",
     source: "Liu and Layland 1973; RED-Linux Table 1",
+    limits: "deadlines up to the period",
     order: &[Attribute::Priority],
-    priority: |t| crate::shorter_first(t.period),
+    priority: |u| shorter_first(u.period),
     wakeup_rule: false,
+    make: standard::make,
 };

@@ -1,0 +1,119 @@
+//! What a policy is: a small type that turns each release of a task into jobs.
+
+use punctual_dispatcher::{Attribute, End, TaskId};
+use punctual_taskset::TaskSpec;
+
+/// What a policy knows of a task. Times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its place in the task set.
+    pub index: u32,
+    /// Its number in the dispatcher.
+    pub task: TaskId,
+    /// The scheduling group in which its jobs compete.
+    pub group: u32,
+    /// The budget-group node that limits them; 0 for none.
+    pub budget_group: u32,
+    /// Time between releases.
+    pub period: u64,
+    /// Execution time per release, 1..=deadline.
+    pub budget: u64,
+    /// Relative deadline, budget..=period.
+    pub deadline: u64,
+    /// Importance, for the policy `fp`.
+    pub priority: i64,
+    /// Budget of the mandatory part, for the policy `imprecise`.
+    pub mandatory: Option<u64>,
+    /// Promotion time, for the policy `dual`.
+    pub promotion: Option<u64>,
+}
+
+/// A release that is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// From 0.
+    pub number: u64,
+    /// When it was due, ns.
+    pub at: u64,
+    /// What is left of its budget, ns.
+    pub left: u64,
+    /// How many jobs were made of it so far.
+    pub part: u32,
+}
+
+/// A job of a release: what of its attributes the policy decides. Times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Not eligible before.
+    pub start: u64,
+    /// Not eligible at or after; [`INFINITE`](punctual_dispatcher::INFINITE) for none.
+    pub finish: u64,
+    /// What it may use of the release's budget: no more than [`Release::left`].
+    pub budget: u64,
+    /// Importance: larger first.
+    pub priority: i64,
+}
+
+/// The reservation that carries out each release of a task by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Priority of its jobs.
+    pub priority: i64,
+    /// Whether a task that wakes in mid-job is cut to its bandwidth (the revised CBS rule).
+    pub wakeup_rule: bool,
+}
+
+/// A policy at work in one scheduling group (RED-Linux IV-D.2, "the allocator").
+///
+/// The releases, their timers, numbers, overruns and what is told to the host are the business of
+/// [`Allocators`](crate::Allocators); the policy says which jobs each release becomes, one after
+/// the other. It allocates nothing once tasks run.
+pub trait Allocator: Send {
+    /// The ordering of its group.
+    fn order(&self) -> &[Attribute];
+
+    /// Whether the dispatcher's own reservation can carry this task out, and how; `None` when
+    /// each release needs the policy.
+    fn standing(&self, member: &Member) -> Option<Standing> {
+        let _ = member;
+        None
+    }
+
+    /// The first job of a release.
+    fn first(&mut self, member: &Member, release: &Release) -> Part;
+
+    /// The job that follows one that was exhausted or expired (a completed one ends its release);
+    /// `None` when the release is over.
+    fn next(&mut self, member: &Member, release: &Release, end: End) -> Option<Part> {
+        let _ = (member, release, end);
+        None
+    }
+
+    /// Whether a task that wakes in mid-job is cut to its bandwidth (the revised CBS rule).
+    fn wakeup_rule(&self) -> bool {
+        false
+    }
+}
+
+impl Member {
+    /// What policies know of a task of a set.
+    pub fn of(spec: &TaskSpec, index: u32, task: TaskId) -> Member {
+        Member {
+            index,
+            task,
+            group: number(spec.group),
+            budget_group: number(spec.budget_group),
+            period: spec.period,
+            budget: spec.budget,
+            deadline: spec.deadline,
+            priority: spec.priority,
+            mandatory: spec.mandatory,
+            promotion: spec.promotion,
+        }
+    }
+}
+
+/// A set's n-th group or budget group is the dispatcher's n + 1.
+pub(crate) fn number(index: Option<usize>) -> u32 {
+    index.map_or(0, |i| i as u32 + 1)
+}

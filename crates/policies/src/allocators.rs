@@ -1,0 +1,337 @@
+//! All policies of one dispatcher, and the tasks that they release.
+
+use punctual_dispatcher::{Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
+use punctual_taskset::{TaskSet, TaskSpec};
+
+use crate::allocator::{number, Allocator, Member};
+use crate::arrival::Stream;
+use crate::policy::{overrun, Policy, Setup};
+use crate::servers::Server;
+use crate::slot::{Phase, Slot};
+use crate::{Gsi, PolicyError, POLICIES};
+
+/// How allocators are made; the default is what every host uses.
+#[derive(Clone, Copy)]
+pub struct Options {
+    /// The table of policies: to try one that stands in no table yet.
+    pub policies: &'static [&'static Policy],
+    /// Makes every job here, in answer to a timer, where the dispatcher's reservations could.
+    pub job_by_job: bool,
+    /// Room for so many tasks beside those of the set.
+    pub room: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { policies: POLICIES, job_by_job: false, room: 0 }
+    }
+}
+
+/// The allocators of one dispatcher: the policy of each scheduling group, servers, budget groups,
+/// and the releases of each task.
+pub struct Allocators {
+    pub(crate) set: TaskSet,
+    pub(crate) cpu: u32,
+    pub(crate) options: Options,
+    pub(crate) origin: u64,
+    /// Allocators at work; slots and groups know them by place.
+    pub(crate) at_work: Vec<Box<dyn Allocator>>,
+    /// By group number: its policy, and that one's place above.
+    pub(crate) groups: Vec<(&'static Policy, u32)>,
+    pub(crate) slots: Vec<Slot>,
+    /// By task number: its slot.
+    pub(crate) by_task: Vec<u32>,
+    pub(crate) servers: Vec<Server>,
+    /// Some server is a polling one.
+    pub(crate) polling: bool,
+    /// Slots whose timer was refused, to be asked for again.
+    pub(crate) unarmed: u32,
+}
+
+/// No slot.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+impl Allocators {
+    /// For the part of a set that belongs to one CPU's dispatcher.
+    ///
+    /// # Errors
+    /// What a policy cannot do with its tasks, with cause and cure.
+    pub fn new(set: &TaskSet, cpu: u32) -> Result<Allocators, PolicyError> {
+        Allocators::with(set, cpu, Options::default())
+    }
+
+    /// As [`Allocators::new`], with other options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with(set: &TaskSet, cpu: u32, options: Options) -> Result<Allocators, PolicyError> {
+        let tasks = set.tasks.len() + options.room as usize;
+        let mut all = Allocators {
+            set: set.clone(),
+            cpu,
+            options,
+            origin: 0,
+            at_work: Vec::with_capacity(set.groups.len() + 2),
+            groups: Vec::with_capacity(set.groups.len() + 1),
+            slots: Vec::with_capacity(tasks),
+            by_task: vec![NOBODY; tasks],
+            servers: Vec::new(),
+            polling: false,
+            unarmed: 0,
+        };
+        for group in 0..=set.groups.len() as u32 {
+            let policy = all.named(group)?;
+            let allocator = (policy.make)(policy, &Setup { set, cpu, group })?;
+            all.groups.push((policy, all.at_work.len() as u32));
+            all.at_work.push(allocator);
+        }
+        for (index, spec) in set.tasks.iter().enumerate() {
+            all.slots.push(all.slot_for(spec, index as u32));
+        }
+        all.servers = crate::servers::of(set, cpu);
+        all.polling = all.servers.iter().any(|s| s.polling);
+        Ok(all)
+    }
+
+    /// The policy that the set names for a group.
+    fn named(&self, group: u32) -> Result<&'static Policy, PolicyError> {
+        let (name, place) = match group.checked_sub(1) {
+            None => (&self.set.policy.name, "policy".to_owned()),
+            Some(g) => {
+                let g = &self.set.groups[g as usize];
+                (&g.policy.name, crate::error::place("group", &g.name, g.line))
+            }
+        };
+        self.find(name, place)
+    }
+
+    pub(crate) fn find(&self, name: &str, place: String) -> Result<&'static Policy, PolicyError> {
+        let table = self.options.policies;
+        table.iter().copied().find(|p| p.name == name).ok_or_else(|| {
+            let names: Vec<&str> = table.iter().map(|p| p.name).collect();
+            PolicyError::new(place, format!("there is no policy \"{name}\""), format!("use {}", names.join(", ")))
+        })
+    }
+
+    fn slot_for(&self, spec: &TaskSpec, index: u32) -> Slot {
+        let mut slot = Slot::new(Member::of(spec, index, TaskId::NONE), overrun(spec.overrun));
+        slot.stream = Stream::of(&spec.arrival);
+        slot
+    }
+
+    /// What the dispatcher must be created with; the trace ring has 65,536 records.
+    pub fn limits(&self) -> Limits {
+        let mine = self.set.tasks.iter().filter(|t| t.cpu == self.cpu).count() as u32 + self.options.room;
+        let tasks = mine.max(1);
+        let standing = self.servers.len() as u32;
+        Limits {
+            jobs: 2 * tasks + 2 * standing + 8,
+            tasks,
+            reservations: tasks + standing,
+            groups: self.set.groups.len() as u32 + 1,
+            budget_groups: self.set.budget_groups.len() as u32,
+            timers: tasks + 8,
+            depth: Limits::DEPTH,
+            events: (8 * (tasks + standing + 8)).next_power_of_two(),
+            records: 1 << 16,
+        }
+    }
+
+    /// The start: orders of all groups, budgets of budget groups, server jobs. Offsets count from
+    /// `origin` (ns, now or later).
+    ///
+    /// # Errors
+    /// A dispatcher with other limits than [`Allocators::limits`].
+    pub fn begin(&mut self, gsi: &mut dyn Gsi, origin: u64) -> Result<(), Refusal> {
+        self.origin = origin;
+        for (group, &(_, at)) in self.groups.iter().enumerate() {
+            gsi.set_order(group as u32, self.at_work[at as usize].order())?;
+        }
+        self.begin_servers(gsi)
+    }
+
+    /// Takes in a task of the set: `task` is its number in the dispatcher. Its first release is at
+    /// origin + start, or the next one of its grid if that is past. An index that was removed may
+    /// be added again when the events of its removal were handled.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] for an index that is not in the set or is another CPU's,
+    /// [`Refusal::Busy`] for one that is there already; otherwise as the dispatcher says.
+    pub fn add(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId) -> Result<(), Refusal> {
+        let spec = self.set.tasks.get(index).ok_or(Refusal::Nothing)?;
+        if spec.cpu != self.cpu {
+            return Err(Refusal::Nothing);
+        }
+        if !matches!(self.slots[index].phase, Phase::Empty) {
+            return Err(Refusal::Busy);
+        }
+        let slot = self.slot_for(spec, index as u32);
+        let start = spec.start;
+        self.slots[index] = slot;
+        self.take_in(gsi, index, start, task)
+    }
+
+    /// Takes in a task that is in no set, as `index`, where there is [`Options::room`]; the rest as
+    /// [`Allocators::add`]. Allocates nothing unless its arrival is a list.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`] beyond the room; otherwise as [`Allocators::add`].
+    pub fn add_other(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId, spec: &TaskSpec) -> Result<(), Refusal> {
+        if index < self.set.tasks.len() {
+            return Err(Refusal::Invalid);
+        }
+        if index >= self.set.tasks.len() + self.options.room as usize {
+            return Err(Refusal::Full);
+        }
+        while self.slots.len() <= index {
+            let unused = self.slot_for(spec, self.slots.len() as u32);
+            self.slots.push(unused);
+        }
+        if !matches!(self.slots[index].phase, Phase::Empty) {
+            return Err(Refusal::Busy);
+        }
+        self.slots[index] = self.slot_for(spec, index as u32);
+        self.take_in(gsi, index, spec.start, task)
+    }
+
+    fn take_in(&mut self, gsi: &mut dyn Gsi, index: usize, start: u64, task: TaskId) -> Result<(), Refusal> {
+        let route = self.by_task.get_mut(task.0 as usize).ok_or(Refusal::Full)?;
+        *route = index as u32;
+        let slot = &mut self.slots[index];
+        slot.member.task = task;
+        let by = self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?.1;
+        (slot.by, slot.next_by) = (by, by);
+        slot.next = slot.stream.first(self.origin, start, slot.member.period, gsi.now());
+        slot.phase = Phase::Waiting;
+        let taken = match self.reserve(gsi, index) {
+            Ok(true) => Ok(()),
+            Ok(false) => self.arm(gsi, index),
+            Err(refusal) => Err(refusal),
+        };
+        if taken.is_err() {
+            self.slots[index].phase = Phase::Empty;
+        }
+        taken
+    }
+
+    /// Takes a task out: it is never released again. What is in flight ends: as gone if the
+    /// dispatcher's `task_gone` was called before, else as cancelled; [`Allocators::handle`] tells.
+    pub fn remove(&mut self, gsi: &mut dyn Gsi, task: TaskId) {
+        let Some(s) = self.slot_of(task) else { return };
+        let slot = &mut self.slots[s];
+        if let Some(timer) = slot.timer.take() {
+            // It may have come already; its event finds nobody.
+            let _ = gsi.cancel_timer(timer);
+        }
+        if let Phase::Reserved(r) = slot.phase {
+            let _ = gsi.remove_reservation(r);
+        }
+        if let Some(job) = slot.job {
+            let _ = gsi.cancel_job(job);
+        }
+        slot.phase = Phase::Empty;
+    }
+
+    /// What a task's `wait_period` does: to be called in place of the dispatcher's `task_done`,
+    /// which it calls.
+    ///
+    /// # Errors
+    /// As of [`Dispatcher::task_done`].
+    pub fn done(&mut self, dispatcher: &mut Dispatcher, task: TaskId, now: u64) -> Result<Wait, Refusal> {
+        if let Some(s) = self.slot_of(task) {
+            let slot = &mut self.slots[s];
+            if !matches!(slot.phase, Phase::Reserved(_)) {
+                // Between two releases the latest one has overrun itself, and this may be its own wait.
+                let own = u32::from(!slot.open && slot.delayed > 0);
+                slot.waits = true;
+                if slot.delayed > own && slot.overrun != punctual_dispatcher::Overrun::Skip {
+                    slot.delayed -= 1;
+                    return Ok(Wait::Ignored);
+                }
+                slot.lost = slot.lost.saturating_add(slot.delayed - own);
+                slot.delayed = 0;
+            }
+        }
+        dispatcher.task_done(task, now)
+    }
+
+    /// Releases that the task's last `wait_period` missed; asking resets it.
+    pub fn take_lost(&mut self, dispatcher: &mut Dispatcher, task: TaskId) -> u32 {
+        let Some(s) = self.slot_of(task) else { return 0 };
+        let slot = &mut self.slots[s];
+        let own = std::mem::take(&mut slot.lost);
+        match slot.phase {
+            Phase::Reserved(r) => own.saturating_add(dispatcher.take_lost(r)),
+            _ => own,
+        }
+    }
+
+    /// The reservation that carries a task out at this time; `None` while the policy makes its jobs.
+    pub fn reservation_of(&self, task: TaskId) -> Option<ReservationId> {
+        match self.slots[self.slot_of(task)?].phase {
+            Phase::Reserved(r) => Some(r),
+            _ => None,
+        }
+    }
+
+    /// A task's place in the set.
+    pub fn index_of(&self, task: TaskId) -> Option<usize> {
+        self.slot_of(task)
+    }
+
+    /// The ordering of a group.
+    pub fn order_of(&self, group: u32) -> Option<&[punctual_dispatcher::Attribute]> {
+        self.groups.get(group as usize).map(|&(_, at)| self.at_work[at as usize].order())
+    }
+
+    /// The policy of a group at this time.
+    pub fn policy_of(&self, group: u32) -> Option<&'static Policy> {
+        self.groups.get(group as usize).map(|&(policy, _)| policy)
+    }
+
+    /// The slot of a task that is, or was last, of that number.
+    pub(crate) fn slot_of(&self, task: TaskId) -> Option<usize> {
+        let s = *self.by_task.get(task.0 as usize)?;
+        (s != NOBODY).then_some(s as usize)
+    }
+
+    /// Hands a task that waits for its next release to a reservation of the dispatcher, if its
+    /// policy leaves it to one.
+    pub(crate) fn reserve(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<bool, Refusal> {
+        let slot = &mut self.slots[s];
+        if self.options.job_by_job || !slot.stream.is_periodic() {
+            return Ok(false);
+        }
+        let Some(reservation) = standing(slot, self.at_work[slot.next_by as usize].as_ref()) else {
+            return Ok(false);
+        };
+        let id = gsi.add_reservation(&reservation)?;
+        slot.by = slot.next_by;
+        slot.phase = Phase::Reserved(id);
+        Ok(true)
+    }
+}
+
+/// The reservation that carries a slot's task out from its next release on.
+pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reservation> {
+    let m = &slot.member;
+    let standing = allocator.standing(m)?;
+    Some(Reservation {
+        serves: punctual_dispatcher::For::Task(m.task),
+        start: slot.next,
+        period: m.period,
+        budget: m.budget,
+        deadline: m.deadline,
+        priority: standing.priority,
+        group: m.group,
+        budget_group: m.budget_group,
+        cookie: None,
+        overrun: slot.overrun,
+        wakeup_rule: standing.wakeup_rule,
+    })
+}
+
+/// A group's number by its place in the set.
+pub(crate) fn group_number(index: usize) -> u32 {
+    number(Some(index))
+}

@@ -1,0 +1,352 @@
+//! What the dispatcher's events mean for each task: its releases, their jobs, their ends.
+
+use punctual_dispatcher::{End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
+
+use crate::allocator::Part;
+use crate::allocators::Allocators;
+use crate::slot::Phase;
+use crate::{Gsi, Told};
+
+/// In the cookie of every job that is made here, beside slot and use.
+const MADE: u64 = 1 << 63;
+const SLOT_BITS: u64 = 0xff_ffff;
+
+/// Delayed waits are counted up to here (RTAI paper, 3.3.2: "a reasonable limit").
+const MAX_DELAYED: u32 = 30_000;
+
+impl Allocators {
+    /// Takes in one event of the dispatcher, and does what its policy says. Every event must come
+    /// here, in order; `told` hears what the host must know.
+    pub fn handle(&mut self, gsi: &mut dyn Gsi, event: &Event, told: &mut dyn FnMut(Told)) {
+        match *event {
+            Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
+                if cookie & MADE != 0 && task != TaskId::NONE {
+                    self.part_ended(gsi, cookie, at, end, used, told);
+                } else if let Some(s) = self.slot_of(task) {
+                    self.reserved_ended(s, at, end, used, remaining, told);
+                }
+            }
+            Event::Timer { timer, cookie, .. } => {
+                let s = cookie as usize;
+                if self.slots.get(s).is_some_and(|slot| slot.timer == Some(timer)) {
+                    self.slots[s].timer = None;
+                    self.go_on(gsi, s, told);
+                }
+            }
+            Event::Released { at, job, task, number, release, budget } => {
+                if let Some(s) = self.slot_of(task) {
+                    self.released(gsi, s, at, number, release, budget, told);
+                } else {
+                    self.server_released(gsi, job);
+                }
+            }
+            Event::ReleasesLost { at, task, first, count } => self.of_reserved(task, |base, index| {
+                told(Told::Lost { at, task, index, first: base + first, count });
+            }),
+            Event::Overrun { at, task, number } => self.of_reserved(task, |base, index| {
+                told(Told::Overrun { at, task, index, number: base + number });
+            }),
+            Event::Background { at, task, number } => self.of_reserved(task, |base, index| {
+                told(Told::Background { at, task, index, number: base + number });
+            }),
+            Event::DelayedSaturated { at, task } => {
+                self.of_reserved(task, |_, index| told(Told::DelayedSaturated { at, task, index }));
+            }
+            Event::TaskReady { at, task } => self.woke(gsi, task, at),
+            Event::GroupIdle { group, .. } => self.poll_away(gsi, group),
+            Event::Lost { at, count } => self.look_around(gsi, at, count, told),
+            Event::SegmentEnded { .. } | Event::TaskBlocked { .. } | Event::GroupActive { .. } => {}
+        }
+        if self.unarmed > 0 {
+            self.arm_again(gsi);
+        }
+    }
+
+    fn of_reserved(&mut self, task: TaskId, mut tell: impl FnMut(u64, u32)) {
+        if let Some(s) = self.slot_of(task) {
+            tell(self.slots[s].number, s as u32);
+        }
+    }
+
+    /// The dispatcher's reservation released a task.
+    #[allow(clippy::too_many_arguments)]
+    fn released(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        at: u64,
+        number: u64,
+        release: u64,
+        budget: u64,
+        told: &mut dyn FnMut(Told),
+    ) {
+        let Phase::Reserved(r) = self.slots[s].phase else { return };
+        if self.slots[s].open {
+            // Its end was lost.
+            self.tell_end(s, at, End::Cancelled, told);
+        }
+        let leaves = self.at_work[self.slots[s].next_by as usize].standing(&self.slots[s].member).is_none();
+        let slot = &mut self.slots[s];
+        if leaves {
+            // The policy was swapped: this release is the new one's. Its job has not run yet.
+            let _ = gsi.remove_reservation(r);
+            slot.phase = Phase::Waiting;
+            slot.number += number;
+            slot.next = release;
+            slot.error = slot.member.budget as i64 - budget as i64;
+            self.go_on(gsi, s, told);
+            return;
+        }
+        slot.by = slot.next_by;
+        slot.open = true;
+        slot.granted = budget;
+        slot.used = 0;
+        slot.release.number = slot.number + number;
+        slot.release.at = release;
+        slot.next = release.saturating_add(slot.member.period);
+        told(self.released_now(s, at));
+    }
+
+    fn released_now(&self, s: usize, at: u64) -> Told {
+        let slot = &self.slots[s];
+        Told::Released {
+            at,
+            task: slot.member.task,
+            index: s as u32,
+            number: slot.release.number,
+            release: slot.release.at,
+            deadline: slot.release.at.saturating_add(slot.member.deadline),
+            budget: slot.granted,
+        }
+    }
+
+    /// A job of a reservation ended.
+    fn reserved_ended(&mut self, s: usize, at: u64, end: End, used: u64, remaining: u64, told: &mut dyn FnMut(Told)) {
+        let slot = &mut self.slots[s];
+        slot.used += used;
+        if !slot.open || end == End::Cancelled && matches!(slot.phase, Phase::Reserved(_)) {
+            // By the wake-up rule: another one of the same release, with less budget, follows.
+            return;
+        }
+        slot.granted = slot.used + remaining;
+        self.tell_end(s, at, end, told);
+        if end == End::TaskGone {
+            self.slots[s].phase = Phase::Empty;
+        }
+    }
+
+    fn tell_end(&mut self, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
+        let slot = &mut self.slots[s];
+        slot.open = false;
+        slot.job = None;
+        told(Told::Ended {
+            at,
+            task: slot.member.task,
+            index: s as u32,
+            number: slot.release.number,
+            end,
+            used: slot.used,
+            remaining: slot.granted.saturating_sub(slot.used),
+        });
+    }
+
+    /// A job that was made here ended.
+    fn part_ended(&mut self, gsi: &mut dyn Gsi, cookie: u64, at: u64, end: End, used: u64, told: &mut dyn FnMut(Told)) {
+        let s = (cookie >> 32 & SLOT_BITS) as usize;
+        let Some(slot) = self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == cookie as u32) else { return };
+        slot.used += used;
+        slot.release.left = slot.granted.saturating_sub(slot.used);
+        if end == End::Exhausted || end == End::Expired {
+            let next = self.at_work[slot.by as usize].next(&slot.member, &slot.release, end);
+            if let Some(part) = next {
+                if self.put(gsi, s, &part).is_ok() {
+                    return;
+                }
+            }
+        }
+        self.over(gsi, s, at, end, told);
+    }
+
+    /// A release is over; the next one follows.
+    fn over(&mut self, gsi: &mut dyn Gsi, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
+        self.tell_end(s, at, end, told);
+        let slot = &mut self.slots[s];
+        let (task, index, number) = (slot.member.task, s as u32, slot.release.number);
+        if end == End::Exhausted || slot.used > slot.granted {
+            slot.settle_error(slot.used as i64 - slot.granted as i64);
+        }
+        if end == End::Exhausted || end == End::Expired {
+            if slot.waits && slot.delayed < MAX_DELAYED {
+                slot.delayed += 1;
+                if slot.delayed == MAX_DELAYED {
+                    told(Told::DelayedSaturated { at, task, index });
+                }
+            }
+            match slot.overrun {
+                Overrun::Signal => told(Told::Overrun { at, task, index, number }),
+                Overrun::Background => told(Told::Background { at, task, index, number }),
+                Overrun::Carry | Overrun::Skip => {}
+            }
+        }
+        if end == End::TaskGone || slot.phase == Phase::Empty {
+            slot.phase = Phase::Empty;
+            return;
+        }
+        self.go_on(gsi, s, told);
+    }
+
+    /// The next release, now if it is due; else its timer is asked for.
+    fn go_on(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) {
+        let now = gsi.now();
+        loop {
+            let slot = &mut self.slots[s];
+            slot.phase = Phase::Waiting;
+            if slot.next > now {
+                if self.arm(gsi, s).is_err() {
+                    self.unarmed += 1;
+                }
+                return;
+            }
+            let (task, index, period) = (slot.member.task, s as u32, slot.member.period);
+            if slot.stream.is_periodic() && now - slot.next >= period {
+                let count = (now - slot.next) / period;
+                told(Told::Lost { at: now, task, index, first: slot.number, count });
+                slot.lost = slot.lost.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+                slot.number += count;
+                slot.next += count * period;
+            }
+            // Refused by the dispatcher: then the job is made here.
+            if self.reserve(gsi, s) == Ok(true) {
+                return;
+            }
+            if self.open(gsi, s, told) {
+                return;
+            }
+        }
+    }
+
+    /// Makes the release that is due; `false` when the dispatcher has no room for its job.
+    fn open(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) -> bool {
+        let slot = &mut self.slots[s];
+        slot.by = slot.next_by;
+        let granted = (slot.member.budget as i64).saturating_sub(slot.error).max(0) as u64;
+        slot.release.number = slot.number;
+        slot.release.at = slot.next;
+        slot.release.left = granted;
+        slot.release.part = 0;
+        slot.granted = granted;
+        slot.used = 0;
+        slot.number += 1;
+        slot.next = slot.stream.after(slot.next, self.origin, slot.member.period);
+        let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
+        if self.put(gsi, s, &part).is_err() {
+            let slot = &mut self.slots[s];
+            slot.lost = slot.lost.saturating_add(1);
+            told(Told::Lost {
+                at: gsi.now(),
+                task: slot.member.task,
+                index: s as u32,
+                first: slot.release.number,
+                count: 1,
+            });
+            return false;
+        }
+        let slot = &mut self.slots[s];
+        slot.error = 0;
+        slot.open = true;
+        slot.phase = Phase::Open;
+        told(self.released_now(s, gsi.now()));
+        true
+    }
+
+    /// Adds a job of the release in flight.
+    fn put(&mut self, gsi: &mut dyn Gsi, s: usize, part: &Part) -> Result<JobId, Refusal> {
+        let slot = &mut self.slots[s];
+        let m = &slot.member;
+        let id = gsi.add_job(&Job {
+            serves: For::Task(m.task),
+            start: part.start,
+            finish: part.finish,
+            budget: part.budget.min(slot.release.left),
+            priority: part.priority,
+            cookie: MADE | (s as u64) << 32 | u64::from(slot.use_of.wrapping_add(1)),
+            group: m.group,
+            budget_group: m.budget_group,
+        })?;
+        slot.use_of = slot.use_of.wrapping_add(1);
+        slot.release.part += 1;
+        slot.job = Some(id);
+        Ok(id)
+    }
+
+    /// Asks for the timer of a slot's next release.
+    pub(crate) fn arm(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<(), Refusal> {
+        let slot = &mut self.slots[s];
+        if slot.next == INFINITE {
+            slot.phase = Phase::Finished;
+            return Ok(());
+        }
+        slot.timer = Some(gsi.ask_timer(slot.next, s as u64)?);
+        Ok(())
+    }
+
+    fn arm_again(&mut self, gsi: &mut dyn Gsi) {
+        self.unarmed = 0;
+        for s in 0..self.slots.len() {
+            let slot = &self.slots[s];
+            if slot.phase == Phase::Waiting && slot.timer.is_none() && self.arm(gsi, s).is_err() {
+                self.unarmed += 1;
+            }
+        }
+    }
+
+    /// The revised CBS wake-up rule for jobs that are made here: what is left of a task that wakes
+    /// in mid-job is cut to its bandwidth, by replacing the job (design, "Reservation").
+    fn woke(&mut self, gsi: &mut dyn Gsi, task: TaskId, at: u64) {
+        let Some(s) = self.slot_of(task) else { return };
+        let slot = &mut self.slots[s];
+        let finish = slot.release.at.saturating_add(slot.member.deadline);
+        if slot.phase != Phase::Open || finish <= at || !self.at_work[slot.by as usize].wakeup_rule() {
+            return;
+        }
+        let Some(job) = slot.job.filter(|&job| gsi.standing(job).is_some()) else { return };
+        let (left, used) = (gsi.remaining(job), gsi.used(job));
+        let allowed = u128::from(finish - at) * u128::from(slot.member.budget) / u128::from(slot.member.deadline);
+        let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
+        if left <= allowed {
+            return;
+        }
+        let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
+        let _ = gsi.cancel_job(job);
+        slot.used += used;
+        slot.granted = slot.used + allowed;
+        slot.release.left = allowed;
+        // There is room: a job was just taken back.
+        let _ = self.put(gsi, s, &Part { budget: allowed, ..part });
+    }
+
+    /// Events were lost: what they would have told is found by asking.
+    fn look_around(&mut self, gsi: &mut dyn Gsi, at: u64, count: u64, told: &mut dyn FnMut(Told)) {
+        told(Told::EventsLost { at, count });
+        for s in 0..self.slots.len() {
+            let slot = &mut self.slots[s];
+            match slot.phase {
+                Phase::Waiting => {
+                    if let Some(timer) = slot.timer.take() {
+                        let _ = gsi.cancel_timer(timer);
+                        self.go_on(gsi, s, told);
+                    }
+                }
+                Phase::Open if slot.job.is_some_and(|job| gsi.standing(job).is_none()) => {
+                    slot.use_of = slot.use_of.wrapping_add(1);
+                    self.over(gsi, s, at, End::Cancelled, told);
+                }
+                Phase::Reserved(r) if slot.open && gsi.job_of(r).is_none() => {
+                    self.tell_end(s, at, End::Cancelled, told)
+                }
+                _ => {}
+            }
+        }
+        self.poll_all(gsi);
+    }
+}

@@ -1,0 +1,116 @@
+//! The table's entries: a policy's name, source, and how one is made for a group.
+
+use punctual_dispatcher::{Attribute, For, Overrun, Reservation, TaskId};
+use punctual_taskset as taskset;
+use taskset::{TaskSet, TaskSpec};
+
+use crate::allocator::{number, Allocator};
+use crate::PolicyError;
+
+/// An entry of the table of policies.
+pub struct Policy {
+    /// Its name in task sets.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub title: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it cannot do, for people.
+    pub limits: &'static str,
+    /// The ordering of its scheduling group.
+    pub order: &'static [Attribute],
+    /// The priority of a server job of these attributes, or of a task's jobs under a standard
+    /// periodic policy: larger first.
+    pub priority: fn(&Urgency) -> i64,
+    /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
+    /// admission counts the jitter instead (design, "Reservation").
+    pub wakeup_rule: bool,
+    /// Makes one for a group of a set, or says why it cannot.
+    pub make: fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError>,
+}
+
+/// What a policy is made for.
+pub struct Setup<'a> {
+    /// The whole set.
+    pub set: &'a TaskSet,
+    /// The CPU of the dispatcher.
+    pub cpu: u32,
+    /// The scheduling group.
+    pub group: u32,
+}
+
+impl<'a> Setup<'a> {
+    /// The tasks of the group on this CPU, with their places in the set.
+    pub fn tasks(&self) -> impl Iterator<Item = (usize, &'a TaskSpec)> + '_ {
+        let mine = |t: &TaskSpec| t.cpu == self.cpu && number(t.group) == self.group;
+        self.set.tasks.iter().enumerate().filter(move |(_, t)| mine(t))
+    }
+}
+
+/// What makes a task or a server important. Times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Urgency {
+    /// Time between releases.
+    pub period: u64,
+    /// Relative deadline.
+    pub deadline: u64,
+    /// As the set gives it.
+    pub priority: i64,
+}
+
+impl Urgency {
+    /// Of a task.
+    pub fn of(spec: &TaskSpec) -> Urgency {
+        Urgency { period: spec.period, deadline: spec.deadline, priority: spec.priority }
+    }
+}
+
+impl Policy {
+    /// The reservation that carries a task out under this policy, its first release `start` ns
+    /// after `origin` (CLOCK_MONOTONIC ns).
+    pub fn reservation(&self, spec: &TaskSpec, task: TaskId, origin: u64) -> Reservation {
+        Reservation {
+            serves: For::Task(task),
+            group: number(spec.group),
+            budget_group: number(spec.budget_group),
+            cookie: None,
+            start: origin.saturating_add(spec.start),
+            period: spec.period,
+            budget: spec.budget,
+            deadline: spec.deadline,
+            priority: (self.priority)(&Urgency::of(spec)),
+            overrun: overrun(spec.overrun),
+            wakeup_rule: self.wakeup_rule,
+        }
+    }
+
+    /// The tasks of a set, most important first, as far as an order that is fixed before they run
+    /// can say (for EDF: by relative deadline). Ties stand in file order.
+    pub fn static_rank(&self, tasks: &[TaskSpec]) -> Vec<usize> {
+        let mut rank: Vec<usize> = (0..tasks.len()).collect();
+        rank.sort_by_key(|&i| {
+            let t = &tasks[i];
+            let key = match self.order.first() {
+                Some(Attribute::Finish) => -i128::from(t.deadline),
+                _ => i128::from((self.priority)(&Urgency::of(t))),
+            };
+            -key
+        });
+        rank
+    }
+}
+
+/// The dispatcher's word for a set's.
+pub(crate) fn overrun(of: taskset::Overrun) -> Overrun {
+    match of {
+        taskset::Overrun::Carry => Overrun::Carry,
+        taskset::Overrun::Skip => Overrun::Skip,
+        taskset::Overrun::Background => Overrun::Background,
+        taskset::Overrun::Signal => Overrun::Signal,
+    }
+}
+
+/// Periods and deadlines as priorities: the shorter, the larger.
+pub(crate) fn shorter_first(ns: u64) -> i64 {
+    -i64::try_from(ns).unwrap_or(i64::MAX)
+}

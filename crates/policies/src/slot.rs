@@ -1,0 +1,95 @@
+//! A task of the set, and where its releases are.
+
+use punctual_dispatcher::{JobId, Overrun, ReservationId, TimerId, INFINITE};
+
+use crate::allocator::{Member, Release};
+use crate::arrival::Stream;
+
+/// What carries a task's releases.
+///
+/// ```text
+///   EMPTY ──add──> WAITING ──timer──> OPEN ──over──> WAITING      (jobs made by the policy)
+///                     │ ^                               │
+///                     v └──swap, at the next release──┐ └─ FINISHED (no further arrival)
+///                  RESERVED ──────────────────────────┘           (the dispatcher's reservation)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No task yet, or no more.
+    Empty,
+    /// Between two releases; `next` is ahead.
+    Waiting,
+    /// A release is in flight.
+    Open,
+    /// The dispatcher releases.
+    Reserved(ReservationId),
+    /// It is never released again.
+    Finished,
+}
+
+/// One task.
+pub(crate) struct Slot {
+    pub(crate) member: Member,
+    pub(crate) overrun: Overrun,
+    pub(crate) stream: Stream,
+    pub(crate) phase: Phase,
+    /// The allocator of the release in flight, and of the next one: places in the list of allocators.
+    pub(crate) by: u32,
+    pub(crate) next_by: u32,
+    /// The release in flight, or the latest.
+    pub(crate) release: Release,
+    /// When the next one is due, ns; [`INFINITE`] when there is none.
+    pub(crate) next: u64,
+    /// The number that it gets; under a reservation: what is added to the dispatcher's numbers.
+    pub(crate) number: u64,
+    pub(crate) timer: Option<TimerId>,
+    /// The job in flight.
+    pub(crate) job: Option<JobId>,
+    /// Which of the task's jobs that is: its cookie's lower half.
+    pub(crate) use_of: u32,
+    /// A release is told and not yet ended (whoever carries it).
+    pub(crate) open: bool,
+    /// What it was given, and what it has executed in jobs that have ended, ns.
+    pub(crate) granted: u64,
+    pub(crate) used: u64,
+    /// Executed beyond (+) or short of (-) what was granted, ns, to be settled by the next release.
+    pub(crate) error: i64,
+    /// Waits that are due from releases gone by (design, "Reservation").
+    pub(crate) delayed: u32,
+    /// Releases that its next return from `wait_period` reports as lost.
+    pub(crate) lost: u32,
+    /// It has called `wait_period`.
+    pub(crate) waits: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(member: Member, overrun: Overrun) -> Slot {
+        Slot {
+            member,
+            overrun,
+            stream: Stream::Periodic,
+            phase: Phase::Empty,
+            by: 0,
+            next_by: 0,
+            release: Release { number: 0, at: 0, left: 0, part: 0 },
+            next: INFINITE,
+            number: 0,
+            timer: None,
+            job: None,
+            use_of: 0,
+            open: false,
+            granted: 0,
+            used: 0,
+            error: 0,
+            delayed: 0,
+            lost: 0,
+            waits: false,
+        }
+    }
+
+    /// Executed beyond or short of what was granted: at most one budget either way.
+    pub(crate) fn settle_error(&mut self, by: i64) {
+        let most = i64::try_from(self.member.budget).unwrap_or(i64::MAX);
+        self.error = self.error.saturating_add(by).clamp(-most, most);
+    }
+}

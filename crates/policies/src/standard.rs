@@ -1,0 +1,45 @@
+//! The standard periodic policies: one job per release, by the attributes of RED-Linux Table 1.
+
+use punctual_dispatcher::Attribute;
+
+use crate::allocator::{Allocator, Member, Part, Release, Standing};
+use crate::policy::{Policy, Setup, Urgency};
+use crate::PolicyError;
+
+/// Start = the beginning of the period, finish = the deadline, budget = all of it (RED-Linux
+/// Table 1). What tells one from another stands in its table entry.
+struct Standard(&'static Policy);
+
+/// Any set of tasks will do.
+pub(crate) fn make(policy: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+    Ok(Box::new(Standard(policy)))
+}
+
+impl Standard {
+    fn priority(&self, m: &Member) -> i64 {
+        (self.0.priority)(&Urgency { period: m.period, deadline: m.deadline, priority: m.priority })
+    }
+}
+
+impl Allocator for Standard {
+    fn order(&self) -> &[Attribute] {
+        self.0.order
+    }
+
+    fn standing(&self, member: &Member) -> Option<Standing> {
+        Some(Standing { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
+    }
+
+    fn first(&mut self, member: &Member, release: &Release) -> Part {
+        Part {
+            start: release.at,
+            finish: release.at.saturating_add(member.deadline),
+            budget: release.left,
+            priority: self.priority(member),
+        }
+    }
+
+    fn wakeup_rule(&self) -> bool {
+        self.0.wakeup_rule
+    }
+}

@@ -1,0 +1,60 @@
+//! Another policy for a group, while its tasks run.
+
+use punctual_taskset::PolicySpec;
+
+use crate::allocators::{standing, Allocators};
+use crate::policy::Setup;
+use crate::slot::Phase;
+use crate::{Gsi, PolicyError};
+
+impl Allocators {
+    /// Gives a group another policy. Its ordering changes at once; each task's jobs are the new
+    /// policy's from that task's next release on, on the same grid; what is in flight goes on to its
+    /// own end under the old one. Allocates (the new policy's own data).
+    ///
+    /// # Errors
+    /// What the new policy cannot do with the group's tasks; everything is as before then.
+    pub fn swap(&mut self, gsi: &mut dyn Gsi, group: u32, to: &PolicySpec) -> Result<(), PolicyError> {
+        let place = || format!("group {group}");
+        if group as usize >= self.groups.len() {
+            return Err(PolicyError::new(place(), "there is no such group", "name one of the set"));
+        }
+        let policy = self.find(&to.name, place())?;
+        let allocator = (policy.make)(policy, &Setup { set: &self.set, cpu: self.cpu, group })?;
+        let refused = |e| PolicyError::new(place(), format!("the dispatcher refuses the change: {e}"), "tell us");
+        gsi.set_order(group, allocator.order()).map_err(refused)?;
+        let at = self.place_for(allocator);
+        self.groups[group as usize] = (policy, at);
+        match group.checked_sub(1) {
+            None => self.set.policy = to.clone(),
+            Some(g) => self.set.groups[g as usize].policy = to.clone(),
+        }
+        for slot in self.slots.iter_mut().filter(|s| s.member.group == group) {
+            slot.next_by = at;
+            if let Phase::Reserved(r) = slot.phase {
+                // Without a reservation under the new policy, it leaves this one at its next release.
+                if let Some(to) = standing(slot, self.at_work[at as usize].as_ref()) {
+                    gsi.change_reservation(r, &to).map_err(refused)?;
+                    slot.by = at;
+                }
+            }
+        }
+        self.rank_servers(gsi, group).map_err(refused)
+    }
+
+    /// A place in the list that nobody uses any more, or a new one.
+    fn place_for(&mut self, allocator: Box<dyn crate::Allocator>) -> u32 {
+        let used =
+            |at: u32| self.groups.iter().any(|g| g.1 == at) || self.slots.iter().any(|s| s.by == at || s.next_by == at);
+        match (0..self.at_work.len() as u32).find(|&at| !used(at)) {
+            Some(at) => {
+                self.at_work[at as usize] = allocator;
+                at
+            }
+            None => {
+                self.at_work.push(allocator);
+                self.at_work.len() as u32 - 1
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the allocators tell the host about its tasks.
+
+use punctual_dispatcher::{End, TaskId};
+
+/// What became of a task's releases. For each release that was made there is one `Released` and,
+/// when it is over, one `Ended`, whatever number of jobs the policy makes of it. `index` is the
+/// task's place in the task set, `number` counts its releases from 0, times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Told {
+    /// A release, due at `release` (not the time anybody noticed); `deadline` is absolute, `budget`
+    /// what the release may execute.
+    Released { at: u64, task: TaskId, index: u32, number: u64, release: u64, deadline: u64, budget: u64 },
+    /// A release is over: `used` is what it executed, `remaining` what it left of its budget.
+    Ended { at: u64, task: TaskId, index: u32, number: u64, end: End, used: u64, remaining: u64 },
+    /// Releases `first .. first + count` were never made: nobody looked in time, or the dispatcher
+    /// had no room for a job.
+    Lost { at: u64, task: TaskId, index: u32, first: u64, count: u64 },
+    /// A task with [`Overrun::Signal`](punctual_dispatcher::Overrun::Signal) overran this release.
+    Overrun { at: u64, task: TaskId, index: u32, number: u64 },
+    /// A task with [`Overrun::Background`](punctual_dispatcher::Overrun::Background) overran this
+    /// release: it goes on in the ordinary class until its next one.
+    Background { at: u64, task: TaskId, index: u32, number: u64 },
+    /// A task's delayed waits reached 30,000 and are not counted further.
+    DelayedSaturated { at: u64, task: TaskId, index: u32 },
+    /// The dispatcher had no room for so many events. What could be found out by asking is told
+    /// as if they had come; ends found so are [`End::Cancelled`].
+    EventsLost { at: u64, count: u64 },
+}
