@@ -1,0 +1,342 @@
+//! The engine of one CPU: discrete events in exact virtual time.
+//!
+//! ```text
+//!            ┌──────────────────────────── next instant ───────────────────────────┐
+//!            v                                                                     │
+//!  charge ─> what the task does next ─> sleepers wake ─> advance, events ─> select ─> the earliest of: timer,
+//!            (done, sleep, goes on)                      until none is left           execution's end, wake-up
+//! ```
+//!
+//! It is the order of `dispatcher/punctual_dispatcher.h`. Between two instants exactly one task
+//! executes, or none, or the host itself does (overheads). Nothing in here allocates per event.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use punctual_dispatcher::{Dispatcher, Event, JobId, TaskId, Wait, INFINITE};
+use punctual_policies::{Allocators, Native, Told};
+use punctual_workload::{Act, Demand};
+
+use crate::record::Recorder;
+use crate::task::{State, Task};
+use crate::{Overhead, SimError, Stretch, Watcher};
+
+/// No task.
+const NOBODY: u32 = u32::MAX;
+/// Instants between two looks at whether to go on.
+const BETWEEN_LOOKS: u32 = 8_192;
+/// Releases lost in one go that are told one by one.
+const LOST_TOLD: u64 = 64;
+/// So many instants in a row at one time are a policy that never comes to an end.
+const STUCK: u32 = 10_000_000;
+
+/// One dispatcher with its allocators and tasks.
+pub(crate) struct Engine {
+    cpu: u32,
+    dispatcher: Dispatcher,
+    allocators: Allocators,
+    /// By the dispatcher's task numbers.
+    tasks: Vec<Task>,
+    /// When who wakes.
+    sleepers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Tasks in the ordinary class (overrun policy `background`), in turn.
+    background: Vec<u32>,
+    now: u64,
+    /// When the next instant is.
+    next: u64,
+    job: Option<JobId>,
+    /// Whom the CPU is given to.
+    running: u32,
+    /// To whom it was given before.
+    ran_last: u32,
+    overhead: Overhead,
+    /// Time that the host still takes before a task can execute, ns.
+    stolen: u64,
+    recorder: Option<Recorder>,
+    pub(crate) count: Count,
+}
+
+/// What happened, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Releases of tasks.
+    pub releases: u64,
+    /// Instants at which the dispatcher was asked.
+    pub instants: u64,
+    /// The CPU was given to another task.
+    pub switches: u64,
+    /// Time that the host took (overheads), ns.
+    pub overhead: u64,
+}
+
+impl Engine {
+    /// An engine whose tasks are the dispatcher's, in the order of their numbers.
+    pub(crate) fn new(
+        cpu: u32,
+        dispatcher: Dispatcher,
+        allocators: Allocators,
+        tasks: Vec<Task>,
+        overhead: Overhead,
+        recorder: Option<Recorder>,
+    ) -> Engine {
+        Engine {
+            cpu,
+            dispatcher,
+            allocators,
+            sleepers: BinaryHeap::with_capacity(tasks.len()),
+            background: Vec::with_capacity(tasks.len()),
+            tasks,
+            now: 0,
+            next: 0,
+            job: None,
+            running: NOBODY,
+            ran_last: NOBODY,
+            overhead,
+            stolen: 0,
+            recorder,
+            count: Count::default(),
+        }
+    }
+
+    /// All instants before `end`. False when the watcher wants no more; then, and after errors, it
+    /// stands at the last instant that was.
+    pub(crate) fn run<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, SimError> {
+        let mut until_look = BETWEEN_LOOKS;
+        let mut in_place = 0;
+        while self.next < end {
+            in_place = if self.next > self.now { 0 } else { in_place + 1 };
+            if in_place == STUCK {
+                return Err(SimError::Stuck { cpu: self.cpu, at: self.now });
+            }
+            self.instant(self.next, watcher)?;
+            until_look -= 1;
+            if until_look == 0 {
+                until_look = BETWEEN_LOOKS;
+                if !watcher.go_on(self.now) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The time of the last instant.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The last instant, at `end`; tells of all releases, the cut-off ones too, and ends the trace.
+    pub(crate) fn finish<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<(), SimError> {
+        self.instant(end.max(self.now), watcher)?;
+        for period in self.tasks.iter_mut().filter_map(Task::close) {
+            watcher.period(&period);
+        }
+        match self.recorder.take() {
+            Some(recorder) => recorder.finish(&self.dispatcher),
+            None => Ok(()),
+        }
+    }
+
+    fn instant<W: Watcher>(&mut self, now: u64, watcher: &mut W) -> Result<(), SimError> {
+        self.count.instants += 1;
+        self.charge(now, watcher);
+        if self.is_at_an_end() {
+            self.proceed(self.running);
+        }
+        while let Some(&Reverse((at, slot))) = self.sleepers.peek() {
+            if at > now {
+                break;
+            }
+            self.sleepers.pop();
+            self.wake(slot);
+        }
+        loop {
+            self.hear(watcher);
+            self.select();
+            // What it does first, it does as soon as it has the CPU.
+            if !self.is_at_an_end() || !self.proceed(self.running) {
+                break;
+            }
+        }
+        self.next = self.next_instant();
+        match &mut self.recorder {
+            Some(recorder) => recorder.drain(&self.dispatcher),
+            None => Ok(()),
+        }
+    }
+
+    /// What was executed since the last instant.
+    fn charge<W: Watcher>(&mut self, now: u64, watcher: &mut W) {
+        let lapse = now - self.now;
+        self.now = now;
+        if lapse == 0 {
+            return;
+        }
+        let stolen = self.stolen.min(lapse);
+        self.stolen -= stolen;
+        self.count.overhead += stolen;
+        let ran = lapse - stolen;
+        if ran == 0 || self.running == NOBODY {
+            return;
+        }
+        let task = &mut self.tasks[self.running as usize];
+        if task.left != INFINITE {
+            task.left -= ran;
+        }
+        if let Some(job) = self.job {
+            // The job was selected at the last instant and is there: nothing can refuse.
+            let _ = self.dispatcher.charge_job(job, ran, now);
+            task.executed(ran, now);
+        }
+        watcher.executed(&Stretch {
+            cpu: self.cpu,
+            task: task.index(),
+            from: now - ran,
+            to: now,
+            background: self.job.is_none(),
+        });
+    }
+
+    /// Whoever has the CPU has nothing left to execute for now.
+    fn is_at_an_end(&self) -> bool {
+        self.running != NOBODY && self.stolen == 0 && self.tasks[self.running as usize].left == 0
+    }
+
+    /// A task that has the CPU and executed what it had to: on to what takes time. True when the
+    /// dispatcher was told something.
+    fn proceed(&mut self, slot: u32) -> bool {
+        let (now, id) = (self.now, TaskId(slot));
+        let task = &mut self.tasks[slot as usize];
+        let mut told = false;
+        if task.state == State::Waiting {
+            // It was done before; what its policy left it is of no use to it.
+            if let Some(job) = self.job {
+                let _ = self.dispatcher.complete_job(job, now);
+            }
+            return true;
+        }
+        loop {
+            match task.act() {
+                Act::Execute(Demand::For(0)) | Act::Sleep(0) => {}
+                Act::Execute(Demand::For(ns)) => {
+                    task.left = ns;
+                    return told;
+                }
+                Act::Execute(Demand::Forever) => {
+                    task.left = INFINITE;
+                    return told;
+                }
+                Act::Sleep(ns) => {
+                    task.sleep();
+                    let _ = self.dispatcher.task_blocked(id, now);
+                    self.sleepers.push(Reverse((now.saturating_add(ns), slot)));
+                    return true;
+                }
+                Act::Done => {
+                    told = true;
+                    task.touched(now);
+                    // The task is there; a wait that is ignored was a delayed one.
+                    if self.allocators.done(&mut self.dispatcher, id, now) != Ok(Wait::Ignored) {
+                        task.state = State::Waiting;
+                        task.left = 0;
+                        self.background.retain(|&b| b != slot);
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, slot: u32) {
+        self.tasks[slot as usize].state = State::Working;
+        let _ = self.dispatcher.task_ready(TaskId(slot), self.now);
+    }
+
+    /// Everything due, and what the allocators make of it, until nothing is left.
+    fn hear<W: Watcher>(&mut self, watcher: &mut W) {
+        loop {
+            self.dispatcher.advance(self.now);
+            let mut any = false;
+            while let Some(event) = self.dispatcher.next_event() {
+                any = true;
+                self.event(&event, watcher);
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    fn event<W: Watcher>(&mut self, event: &Event, watcher: &mut W) {
+        let Engine { dispatcher, allocators, tasks, background, overhead, stolen, count, now, .. } = self;
+        if matches!(event, Event::Timer { .. }) {
+            *stolen += overhead.timer;
+        }
+        allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |told| match told {
+            Told::Released { task, number, release, deadline, .. } => {
+                *stolen += overhead.release;
+                count.releases += 1;
+                if !background.is_empty() {
+                    background.retain(|&b| b != task.0);
+                }
+                if let Some(period) = tasks[task.0 as usize].released(number, release, deadline) {
+                    watcher.period(&period);
+                }
+            }
+            Told::Ended { task, end, at, .. } => tasks[task.0 as usize].ended(end, at),
+            Told::Lost { task, first, count, .. } => {
+                let task = &mut tasks[task.0 as usize];
+                let before = task.close();
+                let lost = (first..first.saturating_add(count.min(LOST_TOLD))).map(|number| task.lost(number));
+                before.into_iter().chain(lost).for_each(|period| watcher.period(&period));
+            }
+            Told::Background { task, .. } => background.push(task.0),
+            // A signal's handler is no part of a synthetic task, and the others are about counters.
+            Told::Overrun { .. } | Told::DelayedSaturated { .. } | Told::EventsLost { .. } => {}
+        });
+    }
+
+    /// Who executes from now on.
+    fn select(&mut self) {
+        let job = self.dispatcher.select(0, self.now);
+        if job.is_some() && job == self.job {
+            return;
+        }
+        self.job = job;
+        self.running = match job.and_then(|j| self.dispatcher.task_of(j)) {
+            Some(task) => task.0,
+            None => self.ordinary(),
+        };
+        if self.running != NOBODY && self.running != self.ran_last {
+            self.ran_last = self.running;
+            self.count.switches += 1;
+            self.stolen += self.overhead.switch;
+        }
+    }
+
+    /// Who has no job and goes on in the ordinary class: the first that does not sleep.
+    fn ordinary(&self) -> u32 {
+        let awake = |slot: &&u32| self.tasks[**slot as usize].state == State::Working;
+        self.background.iter().find(awake).copied().unwrap_or(NOBODY)
+    }
+
+    fn next_instant(&mut self) -> u64 {
+        let now = self.now;
+        let mut next = match self.job {
+            Some(_) if self.stolen == 0 => self.dispatcher.timer(0, 1, now),
+            Some(job) => {
+                let budget = self.stolen.saturating_add(self.dispatcher.allowance(job));
+                self.dispatcher.timer(0, 0, now).min(now.saturating_add(budget))
+            }
+            None => self.dispatcher.timer(0, 0, now),
+        };
+        if self.running != NOBODY {
+            let left = self.stolen.saturating_add(self.tasks[self.running as usize].left);
+            next = next.min(now.saturating_add(left));
+        }
+        if let Some(&Reverse((at, _))) = self.sleepers.peek() {
+            next = next.min(at);
+        }
+        next
+    }
+}

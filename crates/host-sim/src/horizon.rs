@@ -1,0 +1,101 @@
+//! How long to simulate: until everything that can happen has happened.
+
+use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSet, TaskSpec};
+
+use crate::simulation::LATEST;
+use crate::SimError;
+
+/// An end for a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Horizon {
+    /// ns from the start.
+    pub end: u64,
+    /// Releases of tasks and replenishments of servers until then, about.
+    pub releases: u64,
+    /// The least common multiple of all periods and cycles, ns.
+    pub hyperperiod: u64,
+}
+
+/// The least common multiple of the periods of all tasks and budget groups and of the periods or
+/// cycles of all groups, ns: after so long a periodic set without offsets begins anew. Tasks that
+/// are released at listed times have none and are left out.
+///
+/// # Errors
+/// A sporadic or aperiodic task; a hyperperiod beyond 2^62 ns (146 years).
+pub fn hyperperiod(set: &TaskSet) -> Result<u64, SimError> {
+    let random = |t: &&TaskSpec| matches!(t.arrival, Arrival::Sporadic { .. } | Arrival::Aperiodic { .. });
+    if let Some(task) = set.tasks.iter().find(random) {
+        let cause = format!("task \"{}\" arrives at random, so that the set never repeats", task.name);
+        return Err(SimError::set(cause, "say for how long: --duration 10s, or duration in the set"));
+    }
+    let mut all = 1u64;
+    for (what, name, period) in periods(set) {
+        all = lcm(all, period).filter(|&h| h <= LATEST).ok_or_else(|| {
+            let cause = format!(
+                "the hyperperiod is more than 146 years (with {what} \"{name}\", period {}, the common multiple of \
+                 all periods is beyond 2^62 ns)",
+                fmt_ns(period)
+            );
+            SimError::set(cause, "say for how long: --duration 10s; or choose periods that divide each other")
+        })?;
+    }
+    Ok(all)
+}
+
+/// The end by which a set has shown all that it does: one hyperperiod; two after the last offset
+/// when there are offsets (Leung and Merrill 1980: the schedule repeats from then on); and at least
+/// the deadline of the last listed arrival.
+///
+/// # Errors
+/// As of [`hyperperiod`]; an end beyond 2^62 ns.
+pub fn horizon(set: &TaskSet) -> Result<Horizon, SimError> {
+    let hyperperiod = hyperperiod(set)?;
+    let offset = offsets(set).max().unwrap_or(0);
+    let cycles = if offset > 0 { 2 } else { 1 };
+    let listed = set.tasks.iter().filter_map(|t| match &t.arrival {
+        Arrival::List(times) => times.last().map(|at| at.saturating_add(t.deadline)),
+        _ => None,
+    });
+    let end = hyperperiod.saturating_mul(cycles).saturating_add(offset).max(listed.max().unwrap_or(0));
+    if end > LATEST {
+        let cause = "two hyperperiods are more than 146 years";
+        return Err(SimError::set(cause, "say for how long: --duration 10s"));
+    }
+    let releases = periods(set).map(|(_, _, period)| end / period).fold(0, u64::saturating_add);
+    Ok(Horizon { end, releases, hyperperiod })
+}
+
+/// Everything that comes again: what it is, its name, after how long (ns, at least 1).
+fn periods(set: &TaskSet) -> impl Iterator<Item = (&'static str, &str, u64)> {
+    let periodic = |t: &&TaskSpec| !matches!(t.arrival, Arrival::List(_));
+    let tasks = set.tasks.iter().filter(periodic).map(|t| ("task", t.name.as_str(), t.period));
+    let groups = set.groups.iter().map(|g| {
+        let period = match &g.server {
+            ServerSpec::Periodic { period, .. } => *period,
+            ServerSpec::Windows { cycle, .. } => *cycle,
+        };
+        ("group", g.name.as_str(), period)
+    });
+    let budgets = set.budget_groups.iter().map(|b| ("budget group", b.name.as_str(), b.period));
+    tasks.chain(groups).chain(budgets).map(|(what, name, period)| (what, name, period.max(1)))
+}
+
+fn offsets(set: &TaskSet) -> impl Iterator<Item = u64> + '_ {
+    let groups = set.groups.iter().map(|g| match &g.server {
+        ServerSpec::Periodic { start, .. } => *start,
+        ServerSpec::Windows { .. } => 0,
+    });
+    set.tasks.iter().map(|t| t.start).chain(groups)
+}
+
+fn lcm(a: u64, b: u64) -> Option<u64> {
+    (a / gcd(a, b)).checked_mul(b)
+}
+
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,189 @@
+//! A whole set: one engine per CPU, run in step.
+
+use std::io::Write;
+
+use punctual_dispatcher::Dispatcher;
+use punctual_policies::{Allocators, Native};
+use punctual_taskset::{Domain, TaskSet};
+use punctual_trace::{Header, Period};
+
+use crate::engine::{Count, Engine};
+use crate::record::Recorder;
+use crate::task::Task;
+use crate::SimError;
+
+/// Later than this, ns (146 years), nothing is simulated.
+pub(crate) const LATEST: u64 = 1 << 62;
+/// Trace records that a dispatcher keeps where nobody reads them: few, so that they stay in the cache.
+const UNREAD: u32 = 256;
+/// How often, in a run, all CPUs have come equally far.
+const STEPS: u64 = 128;
+
+/// Time that the host itself takes, ns. It executes before the tasks, on their CPU, and is charged
+/// to nobody: as on the user host, whose dispatcher has a clock of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// For each release of a task.
+    pub release: u64,
+    /// Each time another task gets the CPU.
+    pub switch: u64,
+    /// For each timer of a policy.
+    pub timer: u64,
+}
+
+/// A time for which one task executed, ns. Neighbouring ones of the same task are not joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where.
+    pub cpu: u32,
+    /// Its place in the set.
+    pub task: u32,
+    /// From when.
+    pub from: u64,
+    /// Until when.
+    pub to: u64,
+    /// In the ordinary class, on no budget.
+    pub background: bool,
+}
+
+/// Somebody who watches a simulation. Of each CPU, what is told is in order of time; of several,
+/// one may be somewhat ahead.
+pub trait Watcher {
+    /// A release of a task, as it turned out; of one task in the order of their numbers. Those that
+    /// the end of the run cut off come too: their deadline is after it.
+    fn period(&mut self, period: &Period) {
+        let _ = period;
+    }
+
+    /// A task executed.
+    fn executed(&mut self, stretch: &Stretch) {
+        let _ = stretch;
+    }
+
+    /// Asked now and then, at virtual time `now`, ns: false ends the run there.
+    fn go_on(&mut self, now: u64) -> bool {
+        let _ = now;
+        true
+    }
+}
+
+/// How to simulate.
+#[derive(Default)]
+pub struct Options {
+    /// What the host takes for itself; nothing by default.
+    pub overhead: Overhead,
+    /// Where traces go: CPU and writer.
+    pub traces: Vec<(u32, Box<dyn Write + Send>)>,
+}
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The time that every CPU reached, ns.
+    pub reached: u64,
+    /// The watcher ended it.
+    pub interrupted: bool,
+    /// Of all CPUs.
+    pub count: Count,
+}
+
+/// A task set, ready to be simulated from time 0 on.
+pub struct Simulation {
+    engines: Vec<Engine>,
+}
+
+impl Simulation {
+    /// Makes dispatchers and allocators.
+    ///
+    /// # Errors
+    /// A policy cannot do what the set asks; several CPUs with one dispatcher; a trace's writer.
+    pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, SimError> {
+        if set.domain == Domain::Global && set.cpus.len() > 1 {
+            let cure = "use domain = \"partitioned\", with a cpu for each task";
+            return Err(SimError::set("several CPUs under one dispatcher are not simulated yet", cure));
+        }
+        let mut traces = std::mem::take(&mut options.traces);
+        let mut engines = Vec::with_capacity(set.cpus.len());
+        for &cpu in &set.cpus {
+            let place = traces.iter().position(|(of, _)| *of == cpu);
+            let trace = place.map(|p| traces.swap_remove(p).1);
+            engines.push(engine(set, cpu, options.overhead, trace)?);
+        }
+        Ok(Simulation { engines })
+    }
+
+    /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is told.
+    ///
+    /// # Errors
+    /// [`SimError::Stuck`], a trace's writer; an end beyond 2^62 ns.
+    pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, SimError> {
+        if end > LATEST {
+            return Err(SimError::set("the end is more than 146 years ahead", "choose an earlier one"));
+        }
+        let step = if self.engines.len() == 1 { end } else { (end / STEPS).max(1) };
+        let mut reached = 0;
+        let mut interrupted = false;
+        while reached < end && !interrupted {
+            reached = reached.saturating_add(step).min(end);
+            for engine in &mut self.engines {
+                if !engine.run(reached, watcher)? {
+                    interrupted = true;
+                    break;
+                }
+            }
+        }
+        if interrupted {
+            reached = self.engines.iter().map(Engine::now).min().unwrap_or(0);
+        }
+        let mut count = Count::default();
+        for engine in &mut self.engines {
+            engine.finish(if interrupted { engine.now() } else { end }, watcher)?;
+            count.releases += engine.count.releases;
+            count.instants += engine.count.instants;
+            count.switches += engine.count.switches;
+            count.overhead += engine.count.overhead;
+        }
+        Ok(Outcome { reached, interrupted, count })
+    }
+}
+
+/// The engine of one CPU, at time 0.
+fn engine(
+    set: &TaskSet,
+    cpu: u32,
+    overhead: Overhead,
+    trace: Option<Box<dyn Write + Send>>,
+) -> Result<Engine, SimError> {
+    let mut allocators = Allocators::new(set, cpu)?;
+    let mut limits = allocators.limits();
+    limits.records = match trace {
+        // Of one instant, at which every job may end and begin.
+        Some(_) => limits.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two(),
+        None => UNREAD,
+    };
+    let refused = |what: &str, e| {
+        let cause = format!("CPU {cpu}: the dispatcher refuses {what}: {e}");
+        SimError::set(cause, "make the set smaller")
+    };
+    let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused("the limits of the set", e))?;
+    let mut tasks = Vec::new();
+    let mut gsi = Native::new(&mut dispatcher, 0);
+    allocators.begin(&mut gsi, 0).map_err(|e| refused("a server or an ordering", e))?;
+    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, spec)| spec.cpu == cpu) {
+        let id = dispatcher.add_task(0).map_err(|e| refused("a task", e))?;
+        // Numbers of an empty dispatcher are given out from 0.
+        debug_assert_eq!(id.0 as usize, tasks.len());
+        let mut gsi = Native::new(&mut dispatcher, 0);
+        allocators.add(&mut gsi, index, id).map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;
+        tasks.push(Task::new(index as u32, spec));
+    }
+    let recorder = match trace {
+        Some(out) => {
+            let names = set.tasks.iter().map(|t| t.name.clone()).collect();
+            let header = Header::new("sim", cpu, &set.policy.name, names, dispatcher.limits().into());
+            Some(Recorder::new(out, &header)?)
+        }
+        None => None,
+    };
+    Ok(Engine::new(cpu, dispatcher, allocators, tasks, overhead, recorder))
+}
