@@ -3,15 +3,21 @@
 use toml::de::{DeArray, DeValue};
 
 use crate::checks::{self, LARGEST_PID};
-use crate::duration::{fmt_ns, quote};
+use crate::duration::quote;
 use crate::keys::Scope;
 use crate::reader::{kind, Found, Problems, Table};
-use crate::{Body, Spin};
+use crate::recording::Recordings;
+use crate::{spin, Body, Spin, Step};
+
+/// The most steps that one job has.
+pub const MOST_STEPS: usize = 1024;
 
 const BODIES: [&str; 3] = ["work", "command", "pid"];
 
+const STEPS: &str = "write a list such as steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }]";
+
 /// Reads the body of a task; `None` when it is absent or at fault.
-pub(crate) fn read(task: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Body> {
+pub(crate) fn read(task: &Table<'_, '_>, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Body> {
     let mut given: Vec<_> = BODIES.iter().filter_map(|key| Some((*key, task.get(key)?))).collect();
     given.sort_by_key(|(_, found)| found.key.start);
     if let [(first, _), (second, at), ..] = given.as_slice() {
@@ -21,7 +27,7 @@ pub(crate) fn read(task: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<
         return None;
     }
     match given.first()? {
-        ("work", found) => work(task, found, problems).map(Body::Spin),
+        ("work", found) => work(task, found, recordings, problems),
         ("command", found) => command(task, found, problems).map(Body::Command),
         _ => task.integer(problems, "pid", 1..=LARGEST_PID).map(Body::Pid),
     }
@@ -82,10 +88,18 @@ fn split(line: &str) -> String {
     format!("command = [{}{more}]", words.join(", "))
 }
 
-fn work(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<'_>) -> Option<Spin> {
+/// What `work` may be: the forms of which it has one.
+const WORKS: [&str; 5] = ["spin", "steps", "uniform", "histogram", "recorded"];
+
+fn work(
+    task: &Table<'_, '_>,
+    found: &Found<'_, '_>,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Body> {
     let DeValue::Table(entries) = found.value else {
         let cure = match found.value {
-            DeValue::String(word) => format!("write work = {{ spin = {} }}", quote(word)),
+            DeValue::String(word) => format!("write work = {}", spin::instead(word)),
             _ => "write work = { spin = \"200us\" }".to_owned(),
         };
         task.wrong_type(problems, "work", found, "a table", cure);
@@ -94,70 +108,84 @@ fn work(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<'_>
     let work = Table { entries, at: found.at.clone(), scope: Scope::Work, whose: task.whose.clone() };
     let before = problems.count();
     work.check_keys(problems);
-    let Some(spin) = work.get("spin") else {
-        if problems.count() == before {
-            let cure = "write work = { spin = \"200us\" } or work = { spin = \"forever\" }";
-            work.fault(problems, &work.at, "work does not say how much", cure);
-        }
-        return None;
-    };
-    match spin.value {
-        DeValue::String(word) if word == "forever" => Some(Spin::Forever),
-        DeValue::Table(entries) => {
-            let spin = Table { entries, at: spin.at.clone(), scope: Scope::Uniform, whose: task.whose.clone() };
-            uniform(&spin, problems)
-        }
-        _ => {
-            let ns = work.duration_of(problems, "spin", &spin)?;
-            nonzero(&work, &spin, ns, problems).map(Spin::For)
-        }
+    spin::one_form(&work, &WORKS, problems)?;
+    let drawn = ["uniform", "histogram", "recorded"].iter().any(|key| work.get(key).is_some());
+    if let (Some(seed), false) = (work.get("seed"), drawn) {
+        let cure = "put it beside the distribution: { uniform = [\"100us\", \"300us\"], seed = 7 }";
+        work.fault(problems, &seed.key, "seed is given, but nothing is drawn", cure);
     }
+    if let Some(found) = work.get("spin") {
+        return spin::read(&work, &found, recordings, problems).map(Body::Spin);
+    }
+    if let Some(found) = work.get("steps") {
+        return steps(&work, &found, recordings, problems).map(Body::Steps);
+    }
+    if drawn {
+        return spin::distribution(&work, recordings, problems).map(Body::Spin);
+    }
+    if problems.count() == before {
+        let cure = "write work = { spin = \"200us\" } or work = { spin = \"forever\" }";
+        work.fault(problems, &work.at, "work does not say how much", cure);
+    }
+    None
 }
 
-/// `{ uniform = ["100us", "300us"], seed = 7 }`
-fn uniform(spin: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Spin> {
-    let before = problems.count();
-    spin.check_keys(problems);
-    let seed = match spin.get("seed") {
-        Some(_) => spin.integer(problems, "seed", 0..=i64::MAX)?.unsigned_abs(),
-        None => 0,
-    };
-    let example = "write it as uniform = [\"100us\", \"300us\"]";
-    let Some(found) = spin.get("uniform") else {
-        if problems.count() == before {
-            spin.fault(problems, &spin.at, "spin lacks its range", example);
-        }
-        return None;
-    };
+/// `steps = [{ spin = "1ms" }, { sleep = "2ms" }]`
+fn steps(
+    work: &Table<'_, '_>,
+    found: &Found<'_, '_>,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Step>> {
     let DeValue::Array(list) = found.value else {
-        spin.wrong_type(problems, "uniform", &found, "a list of two durations", example);
+        work.wrong_type(problems, "steps", found, "a list of tables", STEPS);
         return None;
     };
-    if list.len() != 2 {
-        let cause = format!("uniform has {} durations, not two", list.len());
-        spin.fault(problems, &found.at, cause, example);
+    if list.is_empty() {
+        work.fault(problems, &found.at, "the list of steps is empty", STEPS);
         return None;
     }
-    let mut ends = [0; 2];
-    for (end, element) in ends.iter_mut().zip(list) {
-        let found = Found { key: found.key.clone(), at: element.span(), value: element.get_ref() };
-        let ns = spin.duration_of(problems, "uniform", &found)?;
-        *end = nonzero(spin, &found, ns, problems)?;
-    }
-    let [min, max] = ends;
-    if min > max {
-        let cause = format!("uniform begins with {}, more than {}", fmt_ns(min), fmt_ns(max));
-        spin.fault(problems, &found.at, cause, "put the shorter duration first");
+    if list.len() > MOST_STEPS {
+        let cause = format!("there are {} steps, more than {MOST_STEPS}", list.len());
+        work.fault(problems, &found.at, cause, "make several tasks of it, or a recording");
         return None;
     }
-    Some(Spin::Uniform { min, max, seed })
+    let mut steps = Vec::with_capacity(list.len());
+    for (number, element) in list.iter().enumerate() {
+        let DeValue::Table(entries) = element.get_ref() else {
+            let cause = format!("step {} is {}, not a table", number + 1, kind(element.get_ref()));
+            work.fault(problems, &element.span(), cause, STEPS);
+            return None;
+        };
+        let table = Table { entries, at: element.span(), scope: Scope::Step, whose: work.whose.clone() };
+        let step = step(&table, recordings, problems)?;
+        if let (Step::Spin(Spin::Forever), Some(next)) = (&step, list.get(number + 1)) {
+            let cure = "remove it, or let the step before it end";
+            work.fault(problems, &next.span(), "a step comes after one without end", cure);
+            return None;
+        }
+        steps.push(step);
+    }
+    Some(steps)
 }
 
-fn nonzero(table: &Table<'_, '_>, found: &Found<'_, '_>, ns: u64, problems: &mut Problems<'_>) -> Option<u64> {
-    if ns == 0 {
-        let cure = "make it at least 1ns";
-        table.fault(problems, &found.at, "the execution time is 0", cure);
-        return None;
+fn step(table: &Table<'_, '_>, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Step> {
+    let before = problems.count();
+    table.check_keys(problems);
+    spin::one_form(table, &["spin", "sleep"], problems)?;
+    if let Some(found) = table.get("spin") {
+        return spin::read(table, &found, recordings, problems).map(Step::Spin);
     }
-    Some(ns)
+    if let Some(found) = table.get("sleep") {
+        let ns = table.duration_of(problems, "sleep", &found)?;
+        if ns == 0 {
+            table.fault(problems, &found.at, "the sleep is 0", "make it at least 1ns, or leave it out");
+            return None;
+        }
+        return Some(Step::Sleep(ns));
+    }
+    if problems.count() == before {
+        table.fault(problems, &table.at, "a step says neither spin nor sleep", STEPS);
+    }
+    None
 }

@@ -8,7 +8,16 @@ use crate::duration::{fmt_ns, printable, quote, DURATION_LIMIT};
 /// that is ever promised: below 100 us there is nothing left to promise.
 pub const LEAST_PERIOD: u64 = 100_000;
 
-/// The longest name of a task, in characters.
+/// The most levels of scheduling groups, group 0 among them, and of budget groups.
+pub const MOST_LEVELS: usize = 16;
+
+/// The most scheduling groups of a set, beside group 0.
+pub const MOST_GROUPS: usize = 1023;
+
+/// The most budget groups of a set.
+pub const MOST_BUDGET_GROUPS: usize = 1024;
+
+/// The longest name of a task or a group, in characters.
 pub const LONGEST_NAME: usize = 64;
 
 /// The largest CPU number there is: Linux is built for 8192 at most.
@@ -81,7 +90,7 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
         faults.push((
             Field::Budget,
             "the budget is 0".to_owned(),
-            "give the task the execution time that it needs in each period".to_owned(),
+            "give it the execution time that it needs in each period".to_owned(),
         ));
     } else {
         faults.extend(above(period, "period").or_else(|| above(deadline, "deadline")));
@@ -89,10 +98,10 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
     faults
 }
 
-/// Checks a task's name by itself.
-pub(crate) fn name(name: &str) -> Result<(), (String, String)> {
+/// Checks the name of `what` (a task, a group) by itself.
+pub(crate) fn name(what: &str, name: &str) -> Result<(), (String, String)> {
     if name.trim().is_empty() {
-        let cause = "the name of a task is empty".to_owned();
+        let cause = format!("the name of {what} is empty");
         return Err((cause, "give it a name, such as \"servo\"".to_owned()));
     }
     let length = name.chars().count();

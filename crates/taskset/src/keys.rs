@@ -7,41 +7,72 @@ use crate::duration::quote;
 pub(crate) enum Scope {
     Top,
     Task,
+    Group,
+    BudgetGroup,
     Policy,
+    Arrival,
+    Window,
     Work,
-    Uniform,
+    Step,
+    Spin,
 }
 
 impl Scope {
     /// The keys of this version, as they are listed to the user.
     pub(crate) fn keys(self) -> &'static [&'static str] {
         match self {
-            Scope::Top => &["cpu", "cpus", "domain", "policy", "duration", "task"],
+            Scope::Top => &["cpu", "cpus", "domain", "policy", "duration", "task", "group", "budget_group"],
             Scope::Task => &[
-                "name", "period", "budget", "deadline", "start", "priority", "arrival", "cpu", "overrun", "work",
-                "command", "pid",
+                "name",
+                "period",
+                "budget",
+                "deadline",
+                "start",
+                "priority",
+                "arrival",
+                "cpu",
+                "overrun",
+                "group",
+                "budget_group",
+                "windows",
+                "mandatory",
+                "promotion",
+                "jitter",
+                "blocking",
+                "work",
+                "command",
+                "pid",
             ],
+            Scope::Group => &[
+                "name",
+                "parent",
+                "policy",
+                "period",
+                "budget",
+                "deadline",
+                "start",
+                "server",
+                "windows",
+                "cycle",
+                "priority",
+                "budget_group",
+                "cpu",
+            ],
+            Scope::BudgetGroup => &["name", "parent", "period", "budget", "cpu"],
             Scope::Policy => &["name"],
-            Scope::Work => &["spin"],
-            Scope::Uniform => &["uniform", "seed"],
+            Scope::Arrival => &["sporadic", "aperiodic", "seed"],
+            Scope::Window => &["start", "length"],
+            Scope::Work => &["spin", "steps", "uniform", "histogram", "recorded", "seed"],
+            Scope::Step => &["spin", "sleep"],
+            Scope::Spin => &["uniform", "histogram", "recorded", "seed"],
         }
     }
 
     /// Keys of later versions, each with what to use instead.
     fn later(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Scope::Top => &[
-                ("group", "remove it: all tasks of a CPU compete in one group"),
-                ("budget_group", "remove it, and give each task a budget of its own"),
-            ],
-            Scope::Task => &[
-                ("group", "remove it: all tasks of a CPU compete in one group"),
-                ("budget_group", "remove it: the task's own budget limits it"),
-                ("weight", "remove it, and choose the tasks' budgets in the proportion you want"),
-                ("promotion", "remove it, and use the policy \"fp\" with a fixed priority, or \"edf\""),
-                ("mandatory", "remove it, and make the mandatory part a task of its own"),
-            ],
-            Scope::Policy | Scope::Work | Scope::Uniform => &[],
+            Scope::Task | Scope::Group => &[("weight", "remove it, and choose the budgets in the proportion you want")],
+            _ => &[],
         }
     }
 
@@ -50,15 +81,20 @@ impl Scope {
         match self {
             Scope::Top => "the top of a file",
             Scope::Task => "a task",
+            Scope::Group => "a group",
+            Scope::BudgetGroup => "a budget group",
             Scope::Policy => "a policy",
+            Scope::Arrival => "arrival",
+            Scope::Window => "a window",
             Scope::Work => "work",
-            Scope::Uniform => "a spin",
+            Scope::Step => "a step",
+            Scope::Spin => "a spin",
         }
     }
 }
 
 /// Words of other systems (SCHED_DEADLINE, rt-app, textbooks) for our keys.
-const ALIASES: [(Scope, &str, &str); 24] = [
+const ALIASES: [(Scope, &str, &str); 44] = [
     (Scope::Top, "tasks", "task"),
     (Scope::Top, "cores", "cpus"),
     (Scope::Top, "core", "cpu"),
@@ -82,7 +118,27 @@ const ALIASES: [(Scope, &str, &str); 24] = [
     (Scope::Task, "program", "command"),
     (Scope::Task, "args", "command"),
     (Scope::Task, "spin", "work"),
-    (Scope::Work, "uniform", "spin"),
+    (Scope::Task, "parent", "group"),
+    (Scope::Task, "table", "windows"),
+    (Scope::Top, "groups", "group"),
+    (Scope::Top, "budget_groups", "budget_group"),
+    (Scope::Top, "budget-group", "budget_group"),
+    (Scope::Task, "budget-group", "budget_group"),
+    (Scope::Group, "budget-group", "budget_group"),
+    (Scope::Group, "group", "parent"),
+    (Scope::Group, "scheduler", "policy"),
+    (Scope::Group, "algorithm", "policy"),
+    (Scope::Group, "kind", "server"),
+    (Scope::Group, "offset", "start"),
+    (Scope::BudgetGroup, "group", "parent"),
+    (Scope::BudgetGroup, "budget_group", "parent"),
+    (Scope::Window, "offset", "start"),
+    (Scope::Window, "duration", "length"),
+    (Scope::Work, "sleep", "steps"),
+    (Scope::Work, "file", "recorded"),
+    (Scope::Arrival, "longest", "sporadic"),
+    (Scope::Arrival, "mean", "aperiodic"),
+    (Scope::Step, "run", "spin"),
 ];
 
 /// The cause and cure for a key that this version does not take; `None` for one that it does.

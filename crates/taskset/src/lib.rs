@@ -4,22 +4,33 @@
 //! one task that the command line describes. All three make the same checks; whatever they return
 //! can be handed to admission. The format is described in `docs/task-set.md`.
 
+mod arrival;
 mod body;
 mod checks;
+mod cpus;
 mod duration;
 mod error;
+mod group;
+mod hyperperiod;
 mod keys;
 mod load;
 mod model;
+mod policy;
 mod reader;
+mod recording;
 mod set;
 mod single;
+mod spin;
 mod syntax;
 mod task;
+mod tree;
+mod windows;
 
-pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME};
+pub use body::MOST_STEPS;
+pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
 pub use error::{Place, Position, Snippet, TaskSetError};
 pub use load::LARGEST_FILE;
 pub use model::*;
+pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
 pub use single::Single;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::checks;
 use crate::duration::{parse_duration, quote};
 use crate::keys::{self, Scope};
 use crate::TaskSetError;
@@ -176,6 +177,29 @@ impl<'a, 'i> Table<'a, 'i> {
         None
     }
 
+    /// The name of `what` (a task, a group); `None` when it is absent or at fault.
+    pub(crate) fn name(&self, what: &str, problems: &mut Problems<'_>) -> Option<(Span, String)> {
+        let (at, name) = self.string(problems, "name", "servo")?;
+        match checks::name(what, name) {
+            Ok(()) => Some((at, name.to_owned())),
+            Err((cause, cure)) => {
+                self.fault(problems, &at, cause, cure);
+                None
+            }
+        }
+    }
+
+    /// Reports the first of these keys that is absent, at the head of the table: key, what it is, cure.
+    pub(crate) fn missing(&self, required: &[(&str, &str, &str)], problems: &mut Problems<'_>) -> bool {
+        for (key, what, cure) in required {
+            if self.get(key).is_none() {
+                self.fault(problems, &self.at, format!("it lacks {what}"), *cure);
+                return true;
+            }
+        }
+        false
+    }
+
     /// A string; `None` when it is absent or something else.
     pub(crate) fn string(&self, problems: &mut Problems<'_>, key: &str, example: &str) -> Option<(Span, &'a str)> {
         let found = self.get(key)?;
@@ -185,6 +209,14 @@ impl<'a, 'i> Table<'a, 'i> {
         let cure = format!("write it in quotes, such as {key} = \"{example}\"");
         self.wrong_type(problems, key, &found, "a string", cure);
         None
+    }
+
+    /// The seed of a generator, 0 when it is absent; `None` when it is at fault.
+    pub(crate) fn seed(&self, problems: &mut Problems<'_>) -> Option<u64> {
+        match self.get("seed") {
+            Some(_) => self.integer(problems, "seed", 0..=i64::MAX).map(i64::unsigned_abs),
+            None => Some(0),
+        }
     }
 
     /// An integer within `range`; `None` when it is absent or at fault.

@@ -1,75 +1,52 @@
-//! The top of a file: which CPUs, which policy, how long, and the list of tasks.
+//! The top of a file: which CPUs, which policy, how long, and the lists of groups and tasks.
 
 use std::collections::HashMap;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::checks::LARGEST_CPU;
 use crate::duration::quote;
-use crate::keys::{nearest, Scope};
+use crate::keys::Scope;
 use crate::reader::{kind, Found, Lines, Problems, Span, Table};
-use crate::task;
-use crate::{Body, Domain, PolicySpec, TaskSet, TaskSetError, TaskSpec};
-
-/// The policies of this version.
-pub(crate) const POLICIES: [&str; 4] = ["rm", "dm", "edf", "fp"];
-
-/// Other names of those policies.
-const POLICY_ALIASES: [(&str, &str); 9] = [
-    ("rate-monotonic", "rm"),
-    ("rate_monotonic", "rm"),
-    ("rms", "rm"),
-    ("deadline-monotonic", "dm"),
-    ("deadline_monotonic", "dm"),
-    ("earliest-deadline-first", "edf"),
-    ("deadline", "edf"),
-    ("fixed-priority", "fp"),
-    ("fifo", "fp"),
-];
-
-/// Policies of later versions, each with the nearest of this one.
-const LATER_POLICIES: [(&str, &str); 16] = [
-    ("table", "fp"),
-    ("time-driven", "fp"),
-    ("wfq", "edf"),
-    ("cbs", "edf"),
-    ("tbs", "edf"),
-    ("cus", "edf"),
-    ("imprecise", "edf"),
-    ("dual", "fp"),
-    ("dual-priority", "fp"),
-    ("polling", "rm"),
-    ("deferrable", "rm"),
-    ("sporadic", "rm"),
-    ("adaptive", "edf"),
-    ("pfair", "edf"),
-    ("pd2", "edf"),
-    ("share", "edf"),
-];
+use crate::recording::Recordings;
+use crate::tree::{self, Tree};
+use crate::{cpus, group, policy, task};
+use crate::{Body, BudgetGroupSpec, GroupSpec, PolicySpec, TaskSet, TaskSetError, TaskSpec};
 
 /// Reads a whole file that is TOML.
 pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<TaskSet, TaskSetError> {
     let mut problems = Problems::new(file, text);
     let top = Table { entries, at: 0..0, scope: Scope::Top, whose: String::new() };
     top.check_keys(&mut problems);
-    let tables = task_tables(&top, &mut problems);
-    let cpus = cpus(&top, &mut problems);
-    let domain = domain(&top, cpus.as_deref(), &mut problems);
-    let policy = policy(&top, &mut problems);
+    let tables = tables(&top, "task", &mut problems);
+    if let (true, Some(found)) = (tables.is_empty(), top.get("task").filter(|found| empty(found))) {
+        let cure = "add [[task]] with name, period, budget and one of work, command, pid";
+        top.fault(&mut problems, &found.at, "the set has no tasks", cure);
+    }
+    let cpus = cpus::read(&top, &mut problems);
+    let domain = cpus::domain(&top, cpus.as_deref(), &mut problems);
+    let policy = policy::read(&top, &mut problems);
     let duration = top.duration(&mut problems, "duration");
     if let (Some(0), Some(found)) = (duration, top.get("duration")) {
         let cure = "make it longer, or leave it out: the set then runs until all tasks have ended";
         top.fault(&mut problems, &found.at, "the duration is 0", cure);
     }
 
-    let context = task::Context { cpus: cpus.as_deref(), policy: policy.as_deref() };
+    let groups = groups(&top, cpus.as_deref(), policy.as_deref(), text, &mut problems);
+    let context = task::Context {
+        cpus: cpus.as_deref(),
+        policy: policy.as_deref(),
+        groups: &groups.tree,
+        group_policies: &groups.policies,
+        budget_groups: &groups.budget_tree,
+    };
+    let mut recordings = Recordings::beside(file);
     let mut tasks = Vec::with_capacity(tables.len());
     let mut names: HashMap<String, Span> = HashMap::new();
     let mut pids: HashMap<i32, Span> = HashMap::new();
     let mut lines = Lines::new(text);
     for (number, (at, entries)) in tables.into_iter().enumerate() {
         let line = lines.at(at.start);
-        let read = task::read(entries, at, number + 1, &context, &mut problems);
+        let read = task::read(entries, at, number + 1, &context, &mut recordings, &mut problems);
         if let Some((at, name)) = read.name {
             if let Some(first) = names.get(&name) {
                 let line = problems.line_if_first(&at, first);
@@ -107,8 +84,8 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
             policy: PolicySpec { name: policy },
             duration,
             tasks,
-            groups: Vec::new(),
-            budget_groups: Vec::new(),
+            groups: groups.groups,
+            budget_groups: groups.budget_groups,
         }),
         (Some(error), _, _) => Err(error),
         // Unreachable as long as every value that is missing has its problem; an error all the same.
@@ -130,27 +107,92 @@ fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
     top.fault(problems, &top.at, cause, cure);
 }
 
-/// The tables under `[[task]]`, each with its place.
-fn task_tables<'a, 'i>(top: &Table<'a, 'i>, problems: &mut Problems<'_>) -> Vec<(Span, &'a DeTable<'i>)> {
-    let Some(found) = top.get("task") else {
-        return Vec::new();
-    };
-    let DeValue::Array(list) = found.value else {
-        let cure = "write [[task]] in double brackets, once per task";
-        top.wrong_type(problems, "task", &found, "a list of tables", cure);
-        return Vec::new();
-    };
-    if list.is_empty() {
-        let cure = "add [[task]] with name, period, budget and one of work, command, pid";
-        top.fault(problems, &found.at, "the set has no tasks", cure);
+/// The groups and budget groups of a file, and what tasks must know to name them.
+struct Groups {
+    tree: Tree,
+    policies: Vec<Option<String>>,
+    groups: Vec<GroupSpec>,
+    budget_tree: Tree,
+    budget_groups: Vec<BudgetGroupSpec>,
+}
+
+fn groups(
+    top: &Table<'_, '_>,
+    cpus: Option<&[u32]>,
+    policy: Option<&str>,
+    text: &str,
+    problems: &mut Problems<'_>,
+) -> Groups {
+    let mut lines = Lines::new(text);
+    let mut members = Vec::new();
+    let mut nodes = Vec::new();
+    for (number, (at, entries)) in tables(top, "budget_group", problems).into_iter().enumerate() {
+        let line = lines.at(at.start);
+        let (member, spec) = group::read_budget_group(entries, at, number + 1, cpus, problems);
+        members.push(member);
+        nodes.push(spec.map(|spec| BudgetGroupSpec { line: Some(line), ..spec }));
     }
+    let budget_tree = Tree::build(&tree::BUDGET_GROUPS, &members, cpus, problems);
+    let budget_groups = nodes.into_iter().enumerate().filter_map(|(index, spec)| {
+        let cpu = budget_tree.cpus[index]?;
+        Some(BudgetGroupSpec { parent: budget_tree.parents[index], cpu, ..spec? })
+    });
+    let budget_groups = budget_groups.collect();
+
+    let mut members = Vec::new();
+    let mut rest = Vec::new();
+    for (number, (at, entries)) in tables(top, "group", problems).into_iter().enumerate() {
+        let line = lines.at(at.start);
+        let mut read = group::read(entries, at, number + 1, cpus, problems);
+        read.spec = read.spec.map(|spec| GroupSpec { line: Some(line), ..spec });
+        members.push(read.member);
+        rest.push((read.spec, read.policy, read.budget_group, read.sound && !read.has_priority));
+    }
+    let tree = Tree::build(&tree::GROUPS, &members, cpus, problems);
+    let policies: Vec<Option<String>> = rest.iter_mut().map(|(_, policy, _, _)| policy.take()).collect();
+    let mut groups = Vec::with_capacity(rest.len());
+    for (index, (spec, _, node, no_priority)) in rest.into_iter().enumerate() {
+        let (member, cpu) = (&members[index], tree.cpus[index]);
+        let budget_group = node.and_then(|(at, name)| {
+            let node = budget_tree.find(&member.whose, "budget_group", &at, &name, problems)?;
+            budget_tree.same_cpu(&member.whose, &at, node, cpu, problems);
+            Some(node)
+        });
+        let above = match tree.parents[index] {
+            Some(parent) => policies[parent].as_deref(),
+            None => policy,
+        };
+        if no_priority && above == Some("fp") {
+            problems.add(&member.at, || {
+                let cause = format!("{}the policy \"fp\" above it needs its priority", member.whose);
+                (cause, "add priority = 1 (larger is more important)".to_owned())
+            });
+        }
+        if let (Some(spec), Some(cpu)) = (spec, cpu) {
+            groups.push(GroupSpec { parent: tree.parents[index], budget_group, cpu, ..spec });
+        }
+    }
+    Groups { tree, policies, groups, budget_tree, budget_groups }
+}
+
+/// The tables under `[[task]]`, `[[group]]` or `[[budget_group]]`, each with its place.
+fn tables<'a, 'i>(top: &Table<'a, 'i>, key: &str, problems: &mut Problems<'_>) -> Vec<(Span, &'a DeTable<'i>)> {
+    let Some(found) = top.get(key) else {
+        return Vec::new();
+    };
+    let called = key.replace('_', " ");
+    let DeValue::Array(list) = found.value else {
+        let cure = format!("write [[{key}]] in double brackets, once per {called}");
+        top.wrong_type(problems, key, &found, "a list of tables", cure);
+        return Vec::new();
+    };
     let mut tables = Vec::with_capacity(list.len());
     for (number, element) in list.iter().enumerate() {
         match element.get_ref() {
             DeValue::Table(table) => tables.push((element.span(), table)),
             other => {
-                let cause = format!("task {} is {}, not a table", number + 1, kind(other));
-                let cure = "describe each task below a [[task]] line";
+                let cause = format!("{called} {} is {}, not a table", number + 1, kind(other));
+                let cure = format!("describe each {called} below a [[{key}]] line");
                 top.fault(problems, &element.span(), cause, cure);
             }
         }
@@ -158,128 +200,6 @@ fn task_tables<'a, 'i>(top: &Table<'a, 'i>, problems: &mut Problems<'_>) -> Vec<
     tables
 }
 
-/// The CPUs of the set, from `cpu` or `cpus`.
-fn cpus(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
-    let one = top.get("cpu");
-    let many = top.get("cpus");
-    match (&one, &many) {
-        (None, None) => return None,
-        (Some(one), Some(many)) => {
-            let later = if one.key.start > many.key.start { one } else { many };
-            let cure = "keep cpu for one CPU, or cpus for several";
-            top.fault(problems, &later.key, "cpu and cpus are both given", cure);
-            return None;
-        }
-        _ => {}
-    }
-    if let Some(found) = one {
-        if matches!(found.value, DeValue::Array(_)) {
-            let cure = "write one number, or use cpus for several";
-            top.wrong_type(problems, "cpu", &found, "a whole number", cure);
-            return None;
-        }
-        return top.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU).map(|cpu| vec![cpu]);
-    }
-    let found = many?;
-    let DeValue::Array(list) = found.value else {
-        let cure = "write a list such as cpus = [0, 1], or cpu for one CPU";
-        top.wrong_type(problems, "cpus", &found, "a list of CPU numbers", cure);
-        return None;
-    };
-    if list.is_empty() {
-        let cure = "name at least one, such as cpus = [0, 1]";
-        top.fault(problems, &found.at, "the list of CPUs is empty", cure);
-        return None;
-    }
-    let mut cpus = Vec::with_capacity(list.len());
-    let mut seen = std::collections::HashSet::new();
-    for element in list {
-        let found = Found { key: found.key.clone(), at: element.span(), value: element.get_ref() };
-        let cpu = top.integer_of(problems, "cpus", &found, 0..=LARGEST_CPU)?;
-        if !seen.insert(cpu) {
-            let cause = format!("CPU {cpu} is listed twice");
-            top.fault(problems, &found.at, cause, "name each CPU once");
-            return None;
-        }
-        cpus.push(cpu);
-    }
-    Some(cpus)
-}
-
-fn domain(top: &Table<'_, '_>, cpus: Option<&[u32]>, problems: &mut Problems<'_>) -> Domain {
-    let instead = "use domain = \"partitioned\", and give each task its cpu";
-    match top.string(problems, "domain", "partitioned") {
-        Some((_, "partitioned")) => {}
-        Some((at, "global")) => {
-            let cause = "this version of Punctual does not have domain \"global\" yet";
-            top.fault(problems, &at, cause, instead);
-        }
-        Some((at, "clustered")) => {
-            let cause = "this version of Punctual does not have domain \"clustered\" yet";
-            top.fault(problems, &at, cause, instead);
-        }
-        Some((at, other)) => {
-            let cause = format!("unknown domain {}", quote(other));
-            top.fault(problems, &at, cause, instead);
-        }
-        None => {
-            let several = cpus.is_some_and(|cpus| cpus.len() > 1);
-            if let (true, None, Some(found)) = (several, top.get("domain"), top.get("cpus")) {
-                let cause = "several CPUs are given, but not how they are shared";
-                let cure = "add domain = \"partitioned\", and give each task its cpu";
-                top.fault(problems, &found.key, cause, cure);
-            }
-        }
-    }
-    Domain::Partitioned
-}
-
-/// The policy's name; `None` when it is at fault.
-fn policy(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<String> {
-    let found = top.get("policy")?;
-    match found.value {
-        DeValue::String(name) => known_policy(top, problems, &found.at, name),
-        DeValue::Table(entries) => {
-            let table = Table { entries, at: found.at.clone(), scope: Scope::Policy, whose: "policy: ".to_owned() };
-            let before = problems.count();
-            table.check_keys(problems);
-            if table.get("name").is_none() && problems.count() == before {
-                let cure = "add its name: policy = { name = \"edf\" }";
-                top.fault(problems, &found.at, "the policy has no name", cure);
-            }
-            let (at, name) = table.string(problems, "name", "edf")?;
-            known_policy(top, problems, &at, name)
-        }
-        _ => {
-            let cure = "write its name in quotes: policy = \"edf\"";
-            top.wrong_type(problems, "policy", &found, "a name", cure);
-            None
-        }
-    }
-}
-
-fn known_policy(top: &Table<'_, '_>, problems: &mut Problems<'_>, at: &Span, name: &str) -> Option<String> {
-    if POLICIES.contains(&name) {
-        return Some(name.to_owned());
-    }
-    let (cause, cure) = refuse_policy(name);
-    top.fault(problems, at, cause, cure);
-    None
-}
-
-/// The cause and cure for a policy that this version does not have.
-pub(crate) fn refuse_policy(name: &str) -> (String, String) {
-    let lower = name.to_lowercase();
-    if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
-        let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
-        return (cause, format!("use {} instead", quote(instead)));
-    }
-    let cause = format!("unknown policy {}", quote(name));
-    let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
-    let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
-    let cure = match meant {
-        Some(meant) => format!("did you mean {}?", quote(meant)),
-        None => "use one of \"rm\", \"dm\", \"edf\", \"fp\"".to_owned(),
-    };
-    (cause, cure)
+fn empty(found: &Found<'_, '_>) -> bool {
+    matches!(found.value, DeValue::Array(list) if list.is_empty())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::checks::{self, LARGEST_CPU, LARGEST_PID, LONGEST_NAME};
 use crate::duration::{fmt_ns, printable, DURATION_LIMIT};
-use crate::set::{refuse_policy, POLICIES};
+use crate::policy::{refuse_policy, POLICIES};
 use crate::{Body, Domain, Overrun, PolicySpec, Spin, Step, TaskSet, TaskSetError, TaskSpec};
 
 /// What errors call the place of a set that came from no file.
@@ -65,7 +65,7 @@ impl Single {
         self
     }
 
-    /// The policy: `rm`, `dm`, `edf` or `fp`.
+    /// The policy: one of those that a task-set file may name.
     pub fn policy(mut self, name: impl Into<String>) -> Self {
         self.policy = name.into();
         self
@@ -81,7 +81,7 @@ impl Single {
             let (cause, cure) = refuse_policy(&policy);
             return Err(TaskSetError::whole(PLACE, cause, cure));
         }
-        checks::name(&task.name).map_err(|(cause, cure)| TaskSetError::whole(PLACE, cause, cure))?;
+        checks::name("a task", &task.name).map_err(|(cause, cure)| TaskSetError::whole(PLACE, cause, cure))?;
         if let Some((_, cause, cure)) = checks::times(Some(task.period), Some(task.budget), deadline).into_iter().next()
         {
             return Err(TaskSetError::whole(PLACE, cause, cure));

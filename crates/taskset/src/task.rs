@@ -1,17 +1,24 @@
 //! One `[[task]]` of a file.
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use crate::checks::{self, Field, LARGEST_CPU};
-use crate::duration::quote;
+use crate::checks::{self, Field};
+use crate::duration::{fmt_ns, quote};
 use crate::keys::{nearest, Scope};
 use crate::reader::{Problems, Span, Table};
-use crate::{body, Body, Overrun, TaskSpec};
+use crate::recording::Recordings;
+use crate::tree::Tree;
+use crate::{arrival, body, cpus, group, windows, Body, Overrun, TaskSpec};
 
-/// What a task needs to know of the top of its file; `None` is at fault there already.
+/// What a task needs to know of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
     pub(crate) cpus: Option<&'a [u32]>,
+    /// The policy of group 0.
     pub(crate) policy: Option<&'a str>,
+    pub(crate) groups: &'a Tree,
+    /// The policy of each group.
+    pub(crate) group_policies: &'a [Option<String>],
+    pub(crate) budget_groups: &'a Tree,
 }
 
 /// What could be read of a task, for the checks across tasks.
@@ -35,21 +42,76 @@ pub(crate) fn read(
     at: Span,
     number: usize,
     context: &Context<'_>,
+    recordings: &mut Recordings,
     problems: &mut Problems<'_>,
 ) -> Read {
     let before = problems.count();
     let mut table = Table { entries, at, scope: Scope::Task, whose: format!("task {number}: ") };
-    let name = name(&table, problems);
+    let name = table.name("a task", problems);
     if let Some((_, name)) = &name {
         table.whose = format!("task {}: ", quote(name));
     }
     table.check_keys(problems);
 
-    let period = table.duration(problems, "period");
-    let budget = table.duration(problems, "budget");
-    let deadline = table.duration(problems, "deadline");
+    let times = times(&table, problems);
     let start = table.duration(problems, "start");
-    for (field, cause, cure) in checks::times(period, budget, deadline) {
+    let priority = table.integer(problems, "priority", i64::MIN..=i64::MAX);
+    let arrival = arrival::read(&table, times.period, problems);
+    let place = place(&table, context, problems);
+    let windows = windows::read(&table, times.period, "period", problems);
+    let overrun = overrun(&table, problems);
+    let body = body::read(&table, recordings, problems);
+    let body_at = table.get("pid").map(|found| found.at);
+
+    // Something absent is reported only for a task with nothing else wrong: the misspelt key is
+    // what the user must see, not the one that is missing because of it.
+    if problems.count() == before {
+        missing(&table, context, &place, problems);
+    }
+    let spec = match (&name, times.period, times.budget, place.cpu, &body) {
+        (Some((_, name)), Some(period), Some(budget), Some(cpu), Some(body)) => Some(TaskSpec {
+            deadline: times.deadline.unwrap_or(period),
+            start: start.unwrap_or(0),
+            priority: priority.unwrap_or(0),
+            arrival,
+            group: place.group,
+            budget_group: place.budget_group,
+            promotion: times.promotion,
+            mandatory: times.mandatory,
+            windows: windows.unwrap_or_default(),
+            jitter: times.jitter.unwrap_or(0),
+            blocking: times.blocking.unwrap_or(0),
+            cpu,
+            overrun,
+            ..TaskSpec::new(name, period, budget, body.clone())
+        }),
+        _ => None,
+    };
+    Read { name, body_at, body, spec }
+}
+
+/// The durations of a task that are checked against each other.
+struct Times {
+    period: Option<u64>,
+    budget: Option<u64>,
+    deadline: Option<u64>,
+    promotion: Option<u64>,
+    mandatory: Option<u64>,
+    jitter: Option<u64>,
+    blocking: Option<u64>,
+}
+
+fn times(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Times {
+    let times = Times {
+        period: table.duration(problems, "period"),
+        budget: table.duration(problems, "budget"),
+        deadline: table.duration(problems, "deadline"),
+        promotion: table.duration(problems, "promotion"),
+        mandatory: table.duration(problems, "mandatory"),
+        jitter: table.duration(problems, "jitter"),
+        blocking: table.duration(problems, "blocking"),
+    };
+    for (field, cause, cure) in checks::times(times.period, times.budget, times.deadline) {
         let key = match field {
             Field::Period => "period",
             Field::Budget => "budget",
@@ -58,123 +120,98 @@ pub(crate) fn read(
         let at = table.get(key).map_or(table.at.clone(), |found| found.at);
         table.fault(problems, &at, cause, cure);
     }
-    let priority = table.integer(problems, "priority", i64::MIN..=i64::MAX);
-    arrival(&table, problems);
-    let cpu = cpu(&table, context, problems);
-    let overrun = overrun(&table, problems);
-    let body = body::read(&table, problems);
-    let body_at = table.get("pid").map(|found| found.at);
-
-    // Something absent is reported only for a task with nothing else wrong: the misspelt key is
-    // what the user must see, not the one that is missing because of it.
-    if problems.count() == before {
-        missing(&table, context, problems);
-    }
-    let spec = assemble(&name, period, budget, cpu, &body).map(|spec| TaskSpec {
-        deadline: deadline.unwrap_or(spec.period),
-        start: start.unwrap_or(0),
-        priority: priority.unwrap_or(0),
-        overrun,
-        ..spec
-    });
-    Read { name, body_at, body, spec }
-}
-
-/// A task of what every task must have.
-fn assemble(
-    name: &Option<(Span, String)>,
-    period: Option<u64>,
-    budget: Option<u64>,
-    cpu: Option<u32>,
-    body: &Option<Body>,
-) -> Option<TaskSpec> {
-    let name = name.as_ref()?.1.clone();
-    Some(TaskSpec { cpu: cpu?, ..TaskSpec::new(name, period?, budget?, body.clone()?) })
-}
-
-fn name(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<(Span, String)> {
-    let (at, name) = table.string(problems, "name", "servo")?;
-    match checks::name(name) {
-        Ok(()) => Some((at, name.to_owned())),
-        Err((cause, cure)) => {
-            table.fault(problems, &at, cause, cure);
-            None
+    let mut refuse = |key: &str, cause: String, cure: &str| {
+        if let Some(found) = table.get(key) {
+            table.fault(problems, &found.at, cause, cure);
+        }
+    };
+    if let (Some(promotion), Some(deadline)) = (times.promotion, times.deadline.or(times.period)) {
+        if promotion >= deadline {
+            let (promotion, deadline) = (fmt_ns(promotion), fmt_ns(deadline));
+            let cause = format!("promotion {promotion} is not before its deadline {deadline}");
+            refuse("promotion", cause, "promote it earlier, or leave it out: the policy computes the latest");
         }
     }
+    match (times.mandatory, times.budget) {
+        (Some(0), _) => {
+            let cure = "make it at least 1ns, or leave it out: all of the budget is then mandatory";
+            refuse("mandatory", "the mandatory part is 0".to_owned(), cure);
+        }
+        (Some(mandatory), Some(budget)) if mandatory > budget => {
+            let cause = format!("mandatory {} is more than its budget {}", fmt_ns(mandatory), fmt_ns(budget));
+            refuse("mandatory", cause, "make it at most the budget: it is a part of it");
+        }
+        _ => {}
+    }
+    if let (Some(jitter), Some(period)) = (times.jitter, times.period) {
+        if jitter >= period {
+            let cause = format!("jitter {} is not below its period {}", fmt_ns(jitter), fmt_ns(period));
+            refuse("jitter", cause, "make it less than the period");
+        }
+    }
+    times
+}
+
+/// Where a task runs: as far as it can be told.
+struct Place {
+    group: Option<usize>,
+    budget_group: Option<usize>,
+    cpu: Option<u32>,
+}
+
+/// A task's CPU is its own, else its group's, else the only one of the set.
+fn place(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems<'_>) -> Place {
+    let named = |tree: &Tree, key: &str, problems: &mut Problems<'_>| {
+        let (at, name) = group::reference(table, key, problems)?;
+        let index = tree.find(&table.whose, key, &at, &name, problems)?;
+        Some((at, index))
+    };
+    let group = named(context.groups, "group", problems);
+    let budget_group = named(context.budget_groups, "budget_group", problems);
+    let own = cpus::own(table, context.cpus, problems);
+    let cpu = match (&own, table.get("cpu"), &group) {
+        (Some((_, cpu)), _, _) => Some(*cpu),
+        (None, Some(_), _) => None,
+        (None, None, Some((_, group))) => context.groups.cpus[*group],
+        (None, None, None) => match context.cpus {
+            Some([only]) => Some(*only),
+            _ => None,
+        },
+    };
+    if let Some((at, group)) = &group {
+        context.groups.same_cpu(&table.whose, at, *group, cpu, problems);
+    }
+    if let Some((at, node)) = &budget_group {
+        context.budget_groups.same_cpu(&table.whose, at, *node, cpu, problems);
+    }
+    Place { group: group.map(|(_, index)| index), budget_group: budget_group.map(|(_, index)| index), cpu }
 }
 
 /// Reports the first absent key, at the head of the task.
-fn missing(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems<'_>) {
+fn missing(table: &Table<'_, '_>, context: &Context<'_>, place: &Place, problems: &mut Problems<'_>) {
     let required = [
         ("name", "a name", "add a name, such as name = \"servo\""),
         ("period", "a period", "add the time between its releases, such as period = \"20ms\""),
         ("budget", "a budget", "add the execution time it may use per period, such as budget = \"5ms\""),
     ];
-    for (key, what, cure) in required {
-        if table.get(key).is_none() {
-            table.fault(problems, &table.at, format!("it lacks {what}"), cure);
-            return;
-        }
+    if table.missing(&required, problems) {
+        return;
     }
+    let policy = match place.group {
+        Some(group) => context.group_policies[group].as_deref(),
+        None => context.policy,
+    };
     if ["work", "command", "pid"].iter().all(|key| table.get(key).is_none()) {
         let cause = "it says nothing of what to execute";
         let cure = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
         table.fault(problems, &table.at, cause, cure);
-    } else if context.policy == Some("fp") && table.get("priority").is_none() {
+    } else if policy == Some("fp") && table.get("priority").is_none() {
         let cause = "the policy \"fp\" needs its priority";
         let cure = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
         table.fault(problems, &table.at, cause, cure);
-    } else if table.get("cpu").is_none() {
-        if let Some(cpus @ [first, _, ..]) = context.cpus {
-            let cause = format!("it does not say on which of the CPUs {} it runs", list(cpus));
-            table.fault(problems, &table.at, cause, format!("add cpu = {first}"));
-        }
+    } else if let (None, Some((cause, cure)), None) = (place.cpu, cpus::unnamed(context.cpus), place.group) {
+        table.fault(problems, &table.at, cause, cure);
     }
-}
-
-/// Only `periodic` exists yet; nothing to keep.
-fn arrival(table: &Table<'_, '_>, problems: &mut Problems<'_>) {
-    let Some(found) = table.get("arrival") else {
-        return;
-    };
-    let (cause, cure) = match found.value {
-        DeValue::String(word) if word == "periodic" => return,
-        DeValue::String(word) if word == "sporadic" => (
-            "this version of Punctual does not have sporadic arrival yet".to_owned(),
-            "remove it, and take the least time between two arrivals as the period",
-        ),
-        DeValue::Array(_) => (
-            "this version of Punctual does not have lists of arrivals yet".to_owned(),
-            "remove it: the task is released every period",
-        ),
-        DeValue::String(word) => {
-            (format!("unknown arrival {}", quote(word)), "remove it, or write arrival = \"periodic\"")
-        }
-        _ => {
-            let cure = "remove it, or write arrival = \"periodic\"";
-            return table.wrong_type(problems, "arrival", &found, "a word", cure);
-        }
-    };
-    table.fault(problems, &found.at, cause, cure);
-}
-
-/// The task's CPU: its own, or the only one of the set.
-fn cpu(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems<'_>) -> Option<u32> {
-    let Some(found) = table.get("cpu") else {
-        return match context.cpus {
-            Some([only]) => Some(*only),
-            _ => None,
-        };
-    };
-    let cpu = table.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU)?;
-    let cpus = context.cpus?;
-    if !cpus.contains(&cpu) {
-        let cause = format!("cpu {cpu} is not one of the set's ({})", list(cpus));
-        let cure = "use one of those, or name it in cpus at the top of the file";
-        table.fault(problems, &found.at, cause, cure);
-        return None;
-    }
-    Some(cpu)
 }
 
 fn overrun(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Overrun {
@@ -191,13 +228,4 @@ fn overrun(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Overrun {
     let cause = format!("unknown overrun policy {}", quote(word));
     table.fault(problems, &at, cause, cure);
     Overrun::default()
-}
-
-/// CPU numbers for a message, the first eight of many.
-fn list(cpus: &[u32]) -> String {
-    let mut words: Vec<String> = cpus.iter().take(8).map(u32::to_string).collect();
-    if cpus.len() > words.len() {
-        words.push("...".to_owned());
-    }
-    words.join(", ")
 }
