@@ -68,9 +68,10 @@ impl Dying {
                 return false;
             }
             process(id.pid);
-            let ended = Pid::from_raw(id.pid).map(|p| waitpid(Some(p), WaitOptions::NOHANG));
-            // An error: not our child.
-            !matches!(ended, Some(Ok(Some(_)))) && id.is_alive()
+            // An error: not our child. A stop: somebody of ours traces it.
+            let waited = Pid::from_raw(id.pid).map(|p| waitpid(Some(p), WaitOptions::NOHANG));
+            let ended = matches!(waited, Some(Ok(Some((_, s)))) if s.exited() || s.signaled());
+            !ended && id.is_alive()
         });
     }
 

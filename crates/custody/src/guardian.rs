@@ -17,7 +17,7 @@
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
-use crate::proc::{self, Identity};
+use crate::proc::{Course, Identity};
 use crate::restore::restore;
 use crate::sched;
 use crate::stop::send_to;
@@ -277,36 +277,25 @@ const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How often a restoration is tried when whoever does it is killed.
 const TRIES: u32 = 3;
 
-/// The owner's status, opened while it was well: at SCHED_FIFO 99 no name is looked up in /proc, for that may have to
-/// wait for a lower thread that is just freeing it (`demote` says how).
-struct Status(Option<std::fs::File>);
-
-/// What it says of the owner.
-#[derive(PartialEq)]
-enum Look {
-    Acts,
-    Killed,
-    /// Its first thread has ended: the others tell.
-    FirstOver,
-}
+/// What /proc says of the owner, opened while it was well: at SCHED_FIFO 99 no name is looked up there, for that may have
+/// to wait for a lower thread that is just freeing it (`demote` says how).
+struct Status(Option<[std::fs::File; 2]>);
 
 impl Status {
     fn open(owner: Identity) -> Self {
-        let file = std::fs::File::open(format!("/proc/{}/status", owner.pid)).ok();
-        Self(file.filter(|_| Identity::of(owner.pid) == Some(owner)))
+        let open = |name| std::fs::File::open(format!("/proc/{}/{name}", owner.pid)).ok();
+        let files = open("status").zip(open("stat")).map(|(status, stat)| [status, stat]);
+        Self(files.filter(|_| Identity::of(owner.pid) == Some(owner)))
     }
 
-    fn look(&self) -> Look {
-        let Some(file) = &self.0 else { return Look::FirstOver };
-        let mut buf = [0u8; 16_384];
-        let text = rustix::io::pread(file, &mut buf, 0).ok().and_then(|n| std::str::from_utf8(&buf[..n]).ok());
-        match text.map(proc::killed_and_over) {
-            // It was waited for: nobody is left.
-            None => Look::Killed,
-            Some((_, true)) => Look::FirstOver,
-            Some((true, false)) => Look::Killed,
-            Some((false, false)) => Look::Acts,
-        }
+    /// Of its first thread; `None` when all of it was waited for.
+    fn look(&self) -> Option<Course> {
+        // Without these files whoever may look up names is to look.
+        let Some([status, stat]) = &self.0 else { return Some(Course::Ends) };
+        let (mut a, mut b) = ([0u8; 16_384], [0u8; 1024]);
+        let text = |file, buf: &mut [u8]| rustix::io::pread(file, &mut *buf, 0).ok();
+        let (n, m) = (text(status, &mut a)?, text(stat, &mut b)?);
+        Some(Course::of(&String::from_utf8_lossy(&a[..n]), &String::from_utf8_lossy(&b[..m])))
     }
 }
 
@@ -321,8 +310,8 @@ fn wait_for_the_end(
         let mut fds = [PollFd::new(&pidfd, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
         match poll(&mut fds, Some(&LOOK_EVERY)) {
             Ok(0) => match status.look() {
-                Look::Killed => return true,
-                Look::FirstOver if restored_if_dying() => return false,
+                None | Some(Course::Killed) => return true,
+                Some(Course::Ends) if restored_if_dying() => return false,
                 _ => continue,
             },
             Err(_) => continue,

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 /// A kernel thread, in the flags of /proc/PID/stat.
 const PF_KTHREAD: u64 = 0x0020_0000;
+/// A thread in its exit, likewise.
+const PF_EXITING: u64 = 0x4;
 
 /// One process and no later one that got its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -56,24 +58,42 @@ impl Identity {
 
 /// Whether SIGKILL is pending for a process: for its first thread, or where that has ended already, for the others.
 fn is_doomed(pid: i32) -> bool {
-    // Of a first thread that has ended, only these still tell.
-    let others = || threads_of(pid).into_iter().filter(|t| *t != pid);
-    let status = |path: String| std::fs::read_to_string(path).ok().map(|text| killed_and_over(&text));
-    match status(format!("/proc/{pid}/status")) {
-        Some((killed, false)) => killed,
-        Some((_, true)) => {
-            others().all(|t| status(format!("/proc/{pid}/task/{t}/status")).is_none_or(|(killed, over)| killed || over))
+    let read = |of: String| {
+        let status = std::fs::read_to_string(format!("{of}/status")).ok()?;
+        Some(Course::of(&status, &std::fs::read_to_string(format!("{of}/stat")).ok()?))
+    };
+    match read(format!("/proc/{pid}")) {
+        Some(Course::Ends) => {
+            // Of a first thread that has ended, only the others still tell.
+            let mut others = threads_of(pid).into_iter().filter(|t| *t != pid);
+            others.all(|t| read(format!("/proc/{pid}/task/{t}")) != Some(Course::Lives))
         }
-        None => false,
+        course => course == Some(Course::Killed),
     }
 }
 
-/// Of a thread, from its status file: SIGKILL is pending; it has ended.
-pub(crate) fn killed_and_over(status: &str) -> (bool, bool) {
-    let field = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
-    let pending = |name| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
-    let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (rustix::process::Signal::KILL.as_raw() - 1) & 1 == 1;
-    (killed, field("State:").is_some_and(|s| s.starts_with(['Z', 'X'])))
+/// Where a thread is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    Lives,
+    /// SIGKILL is pending.
+    Killed,
+    /// It is in its exit (SIGKILL is no longer pending then), or has ended.
+    Ends,
+}
+
+impl Course {
+    /// From its status and stat files.
+    pub fn of(status: &str, stat: &str) -> Self {
+        let field = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
+        let pending = |name| field(name).and_then(|v| u64::from_str_radix(v, 16).ok()).unwrap_or(0);
+        let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (libc::SIGKILL - 1) & 1 == 1;
+        match Stat::parse(stat) {
+            Some(s) if matches!(s.state, 'Z' | 'X') || s.flags & PF_EXITING != 0 => Self::Ends,
+            _ if killed => Self::Killed,
+            _ => Self::Lives,
+        }
+    }
 }
 
 /// The fields of /proc/PID/stat that custody needs.
@@ -230,6 +250,15 @@ mod tests {
     fn a_command_name_full_of_parentheses_does_not_confuse_stat() {
         let s = Stat::parse("7 (a) b) (c) S 1 2 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0").unwrap();
         assert_eq!((s.state, s.ppid, s.pgrp, s.flags, s.start), ('S', 1, 2, 4194304, 4242));
+    }
+
+    #[test]
+    fn a_thread_in_its_exit_is_ending_though_sigkill_is_no_longer_pending() {
+        let stat = |flags: u32| format!("7 (a) R 1 2 3 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0");
+        let status = |pending: &str| format!("Name:\ta\nState:\tR (running)\nSigPnd:\t{pending}\nShdPnd:\t0\n");
+        assert_eq!(Course::of(&status("0000000000000000"), &stat(0x40_4000)), Course::Lives);
+        assert_eq!(Course::of(&status("0000000000000100"), &stat(0x40_4000)), Course::Killed);
+        assert_eq!(Course::of(&status("0000000000000000"), &stat(0x40_4004)), Course::Ends);
     }
 
     #[test]
