@@ -1,0 +1,93 @@
+//! Runs random operations, and when the two differ, cuts the sequence down to what matters.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::operation::Op;
+use crate::pair::Pair;
+use crate::random::Random;
+use crate::world::World;
+
+/// Operations after which a world begins anew.
+const LIFE: u64 = 400;
+
+fn new_pair(world: &World, quiet: bool) -> Pair {
+    Pair::new(world.limits, world.origin, world.lazy, quiet)
+}
+
+/// Whether the sequence still makes them differ.
+fn differs(world: &World, quiet: bool, ops: &[Op]) -> bool {
+    let mut pair = new_pair(world, quiet);
+    catch_unwind(AssertUnwindSafe(|| ops.iter().for_each(|op| pair.apply(op)))).is_err()
+}
+
+/// Leaves out whatever can be left out.
+fn shrink(world: &World, quiet: bool, mut ops: Vec<Op>) -> Vec<Op> {
+    let mut stretch = ops.len() / 2;
+    while stretch > 0 {
+        let mut at = 0;
+        while at < ops.len() {
+            let mut fewer = ops.clone();
+            fewer.drain(at..(at + stretch).min(ops.len()));
+            if differs(world, quiet, &fewer) {
+                ops = fewer;
+            } else {
+                at += stretch;
+            }
+        }
+        stretch /= 2;
+    }
+    ops
+}
+
+/// Prints the shortest sequence found, and panics with its difference.
+fn report(world: &World, quiet: bool, ops: Vec<Op>) -> ! {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let shortest = shrink(world, quiet, ops);
+    std::panic::set_hook(hook);
+    eprintln!("{world:?}, quiet: {quiet}");
+    for op in &shortest {
+        eprintln!("    Op::{op:?},");
+    }
+    let mut pair = new_pair(world, quiet);
+    for op in &shortest {
+        pair.apply(op);
+    }
+    unreachable!("it differed before");
+}
+
+/// So many operations, in one short life after the other. Returns how many jobs ended and how many
+/// events were lost.
+pub fn run(world: &World, seed: u64, operations: u64) -> (u64, u64) {
+    let mut random = Random(seed);
+    let (mut jobs, mut lost) = (0, 0);
+    let mut done = 0;
+    while done < operations {
+        let quiet = random.one_in(4);
+        let mut pair = new_pair(world, quiet);
+        let mut ops = world.begin(&mut random);
+        let mut next = 0;
+        for _ in 0..LIFE {
+            if next == ops.len() {
+                ops.push(world.some_op(&pair.model, &mut random, pair.now));
+            }
+            let step = AssertUnwindSafe(|| pair.apply(&ops[next]));
+            if catch_unwind(step).is_err() {
+                report(world, quiet, ops);
+            }
+            next += 1;
+        }
+        done += LIFE;
+        jobs += pair.model.jobs_so_far();
+        lost += pair.ring.lost_ever;
+    }
+    (jobs, lost)
+}
+
+/// A sequence once found, kept so that what it showed stays mended.
+pub fn replay(world: &World, ops: &[Op]) {
+    let mut pair = new_pair(world, false);
+    for op in ops {
+        pair.apply(op);
+    }
+}
