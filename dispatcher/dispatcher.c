@@ -7,6 +7,7 @@
 
 /* What looks down in its file and is called from one above. */
 PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i);
+PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now);
 PD_FN int pd_reservation_ended(pd_ref d, pd_u32 job, pd_u32 kind, pd_u64 now);
 PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by);
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
@@ -17,9 +18,17 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
 #include "event.c"
 #include "heap.c"
 #include "group.c"
+#include "server.c"
+#include "budget.c"
 #include "job.c"
+#include "settle.c"
+#include "charge.c"
+#include "add.c"
 #include "task.c"
+#include "timer.c"
 #include "reservation.c"
+#include "reserve.c"
 #include "advance.c"
+#include "rank.c"
 #include "select.c"
 #include "init.c"

@@ -49,12 +49,18 @@ PD_FN int pd_event_task(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task, pd_u64 c
 PD_FOLD int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
+	pd_u32 task = j->attr.task;
 	pd_event_p e;
 
-	pd_record(d, PD_REC_EVENT + kind, j->attr.task, now, j->id, j->used);
+	/* A segment that ends by itself has its own events, which tell the node. */
+	if (PD_UNLIKELY(j->attr.budget_server) && (kind == PD_EV_EXHAUSTED || kind == PD_EV_EXPIRED)) {
+		task = j->attr.budget_server;
+		kind = kind == PD_EV_EXHAUSTED ? PD_EV_SEGMENT_EXHAUSTED : PD_EV_SEGMENT_EXPIRED;
+	}
+	pd_record(d, PD_REC_EVENT + kind, task, now, j->id, j->used);
 	if (!pd_event_ready(d, now))
 		return 0;
-	e = pd_event_put(d, now, kind, j->attr.task);
+	e = pd_event_put(d, now, kind, task);
 	e->job = j->id;
 	e->cookie = j->attr.cookie;
 	e->used = j->used;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Scheduling groups: which order their members stand in. */
+/*
+ * Scheduling groups (RED-Linux, V-A): which order their members stand in, and the tree that their
+ * server jobs make. A group's first server job fixes its parent for ever.
+ */
 #include "internal.h"
 
 /* Up to four attributes, none twice, no gap before the last. */
@@ -41,16 +44,85 @@ PD_FN int pd_group_order(pd_ref d, pd_u32 group, pd_u32 order)
 	return 0;
 }
 
-/* Only while it is empty: a queue is never re-sorted. */
+/* The key of a member, or of one that may become a member. */
+PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)
+{
+	pd_group_p g = PD_GROUP(d, j->attr.group);
+
+	return (&j->attr.start)[g->first] ^ g->turned;
+}
+
+/* Members are sorted anew. */
+PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
+{
+	pd_heap_p h = PD_HEAP(d, PD_GROUPS + group);
+	pd_u32 end = h->size + PD_ROOT;
+	pd_u32 position = PD_ZERO(d) + PD_ROOT;
+
+	pd_while (position < end) {
+		pd_slot_p s = pd_slot_at(d, pd_heap_chunks(d, h), position);
+
+		s->key = pd_ready_key(d, PD_JOB(d, s->item));
+		/* The queue may begin or cease to serve for the finishes. */
+		pd_job_watch(d, s->item);
+		position++;
+	}
+	return pd_heap_mend(d, PD_GROUPS + group);
+}
+
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 {
 	if (group >= PD(d)->limits.groups)
 		return PD_ENOTHING;
 	if (!pd_order_valid(order))
 		return PD_EINVALID;
-	if (pd_heap_size(d, PD_GROUPS + group))
-		return PD_EBUSY;
 	pd_record(d, PD_REC_ORDER, group, 0, order, 0);
 	pd_group_order(d, group, order);
+	return pd_group_sort(d, group);
+}
+
+/* May `group` be the parent of `s`? */
+PD_FN int pd_group_refusal(pd_ref d, pd_u32 s, pd_u32 group)
+{
+	pd_u32 levels = PD_ZERO(d) + 1;
+
+	if (PD_GROUP(d, s)->parent != PD_NONE)
+		return PD_GROUP(d, s)->parent == group ? 0 : PD_ETREE;
+	pd_while (group != s && PD_GROUP(d, group)->parent != PD_NONE) {
+		group = PD_GROUP(d, group)->parent;
+		levels++;
+	}
+	if (group == s || levels + PD_GROUP(d, s)->height > PD(d)->limits.depth)
+		return PD_ETREE;
 	return 0;
+}
+
+/* It is the parent from now on. */
+PD_FN int pd_group_adopt(pd_ref d, pd_u32 s, pd_u32 group)
+{
+	pd_u32 height = PD_GROUP(d, s)->height;
+
+	if (PD_GROUP(d, s)->parent != PD_NONE)
+		return 0;
+	PD_GROUP(d, s)->parent = group;
+	pd_while (group != PD_NONE && PD_GROUP(d, group)->height <= height) {
+		PD_GROUP(d, group)->height = ++height;
+		group = PD_GROUP(d, group)->parent;
+	}
+	return 0;
+}
+
+/* Its queue got its first member or lost its last: to be looked at when the call ends. */
+PD_INLINE void pd_group_mark(pd_ref d, pd_u32 group)
+{
+	pd_group_p g = PD_GROUP(d, group);
+	pd_u32 level = (g->height - 1) & (PD_MAX_DEPTH - 1);
+
+	if (g->unsettled)
+		return;
+	g->unsettled = 1;
+	g->next_unsettled = PD(d)->unsettled_groups[level];
+	PD(d)->unsettled_groups[level] = group;
+	PD(d)->unsettled_heights |= 1ULL << level;
+	PD(d)->unsettled |= PD_UNSETTLED_TREES;
 }

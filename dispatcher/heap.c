@@ -57,10 +57,12 @@ PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 /* Which of two items with equal keys is first. */
 PD_FN int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
 {
-	if (heap >= PD_GROUPS)
+	if (heap >= PD_GROUPS && heap - PD_GROUPS < PD(d)->limits.groups)
 		return pd_job_before(d, heap - PD_GROUPS, a, b);
 	if (heap == PD_RELEASES)
 		return a < b;
+	if (heap == PD_TIMERS)
+		return PD_TIMER(d, a)->sequence < PD_TIMER(d, b)->sequence;
 	return PD_JOB(d, a)->sequence < PD_JOB(d, b)->sequence;
 }
 
@@ -298,6 +300,26 @@ PD_FN int pd_heap_later(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
 	pd_slot_p s = pd_slot_at(d, pd_heap_chunks(d, h), PD_ROOT);
 
 	pd_heap_down(d, heap, PD_POSITION(d, h->positions + item), key, item);
+	pd_heap_top(h, s->key, s->item);
+	return 0;
+}
+
+/* Sorts it anew after keys have changed: from the last parent up, each one sinks to its place. */
+PD_FN int pd_heap_mend(pd_ref d, pd_u32 heap)
+{
+	pd_heap_p h = PD_HEAP(d, heap);
+	pd_chunks_p chunks = pd_heap_chunks(d, h);
+	pd_u32 position = ((h->size + PD_ROOT - 1) >> 2) + 2;
+	pd_slot_p s;
+
+	if (!h->size)
+		return 0;
+	pd_while (position >= PD_ROOT) {
+		s = pd_slot_at(d, chunks, position);
+		pd_heap_down(d, heap, position, s->key, s->item);
+		position--;
+	}
+	s = pd_slot_at(d, chunks, PD_ROOT);
 	pd_heap_top(h, s->key, s->item);
 	return 0;
 }

@@ -11,7 +11,8 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 {
 	return l->jobs >= 1 && l->jobs <= 1U << 20 && l->tasks >= 1 && l->tasks <= 1U << 20 &&
 	       l->reservations <= 1U << 20 && l->groups >= 1 && l->groups <= 1024 &&
-	       l->budget_groups <= 1024 && pd_power_of_two(l->events) && l->events <= 1U << 24 &&
+	       l->budget_groups <= 1024 && l->timers <= 1U << 20 && l->depth >= 1 &&
+	       l->depth <= PD_MAX_DEPTH && pd_power_of_two(l->events) && l->events <= 1U << 24 &&
 	       pd_power_of_two(l->records) && l->records <= 1U << 28 && l->cpus == 1;
 }
 
@@ -19,15 +20,16 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 PD_FN int pd_start(pd_ref d)
 {
 	pd_p p = PD(d);
+	pd_u32 queues = p->limits.groups + p->limits.budget_groups;
 	pd_u32 per_heap = PD_CHUNKS_FOR(p->limits.jobs);
-	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.groups);
+	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.timers, queues);
 	pd_u32 i = PD_ZERO(d);
 
 	p->event_mask = p->limits.events - 1;
 	p->record_mask = p->limits.records - 1;
 	pd_while (i <= p->limits.jobs) {
 		PD_JOB(d, i)->id = ~pd_id(1, i);
-		PD_JOB(d, i)->next_of_task = i < p->limits.jobs ? i + 1 : PD_NONE;
+		PD_JOB(d, i)->next = i < p->limits.jobs ? i + 1 : PD_NONE;
 		i++;
 	}
 	i = PD_ZERO(d);
@@ -46,28 +48,48 @@ PD_FN int pd_start(pd_ref d)
 		PD_SLOT(d, i << PD_CHUNK_BITS)->key = i + 1;
 		i++;
 	}
+	p->free_timer = p->limits.timers ? 0 : PD_NONE;
 	i = PD_ZERO(d);
-	pd_while (i < PD_GROUPS + p->limits.groups) {
+	pd_while (i < p->limits.timers) {
+		PD_TIMER(d, i)->id = ~pd_id(1, i);
+		PD_TIMER(d, i)->next_free = i + 1 < p->limits.timers ? i + 1 : PD_NONE;
+		i++;
+	}
+	i = PD_ZERO(d);
+	pd_while (i < PD_HEAPS(queues)) {
 		pd_heap_p h = PD_HEAP(d, i);
 
 		h->least = PD_INFINITE;
 		h->first = PD_NONE;
-		/* The releases come last: theirs are another number. */
-		h->table = i == PD_RELEASES ? (2 + p->limits.groups) * per_heap :
-			   i > PD_RELEASES  ? (i - 1) * per_heap :
+		/* Those of jobs, then the releases and the timers, whose numbers are others. */
+		h->table = i == PD_RELEASES ? (3 + queues) * per_heap :
+			   i == PD_TIMERS   ? (3 + queues) * per_heap +
+						PD_CHUNKS_FOR(p->limits.reservations) :
+			   i > PD_TIMERS    ? (i - 2) * per_heap :
 					      i * per_heap;
 		/* A job stands in one queue and among the finishes: two positions. */
-		h->positions = i == PD_FINISHES ? p->limits.jobs + 1 :
+		h->positions = i == PD_FINISHES || i == PD_SEGMENT_FINISHES ? p->limits.jobs + 1 :
 			       i == PD_RELEASES ? 2 * (p->limits.jobs + 1) :
-						  0;
+			       i == PD_TIMERS ? 2 * (p->limits.jobs + 1) + p->limits.reservations :
+						0;
 		i++;
 	}
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.groups) {
 		pd_group_order(d, i, PD_ORDER_DEFAULT);
+		PD_GROUP(d, i)->parent = PD_NONE;
+		PD_GROUP(d, i)->height = 1;
+		PD_GROUP(d, i)->first_server = PD_NONE;
+		i++;
+	}
+	i = PD_ZERO(d);
+	pd_while (i < PD_MAX_DEPTH) {
+		p->unsettled_groups[i] = PD_NONE;
 		i++;
 	}
 	p->first_due = PD_NONE;
+	p->first_due_segment = PD_NONE;
+	p->rare = PD_INFINITE;
 	return 0;
 }
 
@@ -84,14 +106,18 @@ PD_FN int pd_start(pd_ref d)
 static pd_u64 pd_layout(struct pd *d, const struct pd_limits *l)
 {
 	pd_u64 at = (sizeof(struct pd) + 63) & ~63ULL;
+	pd_u32 queues = l->groups + l->budget_groups;
 
 	PD_PLACE(jobs, l->jobs + 1);
 	PD_PLACE(tasks, l->tasks);
 	PD_PLACE(groups, l->groups);
-	PD_PLACE(heaps, PD_GROUPS + l->groups);
-	PD_PLACE(slots, (pd_u64)PD_CHUNKS(l->jobs, l->reservations, l->groups) << PD_CHUNK_BITS);
-	PD_PLACE(chunk_table, PD_CHUNK_ENTRIES(l->jobs, l->reservations, l->groups));
-	PD_PLACE(positions, PD_POSITIONS((pd_u64)l->jobs, l->reservations));
+	PD_PLACE(nodes, l->budget_groups + 1);
+	PD_PLACE(timers, l->timers);
+	PD_PLACE(heaps, PD_HEAPS(queues));
+	PD_PLACE(slots, (pd_u64)PD_CHUNKS(l->jobs, l->reservations, l->timers, queues)
+				<< PD_CHUNK_BITS);
+	PD_PLACE(chunk_table, PD_CHUNK_ENTRIES(l->jobs, l->reservations, l->timers, queues));
+	PD_PLACE(positions, PD_POSITIONS((pd_u64)l->jobs, l->reservations, l->timers));
 	PD_PLACE(reservations, l->reservations);
 	PD_PLACE(cpus, l->cpus);
 	PD_PLACE(events, l->events);
@@ -152,6 +178,7 @@ PD_API int pd_create(pd_ref d)
 
 	if (!pd_limits_valid(l) || l->jobs > PD_ARENA_JOBS || l->tasks > PD_ARENA_TASKS ||
 	    l->reservations > PD_ARENA_RESERVATIONS || l->groups > PD_ARENA_GROUPS ||
+	    l->budget_groups > PD_ARENA_NODES || l->timers > PD_ARENA_TIMERS ||
 	    l->events > PD_ARENA_EVENTS || l->records > PD_ARENA_RECORDS)
 		return PD_EINVALID;
 	return pd_start(d);

@@ -8,20 +8,21 @@
 
 /* The attributes are where the allocator wrote them: the draft is the next free job. */
 struct pd_job {
-	struct pd_job_attr attr; /* its budget is what remains of it */
+	struct pd_job_attr attr; /* its budget is what remains of it; `reserved` is prev_of_node */
 	pd_u64 id;		 /* its uses so far and its index; inverted while it is free */
-	pd_u64 eligible_at;	 /* arrival, first part: when it became eligible */
+	pd_u64 eligible_at;	 /* arrival, first part: when it became ready, or else when it began */
 	pd_u64 sequence;	 /* arrival, second part: the order of adding */
 	pd_u64 used;
 	pd_u64 excess;	    /* executed beyond its budget */
 	pd_u32 reservation; /* index, PD_NONE if an allocator outside made it */
 	pd_u32 next_due;
-	pd_u32 next_of_task; /* also the list of free jobs */
-	pd_u32 prev_of_task;
+	pd_u32 next; /* in its task's list, or its group's list of servers, or that of free jobs */
+	pd_u32 prev;
+	pd_u32 next_of_node;
 	pd_u8 state; /* enum pd_job_state */
-	pd_u8 due;   /* in the list of exhausted jobs */
+	pd_u8 due;   /* in a list of exhausted jobs */
 	pd_u8 among_finishes;
-	pd_u8 unused[5];
+	pd_u8 unused;
 };
 
 struct pd_task {
@@ -33,23 +34,57 @@ struct pd_task {
 	pd_u16 unused;
 };
 
+/* A scheduling group. Its members are its heap's. */
 struct pd_group {
-	pd_u32 order; /* PD_ORDER */
-	pd_u32 members;
 	pd_u64 turned; /* bits to turn over in the first attribute, to make it a key */
-	pd_u32 first;  /* that attribute's place in the job */
+	pd_u32 order;  /* PD_ORDER */
+	pd_u32 first;  /* the first attribute's place in the job */
+	pd_u32 parent; /* the group of its server jobs; PD_NONE until it has one */
+	pd_u32 height; /* levels of the tree from here down, 1 at least */
+	pd_u32 first_server; /* of its server jobs that have begun */
+	pd_u32 next_unsettled;
 	pd_u8 by_budget; /* charging a member may change its place */
 	pd_u8 by_finish; /* group 0's queue serves for its members' finishes too */
-	pd_u16 unused[5];
+	pd_u8 active;	 /* it had members when things were last settled */
+	pd_u8 unsettled;
+	pd_u32 unused;
+};
+
+/* A budget group. Its open segments are its heap's. */
+struct pd_node {
+	pd_u64 charged; /* the number of the last charge that reached it */
+	pd_u32 parent;	/* 0 for none */
+	pd_u32 depth;	/* 0 until it is made */
+	pd_u32 first_child;
+	pd_u32 next_sibling;
+	pd_u32 first_job; /* of the jobs put under it that have begun */
+	pd_u32 next_unsettled;
+	pd_u8 unsettled;
+	pd_u8 starves; /* it or one above it was dry when things were last settled */
+	pd_u8 unused[6];
+};
+
+/* One that an allocator asked for. */
+struct pd_timer {
+	pd_u64 id; /* as a job's */
+	pd_u64 cookie;
+	pd_u64 sequence;
+	pd_u64 at;
+	pd_u32 next_free;
+	pd_u32 unused;
 };
 
 /* What a heap's keys are, and so which of two equal keys is first. */
 enum pd_heap_number {
-	PD_STARTS = 0,	 /* waiting jobs by start */
-	PD_FINISHES = 1, /* jobs by finish, where their queue does not order them so */
-	PD_RELEASES = 2, /* reservations by next release */
-	PD_GROUPS = 3,	 /* + group: its ready jobs by its ordering */
+	PD_STARTS = 0,		 /* waiting jobs by start */
+	PD_FINISHES = 1,	 /* jobs by finish, where their queue does not order them so */
+	PD_SEGMENT_FINISHES = 2, /* segments by finish */
+	PD_RELEASES = 3,	 /* reservations by next release */
+	PD_TIMERS = 4,
+	PD_GROUPS = 5, /* + group: its ready jobs by its ordering; then the nodes (PD_NODES) */
 };
+/* + node: its open segments by finish. */
+#define PD_NODES(d) (PD_GROUPS + PD(d)->limits.groups - 1)
 
 struct pd_slot {
 	pd_u64 key;
@@ -65,16 +100,19 @@ struct pd_slot {
 /* Where a heap begins (heap.c); this offset counts as items. */
 #define PD_ROOT 3U
 #define PD_CHUNKS_FOR(items) (((items) + PD_ROOT + PD_CHUNK - 1) / PD_CHUNK)
-/* Slots for all heaps together: each job is among the starts or in one group, and among the
+/* `queues` counts groups and nodes together. */
+#define PD_HEAPS(queues) (PD_GROUPS + (queues))
+/* Slots for all heaps together: each job is among the starts or in one queue, and among the
  * finishes; each heap keeps one chunk that is not full, and one that it never gives back. */
-#define PD_CHUNKS(jobs, reservations, groups)                             \
-	(2 * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) +          \
-	 2 * (PD_GROUPS + (groups)))
+#define PD_CHUNKS(jobs, reservations, timers, queues)                                        \
+	(2 * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) + PD_CHUNKS_FOR(timers) + \
+	 2 * PD_HEAPS(queues))
 /* Chunk-table entries: every heap can hold all its items. */
-#define PD_CHUNK_ENTRIES(jobs, reservations, groups) \
-	((2 + (groups)) * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations))
+#define PD_CHUNK_ENTRIES(jobs, reservations, timers, queues)                        \
+	((3 + (queues)) * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) + \
+	 PD_CHUNKS_FOR(timers))
 /* A job stands in one queue and among the finishes. */
-#define PD_POSITIONS(jobs, reservations) (2 * ((jobs) + 1) + (reservations))
+#define PD_POSITIONS(jobs, reservations, timers) (2 * ((jobs) + 1) + (reservations) + (timers))
 
 struct pd_heap {
 	pd_u32 size;
@@ -86,40 +124,57 @@ struct pd_heap {
 	pd_u32 unused;
 };
 
-struct pd_reservation {
-	pd_u64 next_release;
-	pd_u64 latest_release;
+/* What pd_reservation_change may change. */
+struct pd_terms {
 	pd_u64 period;
 	pd_u64 budget;
 	pd_u64 deadline;
 	pd_i64 priority;
+	pd_u64 cookie;
+	pd_u32 group;
+	pd_u8 overrun;
+	pd_u8 wakeup_rule;
+	pd_u8 own_cookie;
+	pd_u8 unused;
+};
+
+struct pd_reservation {
+	struct pd_terms now;
+	struct pd_terms next; /* from the next release on, if `changes` */
+	pd_u64 next_release;
+	pd_u64 latest_release;
 	pd_i64 error; /* executed beyond (+) or short of (-) what was assigned, to be settled */
 	pd_u64 release_number;
 	pd_u64 job; /* id of the current one, 0 between two */
-	pd_u32 task;
-	pd_u32 group;
+	pd_u32 task; /* PD_NONE for server jobs and segments */
+	pd_u32 server;
+	pd_u32 budget_group;
+	pd_u32 budget_server;
 	pd_u32 delayed; /* wait_period calls that are due from releases gone by */
 	pd_u32 lost;	/* releases that the next return of wait_period reports */
 	pd_u32 next_free;
 	pd_u8 used;
-	pd_u8 overrun;
 	pd_u8 waits; /* its task has called wait_period */
-	pd_u8 wakeup_rule;
+	pd_u8 changes;
+	pd_u8 unused;
 };
 
 #define PD_RANKS 16U
-#define PD_FRONTIER 64U
 
 struct pd_cpu {
 	pd_u64 selected; /* id */
 	pd_u64 path[PD_MAX_DEPTH];
 	pd_u32 depth;
-	pd_u32 ranks;		      /* how many of `ranked` are known */
-	pd_u32 ranked[PD_RANKS];      /* jobs, best first */
-	pd_u32 frontier[PD_FRONTIER]; /* heap positions that may hold the next best */
-	pd_u32 frontier_size;
+	pd_u32 ranks;		     /* how many of `ranked` are known */
+	pd_u32 ranked[PD_RANKS];     /* jobs, best first */
+	pd_u32 cursor[PD_MAX_DEPTH]; /* the path of the last of them, from group 0 down */
+	pd_u32 cursor_depth;	     /* 0: there are no more; PD_NONE: it is the selected one */
 	pd_u32 unused;
 };
+
+/* What pd_settle has to look at. */
+#define PD_UNSETTLED_TREES 1U
+#define PD_UNSETTLED_TIMES 2U
 
 struct pd {
 	struct pd_limits limits;
@@ -136,13 +191,23 @@ struct pd {
 	pd_u32 free_task;
 	pd_u32 free_reservation;
 	pd_u32 free_chunk;
-	pd_u32 first_due;
-	pd_u32 zero; /* always */
+	pd_u32 free_timer;
+	pd_u32 first_due;	  /* exhausted jobs, the last first */
+	pd_u32 first_due_segment; /* and segments */
+	pd_u32 unsettled;	  /* PD_UNSETTLED */
+	pd_u32 unsettled_nodes;	  /* the first of them */
+	pd_u32 zero;		  /* always */
+	pd_u64 rare;		  /* the earliest finish of a segment, timer and release */
+	pd_u64 charges;		  /* that went beyond one job, so far */
+	pd_u64 unsettled_heights; /* bit h - 1: there are groups of height h to settle */
+	pd_u32 unsettled_groups[PD_MAX_DEPTH]; /* the first of them, by height - 1 */
 	struct pd_reservation_attr reservation_draft;
 #ifndef __bpf__
 	struct pd_job *jobs;
 	struct pd_task *tasks;
 	struct pd_group *groups;
+	struct pd_node *nodes;
+	struct pd_timer *timers;
 	struct pd_heap *heaps;
 	struct pd_slot *slots;
 	pd_u32 *chunk_table;
@@ -159,6 +224,8 @@ struct pd {
 #define PD_JOB(d, i) (&(d)->jobs[i])
 #define PD_TASK(d, i) (&(d)->tasks[i])
 #define PD_GROUP(d, i) (&(d)->groups[i])
+#define PD_NODE(d, i) (&(d)->nodes[i])
+#define PD_TIMER(d, i) (&(d)->timers[i])
 #define PD_HEAP(d, i) (&(d)->heaps[i])
 #define PD_SLOT(d, i) (&(d)->slots[i])
 #define PD_CHUNK_ENTRY(d, i) ((d)->chunk_table[i])
@@ -177,6 +244,8 @@ struct pd {
 #define pd_job_p struct pd_job PD_ARENA *
 #define pd_task_p struct pd_task PD_ARENA *
 #define pd_group_p struct pd_group PD_ARENA *
+#define pd_node_p struct pd_node PD_ARENA *
+#define pd_timer_p struct pd_timer PD_ARENA *
 #define pd_heap_p struct pd_heap PD_ARENA *
 #define pd_slot_p struct pd_slot PD_ARENA *
 #define pd_reservation_p struct pd_reservation PD_ARENA *
@@ -228,8 +297,5 @@ PD_INLINE void pd_record(pd_ref d, pd_u32 kind, pd_u32 small, pd_u64 time, pd_u6
 	r->small = small;
 	r->kind = kind;
 }
-
-/* No heap holds it. */
-#define PD_NOWHERE PD_NONE
 
 #endif

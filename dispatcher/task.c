@@ -24,27 +24,27 @@ PD_API pd_i64 pd_task_add(pd_ref d, pd_u64 now)
 	return i;
 }
 
-/* Of a task's eligible jobs the one that is first in its group; PD_NONE if it has none. */
+/* Which of two begun jobs of a task is run and charged first. */
+PD_INLINE int pd_job_preferred(pd_ref d, pd_u32 a, pd_u32 b)
+{
+	int ready = PD_JOB(d, a)->state == PD_READY;
+
+	if (ready != (PD_JOB(d, b)->state == PD_READY))
+		return ready;
+	return pd_path_before(d, a, b);
+}
+
+/* Of a task's begun jobs the one that selection would prefer; PD_NONE if it has none. */
 PD_FN pd_i64 pd_task_best_job(pd_ref d, pd_u32 task)
 {
 	pd_u32 i = PD_TASK(d, task)->first_job;
 	pd_u32 best = PD_NONE;
 
 	pd_while (i != PD_NONE) {
-		pd_job_p j = PD_JOB(d, i);
-
-		if (j->state == PD_READY || j->state == PD_BLOCKED) {
-			if (best == PD_NONE) {
-				best = i;
-			} else {
-				pd_u64 a = pd_ready_key(d, j);
-				pd_u64 b = pd_ready_key(d, PD_JOB(d, best));
-
-				if (a < b || (a == b && pd_job_before(d, j->attr.group, i, best)))
-					best = i;
-			}
-		}
-		i = j->next_of_task;
+		if (PD_JOB(d, i)->state != PD_WAITING &&
+		    (best == PD_NONE || pd_job_preferred(d, i, best)))
+			best = i;
+		i = PD_JOB(d, i)->next;
 	}
 	return best;
 }
@@ -58,11 +58,11 @@ PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now)
 	pd_record(d, PD_REC_CHARGE_TASK, task, now, ran, 0);
 	i = (pd_u32)pd_task_best_job(d, task);
 	if (i != PD_NONE)
-		return pd_job_charge(d, i, ran);
+		return pd_charge_path(d, i, ran);
 	if (PD_TASK(d, task)->reservation != PD_NONE)
 		pd_reservation_overran(
 			d, PD_TASK(d, task)->reservation,
-			(pd_i64)pd_min(ran, PD_RESERVATION(d, PD_TASK(d, task)->reservation)->budget));
+			(pd_i64)pd_min(ran, PD_RESERVATION(d, PD_TASK(d, task)->reservation)->now.budget));
 	return 0;
 }
 
@@ -78,14 +78,15 @@ PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now)
 	PD_TASK(d, task)->blocked = 1;
 	i = PD_TASK(d, task)->first_job;
 	pd_while (i != PD_NONE) {
-		if (PD_JOB(d, i)->state == PD_READY) {
-			pd_job_dequeue(d, i, now);
+		if (PD_JOB(d, i)->state == PD_READY)
+			pd_job_leave(d, i, PD_BLOCKED);
+		else if (PD_JOB(d, i)->state == PD_STARVED)
 			PD_JOB(d, i)->state = PD_BLOCKED;
-			pd_job_watch(d, i);
-		}
-		i = PD_JOB(d, i)->next_of_task;
+		i = PD_JOB(d, i)->next;
 	}
-	return pd_event_task(d, now, PD_EV_TASK_BLOCKED, task, 0) & 0;
+	pd_event_task(d, now, PD_EV_TASK_BLOCKED, task, 0);
+	pd_settle(d, now);
+	return 0;
 }
 
 PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now)
@@ -101,30 +102,33 @@ PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_event_task(d, now, PD_EV_TASK_READY, task, 0);
 	i = PD_TASK(d, task)->first_job;
 	pd_while (i != PD_NONE) {
-		if (PD_JOB(d, i)->state == PD_BLOCKED) {
-			PD_JOB(d, i)->eligible_at = now;
-			pd_job_enqueue(d, i, now);
-		}
-		i = PD_JOB(d, i)->next_of_task;
+		if (PD_JOB(d, i)->state == PD_BLOCKED)
+			pd_job_stand(d, i, now);
+		i = PD_JOB(d, i)->next;
 	}
 	if (PD_TASK(d, task)->reservation != PD_NONE)
 		pd_reservation_woke(d, PD_TASK(d, task)->reservation, now);
+	pd_settle(d, now);
 	return 0;
 }
 
 PD_API int pd_task_done(pd_ref d, pd_u32 task, pd_u64 now)
 {
+	int wait = PD_WAIT_RELEASE;
 	pd_u32 i;
 
 	if (!pd_task_there(d, task))
 		return PD_ENOTHING;
 	pd_record(d, PD_REC_TASK_DONE, task, now, 0, 0);
-	if (PD_TASK(d, task)->reservation != PD_NONE)
-		return pd_reservation_waits(d, PD_TASK(d, task)->reservation, now);
-	i = (pd_u32)pd_task_best_job(d, task);
-	if (i != PD_NONE)
-		pd_job_end(d, i, PD_EV_COMPLETED, now);
-	return PD_WAIT_RELEASE;
+	if (PD_TASK(d, task)->reservation != PD_NONE) {
+		wait = pd_reservation_waits(d, PD_TASK(d, task)->reservation, now);
+	} else {
+		i = (pd_u32)pd_task_best_job(d, task);
+		if (i != PD_NONE)
+			pd_job_end(d, i, PD_EV_COMPLETED, now);
+	}
+	pd_settle(d, now);
+	return wait;
 }
 
 PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now)
@@ -142,6 +146,7 @@ PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now)
 	t->used = 0;
 	t->next_free = PD(d)->free_task;
 	PD(d)->free_task = task;
+	pd_settle(d, now);
 	return 0;
 }
 
@@ -150,19 +155,4 @@ PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task)
 	pd_u32 i = pd_task_there(d, task) ? (pd_u32)pd_task_best_job(d, task) : PD_NONE;
 
 	return i == PD_NONE ? 0 : PD_JOB(d, i)->id;
-}
-
-PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now)
-{
-	return PD_EFULL;
-}
-
-PD_API int pd_timer_cancel(pd_ref d, pd_u64 timer, pd_u64 now)
-{
-	return PD_ENOTHING;
-}
-
-PD_API int pd_reservation_change(pd_ref d, pd_u32 reservation, pd_u64 now)
-{
-	return PD_ENOTHING;
 }

@@ -13,6 +13,9 @@
 #define PD_ARENA_TASKS 4096U
 #define PD_ARENA_RESERVATIONS 1024U
 #define PD_ARENA_GROUPS 64U
+#define PD_ARENA_NODES 64U
+#define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
+#define PD_ARENA_TIMERS 1024U
 #define PD_ARENA_CPUS 1U
 #define PD_ARENA_EVENTS 4096U
 #define PD_ARENA_RECORDS 65536U
@@ -21,14 +24,19 @@ struct pd PD_ARENA pd_dispatchers[PD_DOMAINS];
 struct pd_job PD_ARENA pd_jobs[PD_DOMAINS][PD_ARENA_JOBS + 1];
 struct pd_task PD_ARENA pd_tasks[PD_DOMAINS][PD_ARENA_TASKS];
 struct pd_group PD_ARENA pd_groups[PD_DOMAINS][PD_ARENA_GROUPS];
-struct pd_heap PD_ARENA pd_heaps[PD_DOMAINS][PD_GROUPS + PD_ARENA_GROUPS];
+struct pd_node PD_ARENA pd_nodes[PD_DOMAINS][PD_ARENA_NODES + 1];
+struct pd_timer PD_ARENA pd_timers[PD_DOMAINS][PD_ARENA_TIMERS];
+struct pd_heap PD_ARENA pd_heaps[PD_DOMAINS][PD_HEAPS(PD_ARENA_QUEUES)];
 /* A row of four siblings is one line of the cache. */
-struct pd_slot PD_ARENA pd_slots[PD_DOMAINS]
-				[PD_CHUNKS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_GROUPS)
-				 << PD_CHUNK_BITS] __attribute__((aligned(64)));
+struct pd_slot PD_ARENA
+	pd_slots[PD_DOMAINS]
+		[PD_CHUNKS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_TIMERS, PD_ARENA_QUEUES)
+		 << PD_CHUNK_BITS] __attribute__((aligned(64)));
 pd_u32 PD_ARENA pd_chunk_table[PD_DOMAINS]
-			      [PD_CHUNK_ENTRIES(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_GROUPS)];
-pd_u32 PD_ARENA pd_positions[PD_DOMAINS][PD_POSITIONS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS)];
+			      [PD_CHUNK_ENTRIES(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS,
+						PD_ARENA_TIMERS, PD_ARENA_QUEUES)];
+pd_u32 PD_ARENA pd_positions[PD_DOMAINS][PD_POSITIONS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS,
+						       PD_ARENA_TIMERS)];
 struct pd_reservation PD_ARENA pd_reservations[PD_DOMAINS][PD_ARENA_RESERVATIONS];
 struct pd_cpu PD_ARENA pd_cpus[PD_DOMAINS][PD_ARENA_CPUS];
 struct pd_event PD_ARENA pd_events[PD_DOMAINS][PD_ARENA_EVENTS];
@@ -41,6 +49,8 @@ struct pd_record PD_ARENA pd_records[PD_DOMAINS][PD_ARENA_RECORDS];
 #define PD_JOB(d, i) (&pd_jobs[PD_DOMAIN(d)][i])
 #define PD_TASK(d, i) (&pd_tasks[PD_DOMAIN(d)][i])
 #define PD_GROUP(d, i) (&pd_groups[PD_DOMAIN(d)][i])
+#define PD_NODE(d, i) (&pd_nodes[PD_DOMAIN(d)][i])
+#define PD_TIMER(d, i) (&pd_timers[PD_DOMAIN(d)][i])
 #define PD_HEAP(d, i) (&pd_heaps[PD_DOMAIN(d)][i])
 #define PD_SLOT(d, i) (&pd_slots[PD_DOMAIN(d)][i])
 #define PD_CHUNK_ENTRY(d, i) (pd_chunk_table[PD_DOMAIN(d)][i])

@@ -25,6 +25,8 @@ int punctual_create(struct pd_limits *given)
 	l->reservations = given->reservations;
 	l->groups = given->groups;
 	l->budget_groups = given->budget_groups;
+	l->timers = given->timers;
+	l->depth = given->depth;
 	l->events = given->events;
 	l->records = given->records;
 	l->cpus = given->cpus;

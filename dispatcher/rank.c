@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runner-ups, for hosts that keep several jobs ready to run: what would be selected if the tasks of
+ * the better ones slept. That is the order in which the tree is walked from group 0 down, queue by
+ * queue, with each task once, and each group once: by the server job of it that comes first.
+ *
+ * Nothing is moved for it. What stands before a member of a queue is a piece of the heap that hangs
+ * together at its top, so the next one after it is found at that piece's edge.
+ */
+#include "internal.h"
+
+/* The next member after `i` in its queue; PD_NONE if it is the last, or stands in none. */
+PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
+{
+	pd_u32 position = PD_ZERO(d) + PD_ROOT;
+	pd_u32 best = PD_NONE;
+	pd_u32 heap, end;
+	pd_chunks_p chunks;
+	pd_u64 key;
+
+	if (PD_JOB(d, i)->state != PD_READY)
+		return PD_NONE;
+	heap = PD_GROUPS + PD_JOB(d, i)->attr.group;
+	end = pd_heap_size(d, heap) + PD_ROOT;
+	chunks = pd_heap_chunks(d, PD_HEAP(d, heap));
+	key = pd_ready_key(d, PD_JOB(d, i));
+	pd_while (position) {
+		if (position < end) {
+			pd_slot_p s = pd_slot_at(d, chunks, position);
+
+			if (!pd_before(d, heap, key, i, s)) {
+				/* `i` itself or one before it: its children may be behind it. */
+				position = 4 * position - 8;
+				continue;
+			}
+			if (best == PD_NONE ||
+			    pd_before(d, heap, s->key, s->item, pd_slot_at(d, chunks, best)))
+				best = position;
+		}
+		/* On to the next one that is not below this one: up from the last of four. */
+		pd_while (position != PD_ROOT && (position & 3) == 3)
+			position = (position >> 2) + 2;
+		position = position == PD_ROOT ? 0 : position + 1;
+	}
+	return best == PD_NONE ? PD_NONE : pd_slot_at(d, chunks, best)->item;
+}
+
+/* Of one task, one job. */
+PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
+{
+	pd_cpu_p c = PD_CPU(d, cpu);
+	pd_u32 i = PD_ZERO(d);
+
+	pd_while (i < c->ranks) {
+		if (PD_JOB(d, c->ranked[i & (PD_RANKS - 1)])->attr.task == task)
+			return 1;
+		i++;
+	}
+	return 0;
+}
+
+/* The next job after those that are ranked; PD_NONE if there is none. */
+PD_FN pd_u32 pd_rank_next(pd_ref d, pd_u32 cpu)
+{
+	pd_cpu_p c = PD_CPU(d, cpu);
+	pd_u32 i = PD_NONE;
+
+	pd_while (c->cursor_depth) {
+		pd_u32 PD_ARENA *at = &c->cursor[(c->cursor_depth - 1) & (PD_MAX_DEPTH - 1)];
+		pd_job_p j;
+
+		if (i == PD_NONE)
+			i = pd_queue_after(d, *at);
+		if (i == PD_NONE) {
+			c->cursor_depth--;
+			continue;
+		}
+		*at = i;
+		j = PD_JOB(d, i);
+		if (j->attr.server) {
+			pd_u32 first = pd_heap_first(d, PD_GROUPS + j->attr.server);
+
+			if (first != PD_NONE && pd_server_of(d, j->attr.server) == i) {
+				c->cursor_depth++;
+				i = first;
+			} else {
+				i = PD_NONE;
+			}
+		} else if (pd_rank_has_task(d, cpu, j->attr.task)) {
+			i = PD_NONE;
+		} else {
+			return i;
+		}
+	}
+	return PD_NONE;
+}
+
+PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank)
+{
+	pd_cpu_p c;
+
+	if (cpu >= PD(d)->limits.cpus || rank >= PD_RANKS)
+		return 0;
+	c = PD_CPU(d, cpu);
+	if (!c->ranks)
+		return 0;
+	if (c->cursor_depth == PD_NONE) {
+		c->cursor_depth = PD_ZERO(d);
+		pd_while (c->cursor_depth < c->depth && c->cursor_depth < PD_MAX_DEPTH) {
+			c->cursor[c->cursor_depth] = (pd_u32)c->path[c->cursor_depth];
+			c->cursor_depth++;
+		}
+	}
+	pd_while (c->ranks <= rank) {
+		pd_u32 i = pd_rank_next(d, cpu);
+
+		if (i == PD_NONE)
+			return 0;
+		c->ranked[c->ranks & (PD_RANKS - 1)] = i;
+		c->ranks++;
+	}
+	return PD_JOB(d, c->ranked[rank & (PD_RANKS - 1)])->id;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Settling: at the end of a call, what became dry or wet, empty or not, takes effect on those that
+ * depend on it (docs/model.md, "Settling"). So what changes and changes back within one call is
+ * not seen. First the nodes, then the groups: the lower ones first, for a group's server jobs are
+ * members of its parent, which is always higher.
+ */
+#include "internal.h"
+
+/* A node or one above it became dry, or is wet again. */
+PD_FN int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
+{
+	int starves = PD_NODE(d, node)->starves;
+	pd_u32 i = PD_NODE(d, node)->first_job;
+
+	pd_while (i != PD_NONE) {
+		pd_job_p j = PD_JOB(d, i);
+
+		if (starves && j->state == PD_READY) {
+			pd_job_leave(d, i, PD_STARVED);
+		} else if (starves && j->state == PD_IDLE) {
+			j->state = PD_STARVED;
+		} else if (!starves && j->state == PD_STARVED) {
+			pd_job_stand(d, i, now);
+		}
+		i = j->next_of_node;
+	}
+	return 0;
+}
+
+/* Looks at a node, and below it as far as something changes. With several unsettled ones the order
+ * does not matter: each is looked at again when one above it changes, and a job that joins its
+ * queue and leaves it again meanwhile was starved before and is starved after. */
+PD_FN int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
+{
+	pd_u32 node = top;
+
+	pd_while (node) {
+		pd_node_p n = PD_NODE(d, node);
+		pd_u8 starves = pd_current_segment(d, node) == PD_NONE ||
+				(n->parent && PD_NODE(d, n->parent)->starves);
+
+		if (starves != n->starves) {
+			n->starves = starves;
+			pd_node_jobs(d, node, now);
+			if (n->first_child) {
+				node = n->first_child;
+				continue;
+			}
+		}
+		pd_while (node != top && !PD_NODE(d, node)->next_sibling)
+			node = PD_NODE(d, node)->parent;
+		node = node == top ? 0 : PD_NODE(d, node)->next_sibling;
+	}
+	return 0;
+}
+
+/* Announces a group that got members or lost them all; its server jobs follow. */
+PD_FN int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
+{
+	pd_group_p g = PD_GROUP(d, group);
+	int active = pd_heap_size(d, PD_GROUPS + group) != 0;
+	pd_u32 i;
+
+	g->unsettled = 0;
+	if (active == g->active)
+		return 0;
+	g->active = (pd_u8)active;
+	pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, group, 0);
+	i = g->first_server;
+	pd_while (i != PD_NONE) {
+		pd_job_p j = PD_JOB(d, i);
+
+		if (active && j->state == PD_IDLE)
+			pd_job_enqueue(d, i, now);
+		else if (!active && j->state == PD_READY)
+			pd_job_leave(d, i, PD_IDLE);
+		i = j->next;
+	}
+	return 0;
+}
+
+PD_FN int pd_settle_all(pd_ref d, pd_u64 now)
+{
+	pd_p p = PD(d);
+	pd_u32 level = PD_ZERO(d);
+
+	pd_while (p->unsettled_nodes) {
+		pd_u32 node = p->unsettled_nodes;
+
+		p->unsettled_nodes = PD_NODE(d, node)->next_unsettled;
+		PD_NODE(d, node)->unsettled = 0;
+		pd_node_settle(d, node, now);
+	}
+	pd_while (p->unsettled_heights >> level) {
+		pd_u32 group = p->unsettled_groups[level];
+
+		if (group == PD_NONE) {
+			p->unsettled_heights &= ~(1ULL << level);
+			level = (level + 1) & (PD_MAX_DEPTH - 1);
+			continue;
+		}
+		p->unsettled_groups[level] = PD_GROUP(d, group)->next_unsettled;
+		pd_group_settle(d, group, now);
+	}
+	p->rare = pd_min(pd_min(pd_heap_least(d, PD_SEGMENT_FINISHES), pd_heap_least(d, PD_TIMERS)),
+			 pd_heap_least(d, PD_RELEASES));
+	p->unsettled = 0;
+	return 0;
+}
+
+PD_INLINE void pd_settle(pd_ref d, pd_u64 now)
+{
+	if (PD_UNLIKELY(PD(d)->unsettled))
+		pd_settle_all(d, now);
+}
