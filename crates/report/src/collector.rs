@@ -7,6 +7,7 @@
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
+use crate::groups::Group;
 use crate::results::*;
 use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
 use punctual_taskset::{Body, Spin, TaskSet};
@@ -93,6 +94,7 @@ impl Run {
 pub struct Collector {
     run: Run,
     tasks: Vec<Task>,
+    groups: Vec<Group>,
     /// Latest instant known, ns on CLOCK_MONOTONIC.
     latest: u64,
     unknown: u64,
@@ -131,13 +133,13 @@ impl Collector {
     pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
         let tasks =
             tasks.into_iter().map(|info| Task { info, begun: false, held: None, figures: Figures::new() }).collect();
-        Collector { latest: run.started, run, tasks, unknown: 0 }
+        Collector { latest: run.started, run, tasks, groups: Vec::new(), unknown: 0 }
     }
 
     /// For all tasks of a set.
     #[must_use]
     pub fn for_set(run: Run, set: &TaskSet) -> Collector {
-        Collector::new(run, TaskInfo::of(set))
+        Collector { groups: Group::of(set), ..Collector::new(run, TaskInfo::of(set)) }
     }
 
     /// One more period. Records of one task come in the order of their releases.
@@ -180,6 +182,7 @@ impl Collector {
             missed: tasks.iter().map(|task| task.misses).sum(),
             met: tasks.iter().all(|task| task.misses == 0),
         };
+        let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
         if self.unknown > 0 {
             notes.push(format!("{} records named a task that is not in the set; they were ignored", self.unknown));
@@ -190,12 +193,13 @@ impl Collector {
             label: self.run.label.clone(),
             policy: self.run.policy.clone(),
             cpus: self.run.cpus.clone(),
-            duration_ns: self.latest.saturating_sub(self.run.started),
+            duration_ns: duration,
             utilization_ppm: tasks.iter().map(|task| ppm(task.budget_ns, task.period_ns)).sum(),
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),
             verdict,
+            groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,
             dispatcher: None,
             hog: None,

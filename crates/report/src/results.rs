@@ -35,6 +35,9 @@ pub struct Results {
     pub verdict: Verdict,
     /// One entry per task, in file order.
     pub tasks: Vec<TaskResult>,
+    /// One entry per scheduling group, then per budget group, in file order.
+    #[serde(default)]
+    pub groups: Vec<GroupResult>,
     /// The dispatcher's own cost and punctuality; `null` where there is none.
     pub dispatcher: Option<DispatcherStats>,
     /// The greedy ordinary process that ran beside, if one was asked for.
@@ -153,6 +156,41 @@ pub struct TaskResult {
     pub release_latency: Option<TimeSpread>,
     /// Release to done; `null` where the task never says that it is done.
     pub response_time: Option<TimeSpread>,
+}
+
+/// Which tree a group stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GroupKind {
+    /// A scheduling group: its tasks execute on its server's budget, in the order of its policy.
+    Group,
+    /// A budget group: it limits its tasks, whatever schedules them.
+    BudgetGroup,
+}
+
+/// One group's share: that of all tasks below it, over the same periods as theirs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GroupResult {
+    /// Its name in the set.
+    pub name: String,
+    /// What it is.
+    pub kind: GroupKind,
+    /// The group of the same kind above it; `null` at the top.
+    pub parent: Option<String>,
+    /// The policy of a scheduling group; `null` for a budget group.
+    pub policy: Option<String>,
+    /// Time between replenishments, or the cycle of its windows, ns.
+    pub period_ns: u64,
+    /// Execution time per period, or the length of all windows, ns.
+    pub budget_ns: u64,
+    /// How many tasks it limits.
+    pub tasks: u64,
+    /// Its budget as a share of one CPU.
+    pub assigned_ppm: u64,
+    /// What its tasks received, as a share of one CPU.
+    pub received_ppm: u64,
 }
 
 /// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1 % of their

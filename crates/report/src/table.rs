@@ -3,7 +3,7 @@
 //! Two small tables and not one wide one: deadlines concern every task, budgets only those that used all of theirs.
 
 use crate::grid::{grid, paint, wrap, Column, Ink};
-use crate::results::{Results, TaskResult, TimeSpread};
+use crate::results::{GroupKind, GroupResult, Results, TaskResult, TimeSpread};
 use crate::spread::ppm;
 use crate::units::{count, duration, percent, rate, time, Unit};
 
@@ -27,6 +27,10 @@ pub fn table(results: &Results, width: usize, color: bool) -> String {
     if results.tasks.iter().any(|task| task.long_run_ppm.is_some()) {
         out.push('\n');
         out.push_str(&budgets(results, width, color));
+    }
+    if !results.groups.is_empty() {
+        out.push('\n');
+        out.push_str(&grid(groups(&results.groups), width, color));
     }
     out.push('\n');
     out.push_str(&legend(results, width, color));
@@ -142,6 +146,26 @@ fn budgets(results: &Results, width: usize, color: bool) -> String {
         Column::new(APART, "not ready", 7).cells(tasks.iter().map(|t| t.not_ready.to_string())),
     ];
     grid(columns, width, color)
+}
+
+fn groups(groups: &[GroupResult]) -> Vec<Column> {
+    const SHARE: &str = "of a CPU (%)";
+    let each = |show: &dyn Fn(&GroupResult) -> String| groups.iter().map(show).collect::<Vec<_>>();
+    let mut columns = vec![Column::new("", "group", 0).cells(each(&|g| g.name.clone()))];
+    if groups.iter().any(|g| g.parent.is_some()) {
+        columns.push(Column::new("", "in", 3).cells(each(&|g| g.parent.clone().unwrap_or_else(|| NONE.to_owned()))));
+    }
+    let policy = |g: &GroupResult| match g.kind {
+        GroupKind::Group => g.policy.clone().unwrap_or_else(|| NONE.to_owned()),
+        GroupKind::BudgetGroup => "(budget)".to_owned(),
+    };
+    columns.push(Column::new("", "policy", 2).cells(each(&policy)));
+    columns.push(Column::new("", "period", 4).cells(each(&|g| time(g.period_ns))));
+    columns.push(Column::new("", "budget", 5).cells(each(&|g| time(g.budget_ns))));
+    columns.push(Column::new("", "tasks", 6).cells(each(&|g| g.tasks.to_string())));
+    columns.push(Column::new(SHARE, "assigned", 1).cells(each(&|g| percent(g.assigned_ppm))));
+    columns.push(Column::new(SHARE, "received", 0).cells(each(&|g| percent(g.received_ppm))));
+    columns
 }
 
 fn legend(results: &Results, width: usize, color: bool) -> String {

@@ -1,6 +1,7 @@
 //! Figures by hand, against a naive recomputation, as a document, and as people see them.
 
 mod figures;
+mod groups;
 mod naive;
 mod schema;
 mod tables;
