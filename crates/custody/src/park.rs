@@ -73,6 +73,15 @@ impl Park {
         }
     }
 
+    /// Whether all of it stands still, as far as one system call tells: `None` with stop signals. Real-time safe.
+    pub fn stands_still(&self) -> Option<bool> {
+        match self {
+            // A group that is gone moves nobody.
+            Self::Freezer(c) => Some(c.is_frozen().unwrap_or(true)),
+            Self::Stop(_) => None,
+        }
+    }
+
     /// Tells the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals only, which change the
     /// leaders' level. Real-time safe.
     pub fn set_level(&self, level: i32) {

@@ -1,29 +1,44 @@
-//! Threads that go on although they are parked: they have blocked the gate signal.
+//! Members that go on although they are parked: threads that have blocked the gate signal, and programs inside the
+//! kernel, which neither freezer nor stop signals can reach before they leave it.
 //!
 //! ```text
-//!   parked ──in its gate──> at rest
+//!   parked ──in its gate, frozen──> at rest
 //!     │ executed GRACE since
-//!     └──> unruly: into the ordinary class, told once; from now on at every parking, at once
+//!     └──> into the ordinary class, told once
 //! ```
 //!
 //! In the ordinary class it disturbs no job, and what it executes there is not charged. Its level
-//! comes back with its next budget.
+//! comes back with its next budget. A thread that did it once is put there at each of its parkings from
+//! then on, at once; a program is not, for it cannot know how long a call takes.
+//!
+//! A call may also never end at a real-time level: inside the kernel threads wait for others by trying again
+//! and again (docs/faults.md, "What spins inside the kernel"), which then need the CPU.
+
+use punctual_custody::Park;
 
 use crate::engine::{Engine, Note};
-use crate::member::{Member, Standing};
+use crate::member::{Member, Standing, Who};
 
-/// What a parked thread may execute on its way into the gate, ns: handlers of other signals.
+/// What a parked member may execute on its way to rest, ns: handlers of other signals, short system calls.
 const GRACE: u64 = 1_000_000;
 
-/// What is known of a thread's obedience.
+/// A program that cannot be frozen, asleep inside the kernel, is taken to be at rest after so many looks, each
+/// after twice the time, at which it had executed nothing.
+const IDLE_LOOKS: u32 = 4;
+
+/// What is known of a member's obedience.
 #[derive(Clone, Copy, Debug)]
 pub struct Stray {
-    /// When it was sent into its gate.
+    /// When it was parked.
     since: u64,
-    /// When to look next whether it went.
+    /// When to look next whether it came to rest.
     look_at: u64,
     /// What it executed since, ns.
     ran: u64,
+    /// It was parked at this very instant: nothing can be known yet.
+    fresh: bool,
+    /// Looks in a row at which it had executed nothing.
+    idle: u32,
     /// It went on once.
     unruly: bool,
     /// It is parked in the ordinary class.
@@ -33,15 +48,15 @@ pub struct Stray {
 impl Stray {
     /// Nothing known.
     pub fn new() -> Stray {
-        Stray { since: 0, look_at: u64::MAX, ran: 0, unruly: false, demoted: false }
+        Stray { since: 0, look_at: u64::MAX, ran: 0, fresh: false, idle: 0, unruly: false, demoted: false }
     }
 }
 
 impl Member {
-    /// It was sent into its gate.
+    /// It was parked.
     pub fn watch(&mut self, now: u64) {
-        self.stray = Stray { since: now, look_at: now + GRACE, ran: 0, ..self.stray };
-        if self.stray.unruly {
+        self.stray = Stray { since: now, look_at: now + GRACE, ran: 0, fresh: true, idle: 0, ..self.stray };
+        if self.stray.unruly && matches!(self.who, Who::Thread(_)) {
             self.demote();
         }
     }
@@ -52,7 +67,7 @@ impl Member {
         self.stray.demoted = false;
     }
 
-    /// When to look whether it went into its gate; `u64::MAX` when it need not be looked for.
+    /// When to look whether it came to rest; `u64::MAX` when it need not be looked for.
     pub fn look_at(&self) -> u64 {
         self.stray.look_at
     }
@@ -60,6 +75,16 @@ impl Member {
     /// What it executes is charged: it is not in the ordinary class.
     pub fn is_charged(&self) -> bool {
         self.standing != Standing::Background && !self.stray.demoted
+    }
+
+    /// Whether a parked program stands still. Real-time safe.
+    pub fn has_settled(&self, park: &Park) -> bool {
+        !self.stray.fresh
+            && match park.stands_still() {
+                Some(still) => still || self.stray.idle >= IDLE_LOOKS,
+                // One look that finds nothing executed must do.
+                None => self.stray.idle > 0,
+            }
     }
 
     fn demote(&mut self) {
@@ -70,21 +95,24 @@ impl Member {
 }
 
 impl Engine {
-    /// Parked threads that were not in their gates yet when the clocks were read. It is looked for
+    /// Parked members that were not at rest yet when the clocks were read. It is looked for
     /// them once more, and after twice as long again, for they may just not have run.
     pub(crate) fn find_strays(&mut self, now: u64) {
         let Engine { members, moving, notes, .. } = self;
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
+            m.stray.fresh = false;
             if m.stray.look_at == u64::MAX {
                 continue;
             }
             m.stray.ran += m.ran;
             if m.stray.ran >= GRACE && !m.at_rest() {
-                m.stray.unruly = true;
                 m.demote();
-                drop(notes.push(Note::Unruly(m.track.index)));
+                if !std::mem::replace(&mut m.stray.unruly, true) {
+                    drop(notes.push(Note::Unruly(m.track.index)));
+                }
             } else if now >= m.stray.look_at {
+                m.stray.idle = if m.ran == 0 { m.stray.idle + 1 } else { 0 };
                 m.stray.look_at = now + (now - m.stray.since).max(GRACE);
             }
         }
