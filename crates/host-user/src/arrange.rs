@@ -18,6 +18,7 @@ impl Engine {
         if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
             // Somebody ready is kept waiting: those who sleep give up their places.
             if self.find_sleepers(now) {
+                self.follow_events(now, 0);
                 count = self.best(now, &mut best);
             }
         }
@@ -28,8 +29,12 @@ impl Engine {
                 continue;
             }
             if let Some(m) = self.members[i as usize].as_deref_mut() {
-                let sleeper = m.asleep && self.dispatcher.job_of(m.reservation).is_some();
+                let sleeper = m.asleep && self.dispatcher.job_of_task(m.task).is_some();
                 if m.standing == Standing::Unparked && !sleeper {
+                    if m.asleep {
+                        // In its gate nobody sees it wake.
+                        let _ = self.dispatcher.task_ready(m.task, now);
+                    }
                     m.park();
                 }
             }

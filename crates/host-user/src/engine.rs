@@ -1,14 +1,15 @@
 //! The engine: one dispatcher thread of one CPU.
 //!
 //! It sleeps until the dispatcher's timer or a ring of the bell. Then, at one instant: charge what
-//! every unparked member executed; hear what tasks say; let the dispatcher advance; park and
-//! unpark so that the best few ready jobs may run, at levels in selection order. Nothing in here
-//! allocates, locks, logs or panics.
+//! every unparked member executed; hear what tasks say; let the dispatcher advance, and the
+//! allocators hear what came of it; park and unpark so that the best few ready jobs may run, at
+//! levels in selection order. Nothing in here allocates, locks, logs or panics.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_dispatcher::{Dispatcher, TaskId, Wait};
+use punctual_dispatcher::{Dispatcher, Refusal, TaskId, Wait};
+use punctual_policies::{Allocators, Native, Told};
 use punctual_trace::Period;
 use rtrb::{Consumer, Producer};
 
@@ -30,9 +31,10 @@ const ASLEEP: u64 = 250_000;
 
 /// What the control side asks of an engine.
 pub enum Command {
-    /// A new member, parked; its task and reservation are the dispatcher's to give. The answer is
-    /// [`Note::Added`].
-    Add(Box<Member>, punctual_dispatcher::Reservation),
+    /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
+    Begin(u64),
+    /// A new member, parked; its task is the dispatcher's to give. The answer is [`Note::Added`].
+    Add(Box<Member>),
     /// The member's processes are gone.
     Gone(TaskId),
     /// Unparks everybody in the ordinary class and ends.
@@ -52,13 +54,22 @@ pub enum Note {
     Unruly(u32),
     /// A task with 30,000 delayed waits.
     Saturated(u32),
-    /// The dispatcher refused a member: a limit.
-    Refused(Box<Member>),
+    /// The dispatcher refused a member.
+    Refused(Box<Member>, Refusal),
+    /// The dispatcher refused the set's groups.
+    NotBegun(Refusal),
+    /// So many of the dispatcher's events had no room.
+    EventsLost(u64),
 }
 
 /// Everything an engine's thread owns.
 pub struct Engine {
     pub(crate) dispatcher: Dispatcher,
+    pub(crate) allocators: Allocators,
+    /// How many tasks the set has.
+    of_the_set: usize,
+    /// What the allocators tell at one event.
+    pub(crate) told: Vec<Told>,
     granularity: u64,
     /// By task number.
     pub(crate) members: Vec<Option<Box<Member>>>,
@@ -76,21 +87,27 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over an empty dispatcher, for at most `limit` members.
+    /// An engine over an empty dispatcher and its allocators.
     pub fn new(
         mut dispatcher: Dispatcher,
+        allocators: Allocators,
+        of_the_set: usize,
         granularity: u64,
-        limit: usize,
         bell: Arc<Bell>,
         commands: Consumer<Command>,
         notes: Producer<Note>,
         stats: Arc<EngineStats>,
     ) -> Engine {
         let _ = dispatcher.set_granularity(granularity);
+        let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
         members.resize_with(limit, || None);
         Engine {
             dispatcher,
+            allocators,
+            of_the_set,
+            // One event may tell of all tasks, when events had no room.
+            told: Vec::with_capacity(4 * limit + 16),
             granularity,
             members,
             moving: Vec::with_capacity(limit),
@@ -142,17 +159,17 @@ impl Engine {
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
             next = next.min(m.look_at());
-            let Some(job) = self.dispatcher.job_of(m.reservation) else { continue };
+            let Some(job) = self.dispatcher.job_of_task(m.task) else { continue };
             if m.standing != Standing::Unparked || (steady && behind.contains(&i)) {
                 continue;
             }
-            let mut look = self.dispatcher.remaining(job);
+            let mut look = self.dispatcher.allowance(job);
             if m.ran == 0 {
                 let waited = now.saturating_sub(m.ran_at);
                 look = look.max(if expected == Some(i) {
-                    waited.min(ASLEEP / 4).min(m.track.assigned / 16)
+                    waited.min(ASLEEP / 4).min(m.grain / 16)
                 } else {
-                    waited.min(m.track.assigned / 4).max(m.track.assigned / 16)
+                    waited.min(m.grain / 4).max(m.grain / 16)
                 });
             }
             next = next.min(now.saturating_add(look));
@@ -219,7 +236,7 @@ impl Engine {
             match mail {
                 Mail::Wait => {
                     m.track.waits = true;
-                    match self.dispatcher.task_done(m.task, now) {
+                    match self.allocators.done(&mut self.dispatcher, m.task, now) {
                         // If its budget ran out on the way here, it is opened with the next one.
                         Ok(Wait::Ignored) if m.standing != Standing::Parked => cell.open(),
                         // It stands in its gate by itself. Its next release may come at this very
@@ -249,27 +266,40 @@ impl Engine {
     fn obey(&mut self, now: u64) {
         while let Ok(command) = self.commands.pop() {
             match command {
-                Command::Add(member, reservation) => self.add(member, reservation, now),
+                Command::Begin(origin) => {
+                    let Engine { dispatcher, allocators, notes, .. } = self;
+                    if let Err(why) = allocators.begin(&mut Native::new(dispatcher, now), origin) {
+                        drop(notes.push(Note::NotBegun(why)));
+                    }
+                }
+                Command::Add(member) => self.add(member, now),
                 Command::Gone(task) => self.remove(task.0, now),
                 Command::Stop => self.stop = true,
             }
         }
     }
 
-    fn add(&mut self, mut member: Box<Member>, mut r: punctual_dispatcher::Reservation, now: u64) {
-        let Ok(task) = self.dispatcher.add_task(now) else {
-            drop(self.notes.push(Note::Refused(member)));
-            return;
+    fn add(&mut self, mut member: Box<Member>, now: u64) {
+        let task = match self.dispatcher.add_task(now) {
+            Ok(task) => task,
+            Err(why) => {
+                drop(self.notes.push(Note::Refused(member, why)));
+                return;
+            }
         };
-        r.serves = punctual_dispatcher::For::Task(task);
-        r.start = r.start.max(now);
-        let Ok(reservation) = self.dispatcher.add_reservation(&r, now) else {
+        let index = member.track.index;
+        let mut gsi = Native::new(&mut self.dispatcher, now);
+        let added = match &member.other {
+            None => self.allocators.add(&mut gsi, index as usize, task),
+            // Indices grow as long as a program adds tasks; task numbers are used again.
+            Some(spec) => self.allocators.add_other(&mut gsi, self.of_the_set + task.0 as usize, task, spec),
+        };
+        if let Err(why) = added {
             let _ = self.dispatcher.task_gone(task, now);
-            drop(self.notes.push(Note::Refused(member)));
+            drop(self.notes.push(Note::Refused(member, why)));
             return;
-        };
+        }
         member.task = task;
-        member.reservation = reservation;
         if let Who::Thread(cell) = &member.who {
             cell.slot.store(task.0, Relaxed);
         }
@@ -283,6 +313,7 @@ impl Engine {
     fn remove(&mut self, i: u32, now: u64) {
         let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
         let _ = self.dispatcher.task_gone(member.task, now);
+        self.allocators.remove(&mut Native::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
         self.ranked.retain(|&m| m != i);
         drop(self.notes.push(Note::Removed(member)));
@@ -294,7 +325,7 @@ impl Engine {
         for m in self.members.iter_mut().flatten() {
             let slack = (m.track.deadline - m.track.assigned) / 2;
             let ran_on = m.standing == Standing::Unparked && m.ran > 0 && late > m.track.assigned / 100;
-            if ran_on || late > slack && self.dispatcher.job_of(m.reservation).is_some() {
+            if ran_on || late > slack && self.dispatcher.job_of_task(m.task).is_some() {
                 m.track.woken_late = true;
             }
         }
@@ -325,10 +356,15 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
-        if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of(m.reservation)) {
+        if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of_task(m.task)) {
             cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
-    let _ = dispatcher.charge_task(m.task, m.ran, now);
     m.track.add(m.ran, 0);
+    if m.confined && m.standing == Standing::Parked {
+        m.debt += m.ran;
+        return;
+    }
+    let ran = m.ran + std::mem::take(&mut m.debt);
+    let _ = dispatcher.charge_task(m.task, ran, now);
 }

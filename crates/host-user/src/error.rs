@@ -1,6 +1,7 @@
 //! Why a host could not be had, or a task not be taken in.
 
 use punctual_custody::CustodyError;
+use punctual_policies::PolicyError;
 
 /// What is in the way, and what to do about it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -27,5 +28,11 @@ impl HostError {
 impl From<CustodyError> for HostError {
     fn from(e: CustodyError) -> HostError {
         HostError { exit_code: e.exit_code(), cause: e.cause, cure: e.cure }
+    }
+}
+
+impl From<PolicyError> for HostError {
+    fn from(e: PolicyError) -> HostError {
+        HostError::usage(format!("{}: {}", e.place, e.cause), e.cure)
     }
 }

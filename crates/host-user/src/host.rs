@@ -11,8 +11,7 @@ use std::thread::JoinHandle;
 use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
 use punctual_dispatcher::{Dispatcher, TaskId};
-use punctual_policies::Policy;
-use punctual_taskset::TaskSpec;
+use punctual_taskset::TaskSet;
 use punctual_trace::Period;
 
 use crate::calibrate::Precision;
@@ -29,12 +28,11 @@ pub const STACK: usize = 64 << 10;
 
 /// What a host needs to know at its start.
 pub struct HostOptions {
-    /// One engine each.
-    pub cpus: Vec<u32>,
-    /// Of all engines.
-    pub policy: &'static Policy,
-    /// Tasks per engine at one time.
-    pub task_limit: u32,
+    /// Its CPUs get an engine each, with its policy, groups and budget groups. Its tasks are then
+    /// added by their indices, all others with larger ones.
+    pub set: TaskSet,
+    /// Tasks per engine at one time that are not the set's.
+    pub room: u32,
     /// What a refused second dispatcher is told about us: a command line, say.
     pub owner: String,
     /// Trace records kept per engine: a power of two, 32 bytes each.
@@ -44,7 +42,6 @@ pub struct HostOptions {
 /// A task that no engine has yet.
 pub(crate) struct Pending {
     pub(crate) engine: usize,
-    pub(crate) spec: TaskSpec,
     pub(crate) member: Box<Member>,
 }
 
@@ -84,7 +81,10 @@ pub struct Finished {
 
 /// A running user host.
 pub struct Host {
-    policy: &'static Policy,
+    pub(crate) set: TaskSet,
+    begun: bool,
+    /// Of the first begin, CLOCK_MONOTONIC ns.
+    origin: u64,
     pub(crate) engines: Vec<EngineHandle>,
     pub(crate) pending: Vec<Pending>,
     pub(crate) children: Vec<Child>,
@@ -120,8 +120,9 @@ impl Host {
     /// A CPU that is not there or is another dispatcher's, missing privileges, no memory; nothing
     /// is left behind then.
     pub fn start(options: &HostOptions) -> Result<Host, HostError> {
-        custody::check_privileges(&options.cpus)?;
+        custody::check_privileges(&options.set.cpus)?;
         let locks = options
+            .set
             .cpus
             .iter()
             .map(|&cpu| CpuLock::take(cpu, &options.owner))
@@ -129,7 +130,9 @@ impl Host {
         let journal = Journal::create()?;
         let guardian = Guardian::start(&journal, &locks)?;
         let mut host = Host {
-            policy: options.policy,
+            set: options.set.clone(),
+            begun: false,
+            origin: 0,
             engines: Vec::new(),
             pending: Vec::new(),
             children: Vec::new(),
@@ -146,7 +149,7 @@ impl Host {
         gate::install().map_err(|e| {
             HostError::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
         })?;
-        for &cpu in &options.cpus {
+        for &cpu in &options.set.cpus {
             let engine = start_engine(cpu, options)?;
             host.engines.push(engine);
         }
@@ -164,10 +167,17 @@ impl Host {
     /// # Errors
     /// More tasks than an engine's limit.
     pub fn begin(&mut self, origin: u64) -> Result<(), HostError> {
-        for Pending { engine, spec, member } in self.pending.drain(..) {
-            let reservation = self.policy.reservation(&spec, TaskId(u32::MAX), origin);
+        if !self.begun {
+            self.begun = true;
+            self.origin = origin;
+            self.tell_engines(|| Command::Begin(origin), None);
+        }
+        for Pending { engine, mut member } in self.pending.drain(..) {
+            if let Some(spec) = &mut member.other {
+                spec.start = spec.start.saturating_add(origin.saturating_sub(self.origin));
+            }
             let engine = &mut self.engines[engine];
-            if engine.commands.push(Command::Add(member, reservation)).is_err() {
+            if engine.commands.push(Command::Add(member)).is_err() {
                 return Err(HostError::usage("more tasks than this host's limit", "start it with a higher task limit"));
             }
         }
@@ -219,6 +229,10 @@ impl Host {
             }
             Note::Exited(index) => sink(Told::Ended(index, "returned".to_owned())),
             Note::Removed(member) => drop(member),
+            Note::Unruly(index) if self.children.iter().any(|c| c.index == index) => sink(Told::Warning(format!(
+                "task {index} goes on inside the kernel while it is parked: when that takes longer than 1 ms it is put \
+                 into the ordinary class until its next budget"
+            ))),
             Note::Unruly(index) => sink(Told::Warning(format!(
                 "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
                  the ordinary class",
@@ -227,9 +241,14 @@ impl Host {
             Note::Saturated(index) => sink(Told::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
             ))),
-            Note::Refused(member) => sink(Told::Warning(format!(
-                "task {}: the dispatcher refused it: a limit is reached",
-                member.track.index
+            Note::Refused(member, why) => {
+                sink(Told::Warning(format!("task {}: the dispatcher refused it: {why}", member.track.index)));
+            }
+            Note::NotBegun(why) => {
+                sink(Told::Warning(format!("the dispatcher refused the set's groups: {why}; they get no time")));
+            }
+            Note::EventsLost(count) => sink(Told::Warning(format!(
+                "{count} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
             ))),
         }
     }

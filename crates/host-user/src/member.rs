@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use punctual_custody as custody;
 use punctual_custody::{Park, Threads};
-use punctual_dispatcher::{ReservationId, TaskId};
+use punctual_dispatcher::TaskId;
+use punctual_taskset::TaskSpec;
 
 use crate::cell::Cell;
 use crate::stray::Stray;
@@ -85,7 +86,12 @@ pub enum Standing {
 /// One task of an engine.
 pub struct Member {
     pub task: TaskId,
-    pub reservation: ReservationId,
+    /// What it is, if it is not one of the set's tasks.
+    pub other: Option<TaskSpec>,
+    /// It stands in a scheduling group or under a budget group.
+    pub confined: bool,
+    /// The least of the budgets that limit it, ns: what is far less matters to none.
+    pub grain: u64,
     pub who: Who,
     pub standing: Standing,
     /// SCHED_FIFO level when unparked.
@@ -102,6 +108,9 @@ pub struct Member {
     pub ran_at: u64,
     /// What it executed since the last event, ns.
     pub ran: u64,
+    /// What it executed on its way to its rest, ns, charged when it next runs: whoever it ran on has
+    /// ended.
+    pub debt: u64,
     pub track: Track,
     pub stray: Stray,
 }
@@ -131,7 +140,10 @@ impl Member {
                     self.watch(clock::now());
                 }
             }
-            Who::Program(p) => drop(p.park.park()),
+            Who::Program(p) => {
+                drop(p.park.park());
+                self.watch(clock::now());
+            }
         }
     }
 
@@ -196,13 +208,12 @@ impl Member {
         }
     }
 
-    /// Whether its clock has come to rest: it stands in its gate.
+    /// Whether its clock has come to rest: it stands in its gate, or all of the program stands still.
     pub fn at_rest(&self) -> bool {
         self.standing == Standing::Parked
             && match &self.who {
                 Who::Thread(cell) => cell.is_inside(),
-                // One look after parking that finds nothing executed is as good.
-                Who::Program(_) => self.ran == 0,
+                Who::Program(p) => self.has_settled(&p.park),
             }
     }
 }

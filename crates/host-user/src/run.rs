@@ -67,13 +67,9 @@ pub fn run(
     sink: &mut dyn FnMut(Told),
     tick: &mut dyn FnMut(&Host),
 ) -> Result<RunOutcome, HostError> {
-    let policy = punctual_policies::by_name(&set.policy.name).ok_or_else(|| {
-        HostError::usage(format!("there is no policy \"{}\"", set.policy.name), "use rm, dm, edf or fp")
-    })?;
     let mut host = Host::start(&HostOptions {
-        cpus: set.cpus.clone(),
-        policy,
-        task_limit: set.tasks.len() as u32,
+        set: set.clone(),
+        room: 0,
         owner: options.owner.clone(),
         records: options.records,
     })?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use punctual_dispatcher::{Dispatcher, Limits};
+use punctual_policies::{Allocators, Options};
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
@@ -30,25 +31,33 @@ pub(crate) struct EngineHandle {
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
 pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
-    let limit = options.task_limit.max(1);
-    let limits = Limits { records: options.records, ..Limits::for_tasks(limit) };
-    let mut dispatcher = Dispatcher::new(limits)
-        .map_err(|e| HostError::usage(format!("a dispatcher for {limit} tasks is refused: {e}"), "run fewer tasks"))?;
-    dispatcher
-        .set_order(0, options.policy.order)
-        .map_err(|e| HostError::usage(format!("policy {}: {e}", options.policy.name), "choose another policy"))?;
-    let (commands, commands_out) = rtrb::RingBuffer::new(limit as usize + 64);
+    let with_room = Options { room: options.room, ..Options::default() };
+    let allocators = Allocators::with(&options.set, cpu, with_room)?;
+    let limits = Limits { records: options.records, ..allocators.limits() };
+    let dispatcher = Dispatcher::new(limits).map_err(|e| {
+        HostError::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
+    })?;
+    let (commands, commands_out) = rtrb::RingBuffer::new(limits.tasks as usize + 64);
     let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
     let bell = Arc::new(Bell::new());
     let stats = Arc::new(EngineStats::new());
+    let of_the_set = options.set.tasks.len();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
         let (bell, stats) = (bell.clone(), stats.clone());
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
             let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
             let precision = calibrate::measure(cpu);
-            let engine =
-                Engine::new(dispatcher, precision.granularity, limit as usize, bell, commands_out, notes_in, stats);
+            let engine = Engine::new(
+                dispatcher,
+                allocators,
+                of_the_set,
+                precision.granularity,
+                bell,
+                commands_out,
+                notes_in,
+                stats,
+            );
             // SAFETY: a system call without arguments.
             let tid = unsafe { libc::gettid() };
             drop(ready.send(placed.map(|()| (precision, tid))));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CommandSpec, Journal, Park};
-use punctual_dispatcher::{ReservationId, TaskId};
-use punctual_taskset::TaskSpec;
+use punctual_dispatcher::TaskId;
+use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
 
 use crate::cell::Cell;
 use crate::children::Child;
@@ -52,7 +52,9 @@ impl Host {
     fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
-            reservation: ReservationId(u32::MAX),
+            other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),
+            confined: spec.group.is_some() || spec.budget_group.is_some(),
+            grain: grain(&self.set, spec),
             who,
             standing: Standing::Parked,
             level: sched::LOWEST,
@@ -62,10 +64,11 @@ impl Host {
             quiet: false,
             ran_at: 0,
             ran: 0,
+            debt: 0,
             track: Track::new(index, spec),
             stray: Stray::new(),
         });
-        self.pending.push(Pending { engine, spec: spec.clone(), member });
+        self.pending.push(Pending { engine, member });
         let size = self.tasks.len().max(index as usize + 1);
         self.tasks.resize(size, None);
         self.cpu_of.resize(size, u32::MAX);
@@ -178,5 +181,76 @@ impl Host {
             )
         })?;
         Ok(Arc::new(Program::new(park, threads, leader)))
+    }
+}
+
+/// The least budget that limits a task: its own, a server's on the way up, or a budget group's.
+fn grain(set: &TaskSet, spec: &TaskSpec) -> u64 {
+    let server = |server: &ServerSpec| match server {
+        ServerSpec::Periodic { budget, .. } => *budget,
+        ServerSpec::Windows { windows, .. } => windows.iter().map(|w| w.length).min().unwrap_or(0),
+    };
+    let mut least = spec.budget;
+    let mut nodes = vec![spec.budget_group];
+    let mut above = spec.group;
+    while let Some(group) = above.and_then(|g| set.groups.get(g)) {
+        least = least.min(server(&group.server));
+        nodes.push(group.budget_group);
+        above = group.parent;
+    }
+    for mut node in nodes {
+        while let Some(n) = node.and_then(|n| set.budget_groups.get(n)) {
+            least = least.min(n.budget);
+            node = n.parent;
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_taskset::{Body, BudgetGroupSpec, Domain, GroupSpec, PolicySpec, ServerKind, Spin};
+
+    #[test]
+    fn the_least_budget_on_the_way_up_both_trees_limits_a_task() {
+        let policy = PolicySpec { name: "edf".to_owned() };
+        let group = |name: &str, parent, budget, budget_group| GroupSpec {
+            name: name.to_owned(),
+            parent,
+            policy: policy.clone(),
+            server: ServerSpec::Periodic { period: 100, budget, deadline: 100, start: 0, kind: ServerKind::Deferrable },
+            priority: 0,
+            budget_group,
+            cpu: 0,
+            line: None,
+        };
+        let node = |name: &str, parent, budget| BudgetGroupSpec {
+            name: name.to_owned(),
+            parent,
+            period: 100,
+            budget,
+            cpu: 0,
+            line: None,
+        };
+        let set = TaskSet {
+            cpus: vec![0],
+            domain: Domain::Partitioned,
+            policy: policy.clone(),
+            duration: None,
+            tasks: Vec::new(),
+            groups: vec![group("top", None, 50, Some(1)), group("below", Some(0), 40, None)],
+            budget_groups: vec![node("all", None, 20), node("some", Some(0), 30)],
+        };
+        let task = |group, budget_group| TaskSpec {
+            group,
+            budget_group,
+            ..TaskSpec::new("t", 100, 60, Body::Spin(Spin::Forever))
+        };
+        let of = |group, node| grain(&set, &task(group, node));
+        assert_eq!([of(None, None), of(None, Some(1)), of(None, Some(0)), of(Some(1), None)], [60, 20, 20, 20]);
+        let mut free = set.clone();
+        free.groups[0].budget_group = None;
+        assert_eq!(grain(&free, &task(Some(1), None)), 40);
     }
 }

@@ -22,6 +22,8 @@ pub struct Track {
     open: bool,
     number: u64,
     release: u64,
+    /// Absolute.
+    until: u64,
     /// What it executed since the release, ns, without what it did in the background.
     received: u64,
     /// Time that it could have executed in and did not, ns.
@@ -46,6 +48,7 @@ impl Track {
             open: false,
             number: 0,
             release: 0,
+            until: 0,
             received: 0,
             idle: 0,
             started: NEVER,
@@ -80,11 +83,12 @@ impl Track {
     }
 
     /// The next release: the period before it, if there was one.
-    pub fn release(&mut self, number: u64, release: u64) -> Option<Period> {
+    pub fn release(&mut self, number: u64, release: u64, deadline: u64) -> Option<Period> {
         let period = self.open.then(|| self.period());
         self.open = true;
         self.number = number;
         self.release = release;
+        self.until = deadline;
         self.received = 0;
         self.idle = 0;
         self.started = NEVER;
@@ -126,7 +130,7 @@ impl Track {
             task: self.index,
             number: self.number,
             release: self.release,
-            deadline: self.release.saturating_add(self.deadline),
+            deadline: self.until,
             assigned: self.assigned,
             received: self.received,
             started: self.started,

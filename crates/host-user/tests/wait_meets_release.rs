@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use punctual_host_user::{now, Host, HostOptions, Task};
-use punctual_taskset::{Body, Spin, TaskSpec};
+use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 
 const PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 1_500;
@@ -42,9 +42,16 @@ fn start() -> Option<(Host, u32)> {
     loop {
         for cpu in [0, 1] {
             let host = Host::start(&HostOptions {
-                cpus: vec![cpu],
-                policy: punctual_policies::by_name("edf")?,
-                task_limit: 4,
+                set: TaskSet {
+                    cpus: vec![cpu],
+                    domain: Domain::Partitioned,
+                    policy: PolicySpec { name: "edf".to_owned() },
+                    duration: None,
+                    tasks: Vec::new(),
+                    groups: Vec::new(),
+                    budget_groups: Vec::new(),
+                },
+                room: 4,
                 owner: "test".to_owned(),
                 records: 1 << 10,
             });

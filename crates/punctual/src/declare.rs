@@ -191,7 +191,16 @@ pub(crate) fn check_among<'a>(
 
 /// Whether these tasks fit together.
 pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec<CpuLoad>, Error> {
-    let set = TaskSet {
+    match admit(&task_set(settings, tasks)) {
+        Ok(verdict) => Ok(verdict.cpus),
+        Err(refusal) if settings.overload => Ok(refusal.cpus),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// What was declared, as a task set.
+pub(crate) fn task_set(settings: &Settings, tasks: Vec<TaskSpec>) -> TaskSet {
+    TaskSet {
         cpus: settings.cpus.clone(),
         domain: Domain::Partitioned,
         policy: PolicySpec { name: settings.policy.name().to_owned() },
@@ -199,11 +208,6 @@ pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec
         tasks,
         groups: Vec::new(),
         budget_groups: Vec::new(),
-    };
-    match admit(&set) {
-        Ok(verdict) => Ok(verdict.cpus),
-        Err(refusal) if settings.overload => Ok(refusal.cpus),
-        Err(refusal) => Err(refusal.into()),
     }
 }
 

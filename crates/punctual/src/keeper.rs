@@ -17,7 +17,7 @@ use punctual_host_user::{HostOptions, Told};
 use punctual_report::{Collector, Host as HostKind, Results, Run, TaskKind};
 use punctual_taskset::TaskSpec;
 
-use crate::declare::{check_among, check_fit};
+use crate::declare::{check_among, check_fit, task_set};
 use crate::draft::{Declared, TaskBody, What};
 use crate::report::{self, Observer, Report};
 use crate::{Error, Outcome, Policy, Task, Time};
@@ -113,12 +113,9 @@ struct Kept {
 
 impl Keeper {
     fn start(settings: Settings, tasks: Vec<Declared>) -> Result<Keeper, Error> {
-        let policy = punctual_policies::by_name(settings.policy.name())
-            .ok_or_else(|| Error::machine("this build lacks that policy", "tell us about it"))?;
         let host = host::Host::start(&HostOptions {
-            cpus: settings.cpus.clone(),
-            policy,
-            task_limit: settings.task_limit,
+            set: task_set(&settings, Vec::new()),
+            room: settings.task_limit,
             owner: settings.owner.clone(),
             records: settings.records,
         })?;
