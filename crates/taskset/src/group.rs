@@ -106,7 +106,8 @@ fn begin<'a, 'i>(
     table.check_keys(problems);
     let parent = reference(&table, "parent", problems);
     let cpu = cpus::own(&table, cpus, problems);
-    let member = Member { at, whose: table.whose.clone(), name, parent, cpu };
+    let says_cpu = table.get("cpu").is_some();
+    let member = Member { at, whose: table.whose.clone(), name, parent, cpu, says_cpu };
     (table, member)
 }
 

@@ -22,6 +22,7 @@ mod set;
 mod single;
 mod spin;
 mod syntax;
+pub mod table;
 mod task;
 mod tree;
 mod windows;

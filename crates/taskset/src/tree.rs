@@ -40,6 +40,8 @@ pub(crate) struct Member {
     pub(crate) name: Option<(Span, String)>,
     pub(crate) parent: Option<(Span, String)>,
     pub(crate) cpu: Option<(Span, u32)>,
+    /// Whether it says which CPU, even one that is at fault.
+    pub(crate) says_cpu: bool,
 }
 
 /// All members of one kind, their parents and CPUs found.
@@ -209,7 +211,9 @@ impl Tree {
                 (None, Some([only])) => Some(*only),
                 (None, _) => None,
             };
-            if let (None, Some((cause, cure)), None) = (named, cpus::unnamed(cpus), &member.parent) {
+            if let (None, Some((cause, cure)), false) =
+                (named, cpus::unnamed(cpus), member.says_cpu || member.parent.is_some())
+            {
                 problems.add(&member.at, || (format!("{}{cause}", member.whose), cure));
             }
         }
