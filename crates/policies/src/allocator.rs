@@ -79,6 +79,12 @@ pub trait Allocator: Send {
         None
     }
 
+    /// Whether a task that is not in the set can be taken in.
+    fn admits(&self, member: &Member) -> bool {
+        let _ = member;
+        true
+    }
+
     /// The first job of a release.
     fn first(&mut self, member: &Member, release: &Release) -> Part;
 

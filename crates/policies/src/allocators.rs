@@ -34,6 +34,7 @@ pub struct Allocators {
     pub(crate) cpu: u32,
     pub(crate) options: Options,
     pub(crate) origin: u64,
+    begun: bool,
     /// Allocators at work; slots and groups know them by place.
     pub(crate) at_work: Vec<Box<dyn Allocator>>,
     /// By group number: its policy, and that one's place above.
@@ -71,6 +72,7 @@ impl Allocators {
             cpu,
             options,
             origin: 0,
+            begun: false,
             at_work: Vec::with_capacity(set.groups.len() + 2),
             groups: Vec::with_capacity(set.groups.len() + 1),
             slots: Vec::with_capacity(tasks),
@@ -138,12 +140,16 @@ impl Allocators {
     }
 
     /// The start: orders of all groups, budgets of budget groups, server jobs. Offsets count from
-    /// `origin` (ns, now or later).
+    /// `origin` (ns, now or later). Called again, it moves the origin for tasks that are added from
+    /// then on, and nothing else.
     ///
     /// # Errors
     /// A dispatcher with other limits than [`Allocators::limits`].
     pub fn begin(&mut self, gsi: &mut dyn Gsi, origin: u64) -> Result<(), Refusal> {
         self.origin = origin;
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
         for (group, &(_, at)) in self.groups.iter().enumerate() {
             gsi.set_order(group as u32, self.at_work[at as usize].order())?;
         }
@@ -151,7 +157,7 @@ impl Allocators {
     }
 
     /// Takes in a task of the set: `task` is its number in the dispatcher. Its first release is at
-    /// origin + start, or the next one of its grid if that is past. An index that was removed may
+    /// origin + start, or the next one of its grid if that is past (its number tells which). An index that was removed may
     /// be added again when the events of its removal were handled.
     ///
     /// # Errors
@@ -171,11 +177,12 @@ impl Allocators {
         self.take_in(gsi, index, start, task)
     }
 
-    /// Takes in a task that is in no set, as `index`, where there is [`Options::room`]; the rest as
-    /// [`Allocators::add`]. Allocates nothing unless its arrival is a list.
+    /// Takes in a task that is in no set, as `index` (any one beyond the set's, within
+    /// [`Options::room`]). Allocates nothing unless its arrival is a list.
     ///
     /// # Errors
-    /// [`Refusal::Full`] beyond the room; otherwise as [`Allocators::add`].
+    /// [`Refusal::Full`] beyond the room, [`Refusal::Invalid`] for an index of the set or what the
+    /// group's policy cannot take in while tasks run; otherwise as [`Allocators::add`].
     pub fn add_other(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId, spec: &TaskSpec) -> Result<(), Refusal> {
         if index < self.set.tasks.len() {
             return Err(Refusal::Invalid);
@@ -200,8 +207,12 @@ impl Allocators {
         let slot = &mut self.slots[index];
         slot.member.task = task;
         let by = self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?.1;
+        if !self.at_work[by as usize].admits(&slot.member) {
+            return Err(Refusal::Invalid);
+        }
         (slot.by, slot.next_by) = (by, by);
-        slot.next = slot.stream.first(self.origin, start, slot.member.period, gsi.now());
+        slot.origin = self.origin;
+        (slot.next, slot.number) = slot.stream.first(slot.origin, start, slot.member.period, gsi.now());
         slot.phase = Phase::Waiting;
         let taken = match self.reserve(gsi, index) {
             Ok(true) => Ok(()),
@@ -215,7 +226,8 @@ impl Allocators {
     }
 
     /// Takes a task out: it is never released again. What is in flight ends: as gone if the
-    /// dispatcher's `task_gone` was called before, else as cancelled; [`Allocators::handle`] tells.
+    /// dispatcher's `task_gone` was called right before, else as cancelled; [`Allocators::handle`]
+    /// tells.
     pub fn remove(&mut self, gsi: &mut dyn Gsi, task: TaskId) {
         let Some(s) = self.slot_of(task) else { return };
         let slot = &mut self.slots[s];

@@ -237,7 +237,7 @@ impl Allocators {
         slot.granted = granted;
         slot.used = 0;
         slot.number += 1;
-        slot.next = slot.stream.after(slot.next, self.origin, slot.member.period);
+        slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
         let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
         if self.put(gsi, s, &part).is_err() {
             let slot = &mut self.slots[s];

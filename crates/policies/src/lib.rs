@@ -16,18 +16,23 @@
 mod allocator;
 mod allocators;
 mod arrival;
+mod band;
 mod dm;
+mod dual;
 mod edf;
 mod error;
 mod fp;
 mod gsi;
 mod handle;
+mod imprecise;
 mod policy;
+mod response;
 mod rm;
 mod servers;
 mod slot;
 mod standard;
 mod swap;
+mod td;
 mod told;
 
 pub use allocator::{Allocator, Member, Part, Release, Standing};
@@ -38,7 +43,8 @@ pub use policy::{Policy, Setup, Urgency};
 pub use told::Told;
 
 /// All policies.
-pub static POLICIES: &[&Policy] = &[&rm::POLICY, &dm::POLICY, &edf::POLICY, &fp::POLICY];
+pub static POLICIES: &[&Policy] =
+    &[&rm::POLICY, &dm::POLICY, &edf::POLICY, &fp::POLICY, &td::POLICY, &imprecise::POLICY, &dual::POLICY];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static Policy> {

@@ -32,6 +32,8 @@ pub(crate) struct Slot {
     pub(crate) member: Member,
     pub(crate) overrun: Overrun,
     pub(crate) stream: Stream,
+    /// What its offset and list count from, ns.
+    pub(crate) origin: u64,
     pub(crate) phase: Phase,
     /// The allocator of the release in flight, and of the next one: places in the list of allocators.
     pub(crate) by: u32,
@@ -68,6 +70,7 @@ impl Slot {
             member,
             overrun,
             stream: Stream::Periodic,
+            origin: 0,
             phase: Phase::Empty,
             by: 0,
             next_by: 0,

@@ -4,7 +4,8 @@ use punctual_dispatcher::{End, TaskId};
 
 /// What became of a task's releases. For each release that was made there is one `Released` and,
 /// when it is over, one `Ended`, whatever number of jobs the policy makes of it. `index` is the
-/// task's place in the task set, `number` counts its releases from 0, times are ns.
+/// task's place in the task set, `number` counts the releases of its grid
+/// from 0 (of random arrivals: those that were made), times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Told {

@@ -1,0 +1,92 @@
+//! Dual priority (RED-Linux IV-E.2, Fig. 5; Davis and Wellings 1995).
+//!
+//! A release runs in the low band until its promotion time, then, with the budget that is left, in
+//! the high band. Tasks without a least distance between releases (aperiodic ones, lists) and
+//! servers of groups are in the middle band: they are served as soon as possible, and no promoted
+//! task is late for it. Fig. 5 leaves the start of the promoted job at the beginning of the period;
+//! here it is the promotion time, as the text has it (papers/notes.md).
+
+use punctual_dispatcher::{Attribute, End};
+use punctual_taskset::{Arrival, TaskSpec};
+
+use crate::allocator::{Allocator, Member, Part, Release};
+use crate::error::place;
+use crate::policy::{Policy, Setup};
+use crate::{band, response, PolicyError};
+
+/// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
+pub(crate) static POLICY: Policy = Policy {
+    name: "dual",
+    title: "dual priority",
+    source: "Davis and Wellings 1995; RED-Linux IV-E.2, Fig. 5",
+    limits: "deadlines up to the period; in a group with a server each periodic task needs its `promotion`",
+    order: &[Attribute::Priority],
+    priority: |u| band::middle(u.priority),
+    wakeup_rule: false,
+    make,
+};
+
+struct Dual {
+    /// By place in the set: when it is promoted, ns after its release; `None` in the middle band.
+    promotion: Vec<Option<u64>>,
+}
+
+fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+    let mut promotion = vec![None; setup.set.tasks.len()];
+    let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| is_hard(&t.arrival)).collect();
+    let mut ranked: Vec<&TaskSpec> = hard.iter().map(|&(_, t)| t).collect();
+    ranked.sort_by_key(|t| t.deadline);
+    for &(index, task) in &hard {
+        promotion[index] = Some(match task.promotion {
+            Some(given) if given >= task.deadline => {
+                return Err(PolicyError::new(
+                    place("task", &task.name, task.line),
+                    format!("promotion at {given} ns is not before the deadline, {} ns", task.deadline),
+                    "give an earlier one, or none to have it computed",
+                ));
+            }
+            Some(given) => given,
+            None if setup.group != 0 => {
+                return Err(PolicyError::new(
+                    place("task", &task.name, task.line),
+                    "the promotion time is computed only for tasks of group 0, which have the whole CPU",
+                    "give `promotion`: the deadline less the task's worst response time",
+                ));
+            }
+            // One that cannot be in time at all is promoted at once: admission says that it does not fit.
+            None => response::deadline_monotonic(task, &ranked).map_or(0, |worst| task.deadline - worst),
+        });
+    }
+    Ok(Box::new(Dual { promotion }))
+}
+
+fn is_hard(arrival: &Arrival) -> bool {
+    matches!(arrival, Arrival::Periodic | Arrival::Sporadic { .. })
+}
+
+impl Allocator for Dual {
+    fn order(&self) -> &[Attribute] {
+        POLICY.order
+    }
+
+    fn first(&mut self, m: &Member, r: &Release) -> Part {
+        let end = r.at.saturating_add(m.deadline);
+        // A task from outside the set has the promotion that it brings.
+        let promotion = self.promotion.get(m.index as usize).copied().unwrap_or(m.promotion);
+        let (finish, priority) = match promotion {
+            None => (end, band::middle(m.priority)),
+            Some(0) => (end, band::high(m.deadline)),
+            Some(after) => (r.at.saturating_add(after).min(end), band::low(m.deadline)),
+        };
+        Part { start: r.at, finish, budget: r.left, priority }
+    }
+
+    fn next(&mut self, m: &Member, r: &Release, end: End) -> Option<Part> {
+        let low = self.first(m, r);
+        let finish = r.at.saturating_add(m.deadline);
+        if r.part > 1 || end != End::Expired || low.finish >= finish || r.left == 0 {
+            return None;
+        }
+        Some(Part { start: low.finish, finish, budget: r.left, priority: band::high(m.deadline) })
+    }
+}

@@ -1,0 +1,256 @@
+//! Time driven: a table says when each task and each group executes (RED-Linux Table 1, Table 2).
+//!
+//! Each window of the table is a job whose start and finish are the window's, ordered by start. A
+//! task's windows are given in the set, or found off line by earliest deadline first in the time
+//! that nobody else's windows take.
+
+use punctual_dispatcher::{Attribute, End};
+use punctual_taskset::table::{overlap, TableError, Taken, TimeTable, Wanted, LARGEST_TABLE};
+use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSpec, Window};
+
+use crate::allocator::{number, Allocator, Member, Part, Release};
+use crate::error::place;
+use crate::policy::{Policy, Setup};
+use crate::PolicyError;
+
+/// Windows that are given for one group, at most: each is compared with every other.
+const MOST_GIVEN: usize = 4_096;
+
+/// The start of a window decides; no two overlap.
+pub(crate) static POLICY: Policy = Policy {
+    name: "td",
+    title: "time driven",
+    source: "RED-Linux Table 1 and Table 2",
+    limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to 65,536 windows",
+    order: &[Attribute::Start],
+    priority: |_| 0,
+    wakeup_rule: false,
+    make,
+};
+
+/// Where a task's windows are.
+#[derive(Clone)]
+enum Source {
+    /// Not under this policy.
+    Nowhere,
+    /// The same at each release.
+    Given(Box<[Window]>),
+    /// In the table that was found, as this one of its tasks.
+    Found(usize),
+}
+
+struct TimeDriven {
+    table: TimeTable,
+    /// By place in the set.
+    sources: Vec<Source>,
+}
+
+fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+    let tasks: Vec<(usize, &TaskSpec)> = setup.tasks().collect();
+    if let Some((_, t)) = tasks.iter().find(|(_, t)| t.arrival != Arrival::Periodic) {
+        return Err(PolicyError::new(
+            place("task", &t.name, t.line),
+            "a time table cannot hold releases that are not periodic",
+            "put the task into a group with a server that has windows",
+        ));
+    }
+    let mut given = windows_of_groups(setup)?;
+    let mut sources = vec![Source::Nowhere; setup.set.tasks.len()];
+    for &(index, t) in tasks.iter().filter(|(_, t)| !t.windows.is_empty()) {
+        enough(t)?;
+        given.extend(t.windows.iter().map(|w| Named {
+            place: place("task", &t.name, t.line),
+            taken: Taken { start: t.start % t.period + w.start, cycle: t.period, length: w.length },
+        }));
+        sources[index] = Source::Given(t.windows.clone().into_boxed_slice());
+    }
+    let closed = outside_of_servers(setup, !tasks.is_empty())?;
+    no_overlaps(&given, &closed)?;
+
+    let free: Vec<(usize, &TaskSpec)> = tasks.iter().copied().filter(|(_, t)| t.windows.is_empty()).collect();
+    let wanted: Vec<Wanted> = free
+        .iter()
+        .map(|(_, t)| Wanted { start: t.start, period: t.period, budget: t.budget, deadline: t.deadline })
+        .collect();
+    let taken: Vec<Taken> = given.iter().map(|n| n.taken).chain(closed).collect();
+    let table = if wanted.is_empty() {
+        TimeTable::given(&[])
+    } else {
+        TimeTable::synthesise(&wanted, &taken).map_err(|e| explain(e, &free))?
+    };
+    for (n, (index, _)) in free.iter().enumerate() {
+        sources[*index] = Source::Found(n);
+    }
+    // A task's first release may be in any row; the table counts from its own first one.
+    Ok(Box::new(TimeDriven { table, sources }))
+}
+
+/// A window, and whose it is.
+struct Named {
+    place: String,
+    taken: Taken,
+}
+
+/// The windows of the groups that compete here.
+fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
+    let mut all = Vec::new();
+    for g in setup.set.groups.iter().filter(|g| g.cpu == setup.cpu && number(g.parent) == setup.group) {
+        match &g.server {
+            ServerSpec::Windows { cycle, windows } => all.extend(windows.iter().map(|w| Named {
+                place: place("group", &g.name, g.line),
+                taken: Taken { start: w.start, cycle: *cycle, length: w.length },
+            })),
+            ServerSpec::Periodic { .. } => {
+                return Err(PolicyError::new(
+                    place("group", &g.name, g.line),
+                    "its server has a period and a budget, but its parent's policy \"td\" goes by windows",
+                    "give the group `cycle` and `windows` in place of `period` and `budget`",
+                ));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// When this group, inside servers with windows, cannot execute.
+fn outside_of_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<Taken>, PolicyError> {
+    let mut closed = Vec::new();
+    let mut at = setup.group;
+    // A chain of groups is no longer than there are groups.
+    for _ in 0..=setup.set.groups.len() {
+        let Some(g) = at.checked_sub(1).map(|g| &setup.set.groups[g as usize]) else { break };
+        match &g.server {
+            ServerSpec::Windows { cycle, windows } => {
+                let mut from = 0;
+                for w in windows {
+                    closed.push(Taken { start: from, cycle: *cycle, length: w.start.saturating_sub(from) });
+                    from = w.start + w.length;
+                }
+                closed.push(Taken { start: from, cycle: *cycle, length: cycle.saturating_sub(from) });
+            }
+            ServerSpec::Periodic { .. } if has_tasks => {
+                return Err(PolicyError::new(
+                    place("group", &g.name, g.line),
+                    "tasks under \"td\" need to know when they execute, but this server above them gets its budget at \
+                     no fixed time",
+                    "give it `cycle` and `windows`, or give the group of those tasks another policy",
+                ));
+            }
+            ServerSpec::Periodic { .. } => {}
+        }
+        at = number(g.parent);
+    }
+    closed.retain(|t| t.length > 0);
+    Ok(closed)
+}
+
+fn enough(t: &TaskSpec) -> Result<(), PolicyError> {
+    let sum: u64 = t.windows.iter().map(|w| w.length).fold(0, u64::saturating_add);
+    let end = t.windows.iter().map(|w| w.start.saturating_add(w.length)).max().unwrap_or(0);
+    if sum < t.budget {
+        return Err(PolicyError::new(
+            place("task", &t.name, t.line),
+            format!("its windows are {} long together, its budget is {}", fmt_ns(sum), fmt_ns(t.budget)),
+            "give it longer windows, or a smaller budget",
+        ));
+    }
+    if end > t.deadline {
+        return Err(PolicyError::new(
+            place("task", &t.name, t.line),
+            format!("a window ends {} after the release, its deadline is {}", fmt_ns(end), fmt_ns(t.deadline)),
+            "end the last window at the deadline or before",
+        ));
+    }
+    Ok(())
+}
+
+fn no_overlaps(given: &[Named], closed: &[Taken]) -> Result<(), PolicyError> {
+    if given.len() > MOST_GIVEN {
+        return Err(PolicyError::new(
+            "policy \"td\"",
+            format!("{} windows are given for one group, {MOST_GIVEN} is the most", given.len()),
+            "leave windows out: a table is found for tasks that have none",
+        ));
+    }
+    for (n, a) in given.iter().enumerate() {
+        if let Some(b) = given[n + 1..].iter().find(|b| overlap(&a.taken, &b.taken)) {
+            return Err(PolicyError::new(
+                b.place.clone(),
+                format!("a window of it overlaps one of {}, in this cycle or a later one", a.place),
+                "move one of the two; windows whose cycles divide each other never drift together",
+            ));
+        }
+        if closed.iter().any(|c| overlap(&a.taken, c)) {
+            return Err(PolicyError::new(
+                a.place.clone(),
+                "a window of it lies outside the windows of the server above it",
+                "move it inside, in every cycle",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
+    match error {
+        TableError::Late { task, deadline, missing } => {
+            let t = tasks[task].1;
+            PolicyError::new(
+                place("task", &t.name, t.line),
+                format!(
+                    "no time table can be met: {} of its budget is missing at its deadline, {} after the start of a \
+                     cycle",
+                    fmt_ns(missing),
+                    fmt_ns(deadline)
+                ),
+                "lower budgets, or lengthen periods or deadlines",
+            )
+        }
+        TableError::LongCycle => PolicyError::new(
+            "policy \"td\"",
+            "the periods together come again only after more than 36 years (2^60 ns): no table is that long",
+            "choose periods that are multiples of each other",
+        ),
+        TableError::TooLarge => PolicyError::new(
+            "policy \"td\"",
+            format!("the table would have more than {LARGEST_TABLE} windows"),
+            "choose periods that are multiples of each other, or fewer tasks",
+        ),
+    }
+}
+
+impl TimeDriven {
+    /// The window after `part` jobs of a release.
+    fn window(&self, m: &Member, r: &Release) -> Option<Part> {
+        let windows = match self.sources.get(m.index as usize)? {
+            Source::Nowhere => return None,
+            Source::Given(windows) => windows,
+            Source::Found(task) => self.table.windows(*task, r.number),
+        };
+        let w = windows.get(r.part as usize)?;
+        let start = r.at.saturating_add(w.start);
+        Some(Part { start, finish: start.saturating_add(w.length), budget: w.length.min(r.left), priority: 0 })
+    }
+}
+
+impl Allocator for TimeDriven {
+    fn order(&self) -> &[Attribute] {
+        POLICY.order
+    }
+
+    fn admits(&self, m: &Member) -> bool {
+        !matches!(self.sources.get(m.index as usize), None | Some(Source::Nowhere))
+    }
+
+    fn first(&mut self, m: &Member, r: &Release) -> Part {
+        // Whoever is admitted has a window at each release.
+        self.window(m, r).unwrap_or(Part { start: r.at, finish: r.at, budget: 0, priority: 0 })
+    }
+
+    fn next(&mut self, m: &Member, r: &Release, _: End) -> Option<Part> {
+        if r.left == 0 {
+            return None;
+        }
+        self.window(m, r)
+    }
+}
