@@ -26,11 +26,14 @@
 mod engine;
 mod error;
 mod horizon;
+mod inputs;
 mod record;
+mod replay;
 mod simulation;
 mod task;
 
 pub use engine::Count;
 pub use error::SimError;
 pub use horizon::{horizon, hyperperiod, Horizon};
+pub use replay::{replay, Difference, ReplayError, Replayed};
 pub use simulation::{Options, Outcome, Overhead, Simulation, Stretch, Watcher};

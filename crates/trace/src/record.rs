@@ -20,9 +20,12 @@ pub struct Record {
 /// Records from this kind on are decisions; those below are inputs.
 const FIRST_DECISION: u32 = 64;
 const GRANULARITY: u32 = 1;
+const ORDER: u32 = 2;
 const TAKE_LOST: u32 = 13;
+const JOB_ADD: u32 = 20;
 const JOB_ADD_2: u32 = 21;
 const JOB_ADD_3: u32 = 22;
+const RESERVATION_ADD: u32 = 23;
 const RESERVATION_ADD_2: u32 = 24;
 const RESERVATION_ADD_4: u32 = 26;
 const SELECTED: u32 = 64;
@@ -88,7 +91,7 @@ impl Record {
     /// When it was, ns; `None` for a kind whose `time` is something else.
     pub fn at(&self) -> Option<u64> {
         match self.kind {
-            GRANULARITY | TAKE_LOST | JOB_ADD_2..=JOB_ADD_3 | RESERVATION_ADD_2..=RESERVATION_ADD_4 => None,
+            GRANULARITY | ORDER | TAKE_LOST | JOB_ADD_2..=JOB_ADD_3 | RESERVATION_ADD_2..=RESERVATION_ADD_4 => None,
             _ => Some(self.time),
         }
     }
@@ -121,16 +124,21 @@ impl std::fmt::Display for Record {
             None => write!(f, "kind {}, which is unknown", self.kind)?,
         }
         match self.kind {
+            2 => write!(f, ", group {}", self.small)?,
+            3..=7 => write!(f, ", task {}", self.small)?,
+            8 => write!(f, ", task {}, {} ns", self.small, self.a)?,
+            9 => write!(f, ", job {:#x}, {} ns", self.a, self.b)?,
+            10 | 11 => write!(f, ", job {:#x}", self.a)?,
+            JOB_ADD | RESERVATION_ADD if self.small != u32::MAX => write!(f, ", task {}", self.small)?,
+            13 | 14 | 27 => write!(f, ", reservation {}", self.small)?,
             SELECTED if self.a == 0 => f.write_str(": nobody")?,
             SELECTED => write!(f, ": job {:#x}", self.a)?,
-            3..=8 | 20 | 23 => write!(f, ", task {}", self.small as i32)?,
-            9..=11 => write!(f, ", job {:#x}", self.a)?,
-            k if k > EVENT && self.a != 0 => write!(f, ", job {:#x} of task {}", self.a, self.small as i32)?,
-            _ => {}
-        }
-        match self.kind {
-            8 => write!(f, ", {} ns", self.a)?,
-            9 => write!(f, ", {} ns", self.b)?,
+            k if k > EVENT => match k - EVENT {
+                1..=5 | 10 | 18 => write!(f, ", job {:#x}, {} ns used", self.a, self.b)?,
+                8 | 9 => write!(f, ", group {}", self.small)?,
+                13 => write!(f, ", release {} of task {}", self.a, self.small as i32)?,
+                _ => write!(f, ", task {}", self.small as i32)?,
+            },
             _ => {}
         }
         match self.at() {

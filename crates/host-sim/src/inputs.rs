@@ -1,0 +1,144 @@
+//! One recorded input, told to a dispatcher again: `dispatcher/record.h`, read backwards.
+
+use punctual_dispatcher::{
+    Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId, TimerId,
+};
+use punctual_trace::Record;
+
+const JOB_ADD: u32 = 20;
+const JOB_ADD_2: u32 = 21;
+const JOB_ADD_3: u32 = 22;
+const RESERVATION_ADD: u32 = 23;
+const RESERVATION_ADD_4: u32 = 26;
+const RESERVATION_CHANGE: u32 = 27;
+
+/// The most records that one input takes.
+pub(crate) const MOST: usize = 5;
+
+/// How many records the input takes that begins with the first of these.
+pub(crate) fn length(records: &[Record]) -> usize {
+    let Some(first) = records.first() else { return 0 };
+    let following = |kinds: std::ops::RangeInclusive<u32>| {
+        records[1..].iter().zip(kinds).take_while(|(record, kind)| record.kind == *kind).count()
+    };
+    1 + match first.kind {
+        JOB_ADD => following(JOB_ADD_2..=JOB_ADD_3),
+        RESERVATION_ADD => following(RESERVATION_ADD + 1..=RESERVATION_ADD_4),
+        RESERVATION_CHANGE => following(RESERVATION_ADD..=RESERVATION_ADD_4),
+        _ => 0,
+    }
+}
+
+/// Why an input could not be told.
+pub(crate) enum Untold {
+    /// The dispatcher refuses it.
+    Refused(Refusal),
+    /// It makes no sense.
+    Nonsense,
+}
+
+impl From<Refusal> for Untold {
+    fn from(refusal: Refusal) -> Untold {
+        Untold::Refused(refusal)
+    }
+}
+
+/// Tells the dispatcher an input: all its records. What it is told at is `now`.
+pub(crate) fn tell(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(), Untold> {
+    let first = records.first().ok_or(Untold::Nonsense)?;
+    let Record { a, b, small, .. } = *first;
+    let (task, job) = (TaskId(small), JobId::from_u64(a));
+    match first.kind {
+        1 => d.set_granularity(a)?,
+        2 => d.set_order(small, &attributes(a)?)?,
+        3 => drop(d.add_task(now)?),
+        4 => d.task_ready(task, now)?,
+        5 => d.task_blocked(task, now)?,
+        6 => d.task_gone(task, now)?,
+        7 => drop(d.task_done(task, now)?),
+        8 => drop(d.charge_task(task, a, now)?),
+        9 => drop(d.charge_job(job, b, now)?),
+        10 => d.cancel_job(job, now)?,
+        11 => d.complete_job(job, now)?,
+        12 => d.advance(now),
+        13 => drop(d.take_lost(ReservationId(small))),
+        14 => d.remove_reservation(ReservationId(small), now)?,
+        15 => drop(d.ask_timer(a, b, now)?),
+        16 => d.cancel_timer(TimerId::from_u64(a), now)?,
+        JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
+        RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
+        RESERVATION_CHANGE => {
+            d.change_reservation(ReservationId(small), &reservation_of(&records[1..])?, now)?;
+        }
+        _ => return Err(Untold::Nonsense),
+    }
+    Ok(())
+}
+
+/// An ordering: up to four attributes, the first in the lowest byte.
+fn attributes(order: u64) -> Result<Vec<Attribute>, Untold> {
+    let bytes = order.to_le_bytes();
+    let used = bytes.iter().take_while(|&&b| b != 0);
+    let one = |byte: &u8| match byte {
+        1 => Ok(Attribute::Start),
+        2 => Ok(Attribute::Finish),
+        3 => Ok(Attribute::Budget),
+        4 => Ok(Attribute::Priority),
+        _ => Err(Untold::Nonsense),
+    };
+    let all = used.map(one).collect::<Result<Vec<_>, _>>()?;
+    if bytes[all.len()..].iter().any(|&b| b != 0) {
+        return Err(Untold::Nonsense);
+    }
+    Ok(all)
+}
+
+fn serves(task: u32, server: u64, node: u64) -> Result<For, Untold> {
+    let number = |n: u64| u32::try_from(n).map_err(|_| Untold::Nonsense);
+    match (server, node) {
+        (0, 0) => Ok(For::Task(TaskId(task))),
+        (group, 0) if task == TaskId::NONE.0 => Ok(For::Group(number(group)?)),
+        (0, node) if task == TaskId::NONE.0 => Ok(For::Budget(number(node)?)),
+        _ => Err(Untold::Nonsense),
+    }
+}
+
+fn job_of(records: &[Record]) -> Result<Job, Untold> {
+    let [first, second, third @ ..] = records else { return Err(Untold::Nonsense) };
+    // Attributes that are all zero have no record.
+    let third = third.first().copied().unwrap_or_default();
+    Ok(Job {
+        serves: serves(first.small, third.time, third.b)?,
+        start: first.a,
+        finish: first.b,
+        budget: second.time,
+        priority: second.a as i64,
+        cookie: second.b,
+        group: second.small,
+        budget_group: u32::try_from(third.a).map_err(|_| Untold::Nonsense)?,
+    })
+}
+
+fn reservation_of(records: &[Record]) -> Result<Reservation, Untold> {
+    let [first, second, third, fourth @ ..] = records else { return Err(Untold::Nonsense) };
+    let fourth = fourth.first().copied().unwrap_or_default();
+    Ok(Reservation {
+        serves: serves(first.small, fourth.time, fourth.b)?,
+        start: first.a,
+        period: first.b,
+        budget: second.time,
+        deadline: second.a,
+        priority: second.b as i64,
+        group: second.small,
+        budget_group: u32::try_from(fourth.a).map_err(|_| Untold::Nonsense)?,
+        cookie: (third.small != 0).then_some(third.time),
+        overrun: match third.b {
+            0 => Overrun::Carry,
+            1 => Overrun::Skip,
+            2 => Overrun::Background,
+            3 => Overrun::Signal,
+            _ => return Err(Untold::Nonsense),
+        },
+        wakeup_rule: third.a != 0,
+    })
+}

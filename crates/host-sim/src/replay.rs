@@ -1,0 +1,238 @@
+//! Replay: the recorded inputs of any host, told again to a new dispatcher, must lead to the same
+//! decisions (design, invariant 6).
+//!
+//! A dispatcher records its inputs and its decisions in one stream. So each input of the trace is
+//! told to the new one, and whatever the new one records then must be what stands next in the
+//! trace, word by word. Selecting is no input, and is recorded only when its answer changes: so it
+//! is asked where the trace has an answer, and whenever time goes on, since a host selects at the
+//! end of each instant.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+
+use punctual_dispatcher::{Dispatcher, Limits, Refusal};
+use punctual_trace::{Header, Record, TraceError, TraceReader};
+
+use crate::inputs::{length, tell, Untold, MOST};
+
+/// The kind of an input: what is due at this time. Hosts begin with it, and select after it.
+const ADVANCE: u32 = 12;
+/// The kind of a decision to select.
+const SELECTED: u32 = 64;
+/// Inputs between two tellings of progress.
+const BETWEEN: u64 = 65_536;
+
+/// What a replay came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// Whose trace it was.
+    pub header: Header,
+    /// Inputs that were told again.
+    pub inputs: u64,
+    /// Decisions that were the same.
+    pub decisions: u64,
+    /// The time of the last record, ns.
+    pub until: u64,
+    /// Where it first was different; what follows was not looked at.
+    pub difference: Option<Difference>,
+    /// Whoever watched it ended it before its end.
+    pub interrupted: bool,
+}
+
+/// The first record at which a replay is different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Number of the record in the trace, from 0.
+    pub number: u64,
+    /// The time, ns.
+    pub at: u64,
+    /// What the trace has.
+    pub recorded: String,
+    /// What the dispatcher does now.
+    pub replayed: String,
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It is none, or damaged.
+    #[error("{0}")]
+    Trace(#[from] TraceError),
+    /// Its beginning is gone, and with it what the dispatcher knew then.
+    #[error("its first {0} records are gone: they were overwritten in the dispatcher's ring")]
+    BeginningLost(u64),
+    /// No dispatcher can have its limits.
+    #[error("its header has limits that no dispatcher can have: {0}")]
+    Limits(Refusal),
+    /// An input that makes no sense.
+    #[error("record {number} is no input of a dispatcher: {what}")]
+    Input {
+        /// Number of the record, from 0.
+        number: u64,
+        /// What stands there.
+        what: String,
+    },
+}
+
+/// Replays a trace. `go_on` is told the virtual time, ns, now and then, and ends the replay with
+/// false.
+///
+/// # Errors
+/// See [`ReplayError`]. A difference is no error but a result.
+pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Replayed, ReplayError> {
+    let reader = TraceReader::new(input)?;
+    let header = reader.header().clone();
+    if header.first > 0 {
+        return Err(ReplayError::BeginningLost(header.first));
+    }
+    let mut limits = Limits::from(header.limits);
+    // What one input leads to; it is read at once. Every job may end and begin.
+    limits.records = limits.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two();
+    let mut replay = Replay {
+        reader,
+        ahead: VecDeque::with_capacity(MOST),
+        number: 0,
+        dispatcher: Dispatcher::new(limits).map_err(ReplayError::Limits)?,
+        compared: 0,
+        now: 0,
+        decisions: 0,
+    };
+    let (mut inputs, mut begun, mut interrupted) = (0, false, false);
+    let mut difference = None;
+    while difference.is_none() {
+        let Some(record) = replay.peek()? else { break };
+        difference = replay.until(&record, begun)?;
+        if difference.is_some() {
+            break;
+        }
+        if record.is_decision() {
+            difference = replay.decision(&record)?;
+        } else {
+            begun |= record.kind == ADVANCE;
+            difference = replay.input()?;
+            inputs += 1;
+            if inputs % BETWEEN == 0 && !go_on(replay.now) {
+                interrupted = true;
+                break;
+            }
+        }
+    }
+    let Replay { decisions, now, .. } = replay;
+    Ok(Replayed { header, inputs, decisions, until: now, difference, interrupted })
+}
+
+struct Replay<R: BufRead> {
+    reader: TraceReader<R>,
+    /// The next records of the trace, as far as they were looked at.
+    ahead: VecDeque<Record>,
+    /// The number of the first of them.
+    number: u64,
+    dispatcher: Dispatcher,
+    /// How many records of the dispatcher were compared.
+    compared: u64,
+    now: u64,
+    decisions: u64,
+}
+
+type Found = Result<Option<Difference>, ReplayError>;
+
+impl<R: BufRead> Replay<R> {
+    fn peek(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.ahead.is_empty() {
+            self.ahead.extend(self.reader.next().transpose()?);
+        }
+        Ok(self.ahead.front().copied())
+    }
+
+    /// Time goes on to that record: the instant before it has come to its end.
+    fn until(&mut self, record: &Record, begun: bool) -> Found {
+        let at = record.at().unwrap_or(self.now);
+        if at < self.now {
+            let what = format!("{record}, before {} ns, where the one before it was", self.now);
+            return Err(ReplayError::Input { number: self.number, what });
+        }
+        if at > self.now && begun {
+            self.dispatcher.select(0, self.now);
+            if let Some(record) = self.dispatcher.record(self.compared) {
+                let recorded = format!("no change until {at} ns");
+                return Ok(Some(self.different(recorded, record.to_string())));
+            }
+        }
+        self.now = at;
+        Ok(None)
+    }
+
+    /// A decision stands in the trace where no input has led to one.
+    fn decision(&mut self, record: &Record) -> Found {
+        if record.kind == SELECTED {
+            self.dispatcher.select(record.small, self.now);
+            if self.dispatcher.record_count() > self.compared {
+                return self.compare();
+            }
+        }
+        Ok(Some(self.different(record.to_string(), "nothing new".to_owned())))
+    }
+
+    fn input(&mut self) -> Found {
+        while self.ahead.len() < MOST {
+            let Some(record) = self.reader.next().transpose()? else { break };
+            self.ahead.push_back(record);
+        }
+        self.ahead.make_contiguous();
+        let (records, _) = self.ahead.as_slices();
+        let length = length(records);
+        match tell(&mut self.dispatcher, &records[..length], self.now) {
+            Ok(()) => {}
+            Err(Untold::Refused(refusal)) => {
+                let recorded = records[0].to_string();
+                return Ok(Some(self.different(recorded, format!("a refusal: {refusal}"))));
+            }
+            Err(Untold::Nonsense) => {
+                return Err(ReplayError::Input { number: self.number, what: records[0].to_string() })
+            }
+        }
+        if self.dispatcher.record_count() == self.compared {
+            let recorded = self.ahead[0].to_string();
+            return Ok(Some(self.different(recorded, "nothing happens".to_owned())));
+        }
+        // Nobody reads the events here; they must not fill the ring.
+        while self.dispatcher.next_event().is_some() {}
+        self.compare()
+    }
+
+    /// Holds all that the dispatcher recorded since the last time against the trace.
+    fn compare(&mut self) -> Found {
+        while self.compared < self.dispatcher.record_count() {
+            let Some(mine) = self.dispatcher.record(self.compared) else {
+                let mine = "more than a dispatcher can do at one instant".to_owned();
+                return Ok(Some(self.different("less".to_owned(), mine)));
+            };
+            let Some(theirs) = self.peek()? else {
+                return Ok(Some(self.different("the end".to_owned(), mine.to_string())));
+            };
+            if mine != theirs {
+                let (theirs, mine) = in_words(&theirs, &mine);
+                return Ok(Some(self.different(theirs, mine)));
+            }
+            self.ahead.pop_front();
+            self.number += 1;
+            self.compared += 1;
+            self.decisions += u64::from(mine.is_decision());
+        }
+        Ok(None)
+    }
+
+    fn different(&self, recorded: String, replayed: String) -> Difference {
+        Difference { number: self.number, at: self.now, recorded, replayed }
+    }
+}
+
+/// Two records that are not the same, in words that are not the same either.
+fn in_words(theirs: &Record, mine: &Record) -> (String, String) {
+    let (a, b) = (theirs.to_string(), mine.to_string());
+    if a != b {
+        return (a, b);
+    }
+    let numbers = |r: &Record| format!("{r} [time {}, a {:#x}, b {:#x}, small {}]", r.time, r.a, r.b, r.small);
+    (numbers(theirs), numbers(mine))
+}

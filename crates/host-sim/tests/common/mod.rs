@@ -1,0 +1,96 @@
+//! Sets in a few words, and somebody who writes down what is simulated.
+
+#![allow(dead_code)] // each test file uses its part
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use punctual_host_sim::{Options, Outcome, Simulation, Stretch, Watcher};
+use punctual_taskset::TaskSet;
+use punctual_trace::Period;
+
+/// A set of CPU 0: the policy, and lines of TOML for each task.
+pub fn set(policy: &str, tasks: &[&str]) -> TaskSet {
+    let mut text = format!("cpu = 0\npolicy = \"{policy}\"\n");
+    for (n, task) in tasks.iter().enumerate() {
+        text += &format!("[[task]]\nname = \"t{n}\"\n{}\n", task.replace("; ", "\n"));
+    }
+    TaskSet::parse(&text, "a test").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+pub const MS: u64 = 1_000_000;
+
+/// What was told.
+#[derive(Default)]
+pub struct Seen {
+    pub periods: Vec<Period>,
+    /// Task, from, to; neighbours of one task joined.
+    pub stretches: Vec<(u32, u64, u64)>,
+    pub background: u64,
+}
+
+impl Watcher for Seen {
+    fn period(&mut self, period: &Period) {
+        self.periods.push(*period);
+    }
+
+    fn executed(&mut self, s: &Stretch) {
+        if s.background {
+            self.background += s.to - s.from;
+        }
+        match self.stretches.last_mut() {
+            Some((task, _, to)) if (*task, *to) == (s.task, s.from) => *to = s.to,
+            _ => self.stretches.push((s.task, s.from, s.to)),
+        }
+    }
+}
+
+impl Seen {
+    /// Stretches in ms.
+    pub fn in_ms(&self) -> Vec<(u32, u64, u64)> {
+        self.stretches.iter().map(|&(task, from, to)| (task, from / MS, to / MS)).collect()
+    }
+
+    /// Releases of one task whose deadlines are not after `end`, in order.
+    pub fn whole(&self, task: u32, end: u64) -> Vec<&Period> {
+        self.periods.iter().filter(|p| p.task == task && p.deadline <= end).collect()
+    }
+
+    pub fn misses(&self) -> Vec<(u32, u64)> {
+        self.periods.iter().filter(|p| p.miss).map(|p| (p.task, p.deadline)).collect()
+    }
+}
+
+pub fn run_with(set: &TaskSet, end: u64, options: Options) -> (Seen, Outcome) {
+    let mut seen = Seen::default();
+    let outcome = Simulation::new(set, options).expect("it can be simulated").run(end, &mut seen).expect("it runs");
+    (seen, outcome)
+}
+
+pub fn run(set: &TaskSet, end: u64) -> Seen {
+    run_with(set, end, Options::default()).0
+}
+
+/// A writer whose bytes can be read afterwards.
+#[derive(Clone, Default)]
+pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics with it").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The trace of a set that is simulated until `end`.
+pub fn trace(set: &TaskSet, end: u64) -> Vec<u8> {
+    let out = Shared::default();
+    let traces = vec![(0, Box::new(out.clone()) as Box<dyn Write + Send>)];
+    run_with(set, end, Options { traces, ..Options::default() });
+    let bytes = out.0.lock().expect("nobody panics with it").clone();
+    bytes
+}
