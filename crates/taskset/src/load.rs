@@ -7,18 +7,27 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use crate::duration::quote;
-use crate::{set, syntax, TaskSet, TaskSetError};
+use crate::{rt_app, set, syntax, TaskSet, TaskSetError};
 
 /// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
 pub const LARGEST_FILE: usize = 4 << 20;
 
-impl TaskSet {
-    /// Reads a task-set file.
+/// A task set, and what of its file is not in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The set.
+    pub set: TaskSet,
+    /// What of rt-app's file has no counterpart here, one line each, with its path in the file:
+    /// `tasks.decoder.lock: a job cannot wait for another task`. Empty for TOML, of which nothing is left out.
+    pub unrepresented: Vec<String>,
+}
+
+impl Loaded {
+    /// Reads a task-set file: rt-app's JSON if its name ends with `.json`, else TOML.
     ///
     /// # Errors
-    /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
-    /// [`TaskSet::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, TaskSetError> {
+    /// As [`TaskSet::load`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Loaded, TaskSetError> {
         let path = path.as_ref();
         let file = path.display().to_string();
         let mut bytes = Vec::new();
@@ -31,7 +40,7 @@ impl TaskSet {
             return Err(too_large(&file));
         }
         match std::str::from_utf8(&bytes) {
-            Ok(text) => TaskSet::parse(text, &file),
+            Ok(text) => Loaded::parse(text, &file),
             Err(error) => {
                 let good = error.valid_up_to();
                 let text = String::from_utf8_lossy(&bytes);
@@ -46,18 +55,43 @@ impl TaskSet {
         }
     }
 
-    /// Reads the text of a task-set file. `file_name` is what errors call it.
+    /// Reads the text of a task-set file.
     ///
     /// # Errors
-    /// The first thing in file order that is wrong with it: not TOML, an unknown key, a value of the
-    /// wrong type or out of its range, values that contradict each other.
-    pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, TaskSetError> {
+    /// As [`TaskSet::parse`].
+    pub fn parse(text: &str, file_name: &str) -> Result<Loaded, TaskSetError> {
         if text.len() > LARGEST_FILE {
             return Err(too_large(file_name));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
+            return rt_app::read(text, file_name);
+        }
         let entries = DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
-        set::read(entries.get_ref(), file_name, text)
+        let set = set::read(entries.get_ref(), file_name, text)?;
+        Ok(Loaded { set, unrepresented: Vec::new() })
+    }
+}
+
+impl TaskSet {
+    /// Reads a task-set file: rt-app's JSON if its name ends with `.json`, else TOML. [`Loaded::load`] tells
+    /// what of rt-app's is not in the set.
+    ///
+    /// # Errors
+    /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
+    /// [`TaskSet::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, TaskSetError> {
+        Loaded::load(path).map(|loaded| loaded.set)
+    }
+
+    /// Reads the text of a task-set file. `file_name` is what errors call it; recorded execution times are
+    /// looked for in its folder.
+    ///
+    /// # Errors
+    /// The first thing in file order that is wrong with it: not TOML (JSON), an unknown key, a value of the
+    /// wrong type or out of its range, values that contradict each other, a recording that cannot be read.
+    pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, TaskSetError> {
+        Loaded::parse(text, file_name).map(|loaded| loaded.set)
     }
 }
 
