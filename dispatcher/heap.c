@@ -55,7 +55,7 @@ PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 }
 
 /* Which of two items with equal keys is first. */
-PD_FN int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
+PD_APART int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
 {
 	if (heap >= PD_GROUPS && heap - PD_GROUPS < PD(d)->limits.groups)
 		return pd_job_before(d, heap - PD_GROUPS, a, b);

@@ -61,19 +61,18 @@ PD_FN int pd_start(pd_ref d)
 
 		h->least = PD_INFINITE;
 		h->first = PD_NONE;
-		/* Those of jobs, then the releases and the timers, whose numbers are others. */
-		h->table = i == PD_RELEASES ? (3 + queues) * per_heap :
-			   i == PD_TIMERS   ? (3 + queues) * per_heap +
-						PD_CHUNKS_FOR(p->limits.reservations) :
-			   i > PD_TIMERS    ? (i - 2) * per_heap :
-					      i * per_heap;
-		/* A job stands in one queue and among the finishes: two positions. */
-		h->positions = i == PD_FINISHES || i == PD_SEGMENT_FINISHES ? p->limits.jobs + 1 :
-			       i == PD_RELEASES ? 2 * (p->limits.jobs + 1) :
-			       i == PD_TIMERS ? 2 * (p->limits.jobs + 1) + p->limits.reservations :
-						0;
+		h->table = i * per_heap;
 		i++;
 	}
+	/* Theirs are other numbers than jobs'. */
+	PD_HEAP(d, PD_RELEASES)->table = PD_HEAPS(queues) * per_heap;
+	PD_HEAP(d, PD_TIMERS)->table =
+		PD_HEAPS(queues) * per_heap + PD_CHUNKS_FOR(p->limits.reservations);
+	/* A job stands in one queue and among the finishes: two positions. */
+	PD_HEAP(d, PD_FINISHES)->positions = p->limits.jobs + 1;
+	PD_HEAP(d, PD_SEGMENT_FINISHES)->positions = p->limits.jobs + 1;
+	PD_HEAP(d, PD_RELEASES)->positions = 2 * (p->limits.jobs + 1);
+	PD_HEAP(d, PD_TIMERS)->positions = 2 * (p->limits.jobs + 1) + p->limits.reservations;
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.groups) {
 		pd_group_order(d, i, PD_ORDER_DEFAULT);

@@ -109,7 +109,7 @@ struct pd_slot {
 	 2 * PD_HEAPS(queues))
 /* Chunk-table entries: every heap can hold all its items. */
 #define PD_CHUNK_ENTRIES(jobs, reservations, timers, queues)                        \
-	((3 + (queues)) * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) + \
+	(PD_HEAPS(queues) * PD_CHUNKS_FOR(jobs) + PD_CHUNKS_FOR(reservations) + \
 	 PD_CHUNKS_FOR(timers))
 /* A job stands in one queue and among the finishes. */
 #define PD_POSITIONS(jobs, reservations, timers) (2 * ((jobs) + 1) + (reservations) + (timers))

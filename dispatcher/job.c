@@ -66,24 +66,27 @@ PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i)
 }
 
 /* Out of its group's queue, in another state. */
-PD_FN int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
+PD_FOLD int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
 {
 	pd_job_dequeue(d, i);
 	PD_JOB(d, i)->state = (pd_u8)state;
 	return pd_job_watch(d, i);
 }
 
-/* One that has begun and is not blocked: starved, idle or ready, as things were last settled. */
-PD_FN int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
+/* One that has begun and is not blocked: starved, or ready. A server job is idle until its group is
+ * settled, at the end of this call. */
+PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
-	if (j->attr.budget_group && PD_NODE(d, j->attr.budget_group)->starves)
+	if (j->attr.budget_group && PD_NODE(d, j->attr.budget_group)->starves) {
 		j->state = PD_STARVED;
-	else if (j->attr.server && !PD_GROUP(d, j->attr.server)->active)
+	} else if (j->attr.server) {
 		j->state = PD_IDLE;
-	else
+		pd_group_mark(d, j->attr.server);
+	} else {
 		return pd_job_enqueue(d, i, now);
+	}
 	return pd_job_watch(d, i);
 }
 

@@ -30,7 +30,7 @@ PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
 
 			if (!pd_before(d, heap, key, i, s)) {
 				/* `i` itself or one before it: its children may be behind it. */
-				position = 4 * position - 8;
+				position = PD_ZERO(d) + 4 * position - 8;
 				continue;
 			}
 			if (best == PD_NONE ||
@@ -39,8 +39,8 @@ PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
 		}
 		/* On to the next one that is not below this one: up from the last of four. */
 		pd_while (position != PD_ROOT && (position & 3) == 3)
-			position = (position >> 2) + 2;
-		position = position == PD_ROOT ? 0 : position + 1;
+			position = PD_ZERO(d) + (position >> 2) + 2;
+		position = position == PD_ROOT ? 0 : PD_ZERO(d) + position + 1;
 	}
 	return best == PD_NONE ? PD_NONE : pd_slot_at(d, chunks, best)->item;
 }

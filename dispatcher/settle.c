@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* A node or one above it became dry, or is wet again. */
-PD_FN int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
+PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 {
 	int starves = PD_NODE(d, node)->starves;
 	pd_u32 i = PD_NODE(d, node)->first_job;
@@ -55,7 +55,8 @@ PD_FN int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 	return 0;
 }
 
-/* Announces a group that got members or lost them all; its server jobs follow. */
+/* Announces a group that got members or lost them all; its server jobs follow, those too that have
+ * just begun or are starved no more. */
 PD_FN int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	pd_group_p g = PD_GROUP(d, group);
@@ -63,10 +64,10 @@ PD_FN int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 	pd_u32 i;
 
 	g->unsettled = 0;
-	if (active == g->active)
-		return 0;
-	g->active = (pd_u8)active;
-	pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, group, 0);
+	if (active != g->active) {
+		g->active = (pd_u8)active;
+		pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, group, 0);
+	}
 	i = g->first_server;
 	pd_while (i != PD_NONE) {
 		pd_job_p j = PD_JOB(d, i);
