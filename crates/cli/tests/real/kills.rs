@@ -88,7 +88,7 @@ fn punctual_killed_at_any_instant_leaves_nothing() {
             run(&["clean"]).assert_code(0);
         }
         assert_nothing_left(pid, &punctual.mark, &[cpu.0]);
-        punctual.child.wait().unwrap();
+        punctual.reap();
     });
     println!("{early} times before there was a guardian");
 }
@@ -111,7 +111,7 @@ fn a_dispatcher_killed_by_its_thread_id_leaves_nothing() {
             unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, libc::SIGKILL) };
         }
         assert_nothing_left(pid, &punctual.mark, &[cpu.0]);
-        punctual.child.wait().unwrap();
+        punctual.reap();
     });
 }
 
@@ -148,7 +148,7 @@ command = {}
         std::thread::sleep(Duration::from_micros(50_000 + random.below(100_000)));
         kill(punctual.pid(), libc::SIGKILL);
         assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
-        punctual.child.wait().unwrap();
+        punctual.reap();
     }
 }
 

@@ -74,7 +74,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(report["problems"].as_array().unwrap().is_empty(), "{report:#}");
         victim.assert_as_before();
         assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
-        orphan.punctual.child.wait().unwrap();
+        orphan.punctual.reap();
 
         let again = run(&["clean", "--json"]);
         let reports = again.assert_code(0).json();
@@ -105,7 +105,7 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
         assert_eq!(a.priority, 0, "real-time priority is taken away where nobody knows what it was");
     }
     assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
-    orphan.punctual.child.wait().unwrap();
+    orphan.punctual.reap();
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     run(&["clean"]).assert_code(0);
     victim.assert_as_before();
     assert_nothing_left(orphan.pid, &orphan.mark, &[]);
-    orphan.punctual.child.wait().unwrap();
+    orphan.punctual.reap();
     let ended = living.end();
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     assert!(ended.json()["tasks"][0]["periods"].as_u64().unwrap() > 40);

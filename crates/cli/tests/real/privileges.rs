@@ -168,7 +168,7 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         kill(punctual.pid(), libc::SIGKILL);
         assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
-        punctual.child.wait().unwrap();
+        punctual.reap();
         eventually("its journal is gone", || nobody_s_journals().is_empty());
     }
 }
@@ -221,7 +221,7 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_cure() {
     let adopted = crate::punctual::run(&[&args[..], &["--pid", &pid]].concat());
     let state = crate::process::state_of(inmate.id() as i32);
     inmate.kill().unwrap();
-    inmate.wait().unwrap();
+    crate::bounded::wait(&mut inmate);
     eventually("the group can go", || std::fs::remove_dir(&group).is_ok());
 
     let name = group.to_str().unwrap();

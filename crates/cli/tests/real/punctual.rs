@@ -1,23 +1,19 @@
 //! Starting the command.
 
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::bounded::{end_all, end_within, tidy, wait, Said, PATIENCE};
 use crate::machine::{has_dispatcher, named_owner};
-use crate::process::{
-    describe, eventually, groups_of, journals_of, kill, marked, name_of, parent_of, pids, threads_of,
-};
+use crate::process::{describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of};
 
 pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
 /// What a second dispatcher is told.
 const TAKEN: &str = "already has a dispatcher";
-/// Nothing here takes longer.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 fn number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -140,9 +136,10 @@ impl Running {
             if self.has_ended() || Instant::now() > end {
                 let processes: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
                 let _ = self.child.kill();
-                let mut text = String::new();
-                let _ = self.child.stderr.take().map(|mut e| e.read_to_string(&mut text));
-                let _ = self.child.stdout.take().map(|mut e| e.read_to_string(&mut text));
+                let _ = end_within(&mut self.child, PATIENCE);
+                let (err, out) = (Said::by(self.child.stderr.take()), Said::by(self.child.stdout.take()));
+                let said = |said: Said| said.to_end(Duration::from_secs(2)).0;
+                let text = said(err) + &said(out);
                 assert!(
                     text.contains(TAKEN) && Instant::now() < end,
                     "{what} never came; it said: {text}\n{processes:#?}"
@@ -158,45 +155,47 @@ impl Running {
     pub fn end(mut self) -> Ended {
         let since = Instant::now();
         let pid = self.pid();
-        let (mut out, mut err) = (self.child.stdout.take(), self.child.stderr.take());
-        let reader = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = out.as_mut().map(|o| o.read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        });
-        let errors = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = err.as_mut().map(|e| e.read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        });
-        let code = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status.code();
-            }
-            if since.elapsed() > PATIENCE {
-                let all: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
-                kill(pid, libc::SIGKILL);
-                panic!("it does not end: {all:?}");
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let (out, err) = (Said::by(self.child.stdout.take()), Said::by(self.child.stderr.take()));
+        let Some(status) = end_within(&mut self.child, PATIENCE) else {
+            let all: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
+            panic!(
+                "it does not end: {all:?}; it said: {}{}",
+                out.to_end(Duration::ZERO).0,
+                err.to_end(Duration::ZERO).0
+            );
         };
         let took = since.elapsed();
-        Ended { code, out: reader.join().unwrap(), err: errors.join().unwrap(), pid, took, mark: self.mark.clone() }
+        let all_of = |said: Said| {
+            let (text, over) = said.to_end(PATIENCE);
+            assert!(over, "somebody holds its output open: {:?}", marked(&self.mark).into_iter().map(describe));
+            text
+        };
+        Ended { code: status.code(), out: all_of(out), err: all_of(err), pid, took, mark: self.mark.clone() }
+    }
+
+    /// Waits for its end, saying nothing of what it said.
+    pub fn reap(&mut self) -> ExitStatus {
+        wait(&mut self.child)
     }
 }
 
-/// No test leaves processes behind, failed or not.
+/// No test leaves anything behind, failed or not.
 impl Drop for Running {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
         }
         let _ = self.child.kill();
-        let _ = self.child.wait();
-        std::thread::sleep(Duration::from_millis(100));
-        for pid in marked(&self.mark) {
-            kill(pid, libc::SIGKILL);
-        }
+        // Its guardian gives back what it had. Where that is dead too, or cannot, we do.
+        let all_gone = |patience| {
+            let end = Instant::now() + patience;
+            while !marked(&self.mark).is_empty() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        all_gone(Duration::from_secs(2));
+        tidy(self.pid(), &self.mark);
+        let _ = end_within(&mut self.child, PATIENCE);
     }
 }
 
@@ -268,7 +267,7 @@ pub fn assert_nothing_left(pid: i32, mark: &str, cpus: &[u32]) {
     while !marked(mark).is_empty() {
         if Instant::now() > end {
             let left: Vec<String> = marked(mark).into_iter().map(describe).collect();
-            marked(mark).into_iter().for_each(|p| kill(p, libc::SIGKILL));
+            end_all(marked(mark));
             panic!("processes of {pid} are left: {left:#?}");
         }
         std::thread::sleep(Duration::from_millis(2));

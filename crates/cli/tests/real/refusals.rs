@@ -12,7 +12,7 @@ use crate::punctual::{command, list, new_mark, run, task, unruly, Running, Scrat
 /// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark there.
 fn refused(args: &[&str]) -> (Option<i32>, String, String) {
     let scratch = Scratch::new();
-    let output = command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0).output().unwrap();
+    let output = crate::bounded::output(command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0));
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
     let (out, err) = (text(output.stdout), text(output.stderr));
     let made: Vec<_> = std::fs::read_dir(&scratch.0).unwrap().flatten().map(|f| f.path()).collect();

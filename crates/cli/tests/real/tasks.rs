@@ -121,6 +121,16 @@ fn a_task_that_blocks_and_ignores_all_signals_is_bounded_and_ends_with_the_run()
 }
 
 #[test]
+fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
+    if permitted(&NEEDS) {
+        let cpu = one_cpu_alone();
+        let ended = beside(&cpu, &unruly("map"));
+        ended.assert_says(&["goes on inside the kernel while it is parked"]);
+        assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "told once: {}", ended.err);
+    }
+}
+
+#[test]
 fn a_task_that_leaves_its_policy_gets_no_more_for_it() {
     if permitted(&NEEDS) {
         let cpu = one_cpu_alone();
@@ -301,7 +311,7 @@ fn an_adopted_program_that_ends_ends_the_run() {
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "20s", "--pid", &pid];
     let punctual = Running::start(&args);
-    program.wait().unwrap();
+    crate::bounded::wait(&mut program);
     let ended = punctual.end();
     ended.assert_code(0).assert_says(&["ended"]).assert_nothing_left(&[cpu.0]);
 }
@@ -321,8 +331,8 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     let family = marked(&mark);
     let healthy = family.iter().all(|p| !matches!(state_of(*p), None | Some('T' | 't')));
     let levels: Vec<_> = family.iter().filter_map(|p| crate::process::attributes(*p)).map(|a| a.priority).collect();
-    family.iter().for_each(|p| kill(*p, libc::SIGKILL));
-    program.wait().unwrap();
+    crate::bounded::end_all(family.iter().copied());
+    crate::bounded::wait(&mut program);
     ended.assert_nothing_left(&[cpu.0]);
     assert_others_hold(&ended.json());
     assert!(healthy && family.len() == before && levels.iter().all(|l| *l == 0), "{family:?} of {before}: {levels:?}");

@@ -29,6 +29,7 @@ extern "C" fn play() {
         }
         "deaf" => deaf(),
         "crash" => crash(),
+        "map" => map(),
         "daemon" => daemon(),
         "demote" => change_itself(true),
         "escape" => change_itself(false),
@@ -136,6 +137,23 @@ fn deaf() {
         }
     }
     spin(LIFE);
+}
+
+/// Each call takes tens of milliseconds, in which no signal but SIGKILL and no freezer reaches it.
+fn map() {
+    const SIZE: usize = 128 << 20;
+    let end = Instant::now() + LIFE;
+    while Instant::now() < end {
+        let (both, filled) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_POPULATE);
+        // SAFETY: memory of our own at a place that the kernel chooses, given back at once; nobody touches it.
+        unsafe {
+            let at =
+                libc::mmap(std::ptr::null_mut(), SIZE, both, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | filled, -1, 0);
+            if at != libc::MAP_FAILED {
+                libc::munmap(at, SIZE);
+            }
+        }
+    }
 }
 
 fn crash() {

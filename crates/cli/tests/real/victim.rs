@@ -1,9 +1,9 @@
 //! A running program to be adopted, and how it was before.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use crate::bounded::{end_all, end_within, Said, PATIENCE};
 use crate::process::{
     attributes, cgroup_mount, cgroup_of, describe, eventually, state_of, switches, threads_of, Attributes,
 };
@@ -35,9 +35,7 @@ impl Victim {
         let words = unruly("victim");
         let mut child =
             Command::new(&words[0]).arg(&words[1]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "READY\n");
+        assert_eq!(Said::by(child.stdout.take()).line(), "READY\n");
         let pid = child.id() as i32;
         let home = cgroup_mount().map(|m| m.join(format!("victim-{}", new_mark())));
         let home = home.filter(|h| std::fs::create_dir(h).is_ok());
@@ -79,8 +77,8 @@ impl Drop for Victim {
         if let Some(h) = &self.home {
             let _ = std::fs::write(h.join("cgroup.freeze"), "0");
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end_all([self.pid()]);
+        let _ = end_within(&mut self.child, PATIENCE);
         if let Some(h) = &self.home {
             let _ = std::fs::remove_dir(h);
         }
