@@ -55,7 +55,7 @@ PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 }
 
 /* Which of two items with equal keys is first. */
-PD_APART int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
+PD_FN int pd_tie_before(pd_ref d, pd_u32 heap, pd_u32 a, pd_u32 b)
 {
 	if (heap >= PD_GROUPS && heap - PD_GROUPS < PD(d)->limits.groups)
 		return pd_job_before(d, heap - PD_GROUPS, a, b);
@@ -240,7 +240,7 @@ PD_FN int pd_heap_grow(pd_ref d, pd_u32 heap)
 	return 0;
 }
 
-PD_FOLD int pd_heap_insert(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item)
+PD_SHARE int pd_heap_insert(pd_ref d, pd_u32 heap, pd_u64 key, pd_u32 item)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
 	pd_u32 position = h->size++ + PD_ROOT;

@@ -17,17 +17,18 @@ PD_INLINE int pd_queue_by_finish(pd_ref d, pd_job_p j)
 	return PD_GROUP(d, j->attr.group)->by_finish;
 }
 
+PD_INLINE pd_u32 pd_finishes_of(pd_job_p j)
+{
+	return j->attr.budget_server ? PD_SEGMENT_FINISHES : PD_FINISHES;
+}
+
 PD_FN int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
 {
 	pd_job_p j = PD_JOB(d, i);
-	pd_u32 heap = PD_FINISHES;
 
-	if (j->attr.budget_server) {
-		heap = PD_SEGMENT_FINISHES;
-		PD(d)->unsettled |= PD_UNSETTLED_TIMES;
-	}
 	j->among_finishes = (pd_u8)wanted;
-	return wanted ? pd_heap_insert(d, heap, j->attr.finish, i) : pd_heap_remove(d, heap, i);
+	return wanted ? pd_heap_insert(d, pd_finishes_of(j), j->attr.finish, i) :
+			pd_heap_remove(d, pd_finishes_of(j), i);
 }
 
 /* Among the finishes, unless its queue serves for it. */
@@ -91,7 +92,7 @@ PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 }
 
 /* Likewise, for one with ties into the trees. */
-PD_FN int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
+PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -159,7 +160,7 @@ PD_FN int pd_job_undue(pd_ref d, pd_u32 i)
 }
 
 /* Out of what ties it into the trees. */
-PD_FN int pd_job_untie(pd_ref d, pd_u32 i)
+PD_APART int pd_job_untie(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -183,13 +184,15 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 	else if (j->state == PD_WAITING)
 		pd_heap_remove(d, PD_STARTS, i);
 	if (j->among_finishes)
-		pd_job_set_watched(d, i, 0);
+		pd_heap_remove(d, pd_finishes_of(j), i);
 	if (j->due)
 		pd_job_undue(d, i);
 	if (PD_UNLIKELY(pd_ties(j)))
 		pd_job_untie(d, i);
-	if (j->attr.task != PD_NONE)
+	if (PD_LIKELY(j->attr.task != PD_NONE))
 		pd_list_out(d, &PD_TASK(d, j->attr.task)->first_job, i);
+	else
+		PD(d)->unsettled |= PD_UNSETTLED_TIMES;
 	pd_event_job(d, now, kind, i);
 	if (j->reservation != PD_NONE)
 		pd_reservation_ended(d, i, kind, now);
@@ -216,8 +219,10 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 	j->due = 0;
 	j->among_finishes = 0;
 	j->reservation = reservation;
-	if (j->attr.task != PD_NONE)
+	if (PD_LIKELY(j->attr.task != PD_NONE))
 		pd_list_in(d, &PD_TASK(d, j->attr.task)->first_job, i);
+	else
+		PD(d)->unsettled |= PD_UNSETTLED_TIMES; /* it may be a segment with a finish */
 	if (j->attr.start > now) {
 		j->state = PD_WAITING;
 		pd_heap_insert(d, PD_STARTS, j->attr.start, i);

@@ -27,6 +27,8 @@ typedef pd_u32 pd_ref;
 /* Called from few places, and folded into them so that no chain is longer than six. */
 #define PD_FOLD static inline __attribute__((always_inline))
 #define PD_APART PD_FOLD
+/* Called from many places: folded where that is cheap, which a BPF frame's stack is not. */
+#define PD_SHARE PD_FN
 #define PD_INLINE static inline __attribute__((always_inline))
 #define pd_can_loop                                                    \
 	({                                                             \
@@ -48,6 +50,7 @@ typedef struct pd *pd_ref;
 #define PD_FOLD static inline __attribute__((always_inline))
 /* Seldom called, and kept apart so that the way past it stays short. */
 #define PD_APART static __attribute__((noinline))
+#define PD_SHARE PD_FOLD
 #ifndef PD_API
 #define PD_API
 #endif

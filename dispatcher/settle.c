@@ -31,7 +31,7 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 /* Looks at a node, and below it as far as something changes. With several unsettled ones the order
  * does not matter: each is looked at again when one above it changes, and a job that joins its
  * queue and leaves it again meanwhile was starved before and is starved after. */
-PD_FN int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
+PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 {
 	pd_u32 node = top;
 
@@ -57,7 +57,7 @@ PD_FN int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 
 /* Announces a group that got members or lost them all; its server jobs follow, those too that have
  * just begun or are starved no more. */
-PD_FN int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
+PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	pd_group_p g = PD_GROUP(d, group);
 	int active = pd_heap_size(d, PD_GROUPS + group) != 0;
