@@ -56,7 +56,7 @@ pub struct Part {
 
 /// The reservation that carries out each release of a task by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Terms {
     /// Priority of its jobs.
     pub priority: i64,
     /// Whether a task that wakes in mid-job is cut to its bandwidth (the revised CBS rule).
@@ -74,7 +74,7 @@ pub trait Allocator: Send {
 
     /// Whether the dispatcher's own reservation can carry this task out, and how; `None` when
     /// each release needs the policy.
-    fn standing(&self, member: &Member) -> Option<Standing> {
+    fn terms(&self, member: &Member) -> Option<Terms> {
         let _ = member;
         None
     }

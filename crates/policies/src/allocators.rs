@@ -327,19 +327,19 @@ impl Allocators {
 /// The reservation that carries a slot's task out from its next release on.
 pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reservation> {
     let m = &slot.member;
-    let standing = allocator.standing(m)?;
+    let terms = allocator.terms(m)?;
     Some(Reservation {
         serves: punctual_dispatcher::For::Task(m.task),
         start: slot.next,
         period: m.period,
         budget: m.budget,
         deadline: m.deadline,
-        priority: standing.priority,
+        priority: terms.priority,
         group: m.group,
         budget_group: m.budget_group,
         cookie: None,
         overrun: slot.overrun,
-        wakeup_rule: standing.wakeup_rule,
+        wakeup_rule: terms.wakeup_rule,
     })
 }
 

@@ -85,7 +85,7 @@ impl Allocators {
             // Its end was lost.
             self.tell_end(s, at, End::Cancelled, told);
         }
-        let leaves = self.at_work[self.slots[s].next_by as usize].standing(&self.slots[s].member).is_none();
+        let leaves = self.at_work[self.slots[s].next_by as usize].terms(&self.slots[s].member).is_none();
         let slot = &mut self.slots[s];
         if leaves {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
@@ -123,8 +123,13 @@ impl Allocators {
     /// A job of a reservation ended.
     fn reserved_ended(&mut self, s: usize, at: u64, end: End, used: u64, remaining: u64, told: &mut dyn FnMut(Told)) {
         let slot = &mut self.slots[s];
+        let reserved = matches!(slot.phase, Phase::Reserved(_));
+        if !slot.open || !reserved && slot.phase != Phase::Empty {
+            // The job of a release that another policy took over before it ran.
+            return;
+        }
         slot.used += used;
-        if !slot.open || end == End::Cancelled && matches!(slot.phase, Phase::Reserved(_)) {
+        if end == End::Cancelled && reserved {
             // By the wake-up rule: another one of the same release, with less budget, follows.
             return;
         }

@@ -35,7 +35,7 @@ mod swap;
 mod td;
 mod told;
 
-pub use allocator::{Allocator, Member, Part, Release, Standing};
+pub use allocator::{Allocator, Member, Part, Release, Terms};
 pub use allocators::{Allocators, Options};
 pub use error::PolicyError;
 pub use gsi::{Gsi, Native};

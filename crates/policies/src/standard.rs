@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::allocator::{Allocator, Member, Part, Release, Standing};
+use crate::allocator::{Allocator, Member, Part, Release, Terms};
 use crate::policy::{Policy, Setup, Urgency};
 use crate::PolicyError;
 
@@ -26,8 +26,8 @@ impl Allocator for Standard {
         self.0.order
     }
 
-    fn standing(&self, member: &Member) -> Option<Standing> {
-        Some(Standing { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
+    fn terms(&self, member: &Member) -> Option<Terms> {
+        Some(Terms { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
     }
 
     fn first(&mut self, member: &Member, release: &Release) -> Part {

@@ -1,0 +1,154 @@
+//! The time-driven table: windows given, found off line, refused.
+
+mod support;
+
+use punctual_dispatcher::End;
+use punctual_policies::{Allocators, PolicyError};
+use punctual_taskset::{TaskSet, TaskSpec, Window};
+use support::{at_times, group, set, task, windowed, Cpu};
+
+fn windows(t: TaskSpec, w: &[(u64, u64)]) -> TaskSpec {
+    TaskSpec { windows: w.iter().map(|&(start, length)| Window { start, length }).collect(), ..t }
+}
+
+fn refused(set: &TaskSet) -> PolicyError {
+    Allocators::new(set, 0).err().expect("it must be refused")
+}
+
+#[test]
+fn tasks_execute_in_the_windows_that_are_given() {
+    let a = windows(task("a", 10, 3), &[(0, 1), (4, 2)]);
+    let b = windows(task("b", 20, 6), &[(1, 3), (16, 3)]);
+    let mut cpu = Cpu::new(&set("td", vec![a, b]), &[&[3], &[6]]);
+    cpu.run(40);
+    assert_eq!(cpu.when(0), [(0, 1), (4, 6), (10, 11), (14, 16), (20, 21), (24, 26), (30, 31), (34, 36)]);
+    assert_eq!(cpu.when(1), [(1, 4), (16, 19), (21, 24), (36, 39)]);
+    for index in 0..2 {
+        assert!(cpu.ends(index).iter().all(|e| e.2 == End::Completed), "{:?}", cpu.ends(index));
+    }
+}
+
+#[test]
+fn a_window_that_its_task_does_not_use_stays_empty() {
+    let a = windows(task("a", 10, 3), &[(0, 1), (4, 2)]);
+    let mut cpu = Cpu::new(&set("td", vec![a]), &[&[1]]);
+    cpu.run(20);
+    assert_eq!(cpu.when(0), [(0, 1), (10, 11)]);
+}
+
+#[test]
+fn a_task_that_wants_more_than_its_windows_is_stopped_at_their_ends() {
+    let a = windows(task("a", 10, 3), &[(0, 1), (4, 2)]);
+    let mut cpu = Cpu::new(&set("td", vec![a]), &[&[9]]);
+    cpu.run(20);
+    assert_eq!(cpu.when(0), [(0, 1), (4, 6), (10, 11), (14, 16)]);
+    assert_eq!(cpu.ends(0), [(0, 0, End::Exhausted, 3), (1, 10, End::Exhausted, 3)]);
+}
+
+#[test]
+fn a_table_that_is_found_off_line_meets_every_deadline_at_full_load() {
+    // 2/5 + 4/7 + 1/35 = 1: no slack anywhere.
+    for starts in [[0, 0, 0], [3, 3, 3], [0, 1, 2], [12, 9, 40]] {
+        let tasks = vec![task("a", 5, 2), task("b", 7, 4), task("c", 35, 1)];
+        let tasks: Vec<TaskSpec> = tasks.into_iter().zip(starts).map(|(t, start)| TaskSpec { start, ..t }).collect();
+        let mut cpu = Cpu::new(&set("td", tasks), &[&[2], &[4], &[1]]);
+        cpu.run(350);
+        for index in 0..3 {
+            let ends = cpu.ends(index);
+            assert!(ends.len() > 7);
+            assert!(ends.iter().all(|e| e.2 == End::Completed), "{starts:?}, task {index}: {ends:?}");
+        }
+    }
+}
+
+#[test]
+fn a_table_is_found_around_what_is_given() {
+    let given = windows(task("given", 10, 4), &[(2, 4)]);
+    let mut all = set("td", vec![given, task("found", 20, 8)]);
+    all.groups.push(windowed("g", "fp", 20, &[(10, 2)]));
+    all.tasks.push(TaskSpec { group: Some(0), ..task("inside", 20, 2) });
+    let mut cpu = Cpu::new(&all, &[&[4], &[8], &[2]]);
+    cpu.run(20);
+    assert_eq!(cpu.when(0), [(2, 6), (12, 16)]);
+    assert_eq!(cpu.when(1), [(0, 2), (6, 10), (16, 18)]);
+    assert_eq!(cpu.when(2), [(10, 12)]);
+}
+
+#[test]
+fn who_comes_late_finds_its_place_in_the_table() {
+    let all = set("td", vec![task("a", 5, 2), task("b", 7, 4), task("c", 35, 1)]);
+    let mut cpu = Cpu::new(&all, &[&[2]]);
+    cpu.run(16);
+    cpu.add(1, &[4]).unwrap();
+    cpu.add(2, &[1]).unwrap();
+    cpu.run(140);
+    for index in 0..3 {
+        assert!(cpu.ends(index).iter().all(|e| e.2 == End::Completed), "{:?}", cpu.ends(index));
+    }
+}
+
+#[test]
+fn a_set_that_cannot_be_met_is_refused_with_its_first_failure() {
+    let error = refused(&set("td", vec![task("a", 4, 2), task("b", 6, 3), task("c", 12, 1)]));
+    assert!(error.cause.contains("no time table can be met"), "{error}");
+    // 2/4 + 3/6 = 1 fits alone; c is the one too many, but whoever is short first is named.
+    assert!(Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), 0).is_ok());
+}
+
+#[test]
+fn a_short_deadline_is_refused_that_the_load_would_allow() {
+    let short = |name: &str| TaskSpec { deadline: 3, ..task(name, 100, 2) };
+    let error = refused(&set("td", vec![short("a"), short("b")]));
+    assert_eq!(error.place, "task \"b\"");
+    assert!(error.cause.contains("1 ns of its budget is missing"), "{error}");
+}
+
+#[test]
+fn hyperperiods_beyond_bounds_are_refused_at_once() {
+    let primes = [999_999_937, 999_999_929, 999_999_893, 999_999_883, 999_999_797, 999_999_761, 999_999_757];
+    let long = primes.map(|p| task(&p.to_string(), p, 1)).to_vec();
+    assert!(refused(&set("td", long)).cause.contains("2^60"));
+    let large = vec![task("a", 10, 1), task("b", 1_000_003, 1)];
+    assert!(refused(&set("td", large)).cause.contains("65536 windows"));
+}
+
+#[test]
+fn windows_that_meet_in_a_later_cycle_are_refused() {
+    // Apart in the first cycle; a's second window begins at 10, b's third at 14 .. 16, a's third at 20 ...
+    let clash = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 7, 2), &[(0, 2)])];
+    let error = refused(&set("td", clash));
+    assert!(error.place == "task \"b\"" && error.cause.contains("overlaps one of task \"a\""), "{error}");
+    let apart = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 5, 2), &[(1, 2)])];
+    assert!(Allocators::new(&set("td", apart), 0).is_ok());
+}
+
+#[test]
+fn windows_shorter_than_the_budget_are_refused() {
+    let error = refused(&set("td", vec![windows(task("a", 10, 3), &[(0, 2)])]));
+    assert!(error.cause.contains("its windows are 2 ns long together, its budget is 3 ns"), "{error}");
+}
+
+#[test]
+fn what_has_no_place_in_a_table_is_refused() {
+    let error = refused(&set("td", vec![at_times(task("a", 10, 3), &[0])]));
+    assert!(error.cause.contains("not periodic"), "{error}");
+    let mut all = set("td", vec![]);
+    all.groups.push(group("g", "rm", 10, 5, Default::default()));
+    assert!(refused(&all).cure.contains("windows"));
+    let mut all = set("edf", vec![TaskSpec { group: Some(0), ..task("a", 10, 3) }]);
+    all.groups.push(group("g", "td", 10, 5, Default::default()));
+    assert!(refused(&all).cause.contains("no fixed time"));
+}
+
+#[test]
+fn a_table_inside_a_server_keeps_to_the_windows_of_that_server() {
+    let mut all = set("td", vec![TaskSpec { group: Some(0), ..task("a", 10, 3) }]);
+    all.groups.push(windowed("g", "td", 10, &[(1, 2), (6, 2)]));
+    let mut cpu = Cpu::new(&all, &[&[3]]);
+    cpu.run(20);
+    assert_eq!(cpu.when(0), [(1, 3), (6, 7), (11, 13), (16, 17)]);
+    all.tasks[0].budget = 5;
+    assert!(refused(&all).cause.contains("no time table"));
+    all.tasks[0] = windows(all.tasks[0].clone(), &[(0, 5)]);
+    assert!(refused(&all).cause.contains("outside the windows of the server"));
+}
