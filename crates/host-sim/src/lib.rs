@@ -25,6 +25,7 @@
 
 mod engine;
 mod error;
+mod gantt;
 mod horizon;
 mod inputs;
 mod record;
@@ -34,6 +35,7 @@ mod task;
 
 pub use engine::Count;
 pub use error::SimError;
+pub use gantt::Gantt;
 pub use horizon::{horizon, hyperperiod, Horizon};
 pub use replay::{replay, Difference, ReplayError, Replayed};
 pub use simulation::{Options, Outcome, Overhead, Simulation, Stretch, Watcher};

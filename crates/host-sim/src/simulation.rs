@@ -74,6 +74,8 @@ pub struct Options {
     pub overhead: Overhead,
     /// Where traces go: CPU and writer.
     pub traces: Vec<(u32, Box<dyn Write + Send>)>,
+    /// How the allocators are made.
+    pub allocators: punctual_policies::Options,
 }
 
 /// What became of a run.
@@ -107,7 +109,7 @@ impl Simulation {
         for &cpu in &set.cpus {
             let place = traces.iter().position(|(of, _)| *of == cpu);
             let trace = place.map(|p| traces.swap_remove(p).1);
-            engines.push(engine(set, cpu, options.overhead, trace)?);
+            engines.push(engine(set, cpu, &options, trace)?);
         }
         Ok(Simulation { engines })
     }
@@ -151,10 +153,10 @@ impl Simulation {
 fn engine(
     set: &TaskSet,
     cpu: u32,
-    overhead: Overhead,
+    options: &Options,
     trace: Option<Box<dyn Write + Send>>,
 ) -> Result<Engine, SimError> {
-    let mut allocators = Allocators::new(set, cpu)?;
+    let mut allocators = Allocators::with(set, cpu, options.allocators)?;
     let mut limits = allocators.limits();
     limits.records = match trace {
         // Of one instant, at which every job may end and begin.
@@ -185,5 +187,5 @@ fn engine(
         }
         None => None,
     };
-    Ok(Engine::new(cpu, dispatcher, allocators, tasks, overhead, recorder))
+    Ok(Engine::new(cpu, dispatcher, allocators, tasks, options.overhead, recorder))
 }
