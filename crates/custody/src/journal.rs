@@ -220,6 +220,8 @@ pub(crate) struct Contents {
     pub adopted: Vec<ProcessRecord>,
     pub joined: Vec<(Identity, i32)>,
     pub children: Vec<Identity>,
+    /// A command was started, whether it has ended or not: what came of it may go on.
+    pub started: bool,
     pub stopping: Vec<Identity>,
 }
 
@@ -262,7 +264,10 @@ impl Contents {
                 self.joined.retain(|j| j.0 != id);
                 self.stopping.retain(|s| *s != id);
             }
-            Entry::Child { id } => self.children.push(id),
+            Entry::Child { id } => {
+                self.started = true;
+                self.children.push(id);
+            }
             Entry::ChildGone { id } => {
                 self.children.retain(|c| *c != id);
                 self.stopping.retain(|s| *s != id);

@@ -154,7 +154,7 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
     let end = Instant::now() + LAST_WAIT;
     loop {
         let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
-        if without_groups && !c.children.is_empty() {
+        if without_groups && c.started {
             let roots: Vec<(i32, u64)> = ids.iter().map(|i| (i.pid, i.start)).collect();
             ids.extend(proc::descendants_since(&roots));
             let me = Identity::own().pid;

@@ -200,6 +200,25 @@ fn by_stop_signals_all_descendants_of_a_command_end_with_it_while_parked() {
 }
 
 #[test]
+fn by_stop_signals_a_daemon_whose_parent_ended_at_once_ends_with_the_run() {
+    let _alone = alone();
+    let Some((journal, base)) = setup(false) else { return };
+    let park = Park::for_command(&journal, base.as_ref(), "daemon").unwrap();
+    // In a session of its own, and nobody looked before its parent was gone.
+    let mut child = spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"], 1), &park).unwrap();
+    child.release(&park).unwrap();
+    eventually("its first process has ended", || child.try_wait().unwrap().is_some());
+    let daemon = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut pids = all.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+        pids.find(|p| std::fs::read(format!("/proc/{p}/cmdline")).is_ok_and(|c| c == b"sleep\x0047\0"))
+    };
+    eventually("the daemon runs", || daemon().is_some());
+    finish(&journal);
+    eventually("the daemon is gone", || daemon().is_none());
+}
+
+#[test]
 fn a_journal_does_nothing_to_a_process_that_got_the_number_of_another() {
     let _alone = alone();
     let Some((journal, _)) = setup(false) else { return };

@@ -9,6 +9,7 @@
 
 use crate::refusal::PeerError;
 use crate::sys::{errno, has_ended, kill_group, pipe, set_affinity, set_policy, Policy};
+use crate::watchdog::demote_group;
 use std::ffi::{c_char, CString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -119,14 +120,24 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        kill_group(self.pid);
-        // SAFETY: our own child, not reaped yet; no status is asked for. EINTR is tried again.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, std::ptr::null_mut(), 0) == -1 && errno() == libc::EINTR {}
+        for _ in 0..PATIENCE_MS {
+            demote_group(self.pid);
+            kill_group(self.pid);
+            // SAFETY: our own child, not reaped yet; no status is asked for.
+            let ended = unsafe {
+                libc::kill(self.pid, libc::SIGKILL);
+                libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG)
+            };
+            if ended > 0 || (ended < 0 && errno() != libc::EINTR) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }
+
+/// How long a killed command may take to be gone before it is left to whoever reaps us.
+const PATIENCE_MS: u32 = 5_000;
 
 /// All that the child needs, prepared by the parent: it may not allocate.
 struct SetUp {

@@ -3,6 +3,7 @@
 //! whatever way, and then kills the commands' groups.
 
 use crate::sys::{errno, kill_group, pipe};
+use crate::watchdog::demote_group;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -19,7 +20,8 @@ impl Keeper {
     /// Watches over these process groups.
     pub fn start(groups: &[i32]) -> io::Result<Keeper> {
         let (watched, life) = pipe()?;
-        // SAFETY: the child makes only async-signal-safe calls and never returns.
+        // SAFETY: the child makes system calls, reads /proc with the allocator (which glibc makes usable there) and never
+        // returns.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => keep(watched.as_raw_fd(), groups),
@@ -38,6 +40,9 @@ impl Drop for Keeper {
     }
 }
 
+/// How often what is killed is looked after, a millisecond apart.
+const ROUNDS: u32 = 2_000;
+
 /// The keeper's life.
 fn keep(watched: i32, groups: &[i32]) -> ! {
     // SAFETY: system calls without memory arguments, but for one writable byte.
@@ -50,8 +55,16 @@ fn keep(watched: i32, groups: &[i32]) -> ! {
         let mut byte = 0u8;
         while libc::read(0, (&raw mut byte).cast(), 1) == -1 && errno() == libc::EINTR {}
     }
-    for &group in groups {
-        kill_group(group);
+    for _ in 0..ROUNDS {
+        for &group in groups {
+            demote_group(group);
+            kill_group(group);
+        }
+        // SAFETY: signal 0 only asks; a system call without memory arguments.
+        if groups.iter().all(|&group| unsafe { libc::kill(-group, 0) } != 0) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     // SAFETY: ends the process, no preconditions.
     unsafe { libc::_exit(0) }

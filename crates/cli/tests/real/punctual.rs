@@ -167,7 +167,8 @@ impl Running {
         let took = since.elapsed();
         let all_of = |said: Said| {
             let (text, over) = said.to_end(PATIENCE);
-            assert!(over, "somebody holds its output open: {:?}", marked(&self.mark).into_iter().map(describe));
+            let left = || marked(&self.mark).into_iter().map(describe).collect::<Vec<_>>();
+            assert!(over, "somebody holds its output open: {:?}", left());
             text
         };
         Ended { code: status.code(), out: all_of(out), err: all_of(err), pid, took, mark: self.mark.clone() }
