@@ -22,7 +22,7 @@ PD_INLINE pd_u32 pd_finishes_of(pd_job_p j)
 	return j->attr.budget_server ? PD_SEGMENT_FINISHES : PD_FINISHES;
 }
 
-PD_FN int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
+PD_APART int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -42,7 +42,7 @@ PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
 }
 
 /* Into its group's queue. */
-PD_FOLD int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
+PD_SHARE int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 	pd_u32 heap = PD_GROUPS + j->attr.group;
@@ -67,7 +67,7 @@ PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i)
 }
 
 /* Out of its group's queue, in another state. */
-PD_FOLD int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
+PD_SHARE int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
 {
 	pd_job_dequeue(d, i);
 	PD_JOB(d, i)->state = (pd_u8)state;

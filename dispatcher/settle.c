@@ -81,29 +81,44 @@ PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 	return 0;
 }
 
-PD_FN int pd_settle_all(pd_ref d, pd_u64 now)
+PD_FN int pd_settle_nodes(pd_ref d, pd_u64 now)
 {
-	pd_p p = PD(d);
-	pd_u32 level = PD_ZERO(d);
+	pd_while (PD(d)->unsettled_nodes) {
+		pd_u32 node = PD(d)->unsettled_nodes;
 
-	pd_while (p->unsettled_nodes) {
-		pd_u32 node = p->unsettled_nodes;
-
-		p->unsettled_nodes = PD_NODE(d, node)->next_unsettled;
+		PD(d)->unsettled_nodes = PD_NODE(d, node)->next_unsettled;
 		PD_NODE(d, node)->unsettled = 0;
 		pd_node_settle(d, node, now);
 	}
-	pd_while (p->unsettled_heights >> level) {
-		pd_u32 group = p->unsettled_groups[level];
+	return 0;
+}
+
+PD_FN int pd_settle_groups(pd_ref d, pd_u64 now)
+{
+	pd_u32 level = PD_ZERO(d);
+
+	pd_while (PD(d)->unsettled_heights >> level) {
+		pd_u32 group = PD(d)->unsettled_groups[level];
 
 		if (group == PD_NONE) {
-			p->unsettled_heights &= ~(1ULL << level);
+			PD(d)->unsettled_heights &= ~(1ULL << level);
 			level = (level + 1) & (PD_MAX_DEPTH - 1);
 			continue;
 		}
-		p->unsettled_groups[level] = PD_GROUP(d, group)->next_unsettled;
+		PD(d)->unsettled_groups[level] = PD_GROUP(d, group)->next_unsettled;
 		pd_group_settle(d, group, now);
 	}
+	return 0;
+}
+
+PD_APART int pd_settle_all(pd_ref d, pd_u64 now)
+{
+	pd_p p = PD(d);
+
+	if (p->unsettled_nodes)
+		pd_settle_nodes(d, now);
+	if (p->unsettled_heights)
+		pd_settle_groups(d, now);
 	p->rare = pd_min(pd_min(pd_heap_least(d, PD_SEGMENT_FINISHES), pd_heap_least(d, PD_TIMERS)),
 			 pd_heap_least(d, PD_RELEASES));
 	p->unsettled = 0;
