@@ -3,7 +3,7 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test bench install clean
+.PHONY: all demo test fuzz oracles bench install clean
 
 all:
 	scripts/setup build
@@ -19,6 +19,16 @@ demo:
 test:
 	scripts/setup test
 	scripts/test
+
+# Ten CPU-minutes of each fuzzer of the dispatcher; `make test` has a minute of them.
+fuzz:
+	scripts/setup fuzz
+	scripts/fuzz 600
+
+# Admission against 100,000 simulated sets per policy, and the simulator against SimSo; `make test` has a smaller sample.
+oracles:
+	scripts/setup test
+	PUNCTUAL_SETS=100000 cargo test --release $(CARGO_FLAGS) -p punctual-oracles -- --nocapture
 
 # Performance, compared side by side; docs/benchmarks.md tells what was measured.
 bench:
