@@ -1,8 +1,9 @@
 //! The corpus of task-set files: tests/good is read, and each file of tests/bad is refused with the
 //! one error that its .err sidecar holds. `UPDATE=1` writes the sidecars anew; read the difference.
+//! Files that end in .json are rt-app's.
 //!
-//! A bad file marks its bad line by a comment `# here`, or, where a comment would hide the mistake,
-//! by `# bad line: N` at its beginning. Without a mark it is line 1.
+//! A bad file marks its bad line by a comment `# here` (`// here` in JSON), or, where a comment would hide
+//! the mistake, by `# bad line: N` at its beginning. Without a mark it is line 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
+        .filter(|path| path.extension().is_some_and(|ext| ext == "toml" || ext == "json"))
         .collect();
     files.sort();
     files
@@ -32,14 +33,14 @@ fn marked_line(text: &str) -> u32 {
     if let Some(rest) = text.strip_prefix("# bad line: ") {
         return rest.lines().next().unwrap().trim().parse().unwrap();
     }
-    let marked = text.lines().position(|line| line.contains("# here"));
+    let marked = text.lines().position(|line| line.contains("# here") || line.contains("// here"));
     marked.map_or(1, |index| index as u32 + 1)
 }
 
 #[test]
 fn every_good_file_is_read() {
     let files = files("tests/good");
-    assert!(files.len() >= 15);
+    assert!(files.len() >= 25);
     for path in files {
         let read = load(&path);
         assert!(read.is_ok(), "{}", read.unwrap_err());
@@ -49,7 +50,7 @@ fn every_good_file_is_read() {
 #[test]
 fn every_example_is_read() {
     let files = files("../../examples");
-    assert!(files.len() >= 6);
+    assert!(files.len() >= 16);
     for path in files {
         let read = load(&path);
         assert!(read.is_ok(), "{}", read.unwrap_err());
@@ -60,7 +61,7 @@ fn every_example_is_read() {
 fn every_bad_file_has_one_error_with_its_line_cause_and_cure() {
     let update = std::env::var_os("UPDATE").is_some();
     let files = files("tests/bad");
-    assert!(files.len() >= 60);
+    assert!(files.len() >= 250);
     let mut wrong = Vec::new();
     for path in files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -92,7 +93,8 @@ fn every_sidecar_has_its_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        assert!(path.with_extension("toml").exists(), "{}", path.display());
+        let exists = |ext| path.with_extension(ext).exists();
+        assert!(exists("toml") || exists("json"), "{}", path.display());
     }
 }
 

@@ -1,0 +1,199 @@
+//! What a file's groups, arrivals and work become.
+
+use std::path::Path;
+
+use punctual_taskset::{
+    Arrival, Body, Loaded, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS, MOST_GROUPS,
+};
+
+const MS: u64 = 1_000_000;
+
+fn good(name: &str) -> TaskSet {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good").join(name);
+    TaskSet::load(path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn example(name: &str) -> TaskSet {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    TaskSet::load(path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn groups_know_their_parents_servers_and_cpus() {
+    let set = good("groups-and-budgets.toml");
+    let [audio, media, other] = set.groups.as_slice() else { panic!() };
+    assert_eq!((audio.parent, audio.cpu, audio.priority, audio.budget_group), (Some(1), 1, 3, Some(0)));
+    assert_eq!((audio.policy.name.as_str(), audio.line), ("fp", Some(6)));
+    let server = ServerSpec::Periodic {
+        period: 20 * MS,
+        budget: 4 * MS,
+        deadline: 10 * MS,
+        start: 10 * MS,
+        kind: ServerKind::Polling,
+    };
+    assert_eq!(audio.server, server);
+    let windows = [(0, 5), (12, 8)].map(|(start, length)| Window { start: start * MS, length: length * MS });
+    assert_eq!(media.server, ServerSpec::Windows { cycle: 20 * MS, windows: windows.to_vec() });
+    assert_eq!((media.parent, media.cpu, other.cpu), (None, 1, 0));
+    let [inner, outer] = set.budget_groups.as_slice() else { panic!() };
+    assert_eq!((inner.parent, inner.cpu, outer.parent, outer.cpu), (Some(1), 1, None, 1));
+    let [mixer, logger, table] = set.tasks.as_slice() else { panic!() };
+    assert_eq!((mixer.group, mixer.budget_group, mixer.cpu), (Some(0), Some(1), 1));
+    assert_eq!((logger.group, logger.budget_group, logger.cpu), (Some(2), None, 0));
+    let windows = [(0, 2_500_000), (15 * MS, 5 * MS)].map(|(start, length)| Window { start, length });
+    assert_eq!(table.windows, windows);
+}
+
+#[test]
+fn arrivals_and_work_are_as_written() {
+    let set = good("arrivals-and-works.toml");
+    let [sporadic, aperiodic, listed, stepping] = set.tasks.as_slice() else { panic!() };
+    assert_eq!(sporadic.arrival, Arrival::Sporadic { longest: 10 * MS, seed: 0 });
+    assert_eq!((sporadic.promotion, sporadic.mandatory), (Some(9_999_999), Some(2 * MS)));
+    assert_eq!((sporadic.jitter, sporadic.blocking), (9_999_999, 1000 * MS));
+    let bins = vec![(100_000, 1), (MS, 4_294_967_295)];
+    assert_eq!(sporadic.body, Body::Spin(Spin::Histogram { bins, seed: i64::MAX as u64 }));
+    assert_eq!(aperiodic.arrival, Arrival::Aperiodic { mean: 100_000, seed: 3 });
+    let recorded = Spin::Recorded(vec![240_000, 1_500_000, 300_000]);
+    assert_eq!(aperiodic.body, Body::Spin(recorded.clone()));
+    assert_eq!(listed.arrival, Arrival::List(vec![0, 3 * MS, 3 * MS, 60_000 * MS]));
+    assert_eq!(listed.body, Body::Spin(Spin::Uniform { min: MS, max: 2 * MS, seed: 1 }));
+    let steps = vec![
+        Step::Spin(Spin::For(100_000)),
+        Step::Sleep(MS),
+        Step::Spin(Spin::Histogram { bins: vec![(100_000, 2)], seed: 0 }),
+        Step::Spin(recorded),
+        Step::Sleep(1),
+        Step::Spin(Spin::Forever),
+    ];
+    assert_eq!(stepping.body, Body::Steps(steps));
+}
+
+/// RED-Linux, Table 2, with P_t = 20 ms.
+#[test]
+fn the_example_of_fig_6_has_the_attributes_of_table_2() {
+    let set = example("red-linux-fig6.toml");
+    let period = 20 * MS;
+    let half = |start| ServerSpec::Windows { cycle: period, windows: vec![Window { start, length: period / 2 }] };
+    let quarter = ServerSpec::Periodic {
+        period,
+        budget: period / 4,
+        deadline: period / 2,
+        start: period / 2,
+        kind: ServerKind::Deferrable,
+    };
+    let read: Vec<_> =
+        set.groups.iter().map(|g| (g.name.as_str(), g.parent, g.policy.name.as_str(), &g.server)).collect();
+    assert_eq!(
+        read,
+        [
+            ("RM", None, "rm", &half(0)),
+            ("EDF", None, "edf", &half(period / 2)),
+            ("EDF1", Some(1), "edf", &quarter),
+            ("EDF2", Some(1), "edf", &quarter),
+        ]
+    );
+    assert_eq!(set.policy.name, "td");
+}
+
+#[test]
+fn the_example_of_three_levels_promises_no_more_than_90_percent() {
+    let set = example("three-levels.toml");
+    let depth = |mut group: Option<usize>| {
+        let mut depth = 0;
+        while let Some(index) = group {
+            (group, depth) = (set.groups[index].parent, depth + 1);
+        }
+        depth
+    };
+    assert_eq!(set.tasks.iter().map(|task| depth(task.group)).max(), Some(2));
+    let groups = set.groups.iter().filter(|group| group.parent.is_none()).map(|group| match group.server {
+        ServerSpec::Periodic { period, budget, .. } => budget * 1000 / period,
+        ServerSpec::Windows { .. } => panic!(),
+    });
+    let tasks = set.tasks.iter().filter(|task| task.group.is_none()).map(|task| task.budget * 1000 / task.period);
+    assert_eq!(groups.chain(tasks).sum::<u64>(), 850);
+}
+
+#[test]
+fn the_example_of_rt_app_leaves_little_out() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json");
+    let loaded = Loaded::load(path).unwrap();
+    assert_eq!(loaded.set.tasks.len(), 4);
+    let losses = ["lock: a job cannot wait for another task", "unlock: a job cannot wake another task"];
+    assert_eq!(loaded.unrepresented, losses.map(|loss| format!("tasks.player.phases.busy.{loss}")));
+}
+
+#[test]
+fn the_hyperperiod_is_of_tasks_groups_and_budget_groups() {
+    assert_eq!(good("groups-and-budgets.toml").hyperperiod(), Some(40 * MS));
+    assert_eq!(example("three-levels.toml").hyperperiod(), Some(1200 * MS));
+    let mut set = good("least.toml");
+    set.tasks[0].period = 6;
+    assert_eq!(set.hyperperiod(), Some(6));
+    let mut other = set.tasks[0].clone();
+    // The largest prime below 2^61: 6 times it is below 2^64, 36 times is not.
+    other.period = (1 << 61) - 1;
+    set.tasks.push(other.clone());
+    assert_eq!(set.hyperperiod(), Some(6 * ((1 << 61) - 1)));
+    other.period = 36;
+    set.tasks.push(other);
+    assert_eq!(set.hyperperiod(), None);
+}
+
+fn many(kind: &str, count: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
+    let mut text = "cpu = 0\npolicy = \"edf\"\n".to_owned();
+    for n in 0..count {
+        text += &format!("[[{kind}]]\nname = \"n{n}\"\nperiod = \"10ms\"\nbudget = \"1ms\"\n");
+        if kind == "group" {
+            text += "policy = \"rm\"\n";
+        }
+        if let Some(parent) = parent(n) {
+            text += &format!("parent = \"n{parent}\"\n");
+        }
+    }
+    text + "[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n"
+}
+
+#[test]
+fn as_many_groups_as_a_dispatcher_holds_are_read_and_no_more() {
+    for (kind, most) in [("group", MOST_GROUPS), ("budget_group", MOST_BUDGET_GROUPS)] {
+        let flat = |count| TaskSet::parse(&many(kind, count, |_| None), "x.toml");
+        assert!(flat(most).is_ok());
+        let error = flat(most + 1).unwrap_err();
+        assert!(error.cause.ends_with(&format!("{}s, more than {most}", kind.replace('_', " "))), "{error}");
+        assert!(error.line().is_some());
+        // One chain of them all, and one cycle.
+        let chain = TaskSet::parse(&many(kind, most, |n| n.checked_sub(1)), "x.toml").unwrap_err();
+        assert!(chain.cause.contains("levels deep"), "{chain}");
+        let cycle = TaskSet::parse(&many(kind, most, |n| Some((n + 1) % most)), "x.toml").unwrap_err();
+        assert!(cycle.cause.contains("\"n0\" -> \"n1\""), "{cycle}");
+    }
+    // As many as a file holds: refused, and soon.
+    let error = TaskSet::parse(&many("group", 40_000, |n| Some((n + 1) % 40_000)), "x.toml").unwrap_err();
+    assert!(error.cause.contains("more than 1023"), "{error}");
+}
+
+#[test]
+fn recordings_are_bounded_each_and_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let load = |tasks: usize, work: &str| {
+        let mut text = "cpu = 0\npolicy = \"edf\"\n".to_owned();
+        for n in 0..tasks {
+            text += &format!("[[task]]\nname = \"{n}\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = {work}\n");
+        }
+        write("set.toml", text.as_bytes());
+        TaskSet::load(folder.path().join("set.toml"))
+    };
+    write("large.txt", &vec![b'#'; punctual_taskset::LARGEST_RECORDING + 1]);
+    let error = load(1, "{ recorded = \"large.txt\" }").unwrap_err();
+    assert!(error.cause.contains("larger than 4 MiB"), "{error}");
+    write("half.txt", "1us\n".repeat(1 << 20).as_bytes());
+    let error = load(2, "{ recorded = \"/dev/zero\" }").unwrap_err();
+    assert!(error.cause.contains("no regular file"), "{error}");
+    assert!(load(4, "{ recorded = \"half.txt\" }").is_ok());
+    let error = load(5, "{ recorded = \"half.txt\" }").unwrap_err();
+    assert!(error.cause.contains("more than 4194304"), "{error}");
+    assert_eq!(error.line(), Some(27));
+}
