@@ -252,10 +252,10 @@ impl Allocators {
     pub fn done(&mut self, dispatcher: &mut Dispatcher, task: TaskId, now: u64) -> Result<Wait, Refusal> {
         if let Some(s) = self.slot_of(task) {
             let slot = &mut self.slots[s];
+            slot.waits = true;
             if !matches!(slot.phase, Phase::Reserved(_)) {
                 // Between two releases the latest one has overrun itself, and this may be its own wait.
                 let own = u32::from(!slot.open && slot.delayed > 0);
-                slot.waits = true;
                 if slot.delayed > own && slot.overrun != punctual_dispatcher::Overrun::Skip {
                     slot.delayed -= 1;
                     return Ok(Wait::Ignored);
@@ -311,7 +311,8 @@ impl Allocators {
     /// policy leaves it to one.
     pub(crate) fn reserve(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<bool, Refusal> {
         let slot = &mut self.slots[s];
-        if self.options.job_by_job || !slot.stream.is_periodic() {
+        // A reservation begins without delayed waits; those that are due are ignored here first.
+        if self.options.job_by_job || !slot.stream.is_periodic() || slot.delayed > 0 {
             return Ok(false);
         }
         let Some(reservation) = standing(slot, self.at_work[slot.next_by as usize].as_ref()) else {
@@ -320,6 +321,7 @@ impl Allocators {
         let id = gsi.add_reservation(&reservation)?;
         slot.by = slot.next_by;
         slot.phase = Phase::Reserved(id);
+        slot.seen = false;
         Ok(true)
     }
 }

@@ -34,6 +34,8 @@ pub trait Gsi {
     fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal>;
     /// The current job of a reservation; `None` between two.
     fn job_of(&self, id: ReservationId) -> Option<JobId>;
+    /// Waits that a reservation's task is due from releases gone by.
+    fn delayed(&self, id: ReservationId) -> u32;
 }
 
 /// A dispatcher in this process, at one instant: what the simulator and the user host hand to
@@ -89,5 +91,8 @@ impl Gsi for Native<'_> {
     }
     fn job_of(&self, id: ReservationId) -> Option<JobId> {
         self.dispatcher.job_of(id)
+    }
+    fn delayed(&self, id: ReservationId) -> u32 {
+        self.dispatcher.delayed(id)
     }
 }

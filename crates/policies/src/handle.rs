@@ -82,6 +82,10 @@ impl Allocators {
     ) {
         let Phase::Reserved(r) = self.slots[s].phase else { return };
         if self.slots[s].open {
+            if self.slots[s].release.number == self.slots[s].number + number {
+                // Told already, when events before this one were lost.
+                return;
+            }
             // Its end was lost.
             self.tell_end(s, at, End::Cancelled, told);
         }
@@ -89,6 +93,8 @@ impl Allocators {
         let slot = &mut self.slots[s];
         if leaves {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
+            slot.delayed = gsi.delayed(r);
+            slot.waits |= slot.delayed > 0;
             let _ = gsi.remove_reservation(r);
             slot.phase = Phase::Waiting;
             slot.number += number;
@@ -99,6 +105,7 @@ impl Allocators {
         }
         slot.by = slot.next_by;
         slot.open = true;
+        slot.seen = true;
         slot.granted = budget;
         slot.used = 0;
         slot.release.number = slot.number + number;
@@ -107,7 +114,7 @@ impl Allocators {
         told(self.released_now(s, at));
     }
 
-    fn released_now(&self, s: usize, at: u64) -> Told {
+    pub(crate) fn released_now(&self, s: usize, at: u64) -> Told {
         let slot = &self.slots[s];
         Told::Released {
             at,
@@ -140,7 +147,7 @@ impl Allocators {
         }
     }
 
-    fn tell_end(&mut self, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
+    pub(crate) fn tell_end(&mut self, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
         let slot = &mut self.slots[s];
         slot.open = false;
         slot.job = None;
@@ -173,7 +180,7 @@ impl Allocators {
     }
 
     /// A release is over; the next one follows.
-    fn over(&mut self, gsi: &mut dyn Gsi, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
+    pub(crate) fn over(&mut self, gsi: &mut dyn Gsi, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
         self.tell_end(s, at, end, told);
         let slot = &mut self.slots[s];
         let (task, index, number) = (slot.member.task, s as u32, slot.release.number);
@@ -201,7 +208,7 @@ impl Allocators {
     }
 
     /// The next release, now if it is due; else its timer is asked for.
-    fn go_on(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) {
+    pub(crate) fn go_on(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) {
         let now = gsi.now();
         loop {
             let slot = &mut self.slots[s];
@@ -328,30 +335,5 @@ impl Allocators {
         slot.release.left = allowed;
         // There is room: a job was just taken back.
         let _ = self.put(gsi, s, &Part { budget: allowed, ..part });
-    }
-
-    /// Events were lost: what they would have told is found by asking.
-    fn look_around(&mut self, gsi: &mut dyn Gsi, at: u64, count: u64, told: &mut dyn FnMut(Told)) {
-        told(Told::EventsLost { at, count });
-        for s in 0..self.slots.len() {
-            let slot = &mut self.slots[s];
-            match slot.phase {
-                Phase::Waiting => {
-                    if let Some(timer) = slot.timer.take() {
-                        let _ = gsi.cancel_timer(timer);
-                        self.go_on(gsi, s, told);
-                    }
-                }
-                Phase::Open if slot.job.is_some_and(|job| gsi.standing(job).is_none()) => {
-                    slot.use_of = slot.use_of.wrapping_add(1);
-                    self.over(gsi, s, at, End::Cancelled, told);
-                }
-                Phase::Reserved(r) if slot.open && gsi.job_of(r).is_none() => {
-                    self.tell_end(s, at, End::Cancelled, told)
-                }
-                _ => {}
-            }
-        }
-        self.poll_all(gsi);
     }
 }

@@ -45,6 +45,7 @@ impl Allocator for Imprecise {
     }
 
     fn next(&mut self, m: &Member, r: &Release, end: End) -> Option<Part> {
-        (r.part == 1 && end == End::Exhausted && r.left > 0).then(|| part(m, r, r.left, band::low(m.period)))
+        let optional = m.mandatory.is_some_and(|mandatory| mandatory < m.budget);
+        (r.part == 1 && end == End::Exhausted && optional).then(|| part(m, r, r.left, band::low(m.period)))
     }
 }

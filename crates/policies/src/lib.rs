@@ -25,6 +25,7 @@ mod fp;
 mod gsi;
 mod handle;
 mod imprecise;
+mod lost;
 mod policy;
 mod response;
 mod rm;

@@ -51,6 +51,8 @@ pub(crate) struct Slot {
     pub(crate) use_of: u32,
     /// A release is told and not yet ended (whoever carries it).
     pub(crate) open: bool,
+    /// Its present reservation has made a release that was told.
+    pub(crate) seen: bool,
     /// What it was given, and what it has executed in jobs that have ended, ns.
     pub(crate) granted: u64,
     pub(crate) used: u64,
@@ -81,6 +83,7 @@ impl Slot {
             job: None,
             use_of: 0,
             open: false,
+            seen: false,
             granted: 0,
             used: 0,
             error: 0,
