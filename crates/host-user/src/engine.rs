@@ -277,6 +277,8 @@ impl Engine {
                 Command::Stop => self.stop = true,
             }
         }
+        // Whoever started us has given up waiting.
+        self.stop |= self.commands.is_abandoned();
     }
 
     fn add(&mut self, mut member: Box<Member>, now: u64) {

@@ -1,7 +1,9 @@
 //! Starting an engine's thread on its CPU.
 
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{Allocators, Options};
@@ -16,6 +18,20 @@ use crate::stats::EngineStats;
 
 /// What an engine has told and nobody has heard yet.
 const NOTES: usize = 1 << 13;
+
+/// How long a new thread may take to be heard of.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A new thread was not heard of: somebody above it keeps its CPU.
+pub(crate) fn kept(cpu: u32, level: i32) -> HostError {
+    HostError::machine(
+        format!(
+            "a new thread at SCHED_FIFO {level} got nothing of CPU {cpu} for {} s: another real-time program keeps it",
+            PATIENCE.as_secs()
+        ),
+        "find it by ps -eLo pid,tid,cls,rtprio,psr,comm and end it, or use another CPU",
+    )
+}
 
 /// The control side's ends of an engine.
 pub(crate) struct EngineHandle {
@@ -66,9 +82,12 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     };
     let thread = thread
         .map_err(|e| HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
-    let placed = is_ready
-        .recv()
-        .map_err(|_| HostError::machine("the dispatcher thread ended at once", "tell us about this machine"))?;
+    let placed = is_ready.recv_timeout(PATIENCE).map_err(|e| match e {
+        RecvTimeoutError::Timeout => kept(cpu, sched::DISPATCHER),
+        RecvTimeoutError::Disconnected => {
+            HostError::machine("the dispatcher thread ended at once", "tell us about this machine")
+        }
+    })?;
     let (precision, tid) = match placed {
         Ok(p) => p,
         Err(e) => {

@@ -1,6 +1,8 @@
 //! Taking tasks in: threads of this process, commands, running processes. Each stands parked until
 //! its first release.
 
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 
 use punctual_custody as custody;
@@ -13,6 +15,7 @@ use crate::children::Child;
 use crate::error::HostError;
 use crate::host::{Host, Pending};
 use crate::member::{Member, Program, Standing, Who};
+use crate::start::{kept, PATIENCE};
 use crate::stray::Stray;
 use crate::task::Task;
 use crate::track::Track;
@@ -115,11 +118,20 @@ impl Host {
             )
         })?;
         self.threads.push(thread);
-        if let Ok(Err(e)) = is_ready.recv() {
-            return Err(HostError::machine(
-                format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
-                "see punctual doctor",
-            ));
+        match is_ready.recv_timeout(PATIENCE) {
+            Ok(Err(e)) => {
+                return Err(HostError::machine(
+                    format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
+                    "see punctual doctor",
+                ))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // When it comes to run, it is to end.
+                cell.over.store(true, SeqCst);
+                cell.open();
+                return Err(kept(cpu, sched::LOWEST));
+            }
+            Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {}
         }
         self.push(index, engine, spec, Who::Thread(cell));
         Ok(())

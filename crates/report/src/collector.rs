@@ -3,7 +3,7 @@
 //! Each task's latest record is held back until the next one comes, because only then is it known to be whole:
 //!
 //! ```text
-//! record 1 -> dropped (start-up: page faults, exec, cold caches)
+//! record 1 -> dropped (start-up: page faults, exec, cold caches), unless it is asked for
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
@@ -26,13 +26,15 @@ pub struct TaskInfo {
     pub deadline: u64,
     /// What it is.
     pub kind: TaskKind,
+    /// It stands in a scheduling group, whose budget is all that it gets.
+    pub confined: bool,
 }
 
 impl TaskInfo {
     /// A synthetic task; set `kind` for any other.
     #[must_use]
     pub fn new(name: &str, period: u64, budget: u64, deadline: u64) -> TaskInfo {
-        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin }
+        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin, confined: false }
     }
 
     /// All tasks of a set, in its order.
@@ -47,6 +49,7 @@ impl TaskInfo {
                     Body::Command(_) => TaskKind::Command,
                     Body::Pid(_) => TaskKind::Pid,
                 },
+                confined: task.group.is_some(),
                 ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline)
             })
             .collect()
@@ -142,6 +145,15 @@ impl Collector {
         Collector { groups: Group::of(set), ..Collector::new(run, TaskInfo::of(set)) }
     }
 
+    /// Counts each task's first period too: nothing starts up in a simulator.
+    #[must_use]
+    pub fn from_the_first(mut self) -> Collector {
+        for task in &mut self.tasks {
+            task.begun = true;
+        }
+        self
+    }
+
     /// One more period. Records of one task come in the order of their releases.
     pub fn record(&mut self, period: &Period) {
         let Some(task) = self.tasks.get_mut(period.task as usize) else {
@@ -194,7 +206,13 @@ impl Collector {
             policy: self.run.policy.clone(),
             cpus: self.run.cpus.clone(),
             duration_ns: duration,
-            utilization_ppm: tasks.iter().map(|task| ppm(task.budget_ns, task.period_ns)).sum(),
+            utilization_ppm: self
+                .tasks
+                .iter()
+                .filter(|t| !t.info.confined)
+                .map(|t| ppm(t.info.budget, t.info.period))
+                .sum::<u64>()
+                + self.groups.iter().filter_map(Group::top_ppm).sum::<u64>(),
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),

@@ -51,6 +51,11 @@ impl Group {
         groups.chain(nodes).collect()
     }
 
+    /// What a scheduling group of the top level is promised, as a share of a CPU.
+    pub fn top_ppm(&self) -> Option<u64> {
+        (self.kind == GroupKind::Group && self.parent.is_none()).then(|| ppm(self.budget, self.period))
+    }
+
     /// What its tasks received, in a run of `duration` ns.
     pub fn result(&self, tasks: &[TaskResult], duration: u64) -> GroupResult {
         let share = |&(i, periodic): &(usize, bool)| {

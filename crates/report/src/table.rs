@@ -48,7 +48,7 @@ fn heading(results: &Results, width: usize, color: bool) -> String {
         "{}: {} for {} on CPU {}, policy {}, budgets {} % of a CPU{}{}",
         results.title(),
         count(results.tasks.len() as u64, "task"),
-        duration(results.duration_ns),
+        length(results),
         cpus.join(","),
         results.policy,
         percent(results.utilization_ppm),
@@ -56,6 +56,9 @@ fn heading(results: &Results, width: usize, color: bool) -> String {
         if results.interrupted { ", interrupted" } else { "" },
     );
     let title: String = wrap(&title, 0, width).lines().map(|line| paint(line, Ink::Bold, color) + "\n").collect();
+    if results.host == Host::Sim {
+        return title + &paint("exact virtual time, no machine", Ink::Faint, color) + "\n";
+    }
     let m = &results.machine;
     let mut about = format!(
         "Linux {} {}, {}",
@@ -71,6 +74,14 @@ fn heading(results: &Results, width: usize, color: bool) -> String {
     }
     let about: String = wrap(&about, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect();
     title + &about
+}
+
+/// How long it ran; a simulated run is exactly as long as it says.
+fn length(results: &Results) -> String {
+    match results.duration_ns {
+        ns @ 0..=59_999_999_999 if results.host == Host::Sim => time(ns),
+        ns => duration(ns),
+    }
 }
 
 fn deadlines(tasks: &[TaskResult]) -> Vec<Column> {

@@ -84,6 +84,12 @@ fn a_groups_share_is_that_of_all_tasks_below_it() {
 }
 
 #[test]
+fn what_is_promised_counts_a_group_and_not_the_tasks_in_it() {
+    // `free` and `c` 10 % each, `top` 30 %.
+    assert_eq!(results().utilization_ppm, 500_000);
+}
+
+#[test]
 fn the_table_has_a_line_for_each_group() {
     let text = table(&results(), 100, false);
     println!("{text}");
