@@ -8,11 +8,41 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-/// What the schema lets pass: values that are wrong only beside other values, and durations that
-/// only arithmetic can judge.
-const BEYOND_A_SCHEMA: [&str; 15] = [
+/// What the schema lets pass: values that are wrong only beside other values, names of groups, the contents of
+/// other files, and durations that only arithmetic can judge.
+const BEYOND_A_SCHEMA: [&str; 59] = [
+    "arrival-list-out-of-order",
+    "arrival-sporadic-below-period",
+    "budget-group-budget-above-period",
+    "budget-group-cycle",
+    "budget-group-of-group-unknown",
+    "budget-group-of-task-unknown",
+    "budget-group-parent-is-a-group",
+    "budget-group-parent-unknown",
+    "budget-group-too-deep",
+    "cpus-budget-group-and-group-differ",
+    "cpus-budget-group-and-task-differ",
+    "cpus-group-and-parent-differ",
+    "cpus-group-and-task-differ",
+    "cpus-group-names-another",
     "cpus-task-names-another",
     "encoding-crlf-and-bad-value",
+    "group-budget-above-deadline",
+    "group-budget-above-period",
+    "group-cycle-long",
+    "group-cycle-of-three-below-others",
+    "group-cycle-of-two",
+    "group-deadline-above-period",
+    "group-name-twice",
+    "group-of-fp-task-without-priority",
+    "group-of-task-misspelt",
+    "group-of-task-unknown",
+    "group-parent-itself",
+    "group-parent-unknown",
+    "group-period-below-100-us",
+    "group-too-deep",
+    "group-windows-leave-the-cycle",
+    "group-windows-overlap",
     "name-thrice",
     "name-twice",
     "name-twice-unicode",
@@ -21,11 +51,25 @@ const BEYOND_A_SCHEMA: [&str; 15] = [
     "range-budget-above-deadline",
     "range-budget-above-period",
     "range-deadline-above-period",
+    "range-jitter-is-period",
+    "range-mandatory-above-budget",
     "range-period-below-100-us",
     "range-period-huge-number",
     "range-period-too-long",
+    "range-promotion-at-deadline",
+    "range-promotion-beyond-deadline",
     "range-uniform-reversed",
     "unit-finer-than-1-ns-in-min",
+    "window-leaves-the-period",
+    "window-overlaps",
+    "work-histogram-twice",
+    "work-recorded-absent",
+    "work-recorded-bad-line",
+    "work-recorded-empty",
+    "work-recorded-folder",
+    "work-recorded-not-text",
+    "work-recorded-zero",
+    "work-step-after-forever",
 ];
 
 fn path(within: &str) -> PathBuf {

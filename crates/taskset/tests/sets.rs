@@ -54,7 +54,7 @@ fn arrivals_and_work_are_as_written() {
     let bins = vec![(100_000, 1), (MS, 4_294_967_295)];
     assert_eq!(sporadic.body, Body::Spin(Spin::Histogram { bins, seed: i64::MAX as u64 }));
     assert_eq!(aperiodic.arrival, Arrival::Aperiodic { mean: 100_000, seed: 3 });
-    let recorded = Spin::Recorded(vec![240_000, 1_500_000, 300_000]);
+    let recorded = Spin::Recorded(vec![250_000, 1_500_000, 300_000]);
     assert_eq!(aperiodic.body, Body::Spin(recorded.clone()));
     assert_eq!(listed.arrival, Arrival::List(vec![0, 3 * MS, 3 * MS, 60_000 * MS]));
     assert_eq!(listed.body, Body::Spin(Spin::Uniform { min: MS, max: 2 * MS, seed: 1 }));
