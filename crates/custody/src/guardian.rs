@@ -121,7 +121,23 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
     }
 }
 
+/// Forks it; again, where somebody kills it before it stands watch.
 fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError> {
+    for _ in 1..TRIES {
+        if let Some(forked) = fork_once(journal, locks)? {
+            return Ok(forked);
+        }
+    }
+    fork_once(journal, locks)?.ok_or_else(|| {
+        CustodyError::machine(
+            format!("{TRIES} guardians were killed before they stood watch"),
+            "see who kills them: an OOM killer (dmesg), or a limit on processes",
+        )
+    })
+}
+
+/// `None`: it was killed at once.
+fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, CustodyError> {
     let failed = |e: io::Error| {
         CustodyError::refused(
             "cannot start the guardian",
@@ -154,17 +170,18 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError
     let pidfd = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH).and_then(|p| pidfd_open(p, PidfdFlags::empty()));
     let pidfd = pidfd.map_err(|e| failed(e.into()))?;
     let mut answer = [0u8];
-    if !readable(&ready, 5000) || rustix::io::read(&ready, &mut answer) != Ok(1) {
+    let in_time = readable(&ready, 5000);
+    if !in_time || rustix::io::read(&ready, &mut answer) != Ok(1) {
         let _ = send_to(&pidfd, libc::SIGKILL);
         readable(&pidfd, 1000);
         let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
-        return Err(failed(io::ErrorKind::TimedOut.into()));
+        return if in_time { Ok(None) } else { Err(failed(io::ErrorKind::TimedOut.into())) };
     }
     journal.set_guardian(pid);
     if let Some(id) = Identity::of(pid) {
         journal.write(&Entry::Guardian { id })?;
     }
-    Ok(Forked { pid, pidfd, control, real_time: answer[0] == b'R' })
+    Ok(Some(Forked { pid, pidfd, control, real_time: answer[0] == b'R' }))
 }
 
 /// All signals blocked on this thread while it lives.
@@ -274,7 +291,7 @@ unsafe fn close_range(first: u32, last: u32) {
 /// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU to die, and only we
 /// can end the runaway: so now and then we look whether the owner was killed.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How often a restoration is tried when whoever does it is killed.
+/// How often a start or a restoration is tried when whoever does it is killed.
 const TRIES: u32 = 3;
 
 /// What /proc says of the owner, opened while it was well: at SCHED_FIFO 99 no name is looked up there, for that may have

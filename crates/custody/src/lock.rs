@@ -25,7 +25,7 @@ pub struct CpuLock {
 impl CpuLock {
     /// Takes `cpu`; `owner` is what a refused second dispatcher is told about us (a command line, say).
     ///
-    /// Where the old owner is dead and its guardian still restores, this waits for it, two seconds at most.
+    /// Where the old owner is dead and its guardian still restores, this waits for it, five seconds at most.
     /// Not real-time safe.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl CpuLock {
                 Ok(()) => break,
                 Err(Errno::WOULDBLOCK) => {
                     let held = read(&file);
-                    if held.alive || round >= 100 {
+                    if held.alive || round >= 250 {
                         return Err(held.refusal(cpu, &path));
                     }
                     std::thread::sleep(Duration::from_millis(20));

@@ -74,8 +74,9 @@ pub fn restore(journal: &Journal) -> RestoreReport {
     for round in 0.. {
         match flock(journal, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
-            Err(_) if round < 100 => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) if round < 250 => std::thread::sleep(Duration::from_millis(20)),
             Err(e) => {
+                report.owner = journal.owner().pid;
                 report.problems.push(format!("somebody else is restoring from {}: {e}", journal.path().display()));
                 return report;
             }

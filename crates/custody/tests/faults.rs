@@ -10,19 +10,23 @@ fn rounds() -> u32 {
     std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(30)
 }
 
+/// A role: nothing unless it was started for it.
 #[test]
-#[ignore = "a role, not a test"]
 fn victim() {
-    be_victim();
+    if is_role("victim") {
+        be_victim();
+    }
 }
 
+/// Likewise.
 #[test]
-#[ignore = "a role, not a test"]
 fn owner() {
-    be_owner();
+    if is_role("owner") {
+        be_owner();
+    }
 }
 
-fn start_owner(victim: i32, freezer: bool) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>) {
+fn start_owner(victim: i32, freezer: bool) -> (Role, Lines) {
     role("owner", &[("VICTIM", &victim.to_string()), ("FREEZER", if freezer { "1" } else { "0" })])
 }
 
@@ -50,7 +54,7 @@ fn owner_killed(freezer: bool) {
             }
         }
         kill(pid, libc::SIGKILL);
-        owner.wait().unwrap();
+        owner.end();
         drain(out);
         if !children.is_empty() {
             assert_restored(pid, victim.pid(), &before, &children);
@@ -90,7 +94,7 @@ fn an_owner_killed_while_it_restores_leaves_nothing() {
         std::thread::sleep(Duration::from_micros(2_000 + random(9_000)));
         let pid = owner.id() as i32;
         kill(pid, libc::SIGKILL);
-        owner.wait().unwrap();
+        owner.end();
         assert_restored(pid, victim.pid(), &before, &[child]);
     }
 }
@@ -109,7 +113,7 @@ fn a_guardian_killed_while_it_restores_leaves_what_clean_mends() {
         expect_line(&mut out, "CUSTODY");
         let pid = owner.id() as i32;
         kill(pid, libc::SIGKILL);
-        owner.wait().unwrap();
+        owner.end();
         std::thread::sleep(Duration::from_micros(random(4_000)));
         kill(guardian, libc::SIGKILL);
         let reports = clean().unwrap();
@@ -149,11 +153,11 @@ fn guardian_killed(freezer: bool) {
         let text = std::fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap();
         assert_eq!(text.trim(), "punctual-guard");
     }
-    assert_eq!(owner.try_wait().unwrap(), None);
+    assert!(!owner.has_ended());
     // The last one of them works as the first did.
     kill(owner.id() as i32, libc::SIGKILL);
     let pid = owner.id() as i32;
-    owner.wait().unwrap();
+    owner.end();
     assert_restored(pid, victim.pid(), &before, &[child]);
 }
 
@@ -184,7 +188,7 @@ fn both_killed(freezer: bool) {
         kill(guardian, libc::SIGSTOP);
         kill(pid, libc::SIGKILL);
         kill(guardian, libc::SIGKILL);
-        owner.wait().unwrap();
+        owner.end();
         let left = leftovers();
         assert!(left.iter().any(|l| l.owner == pid && l.cure == "punctual clean"), "{left:?}");
         let reports = clean().unwrap();
@@ -223,7 +227,7 @@ fn clean_does_not_touch_what_a_living_owner_has() {
     assert!(cgroup_of(victim.pid()).contains(&format!("punctual-{pid}-")));
     expect_line(&mut out, "GUARDIAN ");
     kill(pid, libc::SIGKILL);
-    owner.wait().unwrap();
+    owner.end();
     eventually("restored", || groups_of(pid).is_empty());
 }
 
@@ -241,7 +245,7 @@ fn a_cgroup_whose_journal_is_lost_is_cleaned_by_its_name() {
     kill(guardian, libc::SIGSTOP);
     kill(pid, libc::SIGKILL);
     kill(guardian, libc::SIGKILL);
-    owner.wait().unwrap();
+    owner.end();
     for j in journals_of(pid) {
         std::fs::remove_file(j).unwrap();
     }
@@ -268,7 +272,7 @@ fn the_cpu_stays_taken_until_the_guardian_has_restored() {
     let pid = owner.id() as i32;
     kill(guardian, libc::SIGSTOP);
     kill(pid, libc::SIGKILL);
-    owner.wait().unwrap();
+    owner.end();
     let waiter = std::thread::spawn(move || CpuLock::take(1, "next").map(|l| (groups_of(pid).len(), l.cpu())));
     std::thread::sleep(Duration::from_millis(200));
     assert!(!waiter.is_finished(), "the lock was free before anything was given back");

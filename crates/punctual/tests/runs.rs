@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 
-use common::{class, cpu, execute, executed, start, turn, MS};
+use common::{await_end, class, cpu, execute, executed, output_of, start, turn, MS};
 use punctual::{ErrorKind, Punctual, Report};
 
 const CHILD: &str = "PUNCTUAL_TEST_CHILD";
@@ -32,8 +32,7 @@ fn a_second_process_is_refused_and_told_who_has_the_cpu() {
     let _turn = turn();
     let Some(running) = start(|set| idle(set.owner("the one who was first"))) else { return };
     let exe = std::env::current_exe().expect("we are somewhere");
-    let child = Command::new(exe).args(["--exact", "the_other_process", "--nocapture"]).env(CHILD, "1").output();
-    let text = String::from_utf8_lossy(&child.expect("it runs").stdout).into_owned();
+    let text = output_of(Command::new(exe).args(["--exact", "the_other_process", "--nocapture"]).env(CHILD, "1"));
     let pid = std::process::id().to_string();
     assert!(text.contains("REFUSED") && text.contains("the one who was first") && text.contains(&pid), "{text}");
     // Nor may this one have it twice.
@@ -186,7 +185,7 @@ fn a_command_that_ends_is_told_and_a_running_process_gets_its_class_back() {
     // Its child is in its process group of our own only if timeout made one: end it through timeout.
     // SAFETY: our own child, which is not reaped yet.
     unsafe { libc::kill(pid, libc::SIGTERM) };
-    drop(hog.wait());
+    await_end(hog);
 }
 
 #[test]

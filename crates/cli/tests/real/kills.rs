@@ -3,10 +3,10 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::kills_both::CLEANING;
+use crate::kills_both::{clean, CLEANING};
 use crate::machine::{one_cpu, permitted, rounds, wait_for_cpu, Cpu, Need, Random};
 use crate::process::{describe, groups_of, journals_of, kill, marked};
-use crate::punctual::{assert_nothing_left, list, run, unruly, Running, Scratch};
+use crate::punctual::{assert_nothing_left, list, unruly, Running, Scratch};
 use crate::victim::Victim;
 
 pub const NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
@@ -85,7 +85,7 @@ fn punctual_killed_at_any_instant_leaves_nothing() {
         if no_guardian_yet(pid) {
             early += 1;
             let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
-            run(&["clean"]).assert_code(0);
+            clean();
         }
         assert_nothing_left(pid, &punctual.mark, &[cpu.0]);
         punctual.reap();

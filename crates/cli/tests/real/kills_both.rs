@@ -41,6 +41,18 @@ fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_fi
     Orphan { pid, mark, punctual }
 }
 
+/// What `punctual clean` did. It is for all that dead owners left on this machine, and says so by its exit code: what others
+/// left for good is theirs.
+pub fn clean() -> Value {
+    let cleaned = run(&["clean", "--json"]);
+    let first = serde_json::Deserializer::from_str(&cleaned.out).into_iter::<Value>().next();
+    let reports = first.and_then(Result::ok).unwrap_or_else(|| panic!("{}{}", cleaned.out, cleaned.err));
+    let whole = |r: &Value| r["problems"].as_array().is_some_and(Vec::is_empty);
+    let all = reports["restored"].as_array().is_some_and(|all| all.iter().all(whole));
+    cleaned.assert_code(if all { 0 } else { 4 });
+    reports
+}
+
 fn leftovers(document: &Value) -> &Value {
     let findings = document["findings"].as_array().unwrap_or_else(|| panic!("no findings in {document:#}"));
     findings.iter().find(|f| f["id"] == "leftovers").expect("doctor tells of leftovers, or that there are none")
@@ -66,8 +78,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(finding.to_string().contains(&format!("process {} ", orphan.pid)), "{finding:#}");
         assert!(finding["cure"].to_string().contains("punctual clean"), "{finding:#}");
 
-        let cleaned = run(&["clean", "--json"]);
-        let reports = cleaned.assert_code(0).json();
+        let reports = clean();
         let ours = |all: &Value| all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned();
         let report = ours(&reports).unwrap_or_else(|| panic!("nothing about {} in {reports:#}", orphan.pid));
         assert_eq!(report["given_back"], 1, "{report:#}");
@@ -76,8 +87,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
         orphan.punctual.reap();
 
-        let again = run(&["clean", "--json"]);
-        let reports = again.assert_code(0).json();
+        let reports = clean();
         assert!(ours(&reports).is_none(), "a second time there is nothing to do: {reports:#}");
         let told = run(&["doctor", "--json"]).json();
         assert!(!leftovers(&told).to_string().contains(&format!("process {} ", orphan.pid)));
@@ -98,7 +108,7 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     }
     let told = run(&["doctor", "--json"]).json();
     assert!(leftovers(&told).to_string().contains(&format!("process {}, which is gone", orphan.pid)), "{told:#}");
-    run(&["clean"]).assert_code(0);
+    clean();
     victim.assert_runs();
     for tid in crate::process::threads_of(victim.pid()) {
         let a = crate::process::attributes(tid).unwrap();
@@ -123,7 +133,7 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     words.extend(["sh", "-c", "while :; do :; done"]);
     let mut living = Running::start(&words);
     living.wait_for("its command", |p| marked(&p.mark).len() > 2);
-    run(&["clean"]).assert_code(0);
+    clean();
     victim.assert_as_before();
     assert_nothing_left(orphan.pid, &orphan.mark, &[]);
     orphan.punctual.reap();

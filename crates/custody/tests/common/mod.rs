@@ -1,11 +1,13 @@
 //! What the tests share: owners and victims are this very test binary, started again with a role in the environment.
 #![allow(dead_code)]
 
+mod role;
+
+pub use role::*;
+
 use punctual_custody::*;
-use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -46,52 +48,21 @@ pub fn v2_mount() -> Option<PathBuf> {
     text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).map(|l| PathBuf::from(l.split(' ').nth(1).unwrap()))
 }
 
-/// Starts this test binary again in a role (an ignored test function), with words in the environment.
-pub fn role(name: &str, env: &[(&str, &str)]) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut c = Command::new(std::env::current_exe().unwrap());
-    c.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
-    c.env("PUNCTUAL_STATE_DIR", state_dir()).envs(env.iter().copied());
-    c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut child = c.spawn().unwrap();
-    let out = BufReader::new(child.stdout.take().unwrap());
-    (child, out)
-}
-
-/// Reads up to a line that begins with `word`, and returns its rest.
-pub fn expect_line(out: &mut impl BufRead, word: &str) -> String {
-    let mut line = String::new();
-    while out.read_line(&mut line).unwrap() > 0 {
-        // libtest writes "test NAME ... " without a newline in front.
-        if let Some(i) = line.find(word) {
-            return line[i + word.len()..].trim().to_owned();
-        }
-        line.clear();
-    }
-    panic!("the helper ended without saying {word}");
-}
-
 /// A process with threads of differing policy, nice value and affinity, one of which makes a new thread now and then.
 pub struct Victim {
-    pub child: Child,
-    out: BufReader<std::process::ChildStdout>,
+    role: Role,
+    _out: Lines,
 }
 
 impl Victim {
     pub fn start() -> Self {
-        let (child, mut out) = role("victim", &[]);
+        let (role, mut out) = role("victim", &[]);
         expect_line(&mut out, "READY");
-        Self { child, out }
+        Self { role, _out: out }
     }
 
     pub fn pid(&self) -> i32 {
-        self.child.id() as i32
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.role.id() as i32
     }
 }
 
@@ -336,7 +307,7 @@ pub fn be_owner() {
 }
 
 /// The pids that `take_custody` printed: guardian, then command.
-pub fn heard(out: &mut impl BufRead) -> (i32, i32) {
+pub fn heard(out: &mut Lines) -> (i32, i32) {
     let guardian = expect_line(out, "GUARDIAN ").parse().unwrap();
     (guardian, expect_line(out, "CHILD ").parse().unwrap())
 }
@@ -350,8 +321,4 @@ pub fn poll_in(fd: &impl AsFd, ms: i32) -> bool {
     let mut p = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, which lives here.
     unsafe { libc::poll(&mut p, 1, ms) > 0 }
-}
-
-pub fn drain(mut out: impl Read) {
-    let _ = out.read_to_string(&mut String::new());
 }

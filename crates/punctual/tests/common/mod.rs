@@ -1,6 +1,7 @@
 //! What the tests share: one real CPU at a time, and execution time to spend on it.
 #![allow(dead_code)]
 
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -75,4 +76,27 @@ pub fn mask(how: i32, signal: i32) {
         libc::sigaddset(&mut set, signal);
         libc::pthread_sigmask(how, &set, std::ptr::null_mut());
     }
+}
+
+/// A child's end; 20 s at most.
+pub fn await_end(child: &mut Child) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().expect("it is ours").is_none() {
+        assert!(Instant::now() < until, "process {} does not end", child.id());
+        std::thread::sleep(MS);
+    }
+}
+
+/// What a command prints, a few lines; a minute at most.
+pub fn output_of(command: &mut Command) -> String {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+    let (tell, told) = std::sync::mpsc::channel();
+    let stream = child.stdout.take().expect("it is piped");
+    std::thread::spawn(move || tell.send(std::io::read_to_string(stream)));
+    let text = told.recv_timeout(Duration::from_secs(60));
+    if text.is_err() {
+        drop(child.kill());
+    }
+    await_end(&mut child);
+    text.expect("it ends").expect("text")
 }
