@@ -1,109 +1,87 @@
 //! Does it fit: the tests a task set passes before it may start.
 //!
-//! One test so far: the budgets of each CPU are at most [`LIMIT`] of it. Necessary for every
-//! policy, and sufficient for EDF with deadlines equal to periods. Tests for deadlines shorter than
-//! periods and for fixed priorities (response times, processor demand) will stand beside it, a file
-//! each, and [`admit`] will ask them in turn.
+//! [`analyse`] judges every task and every group of a set: response-time analysis for fixed
+//! priorities, processor demand (QPA) for EDF, tables for time-driven groups, and the supply-bound
+//! functions of servers for hierarchies. [`admit`] asks whether the set may run; [`advise`] finds
+//! the smallest change that would make it fit. `docs/check.md` tells each test, its source, and
+//! where it is exact and where only sufficient.
 //!
-//! All arithmetic is on exact fractions: a set is refused for one nanosecond too many.
+//! All arithmetic is on integers and exact fractions: a set is refused for one nanosecond too many.
+//! The work is bounded: what would take too long is said not to be computed, and not admitted.
 
+mod advise;
+mod analysis;
+mod budgets;
+mod contender;
+mod demand;
+mod edf_response;
+mod effort;
+mod load;
+mod members;
+mod response;
+mod supply;
+mod table;
+mod tree;
 mod utilization;
 mod verdict;
 
 use punctual_taskset::TaskSet;
 
-use utilization::Utilization;
+pub use advise::{advise, Advice};
+pub use analysis::{Analysis, BudgetGroupResult, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
 pub use utilization::{Ppm, WHOLE};
-pub use verdict::{CpuLoad, Cure, Over, Refusal, Verdict};
+pub use verdict::{Change, CpuLoad, Cure, Over, Quantity, Refusal, Verdict, Whose};
 
 /// The most of a CPU that is ever promised, 90 %. The rest keeps the dispatcher, the kernel's own
 /// threads and ordinary programs running; it is below the kernel's limit for real time, 95 %.
 pub const LIMIT: Ppm = Ppm(900_000);
 
-/// Whether each CPU of a set can keep what the set promises on it.
+/// Late tasks and groups that a [`Refusal`] names, for each CPU.
+const MOST_NAMED: usize = 3;
+
+/// Judges every task and every group of a set, on each of its CPUs.
+#[must_use]
+pub fn analyse(set: &TaskSet) -> Analysis {
+    Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, true).0).collect() }
+}
+
+/// One CPU, and the terms that it took. `figures`: whether response times that decide nothing are
+/// wanted.
+fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool) -> (CpuAnalysis, u64) {
+    let promised = load::Promised::new(set, cpu);
+    let mut walk = tree::Walk::new(set, cpu, figures);
+    walk.run();
+    let (tasks, groups, budget_groups, effort) = walk.results();
+    let excess = promised.utilization.above(LIMIT).map(|excess| excess.ppm());
+    let spent = effort::TESTS - effort.left() + tasks.len() as u64;
+    (CpuAnalysis { load: promised.load, excess, tasks, groups, budget_groups }, spent)
+}
+
+/// Whether a set may run: each CPU keeps what the set promises on it.
 ///
 /// # Errors
-/// The budgets on one or more CPUs are more than [`LIMIT`] of it: all such CPUs, each with the
-/// least change that would make it fit.
+/// On one or more CPUs the budgets are more than [`LIMIT`], or somebody may be late: all such CPUs,
+/// each with the least change that would make it fit.
 pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
-    let mut cpus = Vec::new();
-    let mut over = Vec::new();
-    for (cpu, tasks) in by_cpu(set) {
-        let utilization = Utilization::sum(
-            tasks
-                .iter()
-                .map(|&task| (set.tasks[task].budget, set.tasks[task].period)),
-        );
-        let load = CpuLoad {
-            cpu,
-            tasks: tasks.len(),
-            utilization: utilization.ppm(),
-        };
-        cpus.push(load);
-        if let Some(excess) = utilization.above(LIMIT) {
-            over.push(Over {
-                load,
-                excess: excess.ppm(),
-                cure: cure(set, &tasks, &utilization, &excess),
-            });
-        }
-    }
-    if over.is_empty() {
-        Ok(Verdict { cpus })
-    } else {
-        Err(Refusal { cpus, over })
-    }
+    refusal(set, &Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, false).0).collect() })
 }
 
-/// The tasks of each CPU, as indices: the set's CPUs in its order, and after them any that only a
-/// task names (no file can, a program might).
-fn by_cpu(set: &TaskSet) -> Vec<(u32, Vec<usize>)> {
-    let mut cpus: Vec<(u32, Vec<usize>)> = set.cpus.iter().map(|&cpu| (cpu, Vec::new())).collect();
-    let mut place: std::collections::HashMap<u32, usize> = set
-        .cpus
-        .iter()
-        .enumerate()
-        .map(|(index, &cpu)| (cpu, index))
-        .collect();
-    for (index, task) in set.tasks.iter().enumerate() {
-        let at = *place.entry(task.cpu).or_insert_with(|| {
-            cpus.push((task.cpu, Vec::new()));
-            cpus.len() - 1
-        });
-        cpus[at].1.push(index);
+/// As [`admit`], of a set that was analysed before.
+///
+/// # Errors
+/// As [`admit`] has them.
+pub fn refusal(set: &TaskSet, analysis: &Analysis) -> Result<Verdict, Refusal> {
+    let cpus = analysis.cpus.iter().map(|cpu| cpu.load).collect();
+    if analysis.fits() {
+        return Ok(Verdict { cpus });
     }
-    cpus
-}
-
-/// The least change: one budget, of the task that loses the smallest part of its own by it, which
-/// is the one with the largest utilization. Of equals the one with the longest period, which feels
-/// a cut least; then the first. If even that task cannot spare it, all of them together.
-fn cure(set: &TaskSet, tasks: &[usize], all: &Utilization, excess: &Utilization) -> Cure {
-    let share = |index: usize| {
-        let task = &set.tasks[index];
-        (u128::from(task.budget), u128::from(task.period))
-    };
-    let largest = tasks.iter().copied().reduce(|best, next| {
-        let ((b1, p1), (b2, p2)) = (share(best), share(next));
-        // Products of two 64-bit numbers: exact.
-        if (b2 * p1, p2) > (b1 * p2, p1) {
-            next
-        } else {
-            best
-        }
+    let over = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| {
+        let tasks = cpu.tasks.iter().filter(|t| !t.fit.admitted()).map(TaskResult::cause);
+        let groups = cpu.groups.iter().filter(|g| !g.fit.admitted()).map(GroupResult::cause);
+        let mut late: Vec<String> = groups.chain(tasks).collect();
+        let more = late.len().saturating_sub(MOST_NAMED);
+        late.truncate(MOST_NAMED);
+        Over { load: cpu.load, excess: cpu.excess, late, more, cure: advise(set, cpu).cure }
     });
-    let lowered = largest.and_then(|index| {
-        let task = &set.tasks[index];
-        let to = task.budget.checked_sub(excess.of(task.period))?;
-        (to > 0).then(|| Cure::Lower {
-            task: index,
-            name: task.name.clone(),
-            line: task.line,
-            from: task.budget,
-            to,
-        })
-    });
-    lowered.unwrap_or_else(|| Cure::Scale {
-        to: all.factor_to(LIMIT),
-    })
+    Err(Refusal { cpus, over: over.collect() })
 }

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 pub const WHOLE: u64 = 1_000_000;
 
 /// Parts per million of one CPU, for people and for reports; no decision is taken on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Ppm(pub u64);
 
 impl fmt::Display for Ppm {
@@ -36,10 +36,7 @@ impl Utilization {
     /// `numerator / denominator`; a denominator of 0 counts as 1, which no checked set has.
     pub(crate) fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
         let denominator = denominator.into();
-        Utilization {
-            numerator: numerator.into(),
-            denominator: denominator.max(BigUint::from(1u8)),
-        }
+        Utilization { numerator: numerator.into(), denominator: denominator.max(BigUint::from(1u8)) }
     }
 
     /// The sum of budget / period over tasks given as (budget, period) in ns.
@@ -52,10 +49,8 @@ impl Utilization {
             // 2^64 budgets of 2^64 ns fill a u128; there are fewer.
             *by_period.entry(period).or_default() += u128::from(budget);
         }
-        let mut terms: Vec<Utilization> = by_period
-            .into_iter()
-            .map(|(period, budget)| Utilization::new(budget, period))
-            .collect();
+        let mut terms: Vec<Utilization> =
+            by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period)).collect();
         while terms.len() > 1 {
             terms = terms
                 .chunks(2)
@@ -82,19 +77,13 @@ impl Utilization {
         if scaled <= allowed {
             return None;
         }
-        Some(Utilization {
-            numerator: scaled - allowed,
-            denominator: &self.denominator * WHOLE,
-        })
+        Some(Utilization { numerator: scaled - allowed, denominator: &self.denominator * WHOLE })
     }
 
     /// In parts per million, rounded up: never shown as less than it is, and above a whole number
     /// of ppm if and only if the fraction itself is.
     pub(crate) fn ppm(&self) -> Ppm {
-        Ppm(saturate(&ceiling(
-            &(&self.numerator * WHOLE),
-            &self.denominator,
-        )))
+        Ppm(saturate(&ceiling(&(&self.numerator * WHOLE), &self.denominator)))
     }
 
     /// This share of `period`, in whole ns, rounded up.

@@ -1,8 +1,9 @@
-//! What admission answers: how full each CPU is, or which are too full and what would help.
+//! What admission answers: how full each CPU is, or what does not fit and what would help.
 
 use std::fmt;
 
-use punctual_taskset::fmt_ns;
+use punctual_taskset::{fmt_ns, TaskSet};
+use serde::Serialize;
 
 use crate::utilization::Ppm;
 use crate::LIMIT;
@@ -15,58 +16,117 @@ pub struct Verdict {
 }
 
 /// How much of a CPU is promised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CpuLoad {
     /// The CPU's number.
     pub cpu: u32,
     /// How many tasks it has.
     pub tasks: usize,
-    /// The sum of budget / period, rounded up to a millionth.
+    /// The sum of budget / period over the tasks and servers of group 0, rounded up to a millionth.
+    #[serde(rename = "utilization_ppm")]
     pub utilization: Ppm,
 }
 
-/// The set does not fit. Prints one line for each CPU that is too full, with its cure.
+/// The set does not fit. Prints one line for each CPU on which it does not, with its cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// Each CPU of the set, in the set's order, those that are not too full as well: what
     /// `--overload` shows.
     pub cpus: Vec<CpuLoad>,
-    /// The CPUs that are too full, in the set's order; at least one.
+    /// The CPUs that do not keep what they promise, in the set's order; at least one.
     pub over: Vec<Over>,
 }
 
-/// One CPU that is too full.
+/// One CPU on which the set does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
     /// How full it is.
     pub load: CpuLoad,
-    /// By how much that is more than [`LIMIT`], rounded up to a millionth.
-    pub excess: Ppm,
+    /// By how much that is more than [`LIMIT`], rounded up to a millionth; `None` when it is not,
+    /// and deadlines are the trouble.
+    pub excess: Option<Ppm>,
+    /// What is late, one line each: the first few.
+    pub late: Vec<String>,
+    /// How many more are late.
+    pub more: usize,
     /// The least change that would make it fit.
     pub cure: Cure,
 }
 
-/// The least change that makes the tasks of a CPU fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Who would be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// A task.
+    Task,
+    /// The server of a scheduling group.
+    Group,
+    /// A budget group.
+    BudgetGroup,
+}
+
+/// What would be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// The budget.
+    Budget,
+    /// The period, and the deadline with it where that is the period.
+    Period,
+    /// The relative deadline.
+    Deadline,
+}
+
+/// One number of a set, and what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Of whom.
+    pub whose: Whose,
+    /// Its index in the set's tasks, groups or budget groups.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it begins in its file, from 1; `None` when it is from no file.
+    pub line: Option<u32>,
+    /// Which number.
+    pub what: Quantity,
+    /// What it is, ns.
+    pub from: u64,
+    /// The nearest value with which it fits, ns, at least 1.
+    pub to: u64,
+}
+
+impl Change {
+    pub(crate) fn new(set: &TaskSet, whose: Whose, index: usize, what: Quantity, from: u64, to: u64) -> Change {
+        let (name, line) = match whose {
+            Whose::Task => (&set.tasks[index].name, set.tasks[index].line),
+            Whose::Group => (&set.groups[index].name, set.groups[index].line),
+            Whose::BudgetGroup => (&set.budget_groups[index].name, set.budget_groups[index].line),
+        };
+        Change { whose, index, name: name.clone(), line, what, from, to }
+    }
+
+    /// Whether it changes a smaller part of what it changes than another does.
+    pub(crate) fn is_smaller_than(&self, other: &Change) -> bool {
+        let (mine, its) = (self.from.abs_diff(self.to), other.from.abs_diff(other.to));
+        u128::from(mine) * u128::from(other.from) < u128::from(its) * u128::from(self.from)
+    }
+}
+
+/// The least change that makes a CPU fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cure {
-    /// Lower one budget.
-    Lower {
-        /// The task, as an index into the set.
-        task: usize,
-        /// Its name.
-        name: String,
-        /// Where it begins in its file, from 1; `None` when it is from no file.
-        line: Option<u32>,
-        /// Its budget, ns.
-        from: u64,
-        /// The largest budget with which the CPU fits, ns, at least 1.
-        to: u64,
-    },
-    /// No single budget is enough: lower all of them to this share of what they are, or use more CPUs.
+    /// Change one number.
+    Change(Change),
+    /// No single change that was tried is enough: lower all budgets to this share of what they are,
+    /// or use more CPUs.
     Scale {
         /// The share, rounded down to a millionth.
         to: Ppm,
     },
+    /// None was found within the limits of the analysis.
+    Unknown,
 }
 
 impl fmt::Display for Refusal {
@@ -85,10 +145,18 @@ impl Over {
     /// What is wrong, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        format!(
-            "CPU {}: the budgets are {} of it, {} more than the {LIMIT} that can be promised",
-            self.load.cpu, self.load.utilization, self.excess
-        )
+        let cpu = self.load.cpu;
+        if let Some(excess) = self.excess {
+            let is = self.load.utilization;
+            return format!(
+                "CPU {cpu}: the budgets are {is} of it, {excess} more than the {LIMIT} that can be promised"
+            );
+        }
+        let more = match self.more {
+            0 => String::new(),
+            n => format!("; and {n} more"),
+        };
+        format!("CPU {cpu}: {}{more}", self.late.join("; "))
     }
 }
 
@@ -98,26 +166,42 @@ impl fmt::Display for Over {
     }
 }
 
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match (self.what, self.to < self.from) {
+            (Quantity::Budget, true) => "lower",
+            (Quantity::Budget, false) => "raise",
+            (_, true) => "shorten",
+            (_, false) => "lengthen",
+        };
+        let what = match self.what {
+            Quantity::Budget => "budget",
+            Quantity::Period => "period",
+            Quantity::Deadline => "deadline",
+        };
+        let whose = match self.whose {
+            Whose::Task => "task",
+            Whose::Group => "group",
+            Whose::BudgetGroup => "budget group",
+        };
+        write!(f, "{verb} the {what} of {whose} {:?}", self.name)?;
+        if let Some(line) = self.line {
+            write!(f, " (line {line})")?;
+        }
+        write!(f, " from {} to {}", fmt_ns(self.from), fmt_ns(self.to))
+    }
+}
+
 impl fmt::Display for Cure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cure::Lower {
-                name,
-                line,
-                from,
-                to,
-                ..
-            } => {
-                write!(f, "lower the budget of task {name:?}")?;
-                if let Some(line) = line {
-                    write!(f, " (line {line})")?;
-                }
-                write!(f, " from {} to {}", fmt_ns(*from), fmt_ns(*to))
+            Cure::Change(change) => change.fmt(f),
+            Cure::Scale { to } => {
+                write!(f, "lower every budget to {to} of what it is, or give some of the tasks another CPU")
             }
-            Cure::Scale { to } => write!(
-                f,
-                "lower every budget to {to} of what it is, or give some of the tasks another CPU"
-            ),
+            Cure::Unknown => {
+                f.write_str("lower budgets, lengthen periods or deadlines, or give some of the tasks another CPU")
+            }
         }
     }
 }

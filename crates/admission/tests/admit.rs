@@ -2,37 +2,26 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use punctual_admission::{admit, Cure, Ppm, Refusal};
-use punctual_taskset::{Body, Domain, Overrun, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_admission::{admit, Cure, Ppm, Quantity, Refusal};
+use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 
 /// A set from (cpu, budget, period) in ns.
 fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
     let mut cpus: Vec<u32> = tasks.iter().map(|task| task.0).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    let tasks = tasks
-        .iter()
-        .enumerate()
-        .map(|(n, &(cpu, budget, period))| TaskSpec {
-            name: format!("t{n}"),
-            period,
-            budget,
-            deadline: period,
-            start: 0,
-            priority: 0,
-            cpu,
-            overrun: Overrun::Carry,
-            body: Body::Spin(Spin::Forever),
-            line: None,
-        });
+    let tasks = tasks.iter().enumerate().map(|(n, &(cpu, budget, period))| TaskSpec {
+        cpu,
+        ..TaskSpec::new(format!("t{n}"), period, budget, Body::Spin(Spin::Forever))
+    });
     TaskSet {
         cpus,
         domain: Domain::Partitioned,
-        policy: PolicySpec {
-            name: "edf".to_owned(),
-        },
+        policy: PolicySpec { name: "edf".to_owned() },
         duration: None,
         tasks: tasks.collect(),
+        groups: Vec::new(),
+        budget_groups: Vec::new(),
     }
 }
 
@@ -40,20 +29,21 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
 fn cured(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
     for over in &refusal.over {
         match &over.cure {
-            Cure::Lower { task, from, to, .. } => {
-                assert_eq!(set.tasks[*task].budget, *from);
-                set.tasks[*task].budget = *to;
+            Cure::Change(change) => {
+                let task = &mut set.tasks[change.index];
+                match change.what {
+                    Quantity::Budget => task.budget = change.to,
+                    Quantity::Deadline => task.deadline = change.to,
+                    Quantity::Period => (task.period, task.deadline) = (change.to, change.to),
+                }
             }
             Cure::Scale { to } => {
-                for task in set
-                    .tasks
-                    .iter_mut()
-                    .filter(|task| task.cpu == over.load.cpu)
-                {
+                for task in set.tasks.iter_mut().filter(|task| task.cpu == over.load.cpu) {
                     let scaled = u128::from(task.budget) * u128::from(to.0) / 1_000_000;
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
+            Cure::Unknown => panic!("no cure"),
         }
     }
     set
@@ -72,7 +62,7 @@ fn ninety_percent_fits_and_one_nanosecond_more_does_not() {
     let verdict = admit(&set(&[(1, 900_000, 1_000_000)])).unwrap();
     assert_eq!(verdict.cpus[0].utilization, Ppm(900_000));
     let refusal = admit(&set(&[(1, 900_001, 1_000_000)])).unwrap_err();
-    assert_eq!(refusal.over[0].excess, Ppm(1));
+    assert_eq!(refusal.over[0].excess, Some(Ppm(1)));
     // A billionth of a ppm above the limit is shown as a whole one.
     let long = 1_000_000_000_000_000_000;
     let refusal = admit(&set(&[(1, long / 10 * 9 + 1, long)])).unwrap_err();
@@ -100,12 +90,7 @@ fn fig6_of_the_rtai_paper_wants_all_and_is_told_what_to_lower() {
 
 #[test]
 fn each_cpu_is_judged_by_itself() {
-    let tasks = [
-        (0, 500_000, 1_000_000),
-        (2, 800_000, 1_000_000),
-        (2, 400_000, 1_000_000),
-        (1, 990_000, 1_000_000),
-    ];
+    let tasks = [(0, 500_000, 1_000_000), (2, 800_000, 1_000_000), (2, 400_000, 1_000_000), (1, 990_000, 1_000_000)];
     let refusal = admit(&set(&tasks)).unwrap_err();
     let over: Vec<u32> = refusal.over.iter().map(|over| over.load.cpu).collect();
     assert_eq!((refusal.cpus.len(), over), (3, vec![1, 2]));
@@ -142,9 +127,7 @@ fn the_greatest_numbers_neither_overflow_nor_panic() {
 
 fn tasks() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
     let period = prop_oneof![
-        prop::sample::select(vec![
-            100_000u64, 1_000_000, 3_000_000, 7_000_000, 20_000_000
-        ]),
+        prop::sample::select(vec![100_000u64, 1_000_000, 3_000_000, 7_000_000, 20_000_000]),
         100_000..(1u64 << 62),
     ];
     let task = (0..3u32, 1..500u64, period).prop_map(|(cpu, thousandths, period)| {
@@ -171,9 +154,10 @@ proptest! {
         let after = cured(before, &refusal);
         prop_assert!(admit(&after).is_ok());
         for over in &refusal.over {
-            if let Cure::Lower { task, .. } = &over.cure {
+            if let Cure::Change(change) = &over.cure {
+                prop_assert_eq!(change.what, Quantity::Budget);
                 let mut one_more = after.clone();
-                one_more.tasks[*task].budget += 1;
+                one_more.tasks[change.index].budget += 1;
                 prop_assert!(admit(&one_more).is_err());
             }
         }

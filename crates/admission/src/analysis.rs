@@ -1,0 +1,228 @@
+//! What an analysis says, as plain data. Times are ns.
+
+use punctual_taskset::fmt_ns;
+use serde::Serialize;
+
+use crate::utilization::Ppm;
+use crate::verdict::CpuLoad;
+
+/// The analysis of a whole set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Analysis {
+    /// Each CPU of the set, in the set's order.
+    pub cpus: Vec<CpuAnalysis>,
+}
+
+impl Analysis {
+    /// Whether everything that is promised on every CPU is kept, and no CPU is fuller than
+    /// [`LIMIT`](crate::LIMIT).
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.cpus.iter().all(CpuAnalysis::fits)
+    }
+
+    /// Whether all deadlines are met, however full the CPUs are.
+    #[must_use]
+    pub fn schedulable(&self) -> bool {
+        self.cpus.iter().all(CpuAnalysis::schedulable)
+    }
+}
+
+/// One CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CpuAnalysis {
+    /// How much of it is promised.
+    pub load: CpuLoad,
+    /// By how much that is above [`LIMIT`](crate::LIMIT); `None` when it is not.
+    pub excess: Option<Ppm>,
+    /// Its tasks, in file order.
+    pub tasks: Vec<TaskResult>,
+    /// Its scheduling groups, in file order.
+    pub groups: Vec<GroupResult>,
+    /// Its budget groups, in file order.
+    pub budget_groups: Vec<BudgetGroupResult>,
+}
+
+impl CpuAnalysis {
+    /// Whether it keeps what it promises, and is no fuller than [`LIMIT`](crate::LIMIT).
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.excess.is_none() && self.schedulable()
+    }
+
+    /// Whether all its deadlines are met.
+    #[must_use]
+    pub fn schedulable(&self) -> bool {
+        self.tasks.iter().all(|t| t.fit.admitted()) && self.groups.iter().all(|g| g.fit.admitted())
+    }
+}
+
+/// Whether somebody gets what is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fit {
+    /// It does, always.
+    Fits,
+    /// It may not.
+    Late,
+    /// Nothing is promised to it: an aperiodic task.
+    BestEffort,
+    /// The analysis was given up before it was known: it counts as late.
+    NotComputed,
+}
+
+impl Fit {
+    /// Whether it may run so.
+    #[must_use]
+    pub fn admitted(self) -> bool {
+        matches!(self, Fit::Fits | Fit::BestEffort)
+    }
+}
+
+/// How it was found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// Response-time analysis for fixed priorities (Joseph and Pandya 1986; Audsley et al. 1993).
+    ResponseTime,
+    /// Processor demand for EDF, by QPA (Zhang and Burns 2009).
+    ProcessorDemand,
+    /// The execution time within windows of a table.
+    Table,
+    /// Response-time analysis of what must be done in the high band only (imprecise computation).
+    MandatoryPart,
+    /// Response-time analysis of the upper band, from the promotion on (Davis and Wellings 1995).
+    Promotion,
+    /// None.
+    None,
+}
+
+impl Test {
+    /// Its name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Test::ResponseTime => "response time",
+            Test::ProcessorDemand => "processor demand",
+            Test::Table => "table",
+            Test::MandatoryPart => "mandatory part",
+            Test::Promotion => "promotion",
+            Test::None => "none",
+        }
+    }
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskResult {
+    /// Its index in the set.
+    pub task: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it begins in its file, from 1.
+    pub line: Option<u32>,
+    /// Whether it fits.
+    pub fit: Fit,
+    /// By which test.
+    pub test: Test,
+    /// Whether that test is exact for this set: what it refuses does miss, in the worst case. `false`:
+    /// the test is only sufficient, and what it refuses may still be met.
+    pub exact: bool,
+    /// Its longest response, from its release on; `None` where no bound is known.
+    pub response: Option<u64>,
+    /// Whether that response can happen. `false`: it is only never exceeded.
+    pub reached: bool,
+    /// Its relative deadline.
+    pub deadline: u64,
+    /// Deadline less response; `None` where there is no bound, or it is late.
+    pub slack: Option<u64>,
+    /// Why it does not fit, or is promised nothing.
+    pub why: Option<String>,
+}
+
+/// One scheduling group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupResult {
+    /// Its index in the set.
+    pub group: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it begins in its file, from 1.
+    pub line: Option<u32>,
+    /// Whether its server gets its budget in its parent.
+    pub fit: Fit,
+    /// By which test.
+    pub test: Test,
+    /// Whether that test is exact for this set.
+    pub exact: bool,
+    /// The longest time from a replenishment until all of the budget is received.
+    pub response: Option<u64>,
+    /// By when the budget is due, after the replenishment.
+    pub deadline: u64,
+    /// The longest time that its members can be without any execution.
+    pub blackout: Option<u64>,
+    /// Why it does not fit.
+    pub why: Option<String>,
+}
+
+/// One budget group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetGroupResult {
+    /// Its index in the set.
+    pub budget_group: usize,
+    /// Its name.
+    pub name: String,
+    /// The most that its members can execute in one of its periods.
+    pub wanted: u64,
+    /// What they may.
+    pub budget: u64,
+    /// Its period.
+    pub period: u64,
+    /// Whether it may run dry, so that it holds its members up.
+    pub dry: bool,
+}
+
+impl TaskResult {
+    /// Why it does not fit, or is promised nothing, in one line.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        let place = self.line.map_or(String::new(), |line| format!(" (line {line})"));
+        let name = &self.name;
+        match (&self.why, self.response, self.fit) {
+            (Some(why), ..) => format!("task {name:?}{place}: {why}"),
+            (None, _, Fit::NotComputed) => {
+                format!("task {name:?}{place}: not computed within the limits of the analysis, so not admitted")
+            }
+            (None, Some(response), _) => {
+                let sure = if self.exact { "" } else { ", by a test that is only sufficient" };
+                format!(
+                    "task {name:?}{place}: it may need {} to its deadline of {}{sure}",
+                    fmt_ns(response),
+                    fmt_ns(self.deadline)
+                )
+            }
+            (None, None, _) => {
+                let sure = if self.exact { "" } else { " (a test that is only sufficient)" };
+                format!("task {name:?}{place}: its deadline of {} is not sure to be met{sure}", fmt_ns(self.deadline))
+            }
+        }
+    }
+}
+
+impl GroupResult {
+    /// Why its server does not fit, in one line.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        let place = self.line.map_or(String::new(), |line| format!(" (line {line})"));
+        let name = &self.name;
+        match &self.why {
+            Some(why) => format!("group {name:?}{place}: {why}"),
+            None if self.fit == Fit::NotComputed => {
+                format!("group {name:?}{place}: not computed within the limits of the analysis, so not admitted")
+            }
+            None => {
+                format!("group {name:?}{place}: its budget is not sure to be received within {}", fmt_ns(self.deadline))
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Processor demand for EDF (Baruah, Rosier and Howell 1990), by Quick Processor-demand Analysis
+//! (Zhang and Burns 2009), on any supply.
+//!
+//! A set fits if for every length t from the shortest deadline on
+//!
+//! ```text
+//! h(t) + B(t) <= supply(t)
+//! ```
+//!
+//! where h(t) is the execution that can be released and due within t, and B(t) the longest blocking
+//! of a deadline up to t. QPA goes down from a bound: what t demands is supplied by t' <= t, so that
+//! all lengths from t' to t are good, and it goes on at t'. The first t that is not good is the
+//! longest; a task whose deadline is longer has no interval to miss it in, for an interval that
+//! ends at a missed deadline is at least as long as that deadline.
+//!
+//! Whoever keeps his budget while he has nothing to execute can crowd it before his deadline:
+//! within t, floor(t / T) whole budgets and another one at 1 ns per ns. A task that is cut to its
+//! bandwidth when it wakes adds C / D per ns instead (revised CBS rule).
+
+use std::collections::HashMap;
+
+use num_bigint::BigUint;
+
+use crate::contender::{Contender, PutOff};
+use crate::effort::{Effort, Exhausted};
+use crate::supply::{Supply, NEVER, ONE};
+use crate::utilization::{Ppm, Utilization, WHOLE};
+
+/// How one releases demand; times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Shape {
+    /// All of the budget `first` after the release, then each period.
+    Step { first: u64, period: u64 },
+    /// In proportion to the time up to the deadline.
+    Slope { deadline: u64, period: u64, budget: u64 },
+    /// As fast as the CPU goes.
+    Crowd { period: u64, budget: u64 },
+}
+
+impl Shape {
+    fn of(c: &Contender, period: u64) -> Shape {
+        match c.put_off {
+            PutOff::Never => Shape::Step { first: c.deadline.saturating_sub(c.jitter), period },
+            PutOff::Cut if c.jitter == 0 => Shape::Slope { deadline: c.deadline, period, budget: c.budget },
+            PutOff::Cut | PutOff::Keeps => Shape::Crowd { period, budget: c.budget },
+        }
+    }
+
+    /// The demand of `sum` ns in all within t.
+    fn within(&self, sum: u128, t: u64) -> u128 {
+        match *self {
+            Shape::Step { first, period } if t >= first => u128::from((t - first) / period + 1) * sum,
+            Shape::Step { .. } => 0,
+            Shape::Slope { deadline, period, .. } => {
+                let part = sum * u128::from((t % period).min(deadline));
+                u128::from(t / period) * sum + part.div_ceil(u128::from(deadline))
+            }
+            // Each of `sum / budget` equal ones adds 1 ns per ns.
+            Shape::Crowd { period, budget } => {
+                let each = u128::from(budget.max(1));
+                u128::from(t / period) * sum + u128::from(t % period).min(each) * (sum / each)
+            }
+        }
+    }
+
+    /// The last length below t at which the demand jumps or bends.
+    fn bend_below(&self, t: u64) -> Option<u64> {
+        let last = t.checked_sub(1)?;
+        let from = |first: u64, period: u64| Some(last.checked_sub(first)? / period * period + first);
+        match *self {
+            Shape::Step { first, period } => from(first, period),
+            Shape::Slope { deadline, period, .. } => from(0, period).max(from(deadline.min(period), period)),
+            Shape::Crowd { period, budget } => from(0, period).max(from(budget.min(period), period)),
+        }
+    }
+
+    /// How far its demand may be above its utilization times t.
+    fn excess(&self, sum: u128) -> u128 {
+        let part = |of: u64, whole: u64| (sum * u128::from(of)).div_ceil(u128::from(whole.max(1)));
+        match *self {
+            Shape::Step { first, period } => part(period.saturating_sub(first), period),
+            Shape::Slope { deadline, period, .. } => part(period.saturating_sub(deadline), period) + 1,
+            Shape::Crowd { period, budget } => part(period.saturating_sub(budget), period),
+        }
+    }
+
+    fn period(&self) -> u64 {
+        match *self {
+            Shape::Step { period, .. } | Shape::Slope { period, .. } | Shape::Crowd { period, .. } => period,
+        }
+    }
+}
+
+/// The demand of a group under EDF.
+pub(crate) struct Demand {
+    parts: Vec<(Shape, u128)>,
+    /// Deadline and the longest blocking of any up to it, in order.
+    blocking: Vec<(u64, u64)>,
+    /// Jitter, longest of any.
+    jitter: u64,
+    longest: u64,
+    utilization: Utilization,
+}
+
+impl Demand {
+    /// `None` where nothing bounds how often somebody is released.
+    pub(crate) fn new(contenders: &[Contender]) -> Option<Demand> {
+        let mut parts: Vec<(Shape, u128)> = Vec::new();
+        let mut place: HashMap<Shape, usize> = HashMap::new();
+        let mut blocking: Vec<(u64, u64)> = Vec::new();
+        for c in contenders {
+            let shape = Shape::of(c, c.period?);
+            let at = *place.entry(shape).or_insert_with(|| {
+                parts.push((shape, 0));
+                parts.len() - 1
+            });
+            parts[at].1 += u128::from(c.budget);
+            if c.blocking > 0 {
+                blocking.push((c.deadline.saturating_sub(c.jitter), c.blocking));
+            }
+        }
+        blocking.sort_unstable();
+        let mut most = 0;
+        for (_, longest) in &mut blocking {
+            most = most.max(*longest);
+            *longest = most;
+        }
+        let utilization = Utilization::sum(contenders.iter().filter_map(|c| Some((c.budget, c.period?))));
+        Some(Demand {
+            parts,
+            blocking,
+            jitter: contenders.iter().map(|c| c.jitter).max().unwrap_or(0),
+            longest: contenders.iter().map(|c| c.deadline).max().unwrap_or(0),
+            utilization,
+        })
+    }
+
+    /// Execution that can be due within t, and blocking.
+    fn within(&self, t: u64) -> u128 {
+        let blocking = match self.blocking.partition_point(|b| b.0 <= t) {
+            0 => 0,
+            n => self.blocking[n - 1].1,
+        };
+        self.parts.iter().map(|(shape, sum)| shape.within(*sum, t)).sum::<u128>() + u128::from(blocking)
+    }
+
+    fn bend_below(&self, t: u64) -> Option<u64> {
+        let blocking = self.blocking.partition_point(|b| b.0 < t).checked_sub(1).map(|n| self.blocking[n].0);
+        self.parts.iter().filter_map(|(shape, _)| shape.bend_below(t)).max().max(blocking)
+    }
+
+    /// The longest length whose demand is not sure to be supplied: 0 if there is none, [`NEVER`]
+    /// if there is no longest.
+    pub(crate) fn longest_failure(&self, supply: &Supply, effort: &mut Effort) -> Result<u64, Exhausted> {
+        let Some(horizon) = self.horizon(supply, effort)? else { return Ok(NEVER) };
+        let cost = self.parts.len() + supply.terms();
+        let Some(mut t) = self.bend_below(horizon.saturating_add(1)) else { return Ok(0) };
+        loop {
+            effort.spend(cost)?;
+            let enough = supply.time_for(self.within(t));
+            if enough > t {
+                return Ok(t);
+            }
+            if enough < t {
+                t = enough;
+                continue;
+            }
+            // Exactly enough. On a slope below 1 a little less time is not; else nothing is worse
+            // before the next bend.
+            if t == 0 {
+                return Ok(0);
+            }
+            effort.spend(2 * cost)?;
+            if supply.time_for(self.within(t - 1)) > t - 1 {
+                return Ok(t - 1);
+            }
+            match self.bend_below(t) {
+                Some(bend) => t = bend,
+                None => return Ok(0),
+            }
+        }
+    }
+
+    /// A length from which on everything is good; `None` if there is none.
+    ///
+    /// h(t) <= U t + K and supply(t) >= A t - G, so that nothing fails from (K + B + G) / (A - U) on.
+    /// Where U is all that is supplied, the longest busy period bounds it, or the hyperperiod.
+    fn horizon(&self, supply: &Supply, effort: &mut Effort) -> Result<Option<u64>, Exhausted> {
+        let (rate, deficit) = supply.line();
+        let blocking = self.blocking.last().map_or(0, |b| u128::from(b.1));
+        let used = self.parts.iter().map(|(shape, sum)| {
+            // Rounded up in units of 2^-64; sums are of at most 2^63 tasks' budgets, so that they are
+            // cut to what is far above 1.
+            ((*sum).min(1 << 63) << 64).div_ceil(u128::from(shape.period()))
+        });
+        let used: u128 = used.map(|u| u.min(ONE * 4)).sum();
+        if used < rate {
+            let above = self.parts.iter().map(|(shape, sum)| shape.excess(*sum)).sum::<u128>() + blocking + deficit;
+            let length = (BigUint::from(above) << 64u32) / (rate - used) + 1u8;
+            let length = length + self.jitter;
+            return match u64::try_from(&length) {
+                Ok(length) if length < NEVER >> 1 => Ok(Some(length)),
+                _ => self.busy_period(supply, effort).map(Some),
+            };
+        }
+        if *supply != Supply::Whole || self.utilization.above(Ppm(WHOLE)).is_some() {
+            return Ok(None);
+        }
+        match self.hyperperiod() {
+            Some(all) => Ok(Some(all)),
+            None => self.busy_period(supply, effort).map(Some),
+        }
+    }
+
+    /// h(t + H) = h(t) + U H: with U at most 1, nothing fails first beyond it.
+    fn hyperperiod(&self) -> Option<u64> {
+        let mut all: u64 = 1;
+        for (shape, _) in &self.parts {
+            let (mut a, mut b) = (all, shape.period());
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            all = (all / a).checked_mul(shape.period()).filter(|&all| all < NEVER >> 2)?;
+        }
+        all.checked_add(self.longest)?.checked_add(self.jitter).filter(|&all| all < NEVER >> 1)
+    }
+
+    /// The longest time that all of them together can keep the CPU busy.
+    fn busy_period(&self, supply: &Supply, effort: &mut Effort) -> Result<u64, Exhausted> {
+        let blocking = self.blocking.last().map_or(0, |b| u128::from(b.1));
+        let mut length = 1;
+        loop {
+            effort.spend(self.parts.len() + supply.terms())?;
+            let demand = self.parts.iter().map(|(shape, _)| {
+                let late = match *shape {
+                    Shape::Step { .. } => self.jitter,
+                    _ => shape.period(),
+                };
+                u128::from(length) + u128::from(late) + u128::from(shape.period() - 1)
+            });
+            let demand = demand.zip(&self.parts).map(|(t, (shape, sum))| t / u128::from(shape.period()) * sum);
+            let next = supply.time_for(demand.sum::<u128>() + blocking);
+            if next >= NEVER >> 1 {
+                return Err(Exhausted);
+            }
+            if next <= length {
+                return Ok(length.max(self.longest));
+            }
+            length = next;
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Response-time analysis for fixed priorities (Joseph and Pandya 1986; Audsley et al. 1993 for
+//! jitter and blocking), on any supply.
+//!
+//! The response is the least w with
+//!
+//! ```text
+//! supply(w) >= C + B + S + sum over the more important j of ceil((w + delay_j) / T_j) * C_j
+//! ```
+//!
+//! and jitter on top. Deadlines are at most the periods, so that one job of a task is looked at:
+//! the first after all were released at once. Equal priorities go by arrival, then by the order of
+//! the file: of each equal one at most one job can be ahead, and that of a task that stands later
+//! in the file must have arrived at least 1 ns before.
+
+use std::collections::HashMap;
+
+use crate::contender::{Contender, Fit, Outcome, PutOff};
+use crate::effort::{Effort, Exhausted};
+use crate::supply::{Supply, NEVER};
+
+/// Who may go before: budgets summed by period and delay, for sets have few different ones.
+#[derive(Default, Clone)]
+struct Before {
+    terms: Vec<(u64, u64, u128)>,
+    place: HashMap<(u64, u64), usize>,
+    /// Somebody whose releases nothing bounds.
+    unbounded: bool,
+    /// Somebody's execution may be put off: the delay is an estimate.
+    estimated: bool,
+}
+
+impl Before {
+    fn add(&mut self, c: &Contender) {
+        self.estimated |= c.put_off != PutOff::Never;
+        let Some(period) = c.period else {
+            self.unbounded = true;
+            return;
+        };
+        let at = *self.place.entry((period, c.delay())).or_insert_with(|| {
+            self.terms.push((period, c.delay(), 0));
+            self.terms.len() - 1
+        });
+        self.terms[at].2 += u128::from(c.budget);
+    }
+
+    /// Their greatest demand within `w`.
+    fn demand(&self, w: u64) -> u128 {
+        self.terms.iter().map(|&(period, delay, budget)| u128::from((w + delay).div_ceil(period)) * budget).sum()
+    }
+
+    /// The least w that supplies `own` and them, leaving out `but`'s part in them; `None` above
+    /// `limit`. `from`: a lower bound.
+    fn least(
+        &self,
+        own: u128,
+        but: Option<&Contender>,
+        supply: &Supply,
+        (from, limit): (u64, u64),
+        effort: &mut Effort,
+    ) -> Result<Option<u64>, Exhausted> {
+        if self.unbounded {
+            return Ok(None);
+        }
+        let mut w = supply.time_for(own).max(from);
+        loop {
+            if w > limit || w == NEVER {
+                return Ok(None);
+            }
+            effort.spend(self.terms.len() + supply.terms())?;
+            let left_out = but.map_or(0, |c| {
+                c.period.map_or(0, |period| u128::from((w + c.delay()).div_ceil(period)) * u128::from(c.budget))
+            });
+            let next = supply.time_for(own + self.demand(w) - left_out);
+            if next <= w {
+                return Ok(Some(w));
+            }
+            w = next;
+        }
+    }
+}
+
+/// The responses of all contenders under fixed priorities, in their order. `synchronous`: whether
+/// all that are strictly periodic can be released at one instant.
+pub(crate) fn responses(
+    contenders: &[Contender],
+    supply: &Supply,
+    synchronous: bool,
+    effort: &mut Effort,
+) -> Vec<Outcome> {
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(contenders[i].rank));
+    let mut outcomes = vec![Outcome::UNKNOWN; contenders.len()];
+    let mut before = Before::default();
+    // The less important, the longer the response: where one level ended the next one begins.
+    let mut from = 0;
+    let longest = contenders.iter().filter_map(|c| c.period).max().unwrap_or(0);
+    for level in order.chunk_by(|&a, &b| contenders[a].rank == contenders[b].rank) {
+        let peers: Vec<&Contender> = level.iter().map(|&i| &contenders[i]).collect();
+        let ties = Ties::new(&peers, &before, supply, effort);
+        if let Ok(ties) = ties {
+            for (&i, &ahead) in level.iter().zip(&ties.ahead) {
+                let q = Question { c: &contenders[i], ahead, synchronous, from };
+                outcomes[i] = judge(&q, &before, &ties, supply, effort).unwrap_or(Outcome::UNKNOWN);
+            }
+        }
+        for peer in peers {
+            before.add(peer);
+        }
+        match before.least(1, None, supply, (from, longest), effort) {
+            Ok(Some(w)) => from = w,
+            // Nobody of the rest can be done within any period.
+            Ok(None) => from = longest.saturating_add(1),
+            Err(Exhausted) => {}
+        }
+    }
+    outcomes
+}
+
+/// What is common to all of one priority.
+struct Ties {
+    /// Whether at most one job of each equal one can be ahead: they all are done before any of them
+    /// is released again.
+    once: bool,
+    /// For each: the budgets of those that may be ahead when released at the same instant, and of
+    /// those that are ahead only if released before.
+    ahead: Vec<(u128, u128)>,
+    /// The more important ones and all of this priority; `None` where it is not needed.
+    with_peers: Option<Before>,
+    /// Some peer is released on a grid: that it comes just before another is not sure to happen.
+    gridded: bool,
+    /// Which of two goes first when they are released together is known.
+    placed: bool,
+}
+
+impl Ties {
+    fn new(peers: &[&Contender], before: &Before, supply: &Supply, effort: &mut Effort) -> Result<Ties, Exhausted> {
+        let mut ties = Ties { once: true, ahead: vec![(0, 0)], with_peers: None, gridded: false, placed: true };
+        if peers.len() == 1 {
+            return Ok(ties);
+        }
+        let all: u128 = peers.iter().map(|p| u128::from(p.budget)).sum();
+        let soonest = peers.iter().map(|p| p.period.map_or(0, |t| t.saturating_sub(p.delay()))).min().unwrap_or(0);
+        let simple = peers.iter().all(|p| p.sleep == 0 && p.blocking == 0 && p.wet.is_none());
+        ties.once = simple && before.least(all, None, supply, (0, soonest), effort)?.is_some();
+        ties.placed = peers.iter().all(|p| p.place.is_some());
+        ties.gridded = peers.iter().any(|p| p.start.is_some());
+        if !ties.once || peers.iter().any(|p| p.put_off != PutOff::Never) {
+            effort.spend(before.terms.len() + peers.len())?;
+            let mut with = before.clone();
+            peers.iter().for_each(|p| with.add(p));
+            ties.with_peers = Some(with);
+        }
+        ties.ahead = ahead(peers, all);
+        Ok(ties)
+    }
+}
+
+/// See [`Ties::ahead`]. Peers stand in file order, for the sort by rank was stable.
+fn ahead(peers: &[&Contender], all: u128) -> Vec<(u128, u128)> {
+    let anywhere: u128 = peers.iter().filter(|p| p.place.is_none()).map(|p| u128::from(p.budget)).sum();
+    let mut grids: HashMap<(u64, u64), u128> = HashMap::new();
+    for p in peers.iter().filter(|p| p.place.is_some()) {
+        if let Some(grid) = p.grid() {
+            *grids.entry(grid).or_default() += u128::from(p.budget);
+        }
+    }
+    let mut earlier = anywhere;
+    let place = |p: &&Contender| {
+        let own = u128::from(p.budget);
+        if p.place.is_none() {
+            return (all - own, 0);
+        }
+        let mut later = all - earlier - own;
+        if let Some(rest) = p.grid().and_then(|grid| grids.get_mut(&grid)) {
+            // Those of one grid that stand later are never ahead.
+            *rest -= own;
+            later -= *rest;
+        }
+        let here = (earlier, later);
+        earlier += own;
+        here
+    };
+    peers.iter().map(place).collect()
+}
+
+/// One of a level.
+struct Question<'a> {
+    c: &'a Contender,
+    ahead: (u128, u128),
+    synchronous: bool,
+    from: u64,
+}
+
+fn judge(
+    q: &Question<'_>,
+    before: &Before,
+    ties: &Ties,
+    group: &Supply,
+    effort: &mut Effort,
+) -> Result<Outcome, Exhausted> {
+    let c = q.c;
+    let Some(period) = c.period else { return Ok(Outcome::LATE) };
+    let supply = c.supply(group);
+    let own = u128::from(c.budget) + u128::from(c.blocking) + u128::from(c.sleep);
+    let range = (q.from, period.saturating_sub(c.jitter));
+    let mut exact = q.synchronous && supply == Supply::Whole && c.blocking == 0 && c.put_off == PutOff::Never;
+    exact &= !before.unbounded && !before.estimated;
+    let (at_once, sooner) = q.ahead;
+    exact &= ties.placed;
+    let w = if ties.once && c.put_off == PutOff::Never {
+        let together = before.least(own + at_once, None, &supply, range, effort)?;
+        if sooner == 0 {
+            together
+        } else {
+            let range = (q.from, range.1.saturating_add(1));
+            let after = before.least(own + at_once + sooner, None, &supply, range, effort)?.map(|w| w - 1);
+            exact &= after == together || !ties.gridded;
+            together.zip(after).map(|(a, b)| a.max(b))
+        }
+    } else {
+        // Whoever is equal counts as more important.
+        exact = false;
+        match &ties.with_peers {
+            Some(all) => all.least(own, Some(c), &supply, range, effort)?,
+            None => before.least(own, None, &supply, range, effort)?,
+        }
+    };
+    let response = w.map(|w| w + c.jitter);
+    let fit = if response.is_some_and(|r| r <= c.deadline) { Fit::Yes } else { Fit::No };
+    Ok(Outcome { fit, response, exact, reached: exact })
+}

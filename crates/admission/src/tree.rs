@@ -1,0 +1,332 @@
+//! From group 0 down: each group's members are tested on what the group is sure to get, and what a
+//! server is sure to give is what the group below is tested on.
+
+use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
+
+use crate::analysis::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
+use crate::budgets::Nodes;
+use crate::contender::{Contender, Fit as Met, Outcome, PutOff, Who};
+use crate::demand::Demand;
+use crate::effort::{self, Effort};
+use crate::members::{self, Policy};
+use crate::supply::{Supply, Table, NEVER};
+use crate::{edf_response, response};
+
+/// The results of one CPU, as they come.
+pub(crate) struct Walk<'a> {
+    pub(crate) set: &'a TaskSet,
+    pub(crate) cpu: u32,
+    pub(crate) nodes: Nodes,
+    pub(crate) effort: Effort,
+    figures: Effort,
+    /// By index in the set.
+    tasks: Vec<Option<TaskResult>>,
+    groups: Vec<Option<GroupResult>>,
+}
+
+/// Members of a group with what the tests say, and the longest interval that may fail under EDF.
+pub(crate) struct Judged {
+    pub(crate) members: Vec<Contender>,
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) test: Test,
+    failure: Option<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// Tests all of a CPU. `figures`: whether response times that decide nothing are wanted.
+    pub(crate) fn new(set: &'a TaskSet, cpu: u32, figures: bool) -> Walk<'a> {
+        Walk {
+            set,
+            cpu,
+            nodes: Nodes::new(set),
+            effort: Effort::new(effort::TESTS),
+            figures: Effort::new(if figures { effort::FIGURES } else { 0 }),
+            tasks: vec![None; set.tasks.len()],
+            groups: vec![None; set.groups.len()],
+        }
+    }
+
+    pub(crate) fn run(&mut self) {
+        let mut next = vec![(None, Supply::Whole)];
+        while let Some((group, supply)) = next.pop() {
+            next.extend(self.group(group, &supply).into_iter().map(|(g, supply)| (Some(g), supply)));
+        }
+    }
+
+    /// The results, in file order. What no path from group 0 reaches is never executed.
+    pub(crate) fn results(self) -> (Vec<TaskResult>, Vec<GroupResult>, Vec<BudgetGroupResult>, Effort) {
+        let Walk { set, cpu, nodes, effort, tasks, groups, .. } = self;
+        let unreached = "no path of servers leads to it from group 0";
+        let groups = groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].cpu == cpu);
+        let groups = groups.map(|(g, result)| {
+            result
+                .unwrap_or_else(|| GroupResult { why: Some(unreached.to_owned()), ..group_result(set, g, Test::None) })
+        });
+        let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].cpu == cpu);
+        let tasks = tasks.map(|(t, result)| {
+            result.unwrap_or_else(|| TaskResult { why: Some(unreached.to_owned()), ..task_result(set, t, Test::None) })
+        });
+        let budgets =
+            set.budget_groups.iter().enumerate().filter(|(_, b)| b.cpu == cpu).map(|(n, b)| BudgetGroupResult {
+                budget_group: n,
+                name: b.name.clone(),
+                wanted: u64::try_from(nodes.0[n].wanted).unwrap_or(u64::MAX),
+                budget: b.budget,
+                period: b.period,
+                dry: nodes.0[n].dry,
+            });
+        (tasks.collect(), groups.collect(), budgets.collect(), effort)
+    }
+
+    /// Tests a group's members; the groups below it, with what each is sure to get.
+    fn group(&mut self, group: Option<usize>, supply: &Supply) -> Vec<(usize, Supply)> {
+        let set = self.set;
+        let spec = group.map_or(&set.policy, |g| &set.groups[g].policy);
+        let Some(policy) = Policy::named(&spec.name) else {
+            let why = format!("admission has no test for the policy {:?}", spec.name);
+            let members = members::of(set, self.cpu, group, Policy::Fp, &self.nodes);
+            let judged =
+                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
+            return self.record(&judged, Some(&why));
+        };
+        if *supply == Supply::Nothing {
+            let name = group.map_or("", |g| &set.groups[g].name);
+            let why = format!("its group {name:?} is not sure to get its budget");
+            let members = members::of(set, self.cpu, group, policy, &self.nodes);
+            let judged =
+                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
+            return self.record(&judged, Some(&why));
+        }
+        if policy == Policy::Table {
+            return self.table(group);
+        }
+        let members = members::of(set, self.cpu, group, policy, &self.nodes);
+        let judged = match policy {
+            Policy::Edf => self.by_deadline(members, supply),
+            _ => self.by_priority(policy, members, supply),
+        };
+        self.record(&judged, None)
+    }
+
+    fn by_priority(&mut self, policy: Policy, members: Vec<Contender>, supply: &Supply) -> Judged {
+        let mut outcomes = response::responses(&members, supply, synchronous(&members), &mut self.effort);
+        if policy == Policy::Dual {
+            for (c, outcome) in members.iter().zip(&mut outcomes) {
+                if let Who::Task(index) = c.who {
+                    promote(self.set.tasks[index].promotion, c, outcome);
+                }
+            }
+        }
+        let test = match policy {
+            Policy::Imprecise => Test::MandatoryPart,
+            Policy::Dual => Test::Promotion,
+            _ => Test::ResponseTime,
+        };
+        Judged { members, outcomes, test, failure: None }
+    }
+
+    fn by_deadline(&mut self, members: Vec<Contender>, supply: &Supply) -> Judged {
+        let test = Test::ProcessorDemand;
+        let Some(demand) = Demand::new(&members) else {
+            return Judged { outcomes: vec![Outcome::LATE; members.len()], members, test, failure: Some(NEVER) };
+        };
+        let Ok(failure) = demand.longest_failure(supply, &mut self.effort) else {
+            return Judged { outcomes: vec![Outcome::UNKNOWN; members.len()], members, test, failure: Some(NEVER) };
+        };
+        let plain = members.iter().all(|c| c.put_off == PutOff::Never && c.blocking == 0) && *supply == Supply::Whole;
+        let exact = plain && synchronous(&members);
+        let mut outcomes = Vec::with_capacity(members.len());
+        for c in &members {
+            let failure = match &c.wet {
+                None => Ok(failure),
+                Some(_) => demand.longest_failure(&c.supply(supply), &mut self.effort),
+            };
+            outcomes.push(match failure {
+                Ok(failure) if c.deadline.saturating_sub(c.jitter) > failure => {
+                    Outcome { fit: Met::Yes, response: Some(c.deadline), exact, reached: false }
+                }
+                Ok(_) => Outcome { exact, ..Outcome::LATE },
+                Err(_) => Outcome::UNKNOWN,
+            });
+        }
+        if plain && outcomes.iter().all(|o| o.fit == Met::Yes) && members.iter().all(|c| c.jitter == 0) {
+            for (outcome, found) in outcomes.iter_mut().zip(edf_response::responses(&members, &mut self.figures)) {
+                if let Some(response) = found {
+                    *outcome = Outcome { response: Some(response), reached: exact, ..*outcome };
+                }
+            }
+        }
+        Judged { members, outcomes, test, failure: Some(failure) }
+    }
+
+    /// Writes the results down, and hands the groups below their supplies.
+    pub(crate) fn record(&mut self, judged: &Judged, why: Option<&str>) -> Vec<(usize, Supply)> {
+        let mut below: Vec<(usize, Supply)> = Vec::new();
+        for (c, outcome) in judged.members.iter().zip(&judged.outcomes) {
+            match c.who {
+                Who::Task(index) => self.record_task(index, c, outcome, judged, why),
+                Who::Extra(index) if c.period.is_none() => {
+                    let why = "it has no least distance between releases, so that nothing is promised to it";
+                    self.tasks[index] = Some(TaskResult {
+                        fit: Fit::BestEffort,
+                        why: Some(why.to_owned()),
+                        ..task_result(self.set, index, Test::None)
+                    });
+                }
+                Who::Extra(_) => {}
+                Who::Group(index) => {
+                    let supply = self.record_group(index, c, outcome, judged, why);
+                    match below.last_mut() {
+                        // Windows of one group: it gets them all, or nothing is sure.
+                        Some((last, so_far)) if *last == index => {
+                            if supply == Supply::Nothing {
+                                *so_far = Supply::Nothing;
+                            }
+                        }
+                        _ => below.push((index, supply)),
+                    }
+                }
+            }
+        }
+        below
+    }
+
+    fn record_task(&mut self, index: usize, c: &Contender, o: &Outcome, judged: &Judged, why: Option<&str>) {
+        let set = self.set;
+        let spec = &set.tasks[index];
+        let fit = fit(o.fit);
+        let mut result = TaskResult { fit, exact: o.exact, ..task_result(set, index, judged.test) };
+        result.reached = o.reached;
+        result.response = o.response;
+        result.slack = o.response.and_then(|r| c.deadline.checked_sub(r));
+        if fit == Fit::Late {
+            result.why = why.map(str::to_owned).or_else(|| self.crowded_out(c, judged)).or_else(|| {
+                let dry = self.nodes.dry(spec.budget_group)?;
+                Some(format!("its budget group {:?} may run dry before it is done", set.budget_groups[dry].name))
+            });
+        }
+        self.tasks[index] = Some(result);
+    }
+
+    fn record_group(&mut self, index: usize, c: &Contender, o: &Outcome, judged: &Judged, why: Option<&str>) -> Supply {
+        let set = self.set;
+        let mut result = GroupResult { fit: fit(o.fit), exact: o.exact, ..group_result(set, index, judged.test) };
+        result.response = o.response;
+        if result.fit == Fit::Late {
+            result.why = why.map(str::to_owned).or_else(|| self.crowded_out(c, judged));
+        }
+        let supply = if o.fit == Met::Yes { sure(&set.groups[index].server, c, o, judged) } else { Supply::Nothing };
+        result.blackout = Some(supply.time_for(1)).filter(|&t| t != NEVER).map(|t| t - 1);
+        // Of several windows the first that is late tells why.
+        if self.groups[index].as_ref().is_none_or(|before| before.fit == Fit::Fits) {
+            self.groups[index] = Some(result);
+        }
+        supply
+    }
+
+    pub(crate) fn put_task(&mut self, result: TaskResult) {
+        let at = result.task;
+        self.tasks[at] = Some(result);
+    }
+
+    pub(crate) fn put_group(&mut self, result: GroupResult) {
+        let at = result.group;
+        self.groups[at] = Some(result);
+    }
+
+    /// Somebody before it whose releases nothing bounds.
+    fn crowded_out(&self, c: &Contender, judged: &Judged) -> Option<String> {
+        let by_deadline = judged.test == Test::ProcessorDemand;
+        let other = judged.members.iter().find(|o| o.period.is_none() && (by_deadline || o.rank >= c.rank))?;
+        let Who::Extra(index) = other.who else { return None };
+        let name = &self.set.tasks[index].name;
+        Some(format!(
+            "task {name:?} is not less important, and nothing bounds how often it is released: give it a group with a \
+             server of its own"
+        ))
+    }
+}
+
+/// What a server's group is sure to get, if the server's budget is sure.
+fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged) -> Supply {
+    match server {
+        ServerSpec::Windows { cycle, windows } => Supply::Table(Table::new((*cycle).max(1), windows)),
+        ServerSpec::Periodic { budget: 0, .. } => Supply::Nothing,
+        ServerSpec::Periodic { period, budget, kind, deadline, .. } => {
+            let received = o.response.unwrap_or(*deadline);
+            // The budget may be used up as early as possible and the next received as late as possible.
+            let gap = period.saturating_sub(*budget);
+            let late = received.saturating_sub(*budget);
+            let blackout = match kind {
+                // It may have lost this period's budget just before.
+                ServerKind::Polling => period + late,
+                // Under EDF a group that becomes active late in its period may find the rest of its
+                // budget crowded out, where intervals so short may fail.
+                ServerKind::Deferrable if c.wet.is_some() => period + late,
+                ServerKind::Deferrable => gap + late.max(judged.failure.unwrap_or(0)),
+            };
+            Supply::Server { blackout, budget: *budget, period: *period }
+        }
+    }
+}
+
+/// The upper band is reached at the promotion: without one in the set, the latest that is in time.
+fn promote(given: Option<u64>, c: &Contender, outcome: &mut Outcome) {
+    let Some(response) = outcome.response else { return };
+    let promotion = given.unwrap_or_else(|| c.deadline.saturating_sub(response));
+    let response = promotion.saturating_add(response);
+    let fit = if response <= c.deadline { Met::Yes } else { Met::No };
+    *outcome = Outcome { fit, response: Some(response), reached: false, ..*outcome };
+}
+
+/// Whether all that are released on a grid begin together.
+fn synchronous(members: &[Contender]) -> bool {
+    let mut starts = members.iter().filter_map(|c| c.start);
+    let first = starts.next();
+    starts.all(|start| Some(start) == first)
+}
+
+fn fit(met: Met) -> Fit {
+    match met {
+        Met::Yes => Fit::Fits,
+        Met::No => Fit::Late,
+        Met::Unknown => Fit::NotComputed,
+    }
+}
+
+pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskResult {
+    let spec = &set.tasks[task];
+    TaskResult {
+        task,
+        name: spec.name.clone(),
+        line: spec.line,
+        fit: Fit::Late,
+        test,
+        exact: false,
+        response: None,
+        reached: false,
+        deadline: spec.deadline,
+        slack: None,
+        why: None,
+    }
+}
+
+pub(crate) fn group_result(set: &TaskSet, group: usize, test: Test) -> GroupResult {
+    let spec = &set.groups[group];
+    let deadline = match &spec.server {
+        ServerSpec::Periodic { deadline, .. } => *deadline,
+        ServerSpec::Windows { cycle, .. } => *cycle,
+    };
+    GroupResult {
+        group,
+        name: spec.name.clone(),
+        line: spec.line,
+        fit: Fit::Late,
+        test,
+        exact: false,
+        response: None,
+        deadline,
+        blackout: None,
+        why: None,
+    }
+}
