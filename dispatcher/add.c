@@ -44,8 +44,8 @@ PD_FN int pd_tree_grow(pd_ref d, pd_u32 group, pd_u32 server, pd_u32 budget_grou
 	return pd_node_make(d, budget_server, budget_group);
 }
 
-/* What an allocator may not ask for; 0 if it may. */
-PD_FOLD int pd_job_refusal(pd_ref d)
+/* For a job with ties into the trees. */
+PD_APART int pd_tied_refusal(pd_ref d)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
@@ -53,9 +53,21 @@ PD_FOLD int pd_job_refusal(pd_ref d)
 		return PD_ENOTHING;
 	if (pd_kind_invalid(d, a->task, a->group, a->server, a->budget_server))
 		return PD_EINVALID;
-	if (PD_UNLIKELY(a->server | a->budget_server)) {
-		int refusal = pd_tree_refusal(d, a->group, a->server, a->budget_group,
-					      a->budget_server);
+	if (a->server | a->budget_server)
+		return pd_tree_refusal(d, a->group, a->server, a->budget_group, a->budget_server);
+	return 0;
+}
+
+/* What an allocator may not ask for; 0 if it may. */
+PD_FOLD int pd_job_refusal(pd_ref d, pd_u32 ties)
+{
+	struct pd_job_attr PD_ARENA *a = pd_draft(d);
+
+	if (PD_LIKELY(!ties)) {
+		if (a->task >= PD(d)->limits.tasks || !PD_TASK(d, a->task)->used)
+			return PD_ENOTHING;
+	} else {
+		int refusal = pd_tied_refusal(d);
 
 		if (refusal)
 			return refusal;
@@ -65,23 +77,32 @@ PD_FOLD int pd_job_refusal(pd_ref d)
 		return PD_EFULL;
 	return 0;
 }
+/* The rest of what was added, and what it does to the trees. */
+PD_APART int pd_job_add_tied(pd_ref d)
+{
+	struct pd_job_attr PD_ARENA *a = pd_draft(d);
+
+	if (a->server | a->budget_group | a->budget_server)
+		pd_record(d, PD_REC_JOB_ADD_3, 0, a->server, a->budget_group, a->budget_server);
+	if (a->server | a->budget_server)
+		pd_tree_grow(d, a->group, a->server, a->budget_group, a->budget_server);
+	return 0;
+}
 
 PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
-	int refusal = pd_job_refusal(d);
+	pd_u32 ties = a->group | a->server | a->budget_group | a->budget_server;
+	int refusal = pd_job_refusal(d, ties);
 	pd_i64 id;
 
 	if (PD_UNLIKELY(refusal))
 		return refusal;
 	pd_record(d, PD_REC_JOB_ADD, a->task, now, a->start, a->finish);
 	pd_record(d, PD_REC_JOB_ADD_2, a->group, a->budget, (pd_u64)a->priority, a->cookie);
-	if (PD_UNLIKELY(a->server | a->budget_group | a->budget_server)) {
-		pd_record(d, PD_REC_JOB_ADD_3, 0, a->server, a->budget_group, a->budget_server);
-		if (a->server | a->budget_server)
-			pd_tree_grow(d, a->group, a->server, a->budget_group, a->budget_server);
-	}
-	id = pd_job_make(d, PD_NONE, now);
+	if (PD_UNLIKELY(ties))
+		pd_job_add_tied(d);
+	id = pd_job_make(d, PD_NONE, ties, now);
 	pd_job_end_at_once(d, (pd_u32)id, now);
 	pd_settle(d, now);
 	return id;

@@ -20,7 +20,7 @@ PD_FN int pd_advance_finishes(pd_ref d, pd_u64 now, pd_u64 horizon)
 	pd_while (PD_GROUP(d, 0)->by_finish && pd_heap_least(d, PD_GROUPS) <= horizon) {
 		pd_u32 i = pd_heap_first(d, PD_GROUPS);
 
-		pd_job_dequeue(d, i);
+		pd_job_dequeue(d, i, 0);
 		/* It ends before anybody can see it. */
 		PD_JOB(d, i)->state = PD_BLOCKED;
 		if (pd_next_finish(d) > horizon)

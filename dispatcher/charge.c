@@ -72,7 +72,7 @@ PD_FOLD int pd_charge_path(pd_ref d, pd_u32 i, pd_u64 ran)
 {
 	int due = pd_charge_one(d, i, ran);
 
-	if (PD_UNLIKELY(PD_JOB(d, i)->attr.group | PD_JOB(d, i)->attr.budget_group))
+	if (PD_UNLIKELY(PD_JOB(d, i)->tied))
 		pd_charge_above(d, i, ran);
 	return due;
 }

@@ -45,11 +45,16 @@ PD_FN int pd_group_order(pd_ref d, pd_u32 group, pd_u32 order)
 }
 
 /* The key of a member, or of one that may become a member. */
-PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)
+PD_INLINE pd_u64 pd_group_key(pd_ref d, pd_u32 group, pd_job_p j)
 {
-	pd_group_p g = PD_GROUP(d, j->attr.group);
+	pd_group_p g = PD_GROUP(d, group);
 
 	return (&j->attr.start)[g->first] ^ g->turned;
+}
+
+PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)
+{
+	return pd_group_key(d, j->attr.group, j);
 }
 
 /* Members are sorted anew. */
@@ -118,6 +123,10 @@ PD_INLINE void pd_group_mark(pd_ref d, pd_u32 group)
 	pd_group_p g = PD_GROUP(d, group);
 	pd_u32 level = (g->height - 1) & (PD_MAX_DEPTH - 1);
 
+	if (!group) {
+		PD(d)->unsettled |= PD_UNSETTLED_TOP;
+		return;
+	}
 	if (g->unsettled)
 		return;
 	g->unsettled = 1;

@@ -19,11 +19,20 @@ struct pd_job {
 	pd_u32 next; /* in its task's list, or its group's list of servers, or that of free jobs */
 	pd_u32 prev;
 	pd_u32 next_of_node;
-	pd_u8 state; /* enum pd_job_state */
-	pd_u8 due;   /* in a list of exhausted jobs */
-	pd_u8 among_finishes;
-	pd_u8 unused;
+	union {
+		struct {
+			pd_u8 state; /* enum pd_job_state */
+			pd_u8 due;   /* in a list of exhausted jobs */
+			pd_u8 among_finishes;
+			pd_u8 tied; /* it has to do with a group other than 0, or with a node */
+		};
+		pd_u32 marks; /* all of these: PD_PLAIN for most in a flat set */
+	};
 };
+
+/* A real job ready in group 0, which is in no other place. */
+#define PD_PLAIN ((pd_u32)PD_READY)
+
 
 struct pd_task {
 	pd_u32 first_job;
@@ -47,7 +56,7 @@ struct pd_group {
 	pd_u8 by_finish; /* group 0's queue serves for its members' finishes too */
 	pd_u8 active;	 /* it had members when things were last settled */
 	pd_u8 unsettled;
-	pd_u32 unused;
+	pd_u32 unused[7];
 };
 
 /* A budget group. Its open segments are its heap's. */
@@ -175,6 +184,7 @@ struct pd_cpu {
 /* What pd_settle has to look at. */
 #define PD_UNSETTLED_TREES 1U
 #define PD_UNSETTLED_TIMES 2U
+#define PD_UNSETTLED_TOP 4U /* group 0: it has no server jobs, and so comes last */
 
 struct pd {
 	struct pd_limits limits;

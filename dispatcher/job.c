@@ -42,34 +42,32 @@ PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
 }
 
 /* Into its group's queue. */
-PD_SHARE int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u64 now)
+PD_SHARE int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u32 group, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
-	pd_u32 heap = PD_GROUPS + j->attr.group;
+	pd_u32 heap = PD_GROUPS + group;
 
 	j->state = PD_READY;
 	j->eligible_at = now;
-	pd_heap_insert(d, heap, pd_ready_key(d, j), i);
+	pd_heap_insert(d, heap, pd_group_key(d, group, j), i);
 	if (PD_UNLIKELY(pd_heap_size(d, heap) == 1))
-		pd_group_mark(d, heap - PD_GROUPS);
+		pd_group_mark(d, group);
 	return pd_job_watch(d, i);
 }
 
 /* Out of its group's queue. */
-PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i)
+PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u32 group)
 {
-	pd_u32 heap = PD_GROUPS + PD_JOB(d, i)->attr.group;
-
-	pd_heap_remove(d, heap, i);
-	if (PD_UNLIKELY(!pd_heap_size(d, heap)))
-		pd_group_mark(d, heap - PD_GROUPS);
+	pd_heap_remove(d, PD_GROUPS + group, i);
+	if (PD_UNLIKELY(!pd_heap_size(d, PD_GROUPS + group)))
+		pd_group_mark(d, group);
 	return 0;
 }
 
 /* Out of its group's queue, in another state. */
 PD_SHARE int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
 {
-	pd_job_dequeue(d, i);
+	pd_job_dequeue(d, i, PD_JOB(d, i)->attr.group);
 	PD_JOB(d, i)->state = (pd_u8)state;
 	return pd_job_watch(d, i);
 }
@@ -86,7 +84,7 @@ PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 		j->state = PD_IDLE;
 		pd_group_mark(d, j->attr.server);
 	} else {
-		return pd_job_enqueue(d, i, now);
+		return pd_job_enqueue(d, i, j->attr.group, now);
 	}
 	return pd_job_watch(d, i);
 }
@@ -111,24 +109,19 @@ PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
 	return pd_job_stand(d, i, now);
 }
 
-PD_INLINE pd_u32 pd_ties(pd_job_p j)
-{
-	return j->attr.server | j->attr.budget_group | j->attr.budget_server;
-}
-
 /* Its start has come (or it never had to wait). */
 PD_FOLD int pd_job_begin(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
 	j->eligible_at = now;
-	if (PD_UNLIKELY(pd_ties(j)))
+	if (PD_UNLIKELY(j->tied))
 		return pd_job_begin_tied(d, i, now);
 	if (PD_TASK(d, j->attr.task)->blocked) {
 		j->state = PD_BLOCKED;
 		return pd_job_watch(d, i);
 	}
-	return pd_job_enqueue(d, i, now);
+	return pd_job_enqueue(d, i, 0, now);
 }
 
 /* Out of its list of exhausted jobs, which is seldom longer than one. */
@@ -175,20 +168,30 @@ PD_APART int pd_job_untie(pd_ref d, pd_u32 i)
 	return 0;
 }
 
-PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
+/* Out of all the places where it may stand. */
+PD_APART int pd_job_take_out(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 
 	if (j->state == PD_READY)
-		pd_job_dequeue(d, i);
+		pd_job_dequeue(d, i, j->attr.group);
 	else if (j->state == PD_WAITING)
 		pd_heap_remove(d, PD_STARTS, i);
 	if (j->among_finishes)
 		pd_heap_remove(d, pd_finishes_of(j), i);
 	if (j->due)
 		pd_job_undue(d, i);
-	if (PD_UNLIKELY(pd_ties(j)))
-		pd_job_untie(d, i);
+	return j->tied ? pd_job_untie(d, i) : 0;
+}
+
+PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
+{
+	pd_job_p j = PD_JOB(d, i);
+
+	if (PD_LIKELY(j->marks == PD_PLAIN))
+		pd_job_dequeue(d, i, 0);
+	else
+		pd_job_take_out(d, i);
 	if (PD_LIKELY(j->attr.task != PD_NONE))
 		pd_list_out(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
@@ -206,7 +209,7 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 }
 
 /* Takes the draft; for a reservation's job too. */
-PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
+PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 ties, pd_u64 now)
 {
 	pd_u32 i = PD(d)->free_job;
 	pd_job_p j = PD_JOB(d, i);
@@ -216,15 +219,15 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u64 now)
 	j->sequence = PD(d)->sequence++;
 	j->used = 0;
 	j->excess = 0;
-	j->due = 0;
-	j->among_finishes = 0;
+	j->marks = PD_WAITING;
 	j->reservation = reservation;
-	if (PD_LIKELY(j->attr.task != PD_NONE))
+	if (PD_UNLIKELY(ties))
+		j->tied = 1;
+	if (PD_LIKELY(!ties || j->attr.task != PD_NONE))
 		pd_list_in(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
 		PD(d)->unsettled |= PD_UNSETTLED_TIMES; /* it may be a segment with a finish */
 	if (j->attr.start > now) {
-		j->state = PD_WAITING;
 		pd_heap_insert(d, PD_STARTS, j->attr.start, i);
 		pd_job_watch(d, i);
 	} else {

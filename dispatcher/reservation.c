@@ -135,7 +135,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 	a->server = v->server;
 	a->budget_group = v->budget_group;
 	a->budget_server = v->budget_server;
-	id = pd_job_make(d, r, now);
+	id = pd_job_make(d, r, a->group | a->server | a->budget_group | a->budget_server, now);
 	pd_job_end_at_once(d, (pd_u32)id, now);
 	/* One without budget has ended already. */
 	if (PD_LIKELY(pd_job_index(d, (pd_u64)id) != PD_NONE))

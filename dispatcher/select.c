@@ -88,12 +88,9 @@ PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 		return next;
 	j = PD_JOB(d, PD_CPU(d, cpu)->ranked[0]);
 	/* It may have ended since it was selected. */
-	if (PD_LIKELY(j->state == PD_READY)) {
-		pd_u64 left = j->attr.budget;
-
-		if (PD_UNLIKELY(j->attr.group | j->attr.budget_group))
-			left = pd_allowance(d, PD_CPU(d, cpu)->ranked[0]);
-		next = pd_min(next, pd_later(now, left));
-	}
+	if (PD_LIKELY(j->marks == PD_PLAIN))
+		next = pd_min(next, pd_later(now, j->attr.budget));
+	else if (j->state == PD_READY)
+		next = pd_min(next, pd_later(now, pd_allowance(d, PD_CPU(d, cpu)->ranked[0])));
 	return PD_LIKELY(ranks == 1) ? next : pd_min(next, pd_timer_of_others(d, cpu, ranks, now));
 }

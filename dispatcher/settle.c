@@ -73,7 +73,7 @@ PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 		pd_job_p j = PD_JOB(d, i);
 
 		if (active && j->state == PD_IDLE)
-			pd_job_enqueue(d, i, now);
+			pd_job_enqueue(d, i, j->attr.group, now);
 		else if (!active && j->state == PD_READY)
 			pd_job_leave(d, i, PD_IDLE);
 		i = j->next;
@@ -111,18 +111,32 @@ PD_FN int pd_settle_groups(pd_ref d, pd_u64 now)
 	return 0;
 }
 
+/* Group 0 has no server jobs that would follow. */
+PD_FOLD int pd_settle_top(pd_ref d, pd_u64 now)
+{
+	pd_u8 active = pd_heap_first(d, PD_GROUPS) != PD_NONE;
+
+	if (active != PD_GROUP(d, 0)->active) {
+		PD_GROUP(d, 0)->active = active;
+		pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, 0, 0);
+	}
+	PD(d)->unsettled = 0;
+	return 0;
+}
+
 PD_APART int pd_settle_all(pd_ref d, pd_u64 now)
 {
 	pd_p p = PD(d);
 
+	if (p->unsettled == PD_UNSETTLED_TOP)
+		return pd_settle_top(d, now);
 	if (p->unsettled_nodes)
 		pd_settle_nodes(d, now);
 	if (p->unsettled_heights)
 		pd_settle_groups(d, now);
 	p->rare = pd_min(pd_min(pd_heap_least(d, PD_SEGMENT_FINISHES), pd_heap_least(d, PD_TIMERS)),
 			 pd_heap_least(d, PD_RELEASES));
-	p->unsettled = 0;
-	return 0;
+	return pd_settle_top(d, now);
 }
 
 PD_INLINE void pd_settle(pd_ref d, pd_u64 now)
