@@ -156,7 +156,7 @@ PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 		e->used = lost;
 	}
 	v->release_number += lost;
-	v->next_release += lost * v->now.period;
+	v->next_release = pd_later(v->next_release, lost * v->now.period);
 	pd_reservation_lost(v, lost);
 	return 0;
 }
