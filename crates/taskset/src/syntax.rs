@@ -48,7 +48,7 @@ fn recognise(text: &str, span: &std::ops::Range<usize>, said: &str) -> Option<(&
     if here == Some('{') && start == line_start {
         return say(
             "it looks like JSON",
-            "write it as TOML: a line such as cpu = 1 for each key, [[task]] before each task",
+            "name it .json if it is rt-app's, else write it as TOML: cpu = 1, [[task]] before each task",
         );
     }
     if here.is_some_and(|c| c.is_control() && c != '\n' && c != '\r') {

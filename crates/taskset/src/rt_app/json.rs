@@ -36,6 +36,9 @@ pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, TaskSetE
                 ParseErrorKind::ExpectedColonAfterObjectKey => {
                     "write a colon and a value: the keys that rt-app's workgen lets stand alone take \"\""
                 }
+                _ if !text.trim_start().starts_with(['{', '/']) => {
+                    "end the file's name in .toml if it is TOML; .json is for rt-app's"
+                }
                 _ => "correct it as JSON (https://json.org) has it",
             };
             refuse(&(range.start..range.end), &cause, cure)
