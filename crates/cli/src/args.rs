@@ -10,7 +10,9 @@ use std::path::PathBuf;
 or a bad file; 3 not admitted; 4 the machine does not permit it; 130 interrupted.\n\nFirst steps:\n  \
 punctual doctor                                      what is in the way of real time here\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
-punctual run SET.toml                                run a task set (docs/task-set.md)")]
+punctual check SET.toml                              does it fit\n  \
+punctual run SET.toml                                run a task set (docs/task-set.md)\n  \
+punctual sim SET.toml --gantt                        the same in virtual time, drawn")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -20,6 +22,10 @@ pub struct Cli {
 pub enum Command {
     /// Run a task set, a command, or an already running process with enforced budgets
     Run(Box<Run>),
+    /// Simulate a task set in exact virtual time, or replay a recorded run
+    Sim(Box<Sim>),
+    /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
+    Check(Check),
     /// What is in the way of real time on this machine, with cause, effect and cure; changes nothing
     Doctor(Doctor),
     /// Give back what a killed Punctual left behind: frozen processes, priorities, cgroups
@@ -114,6 +120,53 @@ pub enum PeerArg {
 pub enum HostArg {
     /// A dispatcher thread per CPU, on any Linux
     User,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "punctual sim [OPTIONS] SET.toml\n       punctual sim [OPTIONS] --replay TRACE",
+    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nExit codes: 0 all deadlines met, or the \
+replay is the same; 1 deadlines were missed, or the replay is different; 2 bad usage or a bad file; 130 interrupted."
+)]
+pub struct Sim {
+    /// Task-set file (docs/task-set.md)
+    #[arg(value_name = "SET.toml", required_unless_present = "replay", conflicts_with = "replay")]
+    pub file: Option<PathBuf>,
+    /// Simulate so long [default: the set's own duration, else the hyperperiod unless it is very long]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["hyperperiod", "replay"])]
+    pub duration: Option<String>,
+    /// Simulate until everything repeats, however long that is
+    #[arg(long, conflicts_with = "replay")]
+    pub hyperperiod: bool,
+    /// Draw the schedule (its beginning, when it is long)
+    #[arg(long, conflicts_with_all = ["json", "replay"])]
+    pub gantt: bool,
+    /// Time that the host itself takes: for each release, for each switch, for each timer of a policy
+    #[arg(long, value_name = "release=TIME,switch=TIME,timer=TIME", conflicts_with = "replay")]
+    pub overhead: Option<String>,
+    /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub trace: Option<PathBuf>,
+    /// Feed the inputs of this trace, of any host, to the dispatcher: it must decide the same
+    #[arg(long, value_name = "TRACE")]
+    pub replay: Option<PathBuf>,
+    /// Results as JSON on standard output (docs/results.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 it fits; 2 bad usage or a bad file; 3 it does not fit.")]
+pub struct Check {
+    /// Task-set file (docs/task-set.md)
+    #[arg(value_name = "SET.toml")]
+    pub file: PathBuf,
+    /// The analysis as JSON on standard output (docs/check.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

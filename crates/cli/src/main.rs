@@ -1,13 +1,17 @@
 //! The command `punctual`.
 
 mod args;
+mod check;
 mod clean;
 mod compare;
 mod doctor;
 mod failure;
+mod progress;
+mod replay;
 mod run;
 mod screen;
 mod set;
+mod sim;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -18,6 +22,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let (json, done) = match &cli.command {
         Command::Run(args) => (args.json, run::run(args)),
+        Command::Sim(args) => (args.json, sim::run(args)),
+        Command::Check(args) => (args.json, check::run(args)),
         Command::Doctor(args) => (args.json, doctor::run(args)),
         Command::Clean(args) => (args.json, clean::run(args)),
     };

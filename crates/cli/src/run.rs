@@ -54,7 +54,8 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     })
 }
 
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+/// Set when somebody wants it to end.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         signal_hook::flag::register(signal, stop.clone()).map_err(|e| {
@@ -147,7 +148,7 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
 }
 
 /// Opened before anything runs, so that a bad path is found then.
-fn open_traces(path: &std::path::Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
+pub fn open_traces(path: &std::path::Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
     let one = set.cpus.len() == 1;
     set.cpus
         .iter()

@@ -21,7 +21,8 @@ pub fn read(args: &Run) -> Result<TaskSet, Failure> {
     Ok(set)
 }
 
-fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Failure> {
+/// A time on the command line, ns.
+pub fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Failure> {
     text.map(|text| parse_duration(text).map_err(|e| Failure::new(USAGE, format!("{option}: {}", e.cause), e.cure)))
         .transpose()
 }

@@ -3,7 +3,7 @@
 //! Two small tables and not one wide one: deadlines concern every task, budgets only those that used all of theirs.
 
 use crate::grid::{grid, paint, wrap, Column, Ink};
-use crate::results::{GroupKind, GroupResult, Results, TaskResult, TimeSpread};
+use crate::results::{GroupKind, GroupResult, Host, Results, TaskResult, TimeSpread};
 use crate::spread::ppm;
 use crate::units::{count, duration, percent, rate, time, Unit};
 

@@ -1,0 +1,95 @@
+//! `punctual sim --replay`: a recorded run again.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use punctual_host_sim::{replay, ReplayError, Replayed};
+
+use crate::args::Sim;
+use crate::failure::{say, Failure, INTERRUPTED, MISSED, USAGE};
+use crate::progress::Progress;
+use crate::run;
+
+/// Feeds the recorded inputs to a dispatcher, which must decide the same.
+pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
+    let name = path.display();
+    let file = File::open(path).map_err(|e| {
+        Failure::new(USAGE, format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
+    })?;
+    let stop = run::stop_on_signals()?;
+    let mut progress = Progress::new(args.quiet, None);
+    let replayed = replay(BufReader::new(file), &mut |now| {
+        progress.tick(now, &"the same so far");
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.clear();
+    let replayed = replayed.map_err(|e| {
+        let cure = match e {
+            ReplayError::BeginningLost(_) => "record it again, with a larger --trace-records",
+            _ => "use the file as it was written, or record the run again",
+        };
+        Failure::new(USAGE, format!("{name}: {e}"), cure)
+    })?;
+    let mut out = std::io::stdout();
+    if args.json {
+        say(&mut out, &format!("{:#}", document(&replayed)));
+    } else {
+        say(&mut out, &in_words(&name.to_string(), &replayed));
+    }
+    Ok(if replayed.interrupted {
+        ExitCode::from(INTERRUPTED)
+    } else if replayed.difference.is_some() {
+        ExitCode::from(MISSED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn document(r: &Replayed) -> serde_json::Value {
+    let difference = r.difference.as_ref().map(
+        |d| serde_json::json!({ "record": d.number, "at_ns": d.at, "recorded": d.recorded, "replayed": d.replayed }),
+    );
+    serde_json::json!({
+        "version": 1,
+        "replay": {
+            "host": r.header.host,
+            "cpu": r.header.cpu,
+            "policy": r.header.policy,
+            "tasks": r.header.tasks,
+            "inputs": r.inputs,
+            "decisions": r.decisions,
+            "until_ns": r.until,
+            "same": r.difference.is_none() && !r.interrupted,
+            "interrupted": r.interrupted,
+            "difference": difference,
+        }
+    })
+}
+
+fn in_words(name: &str, r: &Replayed) -> String {
+    let Replayed { header, inputs, decisions, .. } = r;
+    let whose = format!(
+        "{name}: a run on the {} host, CPU {}, policy {}, {}",
+        header.host,
+        header.cpu,
+        header.policy,
+        match header.tasks.len() {
+            1 => "1 task".to_owned(),
+            n => format!("{n} tasks"),
+        }
+    );
+    match &r.difference {
+        None if r.interrupted => {
+            format!("{whose}\ninterrupted; until then {inputs} inputs led to the same {decisions} decisions")
+        }
+        None => format!("{whose}\nthe same: {inputs} inputs led to the same {decisions} decisions"),
+        Some(d) => format!(
+            "{whose}\nDIFFERENT at record {}, at {} ns, after {decisions} decisions that were the same\n  recorded: {}\n  \
+             replayed: {}",
+            d.number, d.at, d.recorded, d.replayed
+        ),
+    }
+}

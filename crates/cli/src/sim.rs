@@ -1,0 +1,218 @@
+//! `punctual sim`: a task set in virtual time, or a recorded run again.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use punctual_host_sim::{horizon, Gantt, Options, Overhead, SimError, Simulation, Stretch, Watcher};
+use punctual_report::{table, Collector, Host, Results, Run as About};
+use punctual_taskset::{fmt_ns, Body, TaskSet};
+use punctual_trace::Period;
+
+use crate::args::Sim;
+use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
+use crate::progress::Progress;
+use crate::{replay, run, set};
+
+/// A hyperperiod with more releases than this takes longer than anybody expects who did not ask
+/// for it.
+const MANY_RELEASES: u64 = 20_000_000;
+
+pub fn run(args: &Sim) -> Result<ExitCode, Failure> {
+    match (&args.replay, &args.file) {
+        (Some(trace), _) => replay::run(args, trace),
+        (None, Some(file)) => simulated(args, file),
+        (None, None) => {
+            Err(Failure::new(USAGE, "nothing to simulate", "name a task-set file, or a trace with --replay TRACE"))
+        }
+    }
+}
+
+fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
+    let set = TaskSet::load(file)?;
+    let overhead = args.overhead.as_deref().map(overhead).transpose()?.unwrap_or_default();
+    let (end, why) = end(args, &set)?;
+    let stop = run::stop_on_signals()?;
+    let files = args.trace.as_ref().map(|path| run::open_traces(path, &set)).transpose()?;
+    let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
+    let mut gantt = args.gantt.then(|| Gantt::new(&set, end, width));
+    let asked = Asked { set: &set, end, overhead, quiet: args.quiet };
+    let (mut results, interrupted) = simulate(&asked, files.unwrap_or_default(), gantt.as_mut(), &stop)?;
+    results.notes.splice(0..0, why);
+    let mut out = std::io::stdout();
+    if args.json {
+        // A reader that has gone is no failure of the run.
+        let _ = out.write_all(results.to_json().as_bytes());
+    } else {
+        if let Some(gantt) = gantt {
+            say(&mut out, &gantt.draw());
+        }
+        let _ = out.write_all(table(&results, width, out.is_terminal()).as_bytes());
+    }
+    Ok(if interrupted {
+        ExitCode::from(INTERRUPTED)
+    } else if results.exit_code() != 0 {
+        ExitCode::from(MISSED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// What is to be simulated.
+pub struct Asked<'a> {
+    pub set: &'a TaskSet,
+    /// Until when, ns.
+    pub end: u64,
+    pub overhead: Overhead,
+    /// No progress.
+    pub quiet: bool,
+}
+
+/// Simulates a set: the results, and whether it was stopped before its end.
+pub fn simulate(
+    asked: &Asked<'_>,
+    traces: Vec<(u32, File)>,
+    gantt: Option<&mut Gantt>,
+    stop: &AtomicBool,
+) -> Result<(Results, bool), Failure> {
+    let Asked { set, end, overhead, quiet } = *asked;
+    let buffered = |(cpu, file)| (cpu, Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
+    let traces = traces.into_iter().map(buffered).collect();
+    let simulation = Simulation::new(set, Options { overhead, traces, ..Options::default() })?;
+    let about = About::new(Host::Sim, &set.policy.name, &set.cpus);
+    let collector = Collector::for_set(about, set).from_the_first();
+    let mut watching =
+        Watching { collector, gantt, stop, progress: Progress::new(quiet, Some(end)), periods: 0, missed: 0 };
+    let outcome = simulation.run(end, &mut watching)?;
+    watching.progress.clear();
+    let mut collector = watching.collector;
+    collector.finish(outcome.reached);
+    let mut results = collector.snapshot();
+    results.duration_ns = outcome.reached;
+    results.interrupted = outcome.interrupted;
+    results.notes.extend(notes(set, overhead, outcome.count.overhead));
+    Ok((results, outcome.interrupted))
+}
+
+/// What a reader should know of how it was simulated.
+fn notes(set: &TaskSet, overhead: Overhead, taken: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let programs = |t: &&punctual_taskset::TaskSpec| matches!(t.body, Body::Command(_) | Body::Pid(_));
+    let names: Vec<&str> = set.tasks.iter().filter(programs).map(|t| t.name.as_str()).collect();
+    if !names.is_empty() {
+        let are = if names.len() == 1 {
+            "is simulated as a program that wants"
+        } else {
+            "are simulated as programs that want"
+        };
+        notes.push(format!("{} {are} all of every budget: nothing is started", names.join(", ")));
+    }
+    if overhead != Overhead::default() {
+        notes.push(format!(
+            "overheads: {} per release, {} per switch, {} per timer of a policy; {} in all, charged to nobody",
+            fmt_ns(overhead.release),
+            fmt_ns(overhead.switch),
+            fmt_ns(overhead.timer),
+            fmt_ns(taken)
+        ));
+    }
+    notes
+}
+
+/// Until when, and why, if nobody said so.
+fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Failure> {
+    if let Some(duration) = set::time(args.duration.as_deref(), "--duration")? {
+        if duration == 0 {
+            return Err(Failure::new(USAGE, "--duration is 0", "give a time such as 10s, or leave it away"));
+        }
+        return Ok((duration, None));
+    }
+    if let (Some(duration), false) = (set.duration, args.hyperperiod) {
+        return Ok((duration, None));
+    }
+    let horizon = horizon(set)?;
+    if horizon.releases > MANY_RELEASES && !args.hyperperiod {
+        return Err(Failure::new(
+            USAGE,
+            format!(
+                "the hyperperiod is {}, with some {} million releases in all",
+                fmt_ns(horizon.hyperperiod),
+                horizon.releases / 1_000_000
+            ),
+            "say for how long: --duration 10s; or ask for all of it: --hyperperiod",
+        ));
+    }
+    let text = if horizon.end == horizon.hyperperiod {
+        "simulated for one hyperperiod: from then on everything repeats".to_owned()
+    } else {
+        format!("simulated until {}; the hyperperiod is {}", fmt_ns(horizon.end), fmt_ns(horizon.hyperperiod))
+    };
+    Ok((horizon.end, Some(text)))
+}
+
+/// `release=5us,switch=2us,timer=1us`, each of them if wanted.
+fn overhead(text: &str) -> Result<Overhead, Failure> {
+    let mut overhead = Overhead::default();
+    let wrong = |cause: String| {
+        Failure::new(
+            USAGE,
+            format!("--overhead: {cause}"),
+            "write it such as --overhead release=5us,switch=2us,timer=1us",
+        )
+    };
+    for part in text.split(',') {
+        let (what, time) = part.split_once('=').ok_or_else(|| wrong(format!("\"{part}\" is no name=TIME")))?;
+        let place = match what.trim() {
+            "release" => &mut overhead.release,
+            "switch" => &mut overhead.switch,
+            "timer" => &mut overhead.timer,
+            other => return Err(wrong(format!("there is no overhead \"{other}\""))),
+        };
+        *place = set::time(Some(time.trim()), "--overhead")?.unwrap_or(0);
+    }
+    Ok(overhead)
+}
+
+struct Watching<'a> {
+    collector: Collector,
+    gantt: Option<&'a mut Gantt>,
+    stop: &'a AtomicBool,
+    progress: Progress,
+    periods: u64,
+    missed: u64,
+}
+
+impl Watcher for Watching<'_> {
+    fn period(&mut self, period: &Period) {
+        self.periods += 1;
+        self.missed += u64::from(period.miss);
+        self.collector.record(period);
+        if let Some(gantt) = &mut self.gantt {
+            gantt.period(period);
+        }
+    }
+
+    fn executed(&mut self, stretch: &Stretch) {
+        if let Some(gantt) = &mut self.gantt {
+            gantt.executed(stretch);
+        }
+    }
+
+    fn go_on(&mut self, now: u64) -> bool {
+        self.progress.tick(now, &format_args!("{} periods, {} missed", self.periods, self.missed));
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl From<SimError> for Failure {
+    fn from(e: SimError) -> Failure {
+        match e {
+            SimError::Policy(e) => Failure::new(USAGE, format!("{}: {}", e.place, e.cause), e.cure),
+            SimError::Set { cause, cure } => Failure::new(USAGE, cause, cure),
+            SimError::Trace(_) => Failure::new(MACHINE, e.to_string(), "free some room, or name another file"),
+            SimError::Stuck { .. } => Failure::new(USAGE, e.to_string(), "tell us, with the task set"),
+        }
+    }
+}
