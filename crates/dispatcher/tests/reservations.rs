@@ -2,7 +2,7 @@
 //! The figure of the RTAI paper (Fig. 2(a)) is among them.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, For, Job, Limits, Overrun, Reservation, ReservationId, TaskId, Wait, INFINITE,
+    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Reservation, ReservationId, TaskId, Wait,
 };
 
 /// A dispatcher with one reserved task, and its clock.
@@ -354,61 +354,4 @@ fn the_wakeup_rule_never_grants_more() {
         let coarse = (deadline >> 30) + (exact >> 28);
         assert!(granted + coarse >= exact, "{granted} for {exact}: {budget} in {deadline}, {wakes}");
     }
-}
-
-/// The order at one instant (design, "Events"): exhausted, expired, starts, releases.
-#[test]
-fn the_order_at_one_instant() {
-    let mut d = Dispatcher::new(Limits::for_tasks(4)).expect("valid limits");
-    let tasks: Vec<_> = (0..4).map(|_| d.add_task(0).expect("room")).collect();
-    let job = |task, start, finish, cookie| Job { start, finish, cookie, ..Job::new(For::Task(task), 50) };
-    d.add_job(&job(tasks[0], 100, INFINITE, 3), 0).expect("room");
-    d.add_job(&job(tasks[1], 0, 100, 2), 0).expect("room");
-    let exhausted = d.add_job(&job(tasks[2], 0, 100, 1), 0).expect("room");
-    let reservation = Reservation {
-        serves: For::Task(tasks[3]),
-        start: 100,
-        period: 50,
-        budget: 10,
-        deadline: 50,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: false,
-    };
-    d.add_reservation(&reservation, 0).expect("it is valid");
-    d.select(0, 0);
-    while d.next_event().is_some() {}
-    d.charge_job(exhausted, 50, 100).expect("it is there");
-    d.advance(100);
-    let told: Vec<_> = std::iter::from_fn(|| d.next_event())
-        .map(|e| match e {
-            Event::JobEnded { end, cookie, .. } => format!("{end:?} {cookie}"),
-            Event::GroupIdle { .. } => "idle".into(),
-            Event::GroupActive { .. } => "active".into(),
-            Event::Released { .. } => "released".into(),
-            other => format!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(told, ["Exhausted 1", "idle", "Expired 2", "active", "released"]);
-}
-
-/// A full ring says how many it lost as soon as there is room, before anything else happens.
-#[test]
-fn lost_events_are_told_at_once() {
-    let limits = Limits { jobs: 8, reservations: 0, events: 4, records: 8, ..Limits::for_tasks(1) };
-    let mut d = Dispatcher::new(limits).expect("valid limits");
-    let task = d.add_task(0).expect("room");
-    for at in 0..4 {
-        d.task_blocked(task, at).expect("it is there");
-        d.task_ready(task, at).expect("it is there");
-    }
-    for at in 0..2 {
-        assert_eq!(d.next_event(), Some(Event::TaskBlocked { at, task }));
-        assert_eq!(d.next_event(), Some(Event::TaskReady { at, task }));
-    }
-    assert_eq!(d.next_event(), Some(Event::Lost { at: 3, count: 4 }));
-    assert_eq!(d.next_event(), None);
 }

@@ -30,6 +30,19 @@ impl Names {
         }
     }
 
+    /// Jobs that reservations make are first heard of in events.
+    fn learn(&mut self, event: Option<Event>, model: Option<Told>) {
+        use Told::{Ended, Released, SegmentEnded};
+        let real = match event {
+            Some(Event::Released { job, .. } | Event::JobEnded { job, .. } | Event::SegmentEnded { job, .. }) => job,
+            _ => return,
+        };
+        let Some(Released { job, .. } | Ended { job, .. } | SegmentEnded { job, .. }) = model else { return };
+        if self.model_job(real).is_none() && !self.jobs.iter().any(|n| n.0 == job) {
+            self.jobs.push((job, real));
+        }
+    }
+
     pub fn timer(&self, model: u64) -> TimerId {
         self.timers.iter().rev().find(|n| n.0 == model).expect("a timer that was named").1
     }
@@ -111,9 +124,7 @@ impl Ring {
         let mut told = Vec::new();
         for _ in 0..most {
             let (event, model) = (real.next_event(), self.take());
-            if let (Some(Event::Released { job, .. }), Some(Told::Released { job: model, .. })) = (event, model) {
-                names.name_job(model, job);
-            }
+            names.learn(event, model);
             told.extend(event.map(|e| names.told(e)));
             expected.extend(model);
             if event.is_none() && model.is_none() {

@@ -53,6 +53,7 @@ impl Pair {
 }
 
 /// Invariants 3 and 4: what was charged, at every level of both trees, and who has ended.
+#[derive(Clone)]
 pub struct Ledger {
     /// Charged on paths through each group, and to each node.
     groups: Vec<u128>,

@@ -4,11 +4,13 @@
 //! `PUNCTUAL_OPERATIONS` sets the number of operations (10,000,000), `PUNCTUAL_SEED` the seed.
 
 mod events;
+mod exhaustive;
 mod invariants;
 mod model;
 mod operation;
 mod pair;
 mod random;
+mod regressions;
 mod runner;
 mod world;
 

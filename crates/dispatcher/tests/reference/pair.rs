@@ -54,6 +54,18 @@ impl Pair {
         }
     }
 
+    /// A copy of all but the real one, which was brought to the same state.
+    pub fn beside(&self, real: Dispatcher) -> Pair {
+        Pair {
+            real,
+            model: self.model.clone(),
+            names: self.names.clone(),
+            ring: self.ring.clone(),
+            ledger: self.ledger.clone(),
+            ..*self
+        }
+    }
+
     /// The job at a place among those that are there, in both names; the reference has no job 0.
     fn pick(&self, place: usize) -> (JobId, u64) {
         match self.model.jobs.get(place) {
@@ -206,9 +218,11 @@ impl Pair {
         }
         for job in &model.jobs {
             let id = self.names.job(job.id);
-            same(real.standing(id), Some(job.standing), "standing");
-            same((real.used(id), real.remaining(id)), (job.used, job.remaining), "used and remaining");
-            same(real.allowance(id), model.allowance(job.id), "allowance");
+            let said = (real.standing(id), real.used(id), real.remaining(id), real.allowance(id));
+            let expected = (Some(job.standing), job.used, job.remaining, model.allowance(job.id));
+            if said != expected {
+                same(said, expected, &format!("standing, used, remaining, allowance at {} of {job:?}", self.now));
+            }
             same(real.task_of(id).map(|t| t.0), job.task(), "task_of");
         }
         for task in 0..model.limits.tasks {

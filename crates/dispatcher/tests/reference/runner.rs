@@ -39,11 +39,29 @@ fn shrink(world: &World, quiet: bool, mut ops: Vec<Op>) -> Vec<Op> {
     ops
 }
 
+/// Two passings of time as one.
+fn join(world: &World, quiet: bool, mut ops: Vec<Op>) -> Vec<Op> {
+    let mut at = 1;
+    while at < ops.len() {
+        if let (Op::Pass(a), Op::Pass(b)) = (&ops[at - 1], &ops[at]) {
+            let mut fewer = ops.clone();
+            fewer.splice(at - 1..=at, [Op::Pass(a + b)]);
+            if differs(world, quiet, &fewer) {
+                ops = fewer;
+                continue;
+            }
+        }
+        at += 1;
+    }
+    ops
+}
+
 /// Prints the shortest sequence found, and panics with its difference.
 fn report(world: &World, quiet: bool, ops: Vec<Op>) -> ! {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let shortest = shrink(world, quiet, ops);
+    let shortest = join(world, quiet, shrink(world, quiet, ops));
+    let shortest = shrink(world, quiet, shortest);
     std::panic::set_hook(hook);
     eprintln!("{world:?}, quiet: {quiet}");
     for op in &shortest {

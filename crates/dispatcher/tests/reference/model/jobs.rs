@@ -14,24 +14,40 @@ impl ModelJob {
 }
 
 impl Model {
-    /// Refusals, in the order of docs/model.md, of what a job or a reservation's jobs are to be.
-    pub(super) fn check(&self, serves: For, group: u32, budget_group: u32) -> Result<(), Refusal> {
+    /// Whether a job's task, and the node above it, are there. A node that is to be above itself is
+    /// a question of the tree.
+    pub(super) fn check_there(&self, serves: For, budget_group: u32) -> Result<(), Refusal> {
+        let above_itself = serves == For::Budget(budget_group);
         match serves {
             For::Task(task) => drop(self.task(task.0)?),
             For::Group(0) | For::Budget(0) => return Err(Refusal::Nothing),
-            For::Budget(node) if node == budget_group && !self.is_made(node) => return Err(Refusal::Tree),
             _ => {}
         }
-        if budget_group != 0 && !self.is_made(budget_group) {
-            return Err(Refusal::Nothing);
+        if budget_group == 0 || above_itself || self.is_made(budget_group) {
+            Ok(())
+        } else {
+            Err(Refusal::Nothing)
         }
-        let groups = self.limits.groups;
+    }
+
+    /// Values outside their ranges, and mixtures of kinds.
+    pub(super) fn check_ranges(&self, serves: For, group: u32) -> Result<(), Refusal> {
+        let valid = match serves {
+            For::Task(_) => group < self.limits.groups,
+            For::Group(served) => group < self.limits.groups && served < self.limits.groups,
+            For::Budget(node) => group == 0 && node <= self.limits.budget_groups,
+        };
+        if valid {
+            Ok(())
+        } else {
+            Err(Refusal::Invalid)
+        }
+    }
+
+    pub(super) fn check_tree(&self, serves: For, group: u32, budget_group: u32) -> Result<(), Refusal> {
         match serves {
-            For::Task(_) if group >= groups => Err(Refusal::Invalid),
             For::Task(_) => Ok(()),
-            For::Group(served) if group >= groups || served >= groups => Err(Refusal::Invalid),
             For::Group(served) => self.check_parent(served, group),
-            For::Budget(node) if group != 0 || node > self.limits.budget_groups => Err(Refusal::Invalid),
             For::Budget(node) => self.check_node(node, budget_group),
         }
     }
@@ -46,7 +62,9 @@ impl Model {
     }
 
     pub fn add_job(&mut self, attr: &Job, now: u64) -> Result<u64, Refusal> {
-        self.check(attr.serves, attr.group, attr.budget_group)?;
+        self.check_there(attr.serves, attr.budget_group)?;
+        self.check_ranges(attr.serves, attr.group)?;
+        self.check_tree(attr.serves, attr.group, attr.budget_group)?;
         if self.is_full() {
             return Err(Refusal::Full);
         }

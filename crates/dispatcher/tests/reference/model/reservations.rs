@@ -37,19 +37,15 @@ impl Model {
 
     /// `number` is what the real dispatcher chose.
     pub fn add_reservation(&mut self, attr: &Reservation, number: Option<usize>) -> Result<usize, Refusal> {
-        if let For::Task(task) = attr.serves {
-            self.task(task.0)?;
-        }
-        if attr.budget_group != 0 && !self.is_made(attr.budget_group) {
-            self.check(attr.serves, attr.group, attr.budget_group)?;
-        }
+        self.check_there(attr.serves, attr.budget_group)?;
         if matches!(attr.serves, For::Task(task) if self.reservation_of(task.0).is_some()) {
             return Err(Refusal::Busy);
         }
         if !times_are_valid(attr) {
             return Err(Refusal::Invalid);
         }
-        self.check(attr.serves, attr.group, attr.budget_group)?;
+        self.check_ranges(attr.serves, attr.group)?;
+        self.check_tree(attr.serves, attr.group, attr.budget_group)?;
         if self.reservations.iter().all(Option::is_some) {
             return Err(Refusal::Full);
         }
@@ -77,7 +73,8 @@ impl Model {
         if !times_are_valid(to) {
             return Err(Refusal::Invalid);
         }
-        self.check(serves, to.group, budget_group)?;
+        self.check_ranges(serves, to.group)?;
+        self.check_tree(serves, to.group, budget_group)?;
         self.reservation(r).pending = Some(Reservation { serves, budget_group, ..*to });
         Ok(())
     }
