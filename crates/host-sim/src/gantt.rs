@@ -50,7 +50,7 @@ impl Gantt {
     pub fn new(set: &TaskSet, end: u64, width: usize) -> Gantt {
         let names: Vec<String> = set.tasks.iter().take(TASKS).map(|t| t.name.clone()).collect();
         let longest = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-        let columns = width.saturating_sub(longest + 3).clamp(20, 400);
+        let columns = width.saturating_sub(longest + 3).clamp(20, 400) / 10 * 10;
         let cell = cell_of(set, end, columns as u64);
         let drawn = end.min(cell.saturating_mul(columns as u64).saturating_mul(BLOCKS));
         let cells = usize::try_from(drawn.div_ceil(cell)).unwrap_or(0);
@@ -79,9 +79,11 @@ impl Gantt {
             }
             out.push('\n');
         }
-        out += &format!("one column is {}; ", fmt_ns(self.cell));
-        out +=
-            "# executes, + for part of it, - in the ordinary class; @ executes from its release on; | released; . waits; ! missed\n";
+        out += &format!(
+            "one column is {}: # executes (+ part of it), @ executes from its release on, ",
+            fmt_ns(self.cell)
+        );
+        out += "| released,\n. waits, ! missed, - executes in the ordinary class\n";
         if self.more {
             out += &format!("drawn until {}, the run went on\n", fmt_ns(self.end));
         }

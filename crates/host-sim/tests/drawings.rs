@@ -24,13 +24,13 @@ fn releases_execution_waiting_and_misses_have_their_signs() {
     assert_eq!(lines[1], "t0  @#   @#   @#");
     // It executes from 2 to 5 and misses its deadline at 7, from where on it does the rest.
     assert_eq!(lines[2], "t1  |.###.!@");
-    assert!(lines[4].starts_with("one column is 1 ms; "), "{}", lines[4]);
+    assert!(lines[4].starts_with("one column is 1 ms: "), "{}", lines[4]);
 }
 
 #[test]
 fn of_a_run_that_is_too_long_the_beginning_is_drawn_and_it_says_so() {
     let text = drawn("edf", &PAIR, 3_500 * MS, 80);
-    assert!(text.contains("one column is 1 ms") && text.contains("drawn until 450 ms, the run went on"), "{text}");
+    assert!(text.contains("one column is 1 ms") && text.contains("drawn until 420 ms, the run went on"), "{text}");
     assert!(text.lines().all(|line| line.len() < 140));
 }
 
