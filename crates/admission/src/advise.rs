@@ -23,15 +23,15 @@ const MOST_OTHERS: usize = 5;
 const LONGEST: u64 = 64;
 
 /// What would help one CPU that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Advice {
     /// The CPU's number.
     pub cpu: u32,
     /// The least change with which all of the CPU fits.
     pub cure: Cure,
-    /// For late tasks (by index, the first eight): the least change of its own with which it fits,
+    /// For late tasks (the first eight): the least change of its own with which it fits,
     /// whatever becomes of others.
-    pub own: Vec<(usize, Change)>,
+    pub own: Vec<Change>,
 }
 
 struct Search<'a> {
@@ -53,7 +53,7 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     for &task in &late {
         let candidates = search.own(task);
         let fits = |now: &CpuAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
-        own.extend(search.smallest(&candidates, &fits).map(|change| (task, change)));
+        own.extend(search.smallest(&candidates, &fits));
     }
     Advice { cpu, cure, own }
 }

@@ -34,6 +34,7 @@ pub struct CpuAnalysis {
     /// How much of it is promised.
     pub load: CpuLoad,
     /// By how much that is above [`LIMIT`](crate::LIMIT); `None` when it is not.
+    #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
     /// Its tasks, in file order.
     pub tasks: Vec<TaskResult>,
@@ -129,12 +130,15 @@ pub struct TaskResult {
     /// the test is only sufficient, and what it refuses may still be met.
     pub exact: bool,
     /// Its longest response, from its release on; `None` where no bound is known.
+    #[serde(rename = "response_ns")]
     pub response: Option<u64>,
     /// Whether that response can happen. `false`: it is only never exceeded.
     pub reached: bool,
     /// Its relative deadline.
+    #[serde(rename = "deadline_ns")]
     pub deadline: u64,
     /// Deadline less response; `None` where there is no bound, or it is late.
+    #[serde(rename = "slack_ns")]
     pub slack: Option<u64>,
     /// Why it does not fit, or is promised nothing.
     pub why: Option<String>,
@@ -156,10 +160,13 @@ pub struct GroupResult {
     /// Whether that test is exact for this set.
     pub exact: bool,
     /// The longest time from a replenishment until all of the budget is received.
+    #[serde(rename = "response_ns")]
     pub response: Option<u64>,
     /// By when the budget is due, after the replenishment.
+    #[serde(rename = "deadline_ns")]
     pub deadline: u64,
     /// The longest time that its members can be without any execution.
+    #[serde(rename = "blackout_ns")]
     pub blackout: Option<u64>,
     /// Why it does not fit.
     pub why: Option<String>,
@@ -173,10 +180,13 @@ pub struct BudgetGroupResult {
     /// Its name.
     pub name: String,
     /// The most that its members can execute in one of its periods.
+    #[serde(rename = "wanted_ns")]
     pub wanted: u64,
     /// What they may.
+    #[serde(rename = "budget_ns")]
     pub budget: u64,
     /// Its period.
+    #[serde(rename = "period_ns")]
     pub period: u64,
     /// Whether it may run dry, so that it holds its members up.
     pub dry: bool,

@@ -21,6 +21,7 @@ mod members;
 mod response;
 mod supply;
 mod table;
+mod text;
 mod tree;
 mod utilization;
 mod verdict;
@@ -29,6 +30,7 @@ use punctual_taskset::TaskSet;
 
 pub use advise::{advise, Advice};
 pub use analysis::{Analysis, BudgetGroupResult, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
+pub use text::{report, summary};
 pub use utilization::{Ppm, WHOLE};
 pub use verdict::{Change, CpuLoad, Cure, Over, Quantity, Refusal, Verdict, Whose};
 

@@ -91,9 +91,23 @@ pub struct Change {
     /// Which number.
     pub what: Quantity,
     /// What it is, ns.
+    #[serde(rename = "from_ns")]
     pub from: u64,
     /// The nearest value with which it fits, ns, at least 1.
+    #[serde(rename = "to_ns")]
     pub to: u64,
+}
+
+impl Quantity {
+    /// Its name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Budget => "budget",
+            Quantity::Period => "period",
+            Quantity::Deadline => "deadline",
+        }
+    }
 }
 
 impl Change {
@@ -123,6 +137,7 @@ pub enum Cure {
     /// or use more CPUs.
     Scale {
         /// The share, rounded down to a millionth.
+        #[serde(rename = "to_ppm")]
         to: Ppm,
     },
     /// None was found within the limits of the analysis.
@@ -174,11 +189,7 @@ impl fmt::Display for Change {
             (_, true) => "shorten",
             (_, false) => "lengthen",
         };
-        let what = match self.what {
-            Quantity::Budget => "budget",
-            Quantity::Period => "period",
-            Quantity::Deadline => "deadline",
-        };
+        let what = self.what.name();
         let whose = match self.whose {
             Whose::Task => "task",
             Whose::Group => "group",
