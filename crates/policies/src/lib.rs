@@ -51,3 +51,8 @@ pub static POLICIES: &[&Policy] =
 pub fn by_name(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().copied().find(|p| p.name == name)
 }
+
+/// The guide's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/policies.md")]
+struct Guide;

@@ -267,3 +267,99 @@ impl Plan<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(start: u64, period: u64, budget: u64, deadline: u64) -> Wanted {
+        Wanted { start, period, budget, deadline }
+    }
+
+    /// Who executes at each ns, from the tables of all releases; `None` if two do.
+    fn laid_out(table: &TimeTable, all: &[Wanted], from: u64, to: u64) -> Option<Vec<usize>> {
+        let mut who = vec![usize::MAX; (to - from) as usize];
+        for (i, w) in all.iter().enumerate() {
+            for number in 0.. {
+                let release = w.start + number * w.period;
+                if release >= to {
+                    break;
+                }
+                let row = table.windows(i, number);
+                assert_eq!(row.iter().map(|w| w.length).sum::<u64>(), w.budget, "task {i}, release {number}");
+                for window in row {
+                    assert!(window.start + window.length <= w.deadline, "task {i}, release {number}: {window:?}");
+                    for at in release + window.start..release + window.start + window.length {
+                        if (from..to).contains(&at)
+                            && std::mem::replace(&mut who[(at - from) as usize], i) != usize::MAX
+                        {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+        Some(who)
+    }
+
+    #[test]
+    fn windows_hold_the_budget_before_the_deadline_and_never_overlap() {
+        let sets: [&[Wanted]; 4] = [
+            &[wanted(0, 5, 2, 5), wanted(0, 7, 4, 7), wanted(0, 35, 1, 35)],
+            &[wanted(3, 5, 2, 5), wanted(9, 7, 4, 7), wanted(50, 35, 1, 35)],
+            &[wanted(1, 4, 1, 1), wanted(2, 4, 1, 2), wanted(0, 8, 4, 8)],
+            &[wanted(7, 6, 3, 4), wanted(0, 9, 2, 9), wanted(100, 18, 1, 12)],
+        ];
+        for all in sets {
+            let table = TimeTable::synthesise(all, &[]).unwrap_or_else(|e| panic!("{all:?}: {e:?}"));
+            assert!(laid_out(&table, all, 0, 700).is_some(), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn windows_keep_out_of_what_is_taken() {
+        let all = [wanted(0, 10, 3, 10), wanted(2, 20, 5, 20)];
+        // The second one is under way at the beginning of each cycle.
+        let taken = [Taken { start: 2, cycle: 5, length: 1 }, Taken { start: 19, cycle: 20, length: 3 }];
+        let table = TimeTable::synthesise(&all, &taken).unwrap();
+        let who = laid_out(&table, &all, 0, 200).unwrap();
+        for at in 40..200u64 {
+            let closed = taken.iter().any(|t| (at - t.start) % t.cycle < t.length);
+            assert!(!closed || who[at as usize] == usize::MAX, "task {} at {at}", who[at as usize]);
+        }
+    }
+
+    #[test]
+    fn who_is_late_is_named_with_what_is_missing() {
+        let all = [wanted(0, 10, 2, 3), wanted(0, 10, 2, 3)];
+        assert_eq!(TimeTable::synthesise(&all, &[]), Err(TableError::Late { task: 1, deadline: 3, missing: 1 }),);
+        let all = [wanted(0, 2, 1, 2), wanted(0, 3, 2, 3)];
+        assert!(matches!(TimeTable::synthesise(&all, &[]), Err(TableError::Late { .. })), "7/6 of a CPU");
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_before_it_is_tried() {
+        let long = [wanted(0, (1 << 31) - 1, 1, 1), wanted(0, 1 << 31, 1, 1)];
+        assert_eq!(TimeTable::synthesise(&long, &[]), Err(TableError::LongCycle));
+        let large = [wanted(0, 10, 1, 10), wanted(0, 1_000_003, 1, 10)];
+        assert_eq!(TimeTable::synthesise(&large, &[]), Err(TableError::TooLarge));
+    }
+
+    #[test]
+    fn overlaps_are_found_in_whatever_cycle_they_come() {
+        let mut overlaps = 0;
+        for (a_start, a_cycle, a_length) in [(0, 4, 1), (1, 6, 2), (5, 6, 3), (2, 10, 4), (9, 15, 6)] {
+            for b_start in 0..12 {
+                for (b_cycle, b_length) in [(4, 1), (6, 1), (9, 2), (15, 1), (7, 1)] {
+                    let a = Taken { start: a_start, cycle: a_cycle, length: a_length };
+                    let b = Taken { start: b_start, cycle: b_cycle, length: b_length };
+                    let at = |t: &Taken, now: u64| (now + 600 * t.cycle - t.start) % t.cycle < t.length;
+                    let found = (0..a_cycle * b_cycle).any(|now| at(&a, now) && at(&b, now));
+                    assert_eq!(overlap(&a, &b), found, "{a:?} {b:?}");
+                    overlaps += u32::from(found);
+                }
+            }
+        }
+        assert!(overlaps > 50 && overlaps < 290, "{overlaps} of 300 overlap");
+    }
+}

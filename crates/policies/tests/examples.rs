@@ -1,0 +1,62 @@
+//! The examples that users run: their policies take them, and carry them out.
+
+use std::path::Path;
+
+use punctual_dispatcher::Dispatcher;
+use punctual_policies::{Allocators, Native, Told};
+use punctual_taskset::TaskSet;
+
+#[test]
+fn every_example_is_carried_out_by_its_policies() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let set = TaskSet::load(&path).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
+        for &cpu in &set.cpus {
+            releases_come(&set, cpu, &path);
+        }
+        names.extend(set.groups.iter().map(|g| g.policy.name.clone()));
+        names.push(set.policy.name);
+    }
+    for policy in punctual_policies::POLICIES.iter().filter(|p| p.name != "dm") {
+        assert!(names.iter().any(|n| n == policy.name), "no example of \"{}\"", policy.name);
+    }
+}
+
+/// On an empty CPU on which nobody executes, for a second: each task is released time and again.
+fn releases_come(set: &TaskSet, cpu: u32, path: &Path) {
+    let what = path.display();
+    let mut a = Allocators::new(set, cpu).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let mut d = Dispatcher::new(a.limits()).unwrap();
+    a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
+    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+        let task = d.add_task(0).unwrap();
+        a.add(&mut Native::new(&mut d, 0), index, task).unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+    let mut released = vec![0; set.tasks.len()];
+    let mut now = 0;
+    while now < 1_000_000_000 {
+        d.advance(now);
+        while let Some(event) = d.next_event() {
+            a.handle(&mut Native::new(&mut d, now), &event, &mut |told| match told {
+                Told::Released { index, .. } => released[index as usize] += 1,
+                Told::Lost { .. } | Told::EventsLost { .. } => panic!("{what}: {told:?}"),
+                _ => {}
+            });
+        }
+        d.advance(now);
+        let selected = d.select(0, now);
+        let until = d.timer(0, 1, now).max(now + 1);
+        if let Some(job) = selected {
+            d.charge_job(job, until - now, until).unwrap();
+        }
+        now = until;
+    }
+    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+        assert!(released[index] > 1, "{what}: task {} is released {} times", spec.name, released[index]);
+    }
+}
