@@ -1,0 +1,81 @@
+//! Events are handled without memory from the heap: a real-time thread may do it.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use punctual_dispatcher::Dispatcher;
+use punctual_policies::{Allocators, Native, Options};
+use punctual_taskset::{Arrival, ServerKind, TaskSpec};
+use support::{at_times, group, set, task};
+
+thread_local! {
+    /// Allocations of this thread while it is set.
+    static COUNT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+struct Counting;
+
+// SAFETY: everything is the system allocator's; counting takes no memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|c| c.set(c.get().map(|n| n + 1)));
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        COUNT.with(|c| c.set(c.get().map(|n| n + 1)));
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn handling_events_allocates_nothing() {
+    let tasks = || {
+        let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
+        let b = TaskSpec { arrival: Arrival::Sporadic { longest: 30, seed: 1 }, ..task("b", 20, 4) };
+        let c = TaskSpec { group: Some(0), arrival: Arrival::Aperiodic { mean: 30, seed: 2 }, ..task("c", 20, 4) };
+        vec![a, b, c, at_times(task("d", 20, 4), &[3, 4, 5, 100, 200]), task("e", 40, 8)]
+    };
+    for policy in ["edf", "imprecise", "dual", "td"] {
+        let mut all = set(policy, tasks());
+        if policy == "td" {
+            all = set(policy, vec![task("a", 10, 3), task("b", 15, 4)]);
+        } else {
+            all.groups.push(group("g", "fp", 10, 2, ServerKind::Polling));
+        }
+        for job_by_job in [false, true] {
+            let mut a = Allocators::with(&all, 0, Options { job_by_job, ..Options::default() }).unwrap();
+            let mut d = Dispatcher::new(a.limits()).unwrap();
+            a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
+            for index in 0..all.tasks.len() {
+                let task = d.add_task(0).unwrap();
+                a.add(&mut Native::new(&mut d, 0), index, task).unwrap();
+            }
+            let (mut told, mut events) = (0, 0);
+            COUNT.with(|c| c.set(Some(0)));
+            for now in 0..2_000 {
+                d.advance(now);
+                while let Some(event) = d.next_event() {
+                    events += 1;
+                    a.handle(&mut Native::new(&mut d, now), &event, &mut |_| told += 1);
+                }
+                if let Some(job) = d.select(0, now) {
+                    let task = d.task_of(job).unwrap();
+                    d.charge_job(job, 1, now + 1).unwrap();
+                    if now % 3 == 0 {
+                        a.done(&mut d, task, now + 1).unwrap();
+                    }
+                }
+            }
+            let allocations = COUNT.with(|c| c.take());
+            assert_eq!(allocations, Some(0), "{policy}, {events} events");
+            assert!(told > 500, "{policy}: {told}");
+        }
+    }
+}
