@@ -70,7 +70,7 @@ pub struct Run {
     /// Run the same set under the kernel's own policies too, and print the columns side by side
     #[arg(long, value_enum, value_delimiter = ',', value_name = "fifo,deadline,other")]
     pub compare: Vec<PeerArg>,
-    /// Run although the budgets are more than 90 % of a CPU; the result is labelled so
+    /// Run although it does not fit (`punctual check` says why); the result is labelled so
     #[arg(long)]
     pub overload: bool,
     /// Run a greedy ordinary process beside, on the same CPU
@@ -120,6 +120,8 @@ pub enum PeerArg {
 pub enum HostArg {
     /// A dispatcher thread per CPU, on any Linux
     User,
+    /// Exact virtual time: nothing is started (`punctual sim` has more options)
+    Sim,
 }
 
 #[derive(Args)]

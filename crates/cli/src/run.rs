@@ -9,22 +9,30 @@ use std::sync::Arc;
 
 use punctual_host_user::{Awake, Finished, Output, RunOptions, RunOutcome, Told};
 use punctual_report::{side_by_side, table, Collector, DispatcherStats, HogResult, Host, Results, Run as About};
-use punctual_taskset::{Body, TaskSet};
+use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::{Header, Trace};
 use punctual_workload::Hog;
 
-use crate::args::Run;
-use crate::compare;
-use crate::failure::{Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
+use crate::args::{HostArg, Run, Sim};
+use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
 use crate::screen::Screen;
-use crate::set;
+use crate::set::{self, Admitted};
+use crate::{compare, sim};
 
 /// A hog that lost us ends by itself after this, ns.
 const HOG_LIFE: u64 = 3_600_000_000_000;
 
 pub fn run(args: &Run) -> Result<ExitCode, Failure> {
-    let set = set::read(args)?;
-    let overload = set::admit(&set, args.overload)?;
+    let Loaded { set, unrepresented } = set::read(args)?;
+    let Admitted { overload, verdict } = set::admit(&set, args.overload)?;
+    if args.file.is_some() && !args.quiet {
+        let warn = &mut std::io::stderr();
+        unrepresented.iter().for_each(|line| say(warn, &format!("punctual: left out: {line}")));
+        say(warn, &format!("punctual: {verdict}"));
+    }
+    if args.host == HostArg::Sim {
+        return in_virtual_time(args, &set, overload);
+    }
     if !args.compare.is_empty() && set.duration.is_none() {
         return Err(Failure::new(
             USAGE,
@@ -52,6 +60,31 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// `--host sim`: the same set, admission, table and JSON; nothing is started.
+fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
+    let real = [(args.hog, "--hog"), (args.awake, "--awake"), (!args.compare.is_empty(), "--compare")];
+    if let Some((_, option)) = real.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::new(
+            USAGE,
+            format!("{option} has no meaning in virtual time"),
+            format!("leave out {option}, or --host sim"),
+        ));
+    }
+    let sim = Sim {
+        file: args.file.clone(),
+        // The set has it.
+        duration: None,
+        hyperperiod: false,
+        gantt: false,
+        overhead: None,
+        trace: args.trace.clone(),
+        replay: None,
+        json: args.json,
+        quiet: args.quiet,
+    };
+    sim::of_set(&sim, set, overload)
 }
 
 /// Set when somebody wants it to end.

@@ -1,24 +1,24 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_admission::Over;
-use punctual_taskset::{parse_duration, Body, Overrun, TaskSet};
+use punctual_admission::{analyse, refusal, summary, Over};
+use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, Run};
 use crate::failure::{Failure, NOT_ADMITTED, USAGE};
 
-/// The set that the arguments name, checked but not yet admitted.
-pub fn read(args: &Run) -> Result<TaskSet, Failure> {
-    let mut set = match &args.file {
-        Some(file) => TaskSet::load(file)?,
-        None => single(args)?,
+/// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
+pub fn read(args: &Run) -> Result<Loaded, Failure> {
+    let mut loaded = match &args.file {
+        Some(file) => Loaded::load(file)?,
+        None => Loaded { set: single(args)?, unrepresented: Vec::new() },
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
             return Err(Failure::new(USAGE, "--duration is 0", "give a time such as 10s, or leave it away"));
         }
-        set.duration = Some(duration);
+        loaded.set.duration = Some(duration);
     }
-    Ok(set)
+    Ok(loaded)
 }
 
 /// A time on the command line, ns.
@@ -76,11 +76,21 @@ fn last_cpu() -> u32 {
     }
 }
 
-/// Refuses what does not fit; true when it does not, but may run all the same.
-pub fn admit(set: &TaskSet, overload: bool) -> Result<bool, Failure> {
-    match punctual_admission::admit(set) {
-        Ok(_) => Ok(false),
-        Err(_) if overload => Ok(true),
+/// A set that may run.
+pub struct Admitted {
+    /// It does not fit, and was asked for all the same.
+    pub overload: bool,
+    /// What `check` says of it, in one line.
+    pub verdict: String,
+}
+
+/// Refuses what does not fit, unless it is asked for all the same.
+pub fn admit(set: &TaskSet, overload: bool) -> Result<Admitted, Failure> {
+    let analysis = analyse(set);
+    let verdict = summary(&analysis);
+    match refusal(set, &analysis) {
+        Ok(_) => Ok(Admitted { overload: false, verdict }),
+        Err(_) if overload => Ok(Admitted { overload: true, verdict }),
         Err(refusal) => Err(Failure::new(
             NOT_ADMITTED,
             refusal.over.iter().map(Over::cause).collect::<Vec<_>>().join("; "),

@@ -31,16 +31,25 @@ pub fn run(args: &Sim) -> Result<ExitCode, Failure> {
 }
 
 fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
-    let set = TaskSet::load(file)?;
+    of_set(args, &TaskSet::load(file)?, false)
+}
+
+/// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
+pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
     let overhead = args.overhead.as_deref().map(overhead).transpose()?.unwrap_or_default();
-    let (end, why) = end(args, &set)?;
+    let (end, why) = end(args, set)?;
     let stop = run::stop_on_signals()?;
-    let files = args.trace.as_ref().map(|path| run::open_traces(path, &set)).transpose()?;
+    let files = args.trace.as_ref().map(|path| run::open_traces(path, set)).transpose()?;
     let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
-    let mut gantt = args.gantt.then(|| Gantt::new(&set, end, width));
-    let asked = Asked { set: &set, end, overhead, quiet: args.quiet };
+    let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
+    let asked = Asked { set, end, overhead, quiet: args.quiet };
     let (mut results, interrupted) = simulate(&asked, files.unwrap_or_default(), gantt.as_mut(), &stop)?;
-    results.notes.splice(0..0, why);
+    results.overload = overload;
+    if interrupted {
+        results.notes.insert(0, format!("stopped before its end at {}", fmt_ns(end)));
+    } else {
+        results.notes.splice(0..0, why);
+    }
     let mut out = std::io::stdout();
     if args.json {
         // A reader that has gone is no failure of the run.

@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod bounded;
+mod hierarchy;
 mod kills;
 mod kills_both;
 mod machine;

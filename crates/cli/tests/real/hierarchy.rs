@@ -1,0 +1,257 @@
+//! Groups inside groups and budgets that are shared, with real processes: each gets its share and no more, and the
+//! recorded run leads to the same decisions again.
+
+use serde_json::Value;
+
+use crate::kills::NEEDS;
+use crate::machine::{measured, one_cpu_alone, permitted};
+use crate::punctual::{list, run, run_set, task, unruly, Ended, Scratch};
+
+/// Three levels: `video` inside `media` inside the top, beside a greedy group with a program of four threads that all
+/// want everything. In `video` two tasks want 30 % of the CPU and may have 20.
+fn three_levels(cpu: u32) -> String {
+    format!(
+        r#"
+cpu = {cpu}
+policy = "edf"
+duration = "1s"
+
+[[group]]
+name = "media"
+period = "10ms"
+budget = "4ms"
+policy = "rm"
+
+[[group]]
+name = "video"
+parent = "media"
+period = "20ms"
+budget = "4ms"
+policy = "edf"
+
+[[group]]
+name = "greedy"
+period = "10ms"
+budget = "2ms"
+policy = "fp"
+
+[[task]]
+name = "audio"
+group = "media"
+period = "10ms"
+budget = "1500us"
+work = {{ spin = "1ms" }}
+
+[[task]]
+name = "decode"
+group = "video"
+period = "20ms"
+budget = "4ms"
+work = {{ spin = "forever" }}
+
+[[task]]
+name = "show"
+group = "video"
+period = "40ms"
+budget = "4ms"
+work = {{ spin = "forever" }}
+
+[[task]]
+name = "wild"
+group = "greedy"
+priority = 1
+period = "20ms"
+budget = "10ms"
+work = {{ spin = "forever" }}
+
+[[task]]
+name = "threads"
+group = "greedy"
+priority = 2
+period = "20ms"
+budget = "2ms"
+command = {}
+
+[[task]]
+name = "servo"
+period = "5ms"
+budget = "500us"
+work = {{ spin = "forever" }}
+"#,
+        list(&unruly("spin-threads 4"))
+    )
+}
+
+/// Of 1,000 of what the group is promised.
+fn received(results: &Value, group: &str) -> u64 {
+    let groups = results["groups"].as_array().unwrap_or_else(|| panic!("no groups in {results:#}"));
+    let group = groups.iter().find(|g| g["name"] == group).unwrap_or_else(|| panic!("no {group} in {results:#}"));
+    group["received_ppm"].as_u64().unwrap() * 1000 / group["assigned_ppm"].as_u64().unwrap()
+}
+
+fn assert_all_of_it(results: &Value, group: &str) {
+    let got = received(results, group);
+    assert!((970..=1030).contains(&got), "{group} got {got} of 1,000 of its budget: {results:#}");
+}
+
+/// Runs it until the figures are as promised.
+fn as_promised(cpu: u32, text: &str, more: &[&str], check: impl Fn(&Value)) -> Ended {
+    let all = [&["--json", "--overload"], more].concat();
+    let ended = measured(
+        &[cpu],
+        || run_set(text, &all),
+        |ended| {
+            ended.assert_ran();
+            check(&ended.json());
+        },
+    );
+    ended.assert_nothing_left(&[cpu]);
+    ended
+}
+
+#[test]
+fn three_levels_beside_a_greedy_group_each_get_their_share_and_no_more() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    as_promised(cpu.0, &three_levels(cpu.0), &[], |results| {
+        // Those who want more than they may have get exactly that; `media` is left what audio does not want.
+        assert_all_of_it(results, "video");
+        assert_all_of_it(results, "greedy");
+        assert!(received(results, "media") < 850, "{results:#}");
+        let audio = task(results, "audio");
+        assert!(audio["misses"].as_u64().unwrap() * 20 < audio["periods"].as_u64().unwrap(), "{results:#}");
+        let servo = task(results, "servo")["long_run_ppm"].as_u64().unwrap();
+        assert!((970_000..=1_030_000).contains(&servo), "the servo got {servo} ppm: {results:#}");
+    });
+}
+
+#[test]
+fn the_trace_of_three_levels_leads_to_the_same_decisions_again() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    let scratch = Scratch::new();
+    let trace = scratch.path("levels.trace");
+    let ended = run_set(&three_levels(cpu.0), &["--json", "--overload", "--trace", &trace]);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let again = run(&["sim", "--replay", &trace, "--json"]);
+    let replay = &again.assert_code(0).json()["replay"];
+    assert_eq!(replay["same"], true, "{replay:#}");
+    assert!(replay["decisions"].as_u64().unwrap() > 1_000, "{replay:#}");
+    assert_eq!(replay["host"], "user");
+}
+
+#[test]
+fn two_tasks_and_a_group_keep_the_budget_that_they_share() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    let text = format!(
+        r#"
+cpu = {}
+policy = "rm"
+duration = "1s"
+
+[[budget_group]]
+name = "all"
+period = "20ms"
+budget = "6ms"
+
+[[budget_group]]
+name = "some"
+parent = "all"
+period = "10ms"
+budget = "1ms"
+
+[[group]]
+name = "inside"
+period = "20ms"
+budget = "8ms"
+policy = "edf"
+budget_group = "all"
+
+[[task]]
+name = "one"
+period = "10ms"
+budget = "700us"
+budget_group = "some"
+work = {{ spin = "forever" }}
+
+[[task]]
+name = "two"
+period = "20ms"
+budget = "4ms"
+budget_group = "some"
+command = {}
+
+[[task]]
+name = "three"
+group = "inside"
+period = "40ms"
+budget = "20ms"
+work = {{ spin = "forever" }}
+"#,
+        cpu.0,
+        list(&unruly("spin"))
+    );
+    as_promised(cpu.0, &text, &[], |results| {
+        assert_all_of_it(results, "some");
+        assert_all_of_it(results, "all");
+        let one = task(results, "one")["long_run_ppm"].as_u64().unwrap();
+        assert!((970_000..=1_030_000).contains(&one), "the first one got {one} ppm of its own budget: {results:#}");
+    });
+}
+
+/// Programs that sleep and wake as they like, more of them than stand unparked, in a group with little budget.
+fn sleepers(cpu: u32, kind: &str) -> String {
+    let shell = list(
+        &["sh", "-c", "while :; do sleep 0.004; i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; done"]
+            .map(String::from),
+    );
+    let task = |n: u32| {
+        format!(
+            "[[task]]\nname = \"t{n}\"\ngroup = \"few\"\nperiod = \"20ms\"\nbudget = \"4ms\"\ndeadline = \"15ms\"\n\
+             command = {shell}\n"
+        )
+    };
+    let tasks: String = (0..5).map(task).collect();
+    format!(
+        r#"
+cpu = {cpu}
+policy = "edf"
+duration = "1500ms"
+[[group]]
+name = "few"
+period = "10ms"
+budget = "500us"
+server = "{kind}"
+policy = "edf"
+[[task]]
+name = "steady"
+period = "10ms"
+budget = "6ms"
+work = {{ spin = "forever" }}
+{tasks}
+"#
+    )
+}
+
+#[test]
+fn programs_that_sleep_and_wake_get_no_more_than_their_groups_budget() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    for kind in ["deferrable", "polling"] {
+        as_promised(cpu.0, &sleepers(cpu.0, kind), &[], |results| {
+            let got = received(results, "few");
+            assert!((300..=1030).contains(&got), "{kind}: the sleepers got {got} of 1,000: {results:#}");
+            let steady = task(results, "steady")["long_run_ppm"].as_u64().unwrap();
+            assert!((970_000..=1_030_000).contains(&steady), "{kind}: steady got {steady} ppm: {results:#}");
+        });
+    }
+}
