@@ -158,8 +158,8 @@ duration = "1s"
 
 [[budget_group]]
 name = "all"
-period = "20ms"
-budget = "6ms"
+period = "10ms"
+budget = "3ms"
 
 [[budget_group]]
 name = "some"
@@ -183,8 +183,8 @@ work = {{ spin = "forever" }}
 
 [[task]]
 name = "two"
-period = "20ms"
-budget = "4ms"
+period = "10ms"
+budget = "2ms"
 budget_group = "some"
 command = {}
 
@@ -199,8 +199,11 @@ work = {{ spin = "forever" }}
         list(&unruly("spin"))
     );
     as_promised(cpu.0, &text, &[], |results| {
+        // In each 10 ms the two have 1 ms together, by their importance; what `all` has left is the group's.
         assert_all_of_it(results, "some");
         assert_all_of_it(results, "all");
+        let inside = received(results, "inside");
+        assert!((480..=520).contains(&inside), "the group got {inside} of 1,000 and was left 500: {results:#}");
         let one = task(results, "one")["long_run_ppm"].as_u64().unwrap();
         assert!((970_000..=1_030_000).contains(&one), "the first one got {one} ppm of its own budget: {results:#}");
     });
