@@ -87,14 +87,14 @@ fn exponential(mean: u64, x: u64) -> u64 {
     let mut log = u64::from(63 - zeros);
     for _ in 0..32 {
         // The square of a number in 1 .. 2 tells the next digit of its logarithm.
-        mantissa = mantissa * mantissa >> 63;
+        mantissa = (mantissa * mantissa) >> 63;
         let digit = (mantissa >> 64) as u64;
         mantissa >>= digit;
         log = log << 1 | digit;
     }
     let bits = (64u128 << 32) - u128::from(log);
-    let doublings = (u128::from(mean) * bits >> 32).min(u64::MAX.into());
-    (doublings * LN_2 >> 64) as u64
+    let doublings = ((u128::from(mean) * bits) >> 32).min(u64::MAX.into());
+    ((doublings * LN_2) >> 64) as u64
 }
 
 #[cfg(test)]

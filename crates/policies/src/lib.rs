@@ -40,7 +40,7 @@ pub use allocator::{Allocator, Member, Part, Release, Terms};
 pub use allocators::{Allocators, Options};
 pub use error::PolicyError;
 pub use gsi::{Gsi, Native};
-pub use policy::{Policy, Setup, Urgency};
+pub use policy::{Make, Policy, Setup, Urgency};
 pub use told::Told;
 
 /// All policies.

@@ -26,8 +26,11 @@ pub struct Policy {
     /// admission counts the jitter instead (design, "Reservation").
     pub wakeup_rule: bool,
     /// Makes one for a group of a set, or says why it cannot.
-    pub make: fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError>,
+    pub make: Make,
 }
+
+/// Makes a policy for a group of a set.
+pub type Make = fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError>;
 
 /// What a policy is made for.
 pub struct Setup<'a> {
