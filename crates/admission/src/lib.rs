@@ -10,6 +10,7 @@
 //! The work is bounded: what would take too long is said not to be computed, and not admitted.
 
 mod advise;
+mod aligned;
 mod analysis;
 mod budgets;
 mod contender;

@@ -1,4 +1,5 @@
-//! How much of each CPU is promised: its tasks and servers that compete in group 0.
+//! How much of each CPU is promised: to the tasks and groups that compete in group 0, to a group no
+//! more than its server gets and no more than its members may execute.
 
 use std::collections::HashMap;
 
@@ -25,28 +26,65 @@ pub(crate) fn cpus(set: &TaskSet) -> Vec<u32> {
 pub(crate) struct Promised {
     pub(crate) load: CpuLoad,
     pub(crate) utilization: Utilization,
+    /// Groups, by index: whether the budget of the server is all that its members may execute.
+    full: Vec<bool>,
 }
 
 impl Promised {
     pub(crate) fn new(set: &TaskSet, cpu: u32) -> Promised {
-        let tasks = set.tasks.iter().filter(|t| t.cpu == cpu && t.group.is_none()).map(|t| {
+        let mut tasks: Vec<Vec<(u64, u64)>> = vec![Vec::new(); set.groups.len() + 1];
+        let mut unbounded = vec![false; set.groups.len() + 1];
+        let place = |group: Option<usize>| group.map_or(0, |g| (g + 1).min(set.groups.len()));
+        for t in set.tasks.iter().filter(|t| t.cpu == cpu) {
+            let at = place(t.group);
+            unbounded[at] |= matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
             // Of an aperiodic task nothing is promised; it counts with what it wants on average.
             let period = match t.arrival {
                 Arrival::Aperiodic { mean, .. } => mean,
                 _ => t.period,
             };
-            (t.budget, period)
-        });
-        let mut all: Vec<(u64, u64)> = tasks.collect();
-        for g in set.groups.iter().filter(|g| g.cpu == cpu && g.parent.is_none()) {
-            match &g.server {
-                ServerSpec::Periodic { period, budget, .. } => all.push((*budget, *period)),
-                ServerSpec::Windows { cycle, windows } => all.extend(windows.iter().map(|w| (w.length, *cycle))),
-            }
+            tasks[at].push((t.budget, period));
         }
-        let utilization = Utilization::sum(all);
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); set.groups.len() + 1];
+        for (g, group) in set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu) {
+            below[place(group.parent)].push(g);
+        }
+        // From group 0 down, then back up.
+        let mut order = vec![0];
+        let mut next = 0;
+        while next < order.len() && order.len() <= set.groups.len() {
+            order.extend(below[order[next]].iter().map(|g| g + 1));
+            next += 1;
+        }
+        let mut full = vec![false; set.groups.len()];
+        let mut sums = vec![Utilization::sum([]); set.groups.len() + 1];
+        for &at in order.iter().rev() {
+            let groups = below[at].iter().map(|&g| sums[g + 1].clone()).collect();
+            let wanted = Utilization::sum(tasks[at].iter().copied()).and(groups);
+            sums[at] = match at.checked_sub(1) {
+                None => wanted,
+                Some(g) => {
+                    let server = served(&set.groups[g].server);
+                    full[g] = unbounded[at] || !server.exceeds(&wanted);
+                    // Those below that nothing bounds take what their own server gives.
+                    if full[g] {
+                        server
+                    } else {
+                        wanted
+                    }
+                }
+            };
+        }
+        let utilization = sums.swap_remove(0);
         let tasks = set.tasks.iter().filter(|t| t.cpu == cpu).count();
-        Promised { load: CpuLoad { cpu, tasks, utilization: utilization.ppm() }, utilization }
+        Promised { load: CpuLoad { cpu, tasks, utilization: utilization.ppm() }, utilization, full }
+    }
+}
+
+fn served(server: &ServerSpec) -> Utilization {
+    match server {
+        ServerSpec::Periodic { period, budget, .. } => Utilization::sum([(*budget, *period)]),
+        ServerSpec::Windows { cycle, windows } => Utilization::sum(windows.iter().map(|w| (w.length, *cycle))),
     }
 }
 
@@ -60,8 +98,8 @@ pub(crate) fn cure(set: &TaskSet, cpu: u32, promised: &Promised) -> Option<Cure>
     let tasks = tasks.map(|(n, t)| (Whose::Task, n, t.budget, t.period));
     let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent.is_none());
     let groups = groups.filter_map(|(n, g)| match &g.server {
-        ServerSpec::Periodic { period, budget, .. } => Some((Whose::Group, n, *budget, *period)),
-        ServerSpec::Windows { .. } => None,
+        ServerSpec::Periodic { period, budget, .. } if promised.full[n] => Some((Whose::Group, n, *budget, *period)),
+        _ => None,
     });
     let largest = tasks.chain(groups).reduce(|best, next| {
         let (b1, p1) = (u128::from(best.2), u128::from(best.3));

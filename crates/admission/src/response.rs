@@ -103,6 +103,8 @@ pub(crate) fn responses(
                 outcomes[i] = judge(&q, &before, &ties, supply, effort).unwrap_or(Outcome::UNKNOWN);
             }
         }
+        // Who is late executes less than its budget, for it ends at its deadline.
+        before.estimated |= level.iter().any(|&i| outcomes[i].fit != Fit::Yes);
         for peer in peers {
             before.add(peer);
         }

@@ -67,6 +67,17 @@ impl Table {
         Table { cycle, whole: before / 2, windows: twice, lengths }
     }
 
+    /// After which the windows come again.
+    pub(crate) fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The supply from `from` to `to`, counted from the start of a cycle.
+    pub(crate) fn between(&self, from: u64, to: u64) -> u64 {
+        let since_start = |t: u64| t / self.cycle * self.whole + self.until(t % self.cycle);
+        since_start(to).saturating_sub(since_start(from))
+    }
+
     fn count(&self) -> usize {
         self.windows.len() / 2
     }

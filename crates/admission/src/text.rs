@@ -73,7 +73,8 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
         text.push_str(&format!("({} tasks; only those that do not simply fit are shown)\n", cpu.tasks.len()));
     }
     text.push('\n');
-    for line in notes(cpu) {
+    let notes = notes(cpu);
+    for line in &notes {
         text.push_str(&format!("{line}\n"));
     }
     if let Some(advice) = advice {
@@ -83,7 +84,9 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
         };
         text.push_str(&format!("{change}: {}\n", advice.cure));
     }
-    text.push('\n');
+    if advice.is_some() || !notes.is_empty() {
+        text.push('\n');
+    }
     text
 }
 

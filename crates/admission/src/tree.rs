@@ -1,7 +1,7 @@
 //! From group 0 down: each group's members are tested on what the group is sure to get, and what a
 //! server is sure to give is what the group below is tested on.
 
-use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
+use punctual_taskset::{ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::analysis::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
 use crate::budgets::Nodes;
@@ -10,7 +10,7 @@ use crate::demand::Demand;
 use crate::effort::{self, Effort};
 use crate::members::{self, Policy};
 use crate::supply::{Supply, Table, NEVER};
-use crate::{edf_response, response};
+use crate::{aligned, edf_response, response};
 
 /// The results of one CPU, as they come.
 pub(crate) struct Walk<'a> {
@@ -101,11 +101,24 @@ impl<'a> Walk<'a> {
             return self.table(group);
         }
         let members = members::of(set, self.cpu, group, policy, &self.nodes);
+        if let Some(why) = self.unpromoted(group, policy) {
+            let judged =
+                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
+            return self.record(&judged, Some(&why));
+        }
         let judged = match policy {
             Policy::Edf => self.by_deadline(members, supply),
             _ => self.by_priority(policy, members, supply),
         };
         self.record(&judged, None)
+    }
+
+    /// The promotion time must be given where it is not computed (crates/policies, dual).
+    fn unpromoted(&self, group: Option<usize>, policy: Policy) -> Option<String> {
+        let hard = |t: &&TaskSpec| t.cpu == self.cpu && t.group == group && members::is_hard(&t.arrival);
+        let without = self.set.tasks.iter().filter(hard).find(|t| t.promotion.is_none());
+        let task = without.filter(|_| policy == Policy::Dual && group.is_some())?;
+        Some(format!("task {:?} needs its promotion: in a group with a server none is computed", task.name))
     }
 
     fn by_priority(&mut self, policy: Policy, members: Vec<Contender>, supply: &Supply) -> Judged {
@@ -148,6 +161,18 @@ impl<'a> Walk<'a> {
                 Ok(_) => Outcome { exact, ..Outcome::LATE },
                 Err(_) => Outcome::UNKNOWN,
             });
+        }
+        if let (Supply::Table(table), true) = (supply, outcomes.iter().any(|o| o.fit != Met::Yes)) {
+            if let Ok(Some(in_time)) = aligned::in_time(&members, table, &mut self.effort) {
+                let exact = members.iter().all(|c| c.put_off == PutOff::Never);
+                for ((c, outcome), in_time) in members.iter().zip(&mut outcomes).zip(in_time) {
+                    *outcome = if in_time {
+                        Outcome { fit: Met::Yes, response: Some(c.deadline), exact, reached: false }
+                    } else {
+                        Outcome { exact, ..Outcome::LATE }
+                    };
+                }
+            }
         }
         if plain && outcomes.iter().all(|o| o.fit == Met::Yes) && members.iter().all(|c| c.jitter == 0) {
             for (outcome, found) in outcomes.iter_mut().zip(edf_response::responses(&members, &mut self.figures)) {
@@ -263,7 +288,7 @@ fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged) -> Sup
                 // Under EDF a group that becomes active late in its period may find the rest of its
                 // budget crowded out, where intervals so short may fail.
                 ServerKind::Deferrable if c.wet.is_some() => period + late,
-                ServerKind::Deferrable => gap + late.max(judged.failure.unwrap_or(0)),
+                ServerKind::Deferrable => gap + late.max(judged.failure.unwrap_or(0).min(*deadline)),
             };
             Supply::Server { blackout, budget: *budget, period: *period }
         }

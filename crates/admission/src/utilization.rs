@@ -63,6 +63,26 @@ impl Utilization {
         terms.pop().unwrap_or_else(|| Utilization::new(0u8, 1u8))
     }
 
+    /// This and all of those, added in pairs.
+    pub(crate) fn and(self, mut terms: Vec<Utilization>) -> Utilization {
+        terms.push(self);
+        while terms.len() > 1 {
+            terms = terms
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => a.plus(b),
+                    rest => rest[0].clone(),
+                })
+                .collect();
+        }
+        terms.swap_remove(0)
+    }
+
+    /// Whether it is more than another.
+    pub(crate) fn exceeds(&self, other: &Utilization) -> bool {
+        &self.numerator * &other.denominator > &other.numerator * &self.denominator
+    }
+
     fn plus(&self, other: &Utilization) -> Utilization {
         Utilization {
             numerator: &self.numerator * &other.denominator + &other.numerator * &self.denominator,

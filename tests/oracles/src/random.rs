@@ -1,0 +1,118 @@
+//! Random flat sets, in whole nanoseconds: the smaller the numbers, the more collide.
+
+use oorandom::Rand64;
+use punctual_taskset::{Arrival, Body, Domain, PolicySpec, Spin, Step, TaskSet, TaskSpec};
+
+/// Seeded numbers.
+pub struct Random(Rand64);
+
+impl Random {
+    /// Each seed gives another sequence.
+    pub fn new(seed: u64) -> Random {
+        Random(Rand64::new(u128::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5EED))
+    }
+
+    /// From `least` to `most`, both among them.
+    pub fn within(&mut self, least: u64, most: u64) -> u64 {
+        self.0.rand_range(least..most.max(least) + 1)
+    }
+
+    /// True once in so many times.
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.within(1, times) == 1
+    }
+
+    /// One of several.
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.within(0, all.len() as u64 - 1) as usize]
+    }
+}
+
+/// What a flat set may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Flat {
+    /// All released together, executing all of their budgets, each period: the critical instant.
+    Critical,
+    /// With offsets, shorter executions, sporadic releases, and sleeps under fixed priorities.
+    Any,
+}
+
+/// Periods whose least common multiple is 240.
+const PERIODS: [u64; 12] = [4, 5, 6, 8, 10, 12, 15, 16, 20, 24, 30, 40];
+
+/// A set of one to six tasks under a policy, some 60 % to 110 % of a CPU.
+pub fn flat(policy: &str, kind: Flat, random: &mut Random) -> TaskSet {
+    let count = random.within(1, 6);
+    let percent = random.within(60, 110);
+    let mut left = percent;
+    let tasks = (0..count).map(|n| {
+        let period = random.of(&PERIODS);
+        let share = if n + 1 == count { left } else { random.within(1, (2 * left / (count - n)).max(1)) };
+        left = left.saturating_sub(share).max(1);
+        let budget = (period * share / 100).clamp(1, period);
+        let deadline = if random.once_in(2) { period } else { random.within(budget, period) };
+        let priority = random.within(0, 4) as i64;
+        task(
+            n,
+            policy,
+            TaskSpec { deadline, priority, ..TaskSpec::new("", period, budget, whole(budget)) },
+            kind,
+            random,
+        )
+    });
+    let tasks = tasks.collect();
+    set(policy, tasks)
+}
+
+fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Random) -> TaskSpec {
+    task.name = format!("t{n}");
+    if policy == "imprecise" && random.once_in(2) {
+        task.mandatory = Some(random.within(1, task.budget));
+    }
+    if policy == "td" && task.deadline > 1 && random.once_in(4) {
+        let start = random.within(0, task.deadline - task.budget);
+        task.windows = vec![punctual_taskset::Window { start, length: task.budget }];
+    }
+    // Promised is the mandatory part; whoever executes more may be late with it.
+    let promised = task.mandatory.unwrap_or(task.budget);
+    task.body = whole(promised);
+    if kind == Flat::Critical {
+        return task;
+    }
+    if random.once_in(2) {
+        task.start = random.within(0, task.period);
+    }
+    if random.once_in(2) {
+        task.body = Body::Spin(Spin::Uniform { min: 1, max: promised, seed: random.within(0, 1 << 40) });
+    }
+    if policy != "td" && random.once_in(4) {
+        let longest = task.period + random.within(0, task.period);
+        task.arrival = Arrival::Sporadic { longest, seed: random.within(0, 1 << 40) };
+    }
+    if matches!(policy, "rm" | "dm" | "fp") && promised >= 2 && random.once_in(4) {
+        let first = random.within(1, promised - 1);
+        task.body = Body::Steps(vec![
+            Step::Spin(Spin::For(first)),
+            Step::Sleep(random.within(1, 4)),
+            Step::Spin(Spin::For(promised - first)),
+        ]);
+    }
+    task
+}
+
+fn whole(budget: u64) -> Body {
+    Body::Spin(Spin::For(budget))
+}
+
+/// Tasks on CPU 0.
+pub(crate) fn set(policy: &str, tasks: Vec<TaskSpec>) -> TaskSet {
+    TaskSet {
+        cpus: vec![0],
+        domain: Domain::Partitioned,
+        policy: PolicySpec { name: policy.to_owned() },
+        duration: None,
+        tasks,
+        groups: Vec::new(),
+        budget_groups: Vec::new(),
+    }
+}

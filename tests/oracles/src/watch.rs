@@ -1,0 +1,50 @@
+//! A set in the simulator: what each task met.
+
+use punctual_host_sim::{Options, SimError, Simulation, Watcher};
+use punctual_taskset::TaskSet;
+use punctual_trace::{Period, NEVER};
+
+/// What was seen of one task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Releases whose deadline came.
+    pub releases: u64,
+    /// Of these, missed.
+    pub misses: u64,
+    /// The first that was missed, its release, ns.
+    pub first_miss: Option<u64>,
+    /// The longest from a release to its completion, ns.
+    pub worst: u64,
+}
+
+struct Watch {
+    end: u64,
+    seen: Vec<Seen>,
+}
+
+impl Watcher for Watch {
+    fn period(&mut self, period: &Period) {
+        if period.deadline > self.end {
+            return;
+        }
+        let seen = &mut self.seen[period.task as usize];
+        seen.releases += 1;
+        if period.miss {
+            seen.misses += 1;
+            seen.first_miss.get_or_insert(period.release);
+        }
+        if period.completed != NEVER {
+            seen.worst = seen.worst.max(period.completed - period.release);
+        }
+    }
+}
+
+/// Simulates a set until `end`, ns.
+///
+/// # Errors
+/// A policy cannot do what the set asks.
+pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, SimError> {
+    let mut watch = Watch { end, seen: vec![Seen::default(); set.tasks.len()] };
+    Simulation::new(set, Options::default())?.run(end, &mut watch)?;
+    Ok(watch.seen)
+}

@@ -1,0 +1,116 @@
+//! Flat sets, each policy: no admitted one ever misses; what an exact test refuses does miss, from
+//! its critical instant.
+
+use punctual_admission::{analyse, Fit};
+use punctual_oracles::{flat, seeds, simulate, Flat, Random};
+
+/// Twice round all periods and the longest offset.
+const LONG: u64 = 2 * 240 + 120;
+
+fn none_misses(policy: &str) {
+    let mut admitted = 0;
+    for seed in seeds(1500) {
+        let set = flat(policy, Flat::Any, &mut Random::new(seed));
+        let cpu = analyse(&set).cpus.remove(0);
+        if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
+            continue;
+        }
+        // Policies refuse some sets themselves, none that was admitted.
+        let seen = match simulate(&set, LONG) {
+            Ok(seen) => seen,
+            Err(e) => {
+                assert!(!cpu.schedulable(), "seed {seed}: admitted, but {e}: {set:#?}");
+                continue;
+            }
+        };
+        for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
+            assert_eq!(seen.misses, 0, "seed {seed}: {} misses at {:?}: {set:#?}", t.name, seen.first_miss);
+            let bound = t.response.unwrap();
+            assert!(seen.worst <= bound, "seed {seed}: {} took {} of {bound}: {set:#?}", t.name, seen.worst);
+            admitted += seen.releases.min(1);
+        }
+    }
+    assert!(admitted > 0);
+}
+
+fn refused_miss(policy: &str) {
+    let (mut refused, mut reached) = (0, 0);
+    for seed in seeds(1500) {
+        let set = flat(policy, Flat::Critical, &mut Random::new(seed));
+        let cpu = analyse(&set).cpus.remove(0);
+        let seen = simulate(&set, 2 * LONG).unwrap();
+        let late: Vec<_> = cpu.tasks.iter().filter(|t| t.fit == Fit::Late && t.exact).collect();
+        if policy == "edf" {
+            assert!(late.is_empty() || seen.iter().any(|s| s.misses > 0), "seed {seed}: nobody misses: {set:#?}");
+            refused += u64::from(!late.is_empty());
+        } else {
+            for t in late {
+                assert!(seen[t.task].misses > 0, "seed {seed}: {} never misses: {set:#?}", t.name);
+                refused += 1;
+            }
+            for t in cpu.tasks.iter().filter(|t| t.fit == Fit::Fits && t.reached) {
+                assert_eq!(Some(seen[t.task].worst), t.response, "seed {seed}: {}: {set:#?}", t.name);
+                reached += 1;
+            }
+        }
+        if cpu.tasks.iter().all(|t| t.exact) && cpu.schedulable() {
+            assert!(seen.iter().all(|s| s.misses == 0), "seed {seed}: {set:#?}");
+        }
+    }
+    assert!(refused > 0 && (policy == "edf" || reached > 0));
+}
+
+#[test]
+fn no_set_admitted_under_rm_misses() {
+    none_misses("rm");
+}
+
+#[test]
+fn no_set_admitted_under_dm_misses() {
+    none_misses("dm");
+}
+
+#[test]
+fn no_set_admitted_under_fp_misses() {
+    none_misses("fp");
+}
+
+#[test]
+fn no_set_admitted_under_edf_misses() {
+    none_misses("edf");
+}
+
+#[test]
+fn no_mandatory_part_that_was_admitted_misses() {
+    none_misses("imprecise");
+}
+
+#[test]
+fn no_set_admitted_under_dual_priority_misses() {
+    none_misses("dual");
+}
+
+#[test]
+fn no_set_admitted_to_a_time_table_misses() {
+    none_misses("td");
+}
+
+#[test]
+fn what_is_refused_under_rm_misses_and_responses_are_reached() {
+    refused_miss("rm");
+}
+
+#[test]
+fn what_is_refused_under_dm_misses_and_responses_are_reached() {
+    refused_miss("dm");
+}
+
+#[test]
+fn what_is_refused_under_fp_misses_and_responses_are_reached() {
+    refused_miss("fp");
+}
+
+#[test]
+fn what_is_refused_under_edf_misses() {
+    refused_miss("edf");
+}
