@@ -3,6 +3,20 @@
  * segment of each node above one of them, each node once (RED-Linux, V-A and V-B.2). */
 #include "internal.h"
 
+/* A group ordered by budget sorts them anew. */
+PD_APART int pd_charge_sort(pd_ref d, pd_u32 i)
+{
+	pd_job_p j = PD_JOB(d, i);
+	pd_u32 heap = PD_GROUPS + j->attr.group;
+
+	if (j->attr.server)
+		PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
+	if (j->state != PD_READY)
+		return 0;
+	return pd_heap_up(d, heap, PD_POSITION(d, PD_HEAP(d, heap)->positions + i),
+			  pd_ready_key(d, j), i);
+}
+
 /* To one job or segment. 1 if its budget is used up. */
 PD_FOLD int pd_charge_one(pd_ref d, pd_u32 i, pd_u64 ran)
 {
@@ -15,10 +29,8 @@ PD_FOLD int pd_charge_one(pd_ref d, pd_u32 i, pd_u64 ran)
 	} else {
 		j->attr.budget -= ran;
 	}
-	if (PD_UNLIKELY(PD_GROUP(d, j->attr.group)->by_budget) && j->state == PD_READY)
-		pd_heap_up(d, PD_GROUPS + j->attr.group,
-			   PD_POSITION(d, PD_HEAP(d, PD_GROUPS + j->attr.group)->positions + i),
-			   pd_ready_key(d, j), i);
+	if (PD_UNLIKELY(PD_GROUP(d, j->attr.group)->by_budget))
+		pd_charge_sort(d, i);
 	if (PD_LIKELY(j->attr.budget > PD(d)->granularity))
 		return 0;
 	if (!j->due) {

@@ -77,12 +77,19 @@ PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
 
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 {
+	pd_u32 i = PD_ZERO(d);
+
 	if (group >= PD(d)->limits.groups)
 		return PD_ENOTHING;
 	if (!pd_order_valid(order))
 		return PD_EINVALID;
 	pd_record(d, PD_REC_ORDER, group, 0, order, 0);
 	pd_group_order(d, group, order);
+	pd_while (i < PD(d)->limits.groups) {
+		if (PD_GROUP(d, i)->parent == group)
+			PD_GROUP(d, i)->best_server = PD_UNKNOWN;
+		i++;
+	}
 	return pd_group_sort(d, group);
 }
 

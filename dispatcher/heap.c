@@ -143,7 +143,8 @@ PD_FOLD pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 sibling
 	pd_slot_p best = s;
 	pd_u32 i = PD_ZERO(d) + 1;
 
-	pd_while (i < 4 && i < siblings) {
+	siblings = siblings < 4 ? siblings : PD_ZERO(d) + 4;
+	pd_while (i < siblings) {
 		if (pd_before(d, heap, s[i].key, s[i].item, best))
 			best = s + i;
 		i++;

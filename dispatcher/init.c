@@ -79,6 +79,7 @@ PD_FN int pd_start(pd_ref d)
 		PD_GROUP(d, i)->parent = PD_NONE;
 		PD_GROUP(d, i)->height = 1;
 		PD_GROUP(d, i)->first_server = PD_NONE;
+		PD_GROUP(d, i)->best_server = PD_NONE;
 		i++;
 	}
 	i = PD_ZERO(d);

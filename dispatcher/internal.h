@@ -51,13 +51,17 @@ struct pd_group {
 	pd_u32 parent; /* the group of its server jobs; PD_NONE until it has one */
 	pd_u32 height; /* levels of the tree from here down, 1 at least */
 	pd_u32 first_server; /* of its server jobs that have begun */
+	pd_u32 best_server;  /* of these, for its path; PD_UNKNOWN after a change */
 	pd_u32 next_unsettled;
 	pd_u8 by_budget; /* charging a member may change its place */
 	pd_u8 by_finish; /* group 0's queue serves for its members' finishes too */
 	pd_u8 active;	 /* it had members when things were last settled */
 	pd_u8 unsettled;
-	pd_u32 unused[7];
+	pd_u32 unused[6];
 };
+
+#define PD_UNKNOWN (PD_NONE - 1)
+
 
 /* A budget group. Its open segments are its heap's. */
 struct pd_node {

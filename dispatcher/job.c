@@ -100,9 +100,10 @@ PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
 	}
 	if (j->attr.budget_group)
 		pd_node_link(d, i);
-	if (j->attr.server)
+	if (j->attr.server) {
 		pd_list_in(d, &PD_GROUP(d, j->attr.server)->first_server, i);
-	else if (PD_TASK(d, j->attr.task)->blocked) {
+		PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
+	} else if (PD_TASK(d, j->attr.task)->blocked) {
 		j->state = PD_BLOCKED;
 		return pd_job_watch(d, i);
 	}
@@ -163,8 +164,10 @@ PD_APART int pd_job_untie(pd_ref d, pd_u32 i)
 		return 0;
 	if (j->attr.budget_group)
 		pd_node_unlink(d, i);
-	if (j->attr.server)
+	if (j->attr.server) {
 		pd_list_out(d, &PD_GROUP(d, j->attr.server)->first_server, i);
+		PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
+	}
 	return 0;
 }
 
@@ -240,9 +243,9 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 ties, pd_u64 now
  * "Job"). */
 PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now)
 {
-	if (PD_UNLIKELY(!PD_JOB(d, i)->attr.budget))
-		return pd_job_end(d, i, PD_EV_EXHAUSTED, now);
-	if (PD_UNLIKELY(PD_JOB(d, i)->attr.finish <= now))
-		return pd_job_end(d, i, PD_EV_EXPIRED, now);
-	return 0;
+	pd_job_p j = PD_JOB(d, i);
+
+	if (PD_LIKELY(j->attr.budget && j->attr.finish > now))
+		return 0;
+	return pd_job_end(d, i, j->attr.budget ? PD_EV_EXPIRED : PD_EV_EXHAUSTED, now);
 }

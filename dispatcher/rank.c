@@ -9,8 +9,32 @@
  */
 #include "internal.h"
 
-/* The next member after `i` in its queue; PD_NONE if it is the last, or stands in none. */
-PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
+/* Of one task, one job. */
+PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
+{
+	pd_cpu_p c = PD_CPU(d, cpu);
+	pd_u32 i = PD_ZERO(d);
+
+	pd_while (i < c->ranks) {
+		if (PD_JOB(d, c->ranked[i & (PD_RANKS - 1)])->attr.task == task)
+			return 1;
+		i++;
+	}
+	return 0;
+}
+
+/* Is this member to be looked at? */
+PD_INLINE int pd_rank_counts(pd_ref d, pd_u32 cpu, pd_u32 i)
+{
+	pd_job_p j = PD_JOB(d, i);
+
+	return j->attr.server ? pd_server_of(d, j->attr.server) == i :
+				!pd_rank_has_task(d, cpu, j->attr.task);
+}
+
+/* The next member that counts after `i` in its queue; PD_NONE if there is none, or `i` stands in
+ * none. */
+PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 cpu, pd_u32 i)
 {
 	pd_u32 position = PD_ZERO(d) + PD_ROOT;
 	pd_u32 best = PD_NONE;
@@ -28,14 +52,16 @@ PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
 		if (position < end) {
 			pd_slot_p s = pd_slot_at(d, chunks, position);
 
-			if (!pd_before(d, heap, key, i, s)) {
-				/* `i` itself or one before it: its children may be behind it. */
-				position = PD_ZERO(d) + 4 * position - 8;
-				continue;
-			}
 			if (best == PD_NONE ||
-			    pd_before(d, heap, s->key, s->item, pd_slot_at(d, chunks, best)))
+			    pd_before(d, heap, s->key, s->item, pd_slot_at(d, chunks, best))) {
+				if (!pd_before(d, heap, key, i, s) ||
+				    !pd_rank_counts(d, cpu, s->item)) {
+					/* What stands below it may be the one. */
+					position = PD_ZERO(d) + 4 * position - 8;
+					continue;
+				}
 				best = position;
+			}
 		}
 		/* On to the next one that is not below this one: up from the last of four. */
 		pd_while (position != PD_ROOT && (position & 3) == 3)
@@ -45,52 +71,28 @@ PD_FN pd_u32 pd_queue_after(pd_ref d, pd_u32 i)
 	return best == PD_NONE ? PD_NONE : pd_slot_at(d, chunks, best)->item;
 }
 
-/* Of one task, one job. */
-PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
-{
-	pd_cpu_p c = PD_CPU(d, cpu);
-	pd_u32 i = PD_ZERO(d);
-
-	pd_while (i < c->ranks) {
-		if (PD_JOB(d, c->ranked[i & (PD_RANKS - 1)])->attr.task == task)
-			return 1;
-		i++;
-	}
-	return 0;
-}
-
 /* The next job after those that are ranked; PD_NONE if there is none. */
 PD_FN pd_u32 pd_rank_next(pd_ref d, pd_u32 cpu)
 {
 	pd_cpu_p c = PD_CPU(d, cpu);
-	pd_u32 i = PD_NONE;
 
 	pd_while (c->cursor_depth) {
-		pd_u32 PD_ARENA *at = &c->cursor[(c->cursor_depth - 1) & (PD_MAX_DEPTH - 1)];
-		pd_job_p j;
+		pd_u32 level = (c->cursor_depth - 1) & (PD_MAX_DEPTH - 1);
+		pd_u32 i = pd_queue_after(d, cpu, c->cursor[level]);
 
 		if (i == PD_NONE)
-			i = pd_queue_after(d, *at);
-		if (i == PD_NONE) {
 			c->cursor_depth--;
-			continue;
+		/* Down to a real job, which may be of a task that is ranked already. */
+		pd_while (i != PD_NONE) {
+			c->cursor[level] = i;
+			c->cursor_depth = level + 1;
+			if (!PD_JOB(d, i)->attr.server)
+				break;
+			level = (level + 1) & (PD_MAX_DEPTH - 1);
+			i = pd_heap_first(d, PD_GROUPS + PD_JOB(d, i)->attr.server);
 		}
-		*at = i;
-		j = PD_JOB(d, i);
-		if (j->attr.server) {
-			pd_u32 first = pd_heap_first(d, PD_GROUPS + j->attr.server);
-
-			if (first != PD_NONE && pd_server_of(d, j->attr.server) == i) {
-				c->cursor_depth++;
-				i = first;
-			} else {
-				i = PD_NONE;
-			}
-		} else if (pd_rank_has_task(d, cpu, j->attr.task)) {
-			i = PD_NONE;
-		} else {
+		if (i != PD_NONE && !pd_rank_has_task(d, cpu, PD_JOB(d, i)->attr.task))
 			return i;
-		}
 	}
 	return PD_NONE;
 }

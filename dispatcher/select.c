@@ -61,7 +61,7 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
 
 /* When the first of the jobs that this CPU may run, other than the selected one, has used up its
  * allowance. */
-PD_FN pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
+PD_APART pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 {
 	pd_u64 next = PD_INFINITE;
 	pd_u32 i = PD_ZERO(d) + 1;

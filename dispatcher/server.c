@@ -45,11 +45,8 @@ PD_FN int pd_member_before(pd_ref d, pd_u32 a, pd_u32 b)
 PD_FN pd_u32 pd_best_server(pd_ref d, pd_u32 group)
 {
 	pd_u32 best = PD_GROUP(d, group)->first_server;
-	pd_u32 i;
+	pd_u32 i = best;
 
-	if (best == PD_NONE)
-		return PD_NONE;
-	i = PD_JOB(d, best)->next;
 	pd_while (i != PD_NONE) {
 		int ready = PD_JOB(d, i)->state == PD_READY;
 		int was = PD_JOB(d, best)->state == PD_READY;
@@ -58,17 +55,16 @@ PD_FN pd_u32 pd_best_server(pd_ref d, pd_u32 group)
 			best = i;
 		i = PD_JOB(d, i)->next;
 	}
+	PD_GROUP(d, group)->best_server = best;
 	return best;
 }
 
-/* Most groups have one. */
+/* It changes seldom: when one begins, ends, becomes ready or ceases to be, or its place changes. */
 PD_INLINE pd_u32 pd_server_of(pd_ref d, pd_u32 group)
 {
-	pd_u32 first = PD_GROUP(d, group)->first_server;
+	pd_u32 best = PD_GROUP(d, group)->best_server;
 
-	if (first == PD_NONE || PD_LIKELY(PD_JOB(d, first)->next == PD_NONE))
-		return first;
-	return pd_best_server(d, group);
+	return PD_LIKELY(best != PD_UNKNOWN) ? best : pd_best_server(d, group);
 }
 
 /* How many server jobs lie between a job and group 0; PD_NONE if its path does not get there. */
@@ -101,19 +97,14 @@ PD_FN int pd_path_before(pd_ref d, pd_u32 a, pd_u32 b)
 	if (above_a == PD_NONE || above_b == PD_NONE)
 		return above_b == PD_NONE;
 	pd_while (PD_JOB(d, a)->attr.group != PD_JOB(d, b)->attr.group) {
-		pd_u32 deepest = above_a > above_b ? above_a : above_b;
-
-		if (above_a == deepest) {
+		/* The deeper one goes up. */
+		if (above_a >= above_b) {
 			a = pd_server_of(d, PD_JOB(d, a)->attr.group);
 			above_a--;
-		}
-		if (above_b == deepest) {
+		} else {
 			b = pd_server_of(d, PD_JOB(d, b)->attr.group);
 			above_b--;
 		}
-		/* Not reached: both would be in group 0 by then. */
-		if (a == PD_NONE || b == PD_NONE)
-			return 0;
 	}
 	return pd_member_before(d, a, b);
 }

@@ -18,6 +18,7 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 
 		if (starves && j->state == PD_READY) {
 			pd_job_leave(d, i, PD_STARVED);
+			PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
 		} else if (starves && j->state == PD_IDLE) {
 			j->state = PD_STARVED;
 		} else if (!starves && j->state == PD_STARVED) {
@@ -69,6 +70,7 @@ PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 		pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, group, 0);
 	}
 	i = g->first_server;
+	g->best_server = PD_UNKNOWN;
 	pd_while (i != PD_NONE) {
 		pd_job_p j = PD_JOB(d, i);
 

@@ -7,11 +7,13 @@
 
 struct pd_call {
 	pd_u64 seed;
-	pd_u64 hash; /* out */
-	pd_u32 batch;
+	pd_u64 hash;  /* out */
+	pd_u32 batch; /* of an exercise */
 	pd_u32 count;
-	pd_u32 jobs;
-	pd_u32 unused;
+	pd_u32 jobs;  /* for decisions */
+	pd_u32 trees; /* 1: decisions in a hierarchy, with budget groups */
+	pd_u32 begin; /* 1: a new batch, or another set of jobs */
+	pd_u32 left;  /* out: operations of this batch that are still to be made */
 };
 
 #endif

@@ -12,7 +12,8 @@ struct {
 } arena SEC(".maps");
 
 #include "dispatcher.c"
-#include "workload.h"
+#include "decisions.h"
+#include "exercise_tell.h"
 
 /* With the limits of the arena, or smaller ones where they are given. */
 SEC("syscall")
@@ -34,17 +35,27 @@ int punctual_create(struct pd_limits *given)
 }
 
 SEC("syscall")
-int punctual_exercise(struct pd_call *call)
+int punctual_tell(struct pd_call *call)
 {
-	call->hash = exercise_run(0, call->seed, call->batch, call->count);
+	if (call->begin)
+		exercise_begin(0, call->seed, call->batch, call->count);
+	return exercise_tell(0);
+}
+
+SEC("syscall")
+int punctual_host(struct pd_call *call)
+{
+	exercise_host(0);
+	call->hash = EX(0)->hash;
+	call->left = EX(0)->left;
 	return 0;
 }
 
 SEC("syscall")
 int punctual_decisions(struct pd_call *call)
 {
-	if (call->batch == 0)
-		return decisions_begin(0, call->jobs);
+	if (call->begin)
+		return decisions_begin(0, call->jobs, call->trees);
 	call->hash = decisions_run(0, call->count);
 	return 0;
 }

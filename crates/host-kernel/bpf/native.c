@@ -3,7 +3,8 @@
 /* Called as the library's callers do: not folded into them. */
 #define PD_API static __attribute__((noinline))
 #include "dispatcher.c"
-#include "workload.h"
+#include "decisions.h"
+#include "exercise_tell.h"
 
 pd_u64 punctual_native_size(const struct pd_limits *limits)
 {
@@ -15,16 +16,25 @@ int punctual_native_create(void *memory, const struct pd_limits *limits)
 	return pd_init(memory, limits) ? 0 : PD_EINVALID;
 }
 
-int punctual_native_exercise(void *memory, struct pd_call *call)
+int punctual_native_tell(void *memory, struct pd_call *call)
 {
-	call->hash = exercise_run(memory, call->seed, call->batch, call->count);
+	if (call->begin)
+		exercise_begin(memory, call->seed, call->batch, call->count);
+	return exercise_tell(memory);
+}
+
+int punctual_native_host(void *memory, struct pd_call *call)
+{
+	exercise_host(memory);
+	call->hash = EX(memory)->hash;
+	call->left = EX(memory)->left;
 	return 0;
 }
 
 int punctual_native_decisions(void *memory, struct pd_call *call)
 {
-	if (call->batch == 0)
-		return decisions_begin(memory, call->jobs);
+	if (call->begin)
+		return decisions_begin(memory, call->jobs, call->trees);
 	call->hash = decisions_run(memory, call->count);
 	return 0;
 }

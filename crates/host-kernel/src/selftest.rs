@@ -1,4 +1,4 @@
-//! The same work for the kernel's dispatcher and the native one (`bpf/workload.h`).
+//! The same work for the kernel's dispatcher and the native one (`bpf/exercise.h`, `bpf/decisions.h`).
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::marker::PhantomData;
@@ -44,7 +44,9 @@ struct Call {
     batch: u32,
     count: u32,
     jobs: u32,
-    unused: u32,
+    trees: u32,
+    begin: u32,
+    left: u32,
 }
 
 /// A value as the bytes that a program gets as its context.
@@ -62,11 +64,12 @@ pub trait Subject {
     /// The kernel's.
     fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError>;
 
-    /// `jobs` jobs under EDF, for [`Subject::decide`].
+    /// `jobs` jobs under EDF, for [`Subject::decide`]: in group 0, or, with `trees`, in the lowest
+    /// of three levels of groups, with two levels of budget groups beside them.
     ///
     /// # Errors
     /// The kernel's, and more than 4,096 jobs or none.
-    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError>;
+    fn prepare_decisions(&mut self, jobs: u32, trees: bool) -> Result<(), KernelError>;
 
     /// So many full decisions (charge, end one job, what is due, add one, select, next timer); a
     /// hash of what was decided so far.
@@ -92,9 +95,9 @@ impl InKernel {
         }
     }
 
-    fn call(&mut self, program: &'static str, mut call: Call) -> Result<u64, KernelError> {
-        match self.0.run(program, bytes(&mut call))? {
-            0 => Ok(call.hash),
+    fn call(&mut self, program: &'static str, call: &mut Call) -> Result<(), KernelError> {
+        match self.0.run(program, bytes(call))? {
+            0 => Ok(()),
             _ => Err(KernelError::Limits),
         }
     }
@@ -102,22 +105,33 @@ impl InKernel {
 
 impl Subject for InKernel {
     fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
-        self.call("punctual_exercise", Call { seed, batch, count, ..Call::default() })
+        let mut call = Call { seed, batch, count, begin: 1, ..Call::default() };
+        loop {
+            self.call("punctual_tell", &mut call)?;
+            self.call("punctual_host", &mut call)?;
+            if call.left == 0 {
+                return Ok(call.hash);
+            }
+            call.begin = 0;
+        }
     }
 
-    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError> {
-        self.call("punctual_decisions", Call { jobs, ..Call::default() }).map(drop)
+    fn prepare_decisions(&mut self, jobs: u32, trees: bool) -> Result<(), KernelError> {
+        self.call("punctual_decisions", &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() })
     }
 
     fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
-        self.call("punctual_decisions", Call { batch: 1, count, ..Call::default() })
+        let mut call = Call { count, ..Call::default() };
+        self.call("punctual_decisions", &mut call)?;
+        Ok(call.hash)
     }
 }
 
 extern "C" {
     fn punctual_native_size(limits: *const Limits) -> u64;
     fn punctual_native_create(memory: *mut u8, limits: *const Limits) -> i32;
-    fn punctual_native_exercise(memory: *mut u8, call: *mut Call) -> i32;
+    fn punctual_native_tell(memory: *mut u8, call: *mut Call) -> i32;
+    fn punctual_native_host(memory: *mut u8, call: *mut Call) -> i32;
     fn punctual_native_decisions(memory: *mut u8, call: *mut Call) -> i32;
 }
 
@@ -148,11 +162,11 @@ impl Native {
     fn call(
         &mut self,
         function: unsafe extern "C" fn(*mut u8, *mut Call) -> i32,
-        mut call: Call,
-    ) -> Result<u64, KernelError> {
+        call: &mut Call,
+    ) -> Result<(), KernelError> {
         // SAFETY: `memory` holds a dispatcher, which `&mut self` makes ours alone.
-        match unsafe { function(self.memory, &mut call) } {
-            0 => Ok(call.hash),
+        match unsafe { function(self.memory, call) } {
+            0 => Ok(()),
             _ => Err(KernelError::Limits),
         }
     }
@@ -173,14 +187,24 @@ impl Drop for Native {
 
 impl Subject for Native {
     fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
-        self.call(punctual_native_exercise, Call { seed, batch, count, ..Call::default() })
+        let mut call = Call { seed, batch, count, begin: 1, ..Call::default() };
+        loop {
+            self.call(punctual_native_tell, &mut call)?;
+            self.call(punctual_native_host, &mut call)?;
+            if call.left == 0 {
+                return Ok(call.hash);
+            }
+            call.begin = 0;
+        }
     }
 
-    fn prepare_decisions(&mut self, jobs: u32) -> Result<(), KernelError> {
-        self.call(punctual_native_decisions, Call { jobs, ..Call::default() }).map(drop)
+    fn prepare_decisions(&mut self, jobs: u32, trees: bool) -> Result<(), KernelError> {
+        self.call(punctual_native_decisions, &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() })
     }
 
     fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
-        self.call(punctual_native_decisions, Call { batch: 1, count, ..Call::default() })
+        let mut call = Call { count, ..Call::default() };
+        self.call(punctual_native_decisions, &mut call)?;
+        Ok(call.hash)
     }
 }

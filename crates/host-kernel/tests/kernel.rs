@@ -59,16 +59,17 @@ fn another_sequence_has_another_hash() {
 
 #[test]
 fn both_builds_make_the_same_full_decisions() {
-    for jobs in [1, 10, 100, 4000] {
+    for (jobs, trees) in [1, 10, 100, 4000].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]) {
         let Some(kernel) = kernel() else { return };
         let mut kernel = InKernel::new(kernel).expect("room for the limits");
         let mut native = Native::new();
-        kernel.prepare_decisions(jobs).expect("room for the jobs");
-        native.prepare_decisions(jobs).expect("room for the jobs");
+        kernel.prepare_decisions(jobs, trees).expect("room for the jobs");
+        native.prepare_decisions(jobs, trees).expect("room for the jobs");
         assert_eq!(
             kernel.decide(10_000).expect("a bounded run"),
             native.decide(10_000).expect("the native build cannot fail"),
-            "{jobs} jobs"
+            "{jobs} jobs, {}",
+            if trees { "three levels" } else { "one group" }
         );
     }
 }
