@@ -20,6 +20,7 @@ mod host;
 mod levels;
 #[allow(missing_docs)]
 mod member;
+mod overrun_signal;
 mod run;
 mod sched;
 mod start;

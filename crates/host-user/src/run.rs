@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use punctual_custody::{CommandSpec, Stream};
-use punctual_taskset::{Body, TaskSet};
+use punctual_taskset::{Body, Overrun, TaskSet};
 use punctual_workload::{Spinner, Work};
 
 use crate::host::{Finished, Host, HostOptions, Told, STACK};
-use crate::{clock, HostError};
+use crate::{clock, overrun_signal, HostError};
 
 /// From handing over to the first release, ns: every task is taken in by then.
 const LEAD: u64 = 5_000_000;
@@ -79,6 +79,11 @@ pub fn run(
         match &spec.body {
             Body::Spin(_) | Body::Steps(_) => {
                 let spinner = *spinner.get_or_insert_with(Spinner::calibrate);
+                if spec.overrun == Overrun::Signal {
+                    overrun_signal::survive().map_err(|e| {
+                        HostError::machine(format!("SIGXCPU cannot be handled: {e}"), "use another overrun policy")
+                    })?;
+                }
                 if let Some(work) = Work::of(&spec.body) {
                     synthetic(&mut host, index, spec, work, spinner)?;
                 }
