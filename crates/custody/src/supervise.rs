@@ -103,3 +103,53 @@ fn status_of(worker: Pid) -> Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// In a process of one thread, as the guardian is; its exit code is the answer.
+    fn in_guardian(life: impl Fn() -> bool) -> bool {
+        // SAFETY: the child makes system calls and uses the allocator alone, which glibc makes usable there.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let code = i32::from(!life());
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(code) };
+        }
+        let ended = waitpid(Pid::from_raw(pid), WaitOptions::empty());
+        matches!(ended, Ok(Some((_, status))) if status.exit_status() == Some(0))
+    }
+
+    #[test]
+    fn the_answer_of_the_work_comes_back_and_its_death_is_told() {
+        // SAFETY: passes no memory.
+        let die = || unsafe { libc::raise(libc::SIGKILL) } == 0;
+        assert!(in_guardian(|| supervised(false, || true) == Outcome::Done(true)));
+        assert!(in_guardian(|| supervised(false, || false) == Outcome::Done(false)));
+        assert!(in_guardian(|| supervised(false, die) == Outcome::Died));
+    }
+
+    #[test]
+    fn work_that_never_sleeps_is_an_ordinary_process_now_and_then() {
+        let ordinary_once = || {
+            let end = Instant::now() + Duration::from_secs(4);
+            // SAFETY: only asks.
+            let ordinary = || unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
+            while Instant::now() < end {
+                if ordinary() {
+                    return true;
+                }
+            }
+            false
+        };
+        let permitted = in_guardian(|| sched::set_fifo(0, 99).is_ok());
+        if !permitted {
+            return eprintln!("NOT TESTED: SCHED_FIFO 99 is refused");
+        }
+        assert!(in_guardian(
+            || sched::set_fifo(0, 99).is_ok() && supervised(true, ordinary_once) == Outcome::Done(true)
+        ));
+    }
+}
