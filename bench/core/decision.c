@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One full decision of the dispatcher: charge, due timers, end one job, add one, select, next
- * timer. With `jobs` jobs in group 0, EDF, as RED-Linux Table 5 counts them.
+ * timer. With `jobs` jobs in group 0, EDF, as RED-Linux Table 5 counts them; or with `trees` in the
+ * four groups at the third level of a hierarchy, EDF in each, where each job and its path are
+ * limited by two levels of budget groups (RED-Linux, V-C).
  *
- *   decision JOBS DECISIONS     prints JOBS, ns per decision (min, median, p99 of batches of 64)
- *                               and the median in ticks of the time-stamp counter (0 without one)
+ *   decision JOBS DECISIONS [trees]   prints JOBS, ns per decision (min, median, p99 of batches of
+ *                                     64) and the median in ticks of the time-stamp counter (0
+ *                                     without one)
  *
  * Under callgrind with --toggle-collect=decide the instructions of the decisions alone are counted.
  */
@@ -28,6 +31,11 @@ static uint64_t random_number(void)
 
 static uint64_t *periods, *finishes; /* of each task */
 
+/* Group 0 has 1 and 2, of which 1 has 3 and 4, and 2 has 5 and 6. Node 1 is above nodes 2 and 3. */
+enum { GROUPS = 7, LEAVES = 4, NODES = 3 };
+
+static int trees;
+
 static void draft(pd_ref d, uint32_t task, uint64_t finish, uint64_t now)
 {
 	struct pd_job_attr *j = pd_job_draft(d);
@@ -38,6 +46,51 @@ static void draft(pd_ref d, uint32_t task, uint64_t finish, uint64_t now)
 	j->priority = 0;
 	j->cookie = task;
 	j->task = task;
+	j->group = trees ? GROUPS - LEAVES + task % LEAVES : 0;
+	j->server = 0;
+	j->budget_group = trees ? 2 + task % 2 : 0;
+	j->budget_server = 0;
+	j->reserved = 0;
+}
+
+/* A server job or a segment, which never ends by itself. */
+static void lasting(pd_ref d, uint32_t server, uint32_t node, uint64_t finish, uint64_t now)
+{
+	struct pd_job_attr *j = pd_job_draft(d);
+
+	draft(d, PD_NONE, finish, now);
+	j->budget = PD_INFINITE >> 1;
+	j->group = server ? (server - 1) / 2 : 0;
+	j->server = server;
+	j->budget_group = node / 2;
+	j->budget_server = node;
+	pd_job_add(d, now);
+}
+
+static uint64_t server_finish = 1ULL << 41;
+
+static int plant(pd_ref d, uint64_t now)
+{
+	for (uint32_t i = 1; i < GROUPS; i++) {
+		if (pd_group_set_order(d, i, PD_ORDER(PD_BY_FINISH, PD_BY_PRIORITY, 0, 0)))
+			return 1;
+		lasting(d, i, 0, server_finish += 1000, now);
+	}
+	for (uint32_t i = 1; i <= NODES; i++)
+		lasting(d, 0, i, PD_INFINITE, now);
+	return 0;
+}
+
+/* The server jobs of the running one are replenished, and give way to the others of their groups. */
+static void turn(pd_ref d, uint64_t now)
+{
+	uint64_t path[2] = { pd_path(d, 0, 0), pd_path(d, 0, 1) };
+	uint32_t leaf = GROUPS - LEAVES + pd_job_task(d, pd_path(d, 0, 2)) % LEAVES;
+
+	for (int i = 0; i < 2; i++) {
+		pd_job_cancel(d, path[i], now);
+		lasting(d, i ? leaf : (leaf - 1) / 2, 0, server_finish += 1000, now);
+	}
 }
 
 static uint64_t running; /* id */
@@ -91,7 +144,8 @@ int main(int argc, char **argv)
 {
 	uint32_t jobs = argc > 1 ? (uint32_t)atoi(argv[1]) : 100;
 	uint32_t decisions = argc > 2 ? (uint32_t)atoi(argv[2]) : 100000;
-	struct pd_limits limits = { .jobs = jobs + 1, .tasks = jobs, .reservations = 0, .groups = 1,
+	struct pd_limits limits = { .jobs = jobs + 1 + GROUPS + NODES, .tasks = jobs,
+				    .groups = GROUPS, .budget_groups = NODES, .depth = 3,
 				    .events = 64, .records = 1 << 14, .cpus = 1 };
 	uint64_t size = pd_size(&limits);
 	void *memory = aligned_alloc(64, (size + 63) & ~63ULL);
@@ -103,6 +157,9 @@ int main(int argc, char **argv)
 	memset(memory, 0, size);
 	d = pd_init(memory, &limits);
 	if (!d || pd_group_set_order(d, 0, PD_ORDER(PD_BY_FINISH, PD_BY_PRIORITY, 0, 0)))
+		return 1;
+	trees = argc > 3 && !strcmp(argv[3], "trees");
+	if (trees && plant(d, now))
 		return 1;
 	periods = calloc(jobs, sizeof(*periods));
 	finishes = calloc(jobs, sizeof(*finishes));
@@ -125,6 +182,10 @@ int main(int argc, char **argv)
 
 			now += 1000;
 			decide(d, now, 900, task, next_finish(task));
+			if (trees && k % 16 == 0) {
+				turn(d, now);
+				running = pd_select(d, 0, now);
+			}
 			while (pd_event_pop(d))
 				;
 		}
