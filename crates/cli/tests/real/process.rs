@@ -86,6 +86,7 @@ pub fn attributes(tid: i32) -> Option<Attributes> {
         {
             return None;
         }
+        cpus.truncate(cpus.iter().rposition(|c| *c != 0).map_or(0, |last| last + 1));
         Some(Attributes {
             policy,
             priority: p.sched_priority,

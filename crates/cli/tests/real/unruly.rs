@@ -224,7 +224,9 @@ fn say(lines: u32) {
 
 /// A program to be adopted: threads of differing policy, nice value and affinity, each busy for a moment now and then.
 fn victim() {
+    let (tell, told) = std::sync::mpsc::channel();
     for n in 0..4 {
+        let tell = tell.clone();
         std::thread::spawn(move || {
             // SAFETY: plain scheduling calls on the calling thread.
             unsafe {
@@ -244,10 +246,13 @@ fn victim() {
                     _ => {}
                 }
             }
+            let _ = tell.send(());
             live();
         });
     }
-    std::thread::sleep(Duration::from_millis(30));
+    for _ in 0..4 {
+        let _ = told.recv_timeout(LIFE);
+    }
     println!("READY");
     live();
 }

@@ -69,7 +69,9 @@ impl Victim {
 /// The victim's life. Bounded: it ends by itself after a minute.
 pub fn be_victim() {
     let end = Instant::now() + Duration::from_secs(60);
+    let (tell, told) = std::sync::mpsc::channel();
     for n in 0..3 {
+        let tell = tell.clone();
         std::thread::spawn(move || {
             // SAFETY: plain scheduling calls on the calling thread.
             unsafe {
@@ -90,12 +92,15 @@ pub fn be_victim() {
                     }
                 }
             }
+            let _ = tell.send(());
             while Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
     }
-    std::thread::sleep(Duration::from_millis(30));
+    for _ in 0..3 {
+        let _ = told.recv_timeout(Duration::from_secs(20));
+    }
     println!("READY");
     while Instant::now() < end {
         std::thread::spawn(|| std::thread::sleep(Duration::from_millis(15)));
