@@ -100,6 +100,9 @@ pub(crate) struct Demand {
     jitter: u64,
     longest: u64,
     utilization: Utilization,
+    /// Some demand rises between bends; some of that at less than 1 ns per ns.
+    rises: bool,
+    slopes: bool,
 }
 
 impl Demand {
@@ -126,7 +129,11 @@ impl Demand {
             *longest = most;
         }
         let utilization = Utilization::sum(contenders.iter().filter_map(|c| Some((c.budget, c.period?))));
+        let rises = parts.iter().any(|(shape, _)| !matches!(shape, Shape::Step { .. }));
+        let slopes = parts.iter().any(|(shape, _)| matches!(shape, Shape::Slope { .. }));
         Some(Demand {
+            rises,
+            slopes,
             parts,
             blocking,
             jitter: contenders.iter().map(|c| c.jitter).max().unwrap_or(0),
@@ -150,30 +157,42 @@ impl Demand {
     }
 
     /// The longest length whose demand is not sure to be supplied: 0 if there is none, [`NEVER`]
-    /// if there is no longest.
+    /// if there is no longest. Never too short; where demand rises between bends it may be said too
+    /// long, by less than the distance of two bends.
     pub(crate) fn longest_failure(&self, supply: &Supply, effort: &mut Effort) -> Result<u64, Exhausted> {
         let Some(horizon) = self.horizon(supply, effort)? else { return Ok(NEVER) };
         let cost = self.parts.len() + supply.terms();
         let Some(mut t) = self.bend_below(horizon.saturating_add(1)) else { return Ok(0) };
+        // Everything is good from here on.
+        let mut good = horizon.saturating_add(1);
         loop {
             effort.spend(cost)?;
             let enough = supply.time_for(self.within(t));
             if enough > t {
-                return Ok(t);
+                let until = if self.rises { good } else { good.min(enough) };
+                return Ok(until - 1);
             }
+            good = enough;
             if enough < t {
                 t = enough;
                 continue;
             }
-            // Exactly enough. On a slope below 1 a little less time is not; else nothing is worse
-            // before the next bend.
             if t == 0 {
                 return Ok(0);
             }
+            // Exactly enough, so that the supply rises just before t; a little less time is not
+            // enough, unless the demand rises as fast.
             effort.spend(2 * cost)?;
             if supply.time_for(self.within(t - 1)) > t - 1 {
                 return Ok(t - 1);
             }
+            if self.slopes {
+                // Rounded up, it may rise by 1 in this ns and by nothing in the one before.
+                t -= 1;
+                good = t;
+                continue;
+            }
+            // Nothing is worse before the next bend.
             match self.bend_below(t) {
                 Some(bend) => t = bend,
                 None => return Ok(0),

@@ -93,6 +93,7 @@ pub(crate) fn responses(
     let mut before = Before::default();
     // The less important, the longer the response: where one level ended the next one begins.
     let mut from = 0;
+    let mut late = false;
     let longest = contenders.iter().filter_map(|c| c.period).max().unwrap_or(0);
     for level in order.chunk_by(|&a, &b| contenders[a].rank == contenders[b].rank) {
         let peers: Vec<&Contender> = level.iter().map(|&i| &contenders[i]).collect();
@@ -100,11 +101,15 @@ pub(crate) fn responses(
         if let Ok(ties) = ties {
             for (&i, &ahead) in level.iter().zip(&ties.ahead) {
                 let q = Question { c: &contenders[i], ahead, synchronous, from };
-                outcomes[i] = judge(&q, &before, &ties, supply, effort).unwrap_or(Outcome::UNKNOWN);
+                let mut outcome = judge(&q, &before, &ties, supply, effort).unwrap_or(Outcome::UNKNOWN);
+                outcome.exact &= !late;
+                outcome.reached &= !late;
+                // Who is late executes less than its budget, for it ends at its deadline: what comes
+                // after it may be better off than this.
+                late |= outcome.fit != Fit::Yes;
+                outcomes[i] = outcome;
             }
         }
-        // Who is late executes less than its budget, for it ends at its deadline.
-        before.estimated |= level.iter().any(|&i| outcomes[i].fit != Fit::Yes);
         for peer in peers {
             before.add(peer);
         }

@@ -11,6 +11,7 @@ use crate::analysis::{Fit, GroupResult, TaskResult, Test};
 use crate::effort::Exhausted;
 use crate::supply::{Supply, Table};
 use crate::tree::{group_result, task_result, Walk};
+use crate::utilization::Utilization;
 
 /// Windows in one group, at most: each is compared with every other.
 const MOST_WINDOWS: usize = 4_096;
@@ -69,8 +70,11 @@ impl Walk<'_> {
         let computed = self.overlaps(&windows, &closed, &mut faults).is_ok();
 
         let free: Vec<usize> = tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
-        let taken: Vec<Taken> = windows.iter().map(|w| w.1).chain(closed).collect();
-        let found = self.found(&free, &taken, computed, &mut faults);
+        let found = if computed && faults.is_empty() && !free.is_empty() {
+            self.found(group, &free, &windows, closed, &mut faults)
+        } else {
+            Vec::new()
+        };
         for &t in &tasks {
             let result = self.of_task(t, &faults, computed, found.iter().find(|f| f.0 == t).map(|f| f.1));
             self.put_task(result);
@@ -159,16 +163,33 @@ impl Walk<'_> {
     }
 
     /// The longest responses of the tasks without windows, from the table that will be used.
-    fn found(&mut self, free: &[usize], taken: &[Taken], computed: bool, faults: &mut Vec<Fault>) -> Vec<(usize, u64)> {
-        if free.is_empty() || !computed || !faults.is_empty() {
-            return Vec::new();
-        }
+    fn found(
+        &mut self,
+        group: Option<usize>,
+        free: &[usize],
+        own: &[(Owner, Taken)],
+        closed: Vec<Taken>,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<(usize, u64)> {
+        let taken: Vec<Taken> = own.iter().map(|w| w.1).chain(closed).collect();
         let wanted: Vec<Wanted> = free
             .iter()
             .map(|&t| &self.set.tasks[t])
             .map(|t| Wanted { start: t.start, period: t.period, budget: t.budget, deadline: t.deadline })
             .collect();
-        match TimeTable::synthesise(&wanted, taken) {
+        let all = wanted.iter().map(|w| (w.budget, w.period)).chain(own.iter().map(|(_, t)| (t.length, t.cycle)));
+        let left = match group.map(|g| &self.set.groups[g].server) {
+            Some(ServerSpec::Windows { cycle, windows }) => {
+                Utilization::sum(windows.iter().map(|w| (w.length, *cycle)))
+            }
+            _ => Utilization::sum([(1, 1)]),
+        };
+        if Utilization::sum(all).exceeds(&left) {
+            let text = "no time table can be met: the budgets are more than the time that is left for them";
+            faults.extend(free.iter().map(|&t| (Owner::Task(t), text.to_owned())));
+            return Vec::new();
+        }
+        match TimeTable::synthesise(&wanted, &taken) {
             Ok(table) => {
                 let cycle = wanted.iter().map(|w| w.period).chain(taken.iter().map(|t| t.cycle));
                 let cycle = cycle.fold(1, |all, next| all / gcd(all, next) * next);

@@ -1,7 +1,7 @@
 //! From group 0 down: each group's members are tested on what the group is sure to get, and what a
 //! server is sure to give is what the group below is tested on.
 
-use punctual_taskset::{ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::analysis::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
 use crate::budgets::Nodes;
@@ -22,6 +22,8 @@ pub(crate) struct Walk<'a> {
     /// By index in the set.
     tasks: Vec<Option<TaskResult>>,
     groups: Vec<Option<GroupResult>>,
+    /// By index: when a group may first have something to execute, ns from the start of the run.
+    first: Vec<u64>,
 }
 
 /// Members of a group with what the tests say, and the longest interval that may fail under EDF.
@@ -43,6 +45,7 @@ impl<'a> Walk<'a> {
             figures: Effort::new(if figures { effort::FIGURES } else { 0 }),
             tasks: vec![None; set.tasks.len()],
             groups: vec![None; set.groups.len()],
+            first: first_releases(set),
         }
     }
 
@@ -240,7 +243,10 @@ impl<'a> Walk<'a> {
         if result.fit == Fit::Late {
             result.why = why.map(str::to_owned).or_else(|| self.crowded_out(c, judged));
         }
-        let supply = if o.fit == Met::Yes { sure(&set.groups[index].server, c, o, judged) } else { Supply::Nothing };
+        let supply = match o.fit {
+            Met::Yes => sure(&set.groups[index].server, c, o, judged, self.first[index]),
+            Met::No | Met::Unknown => Supply::Nothing,
+        };
         result.blackout = Some(supply.time_for(1)).filter(|&t| t != NEVER).map(|t| t - 1);
         // Of several windows the first that is late tells why.
         if self.groups[index].as_ref().is_none_or(|before| before.fit == Fit::Fits) {
@@ -272,8 +278,28 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a server's group is sure to get, if the server's budget is sure.
-fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged) -> Supply {
+/// By group: the first release of any task in it or below it, ns; those without any: 0.
+fn first_releases(set: &TaskSet) -> Vec<u64> {
+    let mut first = vec![u64::MAX; set.groups.len()];
+    for task in &set.tasks {
+        let release = match &task.arrival {
+            Arrival::List(times) => times.first().copied().unwrap_or(0),
+            _ => task.start,
+        };
+        let mut at = task.group;
+        // A path is no longer than there are groups.
+        for _ in 0..set.groups.len() {
+            let Some(g) = at.filter(|&g| g < first.len()) else { break };
+            first[g] = first[g].min(release);
+            at = set.groups[g].parent;
+        }
+    }
+    first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
+}
+
+/// What a server's group is sure to get, if the server's budget is sure. `first`: when the group may
+/// first have something to execute.
+fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged, first: u64) -> Supply {
     match server {
         ServerSpec::Windows { cycle, windows } => Supply::Table(Table::new((*cycle).max(1), windows)),
         ServerSpec::Periodic { budget: 0, .. } => Supply::Nothing,
@@ -290,7 +316,9 @@ fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged) -> Sup
                 ServerKind::Deferrable if c.wet.is_some() => period + late,
                 ServerKind::Deferrable => gap + late.max(judged.failure.unwrap_or(0).min(*deadline)),
             };
-            Supply::Server { blackout, budget: *budget, period: *period }
+            // The server may begin later than its tasks.
+            let begins = c.start.unwrap_or(0).saturating_sub(first).saturating_add(late);
+            Supply::Server { blackout: blackout.max(begins), budget: *budget, period: *period }
         }
     }
 }
