@@ -154,7 +154,7 @@ fn punctual(
     results.notes.extend(notes);
     results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
     if let Some(files) = trace {
-        write_traces(files, set, finished)?;
+        results.notes.extend(write_traces(files, set, finished)?);
     }
     Ok((results, interrupted))
 }
@@ -202,12 +202,22 @@ pub fn open_traces(path: &std::path::Path, set: &TaskSet) -> Result<Vec<(u32, Fi
         .collect()
 }
 
-fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> Result<(), Failure> {
+/// What a reader should know of them.
+fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> Result<Vec<String>, Failure> {
+    let mut notes = Vec::new();
     for (cpu, file) in files {
         let Some((_, dispatcher)) = finished.dispatchers.iter().find(|(c, _)| *c == cpu) else { continue };
         let end = dispatcher.record_count();
         let records: Vec<_> = (0..end).rev().map_while(|n| dispatcher.record(n)).collect();
         let first = end - records.len() as u64;
+        if first > 0 {
+            notes.push(format!(
+                "the trace of CPU {cpu} has the newest {} of {end} records and cannot be replayed; --trace-records {} \
+                 keeps all",
+                records.len(),
+                end.next_power_of_two()
+            ));
+        }
         let names = set.tasks.iter().map(|t| t.name.clone()).collect();
         let limits = dispatcher.limits().into();
         let header = Header { first, ..Header::new("user", cpu, &set.policy.name, names, limits) };
@@ -216,7 +226,7 @@ fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> R
             Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")
         })?;
     }
-    Ok(())
+    Ok(notes)
 }
 
 fn print(args: &Run, runs: &[Results], single: bool) {

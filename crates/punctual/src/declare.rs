@@ -66,7 +66,7 @@ impl Punctual {
         self
     }
 
-    /// Admits the set, and whatever is added when it runs, even if budgets are more than 90 % of a CPU. Deadlines
+    /// Admits the set, and whatever is added when it runs, even if it does not fit. Deadlines
     /// may then be missed and ordinary programs starve; the kernel's own real-time throttling is the only limit.
     pub fn overload(mut self) -> Self {
         self.settings.overload = true;
@@ -101,14 +101,13 @@ impl Punctual {
         TaskDraft::new(self, name.into())
     }
 
-    /// Whether each CPU can keep what the set promises: budgets at most 90 % of it, in exact integers.
-    ///
-    /// That is sufficient under EDF with deadlines equal to periods, and necessary under every policy. Deadlines
-    /// shorter than periods, and fixed priorities, can be missed below it; budgets are enforced all the same.
+    /// Whether each CPU can keep what the set promises, in exact integers: budgets at most 90 % of it, and every task
+    /// done by its deadline even at the worst, by response-time analysis under fixed priorities and by processor demand
+    /// under EDF (docs/check.md).
     ///
     /// # Errors
     /// The first thing that was wrong with the declaration ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that
-    /// is too full, with the least change that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
+    /// cannot, with the least change that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
     pub fn admit(self) -> Result<Admitted, Error> {
         let Punctual { settings, tasks, fault } = self;
         if let Some(fault) = fault {

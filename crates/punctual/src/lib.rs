@@ -60,7 +60,8 @@
 //! - Budgets are execution time, enforced to some tens of microseconds; the error is measured and settled in the next
 //!   budget, so that the long run is exact.
 //! - A task that wakes late, blocks, spins or panics takes nothing from the others' budgets.
-//! - At most 90 % of a CPU is promised ([`Punctual::admit`]); ordinary programs have the rest, and whatever is not used.
+//! - At most 90 % of a CPU is promised, and only what meets its deadlines ([`Punctual::admit`]); ordinary programs have
+//!   the rest, and whatever is not used.
 //!
 //! What it may not count on: locks of the standard library do not hand budgets on. A task that waits for a mutex
 //! which a parked task holds waits for that one's next budget. Share by atomics or lock-free queues.
