@@ -11,6 +11,7 @@ mod operation;
 mod pair;
 mod random;
 mod regressions;
+mod room;
 mod runner;
 mod world;
 
@@ -31,7 +32,7 @@ const FLAT: World = World {
         reservations: 3,
         groups: 1,
         budget_groups: 0,
-        timers: 2,
+        timers: 3,
         depth: 1,
         events: 64,
         records: 64,

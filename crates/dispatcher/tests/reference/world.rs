@@ -166,9 +166,10 @@ impl World {
             49..=51 => Op::Wake(self.some_task(random)),
             52..=53 => Op::Done(self.some_task(random)),
             54 if random.one_in(3) => Op::Gone(self.some_task(random)),
+            54 => Op::AskTimer(now + 1, random.below(4)),
             55 => Op::AddTask,
             56 => Op::Order(self.some_group(random), some_order(random)),
-            57 => Op::AskTimer(now.saturating_add(random.below(self.span)).saturating_sub(1), random.below(4)),
+            57 => Op::AskTimer(now.saturating_add(random.below(4)).saturating_sub(1), random.below(4)),
             58 if random.one_in(2) => Op::CancelTimer(random.below(3) as usize),
             59 => Op::AddReservation(self.some_reservation(model, random, now)),
             60 if random.one_in(2) => {
