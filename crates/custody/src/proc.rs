@@ -76,7 +76,7 @@ fn is_doomed(pid: i32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Course {
     Lives,
-    /// SIGKILL is pending.
+    /// SIGKILL is pending, or on the way to all threads of its process.
     Killed,
     /// It is in its exit (SIGKILL is no longer pending then), or has ended.
     Ends,
@@ -90,7 +90,7 @@ impl Course {
         let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (libc::SIGKILL - 1) & 1 == 1;
         match Stat::parse(stat) {
             Some(s) if matches!(s.state, 'Z' | 'X') || s.flags & PF_EXITING != 0 => Self::Ends,
-            _ if killed => Self::Killed,
+            Some(s) if killed || s.exit_code == libc::SIGKILL => Self::Killed,
             _ => Self::Lives,
         }
     }
@@ -104,6 +104,8 @@ pub(crate) struct Stat {
     pub pgrp: i32,
     pub flags: u64,
     pub start: u64,
+    /// How the process is told to end, in the file of the process; 0 where the kernel does not tell yet.
+    pub exit_code: i32,
 }
 
 impl Stat {
@@ -129,6 +131,7 @@ impl Stat {
             pgrp: f.get(2)?.parse().ok()?,
             flags: f.get(6)?.parse().ok()?,
             start: f.get(19)?.parse().ok()?,
+            exit_code: f.get(49).and_then(|c| c.parse().ok()).unwrap_or(0),
         })
     }
 
