@@ -90,7 +90,8 @@ impl Course {
         let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (libc::SIGKILL - 1) & 1 == 1;
         match Stat::parse(stat) {
             Some(s) if matches!(s.state, 'Z' | 'X') || s.flags & PF_EXITING != 0 => Self::Ends,
-            Some(s) if killed || s.exit_code == libc::SIGKILL => Self::Killed,
+            Some(s) if s.exit_code == libc::SIGKILL => Self::Killed,
+            _ if killed => Self::Killed,
             _ => Self::Lives,
         }
     }
