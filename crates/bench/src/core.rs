@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-const JOBS: [u32; 5] = [1, 10, 100, 1_000, 10_000];
 /// RED-Linux Table 5, us on a 1 GHz machine, with 1, 10 and 100 jobs.
 const RED_LINUX: [&str; 3] = ["1.14", "1.27", "4.11"];
 /// Under callgrind.
@@ -17,6 +16,46 @@ const COUNTED: u32 = 6_400;
 /// As BPF, for each window: some 3 ms at a time in the kernel.
 const IN_KERNEL: u32 = 10_000;
 const MOST_VERIFIED: u32 = 20_000;
+
+/// Where the jobs are.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    /// In group 0.
+    Flat,
+    /// At the third level of groups, with two levels of budget groups.
+    Trees,
+}
+
+impl Shape {
+    fn name(self) -> &'static str {
+        match self {
+            Shape::Flat => "flat",
+            Shape::Trees => "trees",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Shape::Flat => "One full decision of the dispatcher's core, jobs in group 0",
+            Shape::Trees => "The same in three levels of groups with two levels of budget groups",
+        }
+    }
+
+    fn jobs(self) -> &'static [u32] {
+        match self {
+            Shape::Flat => &[1, 10, 100, 1_000, 10_000],
+            Shape::Trees => &[1, 10, 100, 1_000, 10_000, 100_000],
+        }
+    }
+
+    /// What was promised for so many jobs, in instructions.
+    fn limit(self, jobs: u32) -> Option<f64> {
+        match self {
+            Shape::Flat => (jobs <= 100).then_some(800.0),
+            Shape::Trees => (10..=10_000).contains(&jobs).then_some(1_800.0),
+        }
+    }
+}
 
 /// The benchmark of bench/core, with the flags of crates/dispatcher/build.rs.
 fn compile(folder: &Path) -> Result<std::path::PathBuf, Failure> {
@@ -33,14 +72,14 @@ fn compile(folder: &Path) -> Result<std::path::PathBuf, Failure> {
 }
 
 /// Instructions per decision: each call of `decide` and what it calls.
-fn instructions(program: &Path, folder: &Path, jobs: u32) -> Result<f64, Failure> {
-    let out = folder.join(format!("callgrind.{jobs}"));
+fn instructions(program: &Path, folder: &Path, jobs: u32, shape: Shape) -> Result<f64, Failure> {
+    let out = folder.join(format!("callgrind.{}.{jobs}", shape.name()));
     tools::output(
         Command::new("valgrind")
             .args(["--tool=callgrind", "--toggle-collect=decide", "-q"])
             .arg(format!("--callgrind-out-file={}", out.display()))
             .arg(program)
-            .args([jobs.to_string(), COUNTED.to_string()]),
+            .args([jobs.to_string(), COUNTED.to_string(), shape.name().into()]),
     )?;
     let text = std::fs::read_to_string(out)?;
     let total = text.lines().find_map(|l| l.strip_prefix("totals: ").or(l.strip_prefix("summary: ")));
@@ -48,8 +87,8 @@ fn instructions(program: &Path, folder: &Path, jobs: u32) -> Result<f64, Failure
 }
 
 /// Median ns and time-stamp ticks per decision (0: none here).
-fn timed(program: &Path, jobs: u32) -> Result<(f64, f64), Failure> {
-    let text = tools::output(Command::new(program).args([jobs.to_string(), "200000".into()]))?;
+fn timed(program: &Path, jobs: u32, shape: Shape) -> Result<(f64, f64), Failure> {
+    let text = tools::output(Command::new(program).args([jobs.to_string(), "200000".into(), shape.name().into()]))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     Ok((numbers.get(2).copied().ok_or("the benchmark printed too little")?, numbers.get(4).copied().unwrap_or(0.0)))
 }
@@ -62,41 +101,51 @@ fn decide(subject: &mut dyn Subject) -> Result<f64, Failure> {
     Ok(begun.elapsed().as_nanos() as f64 / f64::from(5 * IN_KERNEL))
 }
 
+/// The kernel's build beside the native one, on the same jobs.
+fn side_by_side(bench: &Bench, jobs: u32, shape: Shape) -> Result<(Value, Verdict), Failure> {
+    let mut there = InKernel::new(Kernel::load()?)?;
+    let mut here = Native::new();
+    there.prepare_decisions(jobs, shape == Shape::Trees)?;
+    here.prepare_decisions(jobs, shape == Shape::Trees)?;
+    let (mut bpf, mut native) = (Vec::new(), Vec::new());
+    for _ in 0..bench.windows.max(9) {
+        bpf.push(decide(&mut there)?);
+        native.push(decide(&mut here)?);
+    }
+    let ratio = Spread::ratios(&bpf, &native);
+    let (bpf, native) = (Spread::of(bpf), Spread::of(native));
+    println!(
+        "  {:<8} {:<8} {:>22} {:>22} {:>20}",
+        jobs,
+        shape.name(),
+        bpf.show(1.0, 0),
+        native.show(1.0, 0),
+        ratio.show(1.0, 2)
+    );
+    let verdict = Verdict {
+        what: format!("a decision as BPF against native, {jobs} jobs, {}", shape.name()),
+        target: "3".into(),
+        seen: ratio.show(1.0, 2),
+        met: ratio.median() <= 3.0,
+    };
+    Ok((json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }), verdict))
+}
+
 fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
-    let kernel = Kernel::load()?;
-    let statistics = kernel.statistics();
+    let statistics = Kernel::load()?.statistics();
     let most = statistics.iter().max_by_key(|p| p.verified).ok_or("no programs in the object")?;
     println!("The same as BPF in the running kernel, ns per decision");
-    println!("  {:<8} {:>22} {:>22} {:>20}", "jobs", "BPF", "native", "ratio");
-    let mut kernel = Some(InKernel::new(kernel)?);
+    println!("  {:<8} {:<8} {:>22} {:>22} {:>20}", "jobs", "shape", "BPF", "native", "ratio");
     let mut figures = serde_json::Map::new();
     let mut verdicts = Vec::new();
-    for jobs in [1, 10, 100, 1_000, 4_000] {
-        let mut there = match kernel.take() {
-            Some(kernel) => kernel,
-            None => InKernel::new(Kernel::load()?)?,
-        };
-        let mut here = Native::new();
-        there.prepare_decisions(jobs)?;
-        here.prepare_decisions(jobs)?;
-        let (mut bpf, mut native) = (Vec::new(), Vec::new());
-        for _ in 0..bench.windows.max(9) {
-            bpf.push(decide(&mut there)?);
-            native.push(decide(&mut here)?);
+    for shape in [Shape::Flat, Shape::Trees] {
+        let mut of_shape = serde_json::Map::new();
+        for jobs in [1, 10, 100, 1_000, 4_000] {
+            let (figure, verdict) = side_by_side(bench, jobs, shape)?;
+            of_shape.insert(jobs.to_string(), figure);
+            verdicts.push(verdict);
         }
-        let ratio = Spread::ratios(&bpf, &native);
-        let (bpf, native) = (Spread::of(bpf), Spread::of(native));
-        println!("  {:<8} {:>22} {:>22} {:>20}", jobs, bpf.show(1.0, 0), native.show(1.0, 0), ratio.show(1.0, 2));
-        figures.insert(
-            jobs.to_string(),
-            json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }),
-        );
-        verdicts.push(Verdict {
-            what: format!("a decision as BPF against native, {jobs} jobs"),
-            target: "3".into(),
-            seen: ratio.show(1.0, 2),
-            met: ratio.median() <= 3.0,
-        });
+        figures.insert(shape.name().into(), of_shape.into());
     }
     println!("  verifier: at most {} instructions in a program ({})\n", most.verified, most.name);
     verdicts.push(Verdict {
@@ -108,21 +157,20 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
     Ok((json!({ "jobs": figures, "verified": most.verified }), verdicts))
 }
 
-pub fn measure(bench: &Bench) -> Result<Part, Failure> {
-    let folder = tempfile::tempdir()?;
-    let program = compile(folder.path())?;
+/// Instructions and time of a decision, as the number of jobs grows.
+fn growth(bench: &Bench, program: &Path, folder: &Path, shape: Shape) -> Result<(Value, Vec<Verdict>), Failure> {
     let mut verdicts = Vec::new();
     let mut figures = serde_json::Map::new();
-    println!("One full decision of the dispatcher's core, jobs in group 0");
+    println!("{}", shape.title());
     println!(
         "  {:<8} {:>14} {:>22} {:>26} {:>32}",
         "jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"
     );
     let times = if bench.quick { 3 } else { 9 };
-    for (n, jobs) in JOBS.into_iter().enumerate() {
-        tools::progress(&format!("core: {jobs} jobs"));
-        let counted = instructions(&program, folder.path(), jobs)?;
-        let runs = (0..times).map(|_| timed(&program, jobs)).collect::<Result<Vec<_>, _>>()?;
+    for (n, &jobs) in shape.jobs().iter().enumerate() {
+        tools::progress(&format!("core: {jobs} jobs, {}", shape.name()));
+        let counted = instructions(program, folder, jobs, shape)?;
+        let runs = (0..times).map(|_| timed(program, jobs, shape)).collect::<Result<Vec<_>, _>>()?;
         let ns = Spread::of(runs.iter().map(|r| r.0));
         let ticks = Spread::of(runs.iter().map(|r| r.1));
         tools::progress("");
@@ -132,19 +180,28 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             counted,
             ns.show(1.0, 0),
             ticks.show(1.0, 0),
-            RED_LINUX.get(n).copied().unwrap_or("-")
+            RED_LINUX.get(n).copied().filter(|_| shape == Shape::Flat).unwrap_or("-")
         );
         figures.insert(jobs.to_string(), json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }));
-        if jobs <= 100 {
+        if let Some(limit) = shape.limit(jobs) {
             verdicts.push(Verdict {
-                what: format!("instructions of a decision, {jobs} jobs"),
-                target: "800".into(),
+                what: format!("instructions of a decision, {jobs} jobs, {}", shape.name()),
+                target: format!("{limit:.0}"),
                 seen: format!("{counted:.0}"),
-                met: counted <= 800.0,
+                met: counted <= limit,
             });
         }
     }
     println!();
+    Ok((figures.into(), verdicts))
+}
+
+pub fn measure(bench: &Bench) -> Result<Part, Failure> {
+    let folder = tempfile::tempdir()?;
+    let program = compile(folder.path())?;
+    let (flat, mut verdicts) = growth(bench, &program, folder.path(), Shape::Flat)?;
+    let (trees, more) = growth(bench, &program, folder.path(), Shape::Trees)?;
+    verdicts.extend(more);
     let bpf = match as_bpf(bench) {
         Ok((bpf, more)) => {
             verdicts.extend(more);
@@ -155,5 +212,5 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             json!({ "error": e.to_string() })
         }
     };
-    Ok(Part { figures: json!({ "native": figures, "bpf": bpf }), verdicts })
+    Ok(Part { figures: json!({ "native": flat, "trees": trees, "bpf": bpf }), verdicts })
 }
