@@ -302,6 +302,7 @@ impl Engine {
             return;
         }
         member.task = task;
+        member.owes = member.confined || self.allocators.reservation_of(task).is_none();
         if let Who::Thread(cell) = &member.who {
             cell.slot.store(task.0, Relaxed);
         }
@@ -363,7 +364,7 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         }
     }
     m.track.add(m.ran, 0);
-    if m.confined && m.standing == Standing::Parked {
+    if m.owes && m.standing == Standing::Parked {
         m.debt += m.ran;
         return;
     }

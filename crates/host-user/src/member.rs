@@ -108,8 +108,10 @@ pub struct Member {
     pub ran_at: u64,
     /// What it executed since the last event, ns.
     pub ran: u64,
-    /// What it executed on its way to its rest, ns, charged when it next runs: whoever it ran on has
-    /// ended.
+    /// What it executed on its way to its rest is charged when it next runs: all that it ran on may
+    /// have ended, and only a reservation of its own in group 0 would settle that by itself.
+    pub owes: bool,
+    /// So much, ns.
     pub debt: u64,
     pub track: Track,
     pub stray: Stray,

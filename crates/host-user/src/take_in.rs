@@ -67,6 +67,7 @@ impl Host {
             quiet: false,
             ran_at: 0,
             ran: 0,
+            owes: false,
             debt: 0,
             track: Track::new(index, spec),
             stray: Stray::new(),
