@@ -50,13 +50,13 @@ impl Dispatcher {
     /// What a job may execute before its own budget, that of a server job on its path, or a segment
     /// above one of them ends, ns; 0 when it has ended.
     pub fn allowance(&self, job: JobId) -> u64 {
-        // SAFETY: as above; this one only reads.
+        // SAFETY: as above; it may note what it found, and nobody else is in there: not `Sync`.
         unsafe { ffi::pd_job_allowance(self.raw.as_ptr(), job.0) }
     }
 
     /// The job of a task that [`Dispatcher::charge_task`] would charge.
     pub fn job_of_task(&self, task: TaskId) -> Option<JobId> {
-        // SAFETY: as above; this one only reads.
+        // SAFETY: as above; it may note what it found, and nobody else is in there: not `Sync`.
         let id = unsafe { ffi::pd_task_job(self.raw.as_ptr(), task.0) };
         (id != 0).then_some(JobId(id))
     }

@@ -12,7 +12,7 @@ struct pd_call {
 	pd_u32 count;
 	pd_u32 jobs;  /* for decisions */
 	pd_u32 trees; /* 1: decisions in a hierarchy, with budget groups */
-	pd_u32 begin; /* 1: a new batch, or another set of jobs */
+	pd_u32 begin; /* 1: another set of jobs, for decisions */
 	pd_u32 left;  /* out: operations of this batch that are still to be made */
 };
 

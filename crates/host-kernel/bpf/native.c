@@ -16,10 +16,14 @@ int punctual_native_create(void *memory, const struct pd_limits *limits)
 	return pd_init(memory, limits) ? 0 : PD_EINVALID;
 }
 
+int punctual_native_begin(void *memory, struct pd_call *call)
+{
+	return exercise_begin(memory, call->seed, call->batch, call->count);
+}
+
 int punctual_native_tell(void *memory, struct pd_call *call)
 {
-	if (call->begin)
-		exercise_begin(memory, call->seed, call->batch, call->count);
+	(void)call;
 	return exercise_tell(memory);
 }
 

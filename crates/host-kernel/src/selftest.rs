@@ -105,14 +105,14 @@ impl InKernel {
 
 impl Subject for InKernel {
     fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
-        let mut call = Call { seed, batch, count, begin: 1, ..Call::default() };
+        let mut call = Call { seed, batch, count, ..Call::default() };
+        self.call("punctual_begin", &mut call)?;
         loop {
             self.call("punctual_tell", &mut call)?;
             self.call("punctual_host", &mut call)?;
             if call.left == 0 {
                 return Ok(call.hash);
             }
-            call.begin = 0;
         }
     }
 
@@ -130,6 +130,7 @@ impl Subject for InKernel {
 extern "C" {
     fn punctual_native_size(limits: *const Limits) -> u64;
     fn punctual_native_create(memory: *mut u8, limits: *const Limits) -> i32;
+    fn punctual_native_begin(memory: *mut u8, call: *mut Call) -> i32;
     fn punctual_native_tell(memory: *mut u8, call: *mut Call) -> i32;
     fn punctual_native_host(memory: *mut u8, call: *mut Call) -> i32;
     fn punctual_native_decisions(memory: *mut u8, call: *mut Call) -> i32;
@@ -187,14 +188,14 @@ impl Drop for Native {
 
 impl Subject for Native {
     fn exercise(&mut self, seed: u64, batch: u32, count: u32) -> Result<u64, KernelError> {
-        let mut call = Call { seed, batch, count, begin: 1, ..Call::default() };
+        let mut call = Call { seed, batch, count, ..Call::default() };
+        self.call(punctual_native_begin, &mut call)?;
         loop {
             self.call(punctual_native_tell, &mut call)?;
             self.call(punctual_native_host, &mut call)?;
             if call.left == 0 {
                 return Ok(call.hash);
             }
-            call.begin = 0;
         }
     }
 

@@ -8,7 +8,7 @@ use punctual_host_kernel::{Kernel, KernelError};
 
 const SEED: u64 = 0x005E_ED0F_9A9C;
 const BATCHES: u32 = 100;
-/// Some 3 ms in the kernel at a time.
+/// Some of them at a time in the kernel, until it is asked for something.
 const PER_BATCH: u32 = 10_000;
 /// What issue 2 allows.
 const MOST_VERIFIED: u32 = 20_000;
