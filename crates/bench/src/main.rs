@@ -3,10 +3,12 @@
 //! counts is the median of the windows' ratios.
 
 mod budgets;
+mod check;
 mod core;
 mod floor;
 mod footprint;
 mod handler;
+mod sim;
 mod threads;
 mod tools;
 mod wakeup;
@@ -61,10 +63,21 @@ enum PartName {
     Core,
     /// Time to start, memory with 100 tasks
     Footprint,
+    /// The simulator: jobs per second beside SimSo's, memory
+    Sim,
+    /// How soon a set of 100 tasks is checked
+    Check,
 }
 
-const PARTS: [PartName; 5] =
-    [PartName::Core, PartName::Footprint, PartName::Handler, PartName::Wakeup, PartName::Budgets];
+const PARTS: [PartName; 7] = [
+    PartName::Core,
+    PartName::Footprint,
+    PartName::Handler,
+    PartName::Wakeup,
+    PartName::Budgets,
+    PartName::Sim,
+    PartName::Check,
+];
 
 /// How to measure.
 struct Bench {
@@ -116,6 +129,8 @@ fn main() -> ExitCode {
             PartName::Handler => handler::measure(&bench),
             PartName::Core => core::measure(&bench),
             PartName::Footprint => footprint::measure(&bench),
+            PartName::Sim => sim::measure(&bench),
+            PartName::Check => check::measure(&bench),
         };
         let name = format!("{part:?}").to_lowercase();
         match measured {
