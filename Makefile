@@ -3,7 +3,7 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test fuzz oracles bench install clean
+.PHONY: all demo test fuzz oracles bench vm install clean
 
 all:
 	scripts/setup build
@@ -34,6 +34,16 @@ oracles:
 bench:
 	scripts/setup bench
 	bench/run $(BENCH)
+
+# A task set in a virtual machine with a counted clock, under a kernel of Debian's: the same output each time.
+#   make vm [KERNEL=6.18|7.3|7.3-rt] [SET=examples/servo.toml] [HOST=user] [RESULTS=folder] [ARGS="--duration 2s"]
+KERNEL := 7.3
+SET := examples/servo.toml
+HOST := user
+vm:
+	@scripts/setup vm
+	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
+	@vm/set $(KERNEL) $(SET) $(if $(RESULTS),--results $(RESULTS)) -- --host $(HOST) $(ARGS)
 
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)/usr/local/bin/punctual
