@@ -74,6 +74,16 @@ impl Contender {
         }
     }
 
+    /// Its greatest demand for execution within `w`, released as close together as can be.
+    pub(crate) fn demand(&self, w: u64) -> u128 {
+        self.period.map_or(0, |period| u128::from((w + self.delay()).div_ceil(period)) * u128::from(self.budget))
+    }
+
+    /// Nothing but its budget keeps it from being done.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.blocking == 0 && self.sleep == 0 && self.wet.is_none()
+    }
+
     /// The supply that this one can count on, out of the group's.
     pub(crate) fn supply(&self, group: &Supply) -> Supply {
         match &self.wet {

@@ -3,9 +3,9 @@
 //! Work is counted in terms: one term is one task or server looked at for one length of time, some
 //! nanoseconds of execution. A count, and not a clock: the same set gets the same answer everywhere.
 
-/// Terms that the tests of one CPU may cost, about a second. What would cost more is not computed,
+/// Terms that the tests of one CPU may cost, about two seconds. What would cost more is not computed,
 /// and so not admitted.
-pub(crate) const TESTS: u64 = 100_000_000;
+pub(crate) const TESTS: u64 = 300_000_000;
 
 /// Terms that may be spent on figures that decide nothing (response times under EDF), per CPU.
 pub(crate) const FIGURES: u64 = 3_000_000;

@@ -49,27 +49,26 @@ impl Before {
     }
 
     /// The least w that supplies `own` and them, leaving out `but`'s part in them; `None` above
-    /// `limit`. `from`: a lower bound.
+    /// `limit`. `from`: a lower bound of it, and what they demand within that.
     fn least(
         &self,
         own: u128,
         but: Option<&Contender>,
         supply: &Supply,
-        (from, limit): (u64, u64),
+        (from, limit): (From, u64),
         effort: &mut Effort,
     ) -> Result<Option<u64>, Exhausted> {
         if self.unbounded {
             return Ok(None);
         }
-        let mut w = supply.time_for(own).max(from);
+        let left_out = but.map_or(0, |c| c.demand(from.w));
+        let mut w = supply.time_for(own + from.demand.saturating_sub(left_out)).max(from.w);
         loop {
             if w > limit || w == NEVER {
                 return Ok(None);
             }
             effort.spend(self.terms.len() + supply.terms())?;
-            let left_out = but.map_or(0, |c| {
-                c.period.map_or(0, |period| u128::from((w + c.delay()).div_ceil(period)) * u128::from(c.budget))
-            });
+            let left_out = but.map_or(0, |c| c.demand(w));
             let next = supply.time_for(own + self.demand(w) - left_out);
             if next <= w {
                 return Ok(Some(w));
@@ -77,6 +76,14 @@ impl Before {
             w = next;
         }
     }
+}
+
+/// What is known of the less important ones: they take `w` at least, and within that those before
+/// them demand so much.
+#[derive(Clone, Copy, Default)]
+struct From {
+    w: u64,
+    demand: u128,
 }
 
 /// The responses of all contenders under fixed priorities, in their order. `synchronous`: whether
@@ -92,7 +99,7 @@ pub(crate) fn responses(
     let mut outcomes = vec![Outcome::UNKNOWN; contenders.len()];
     let mut before = Before::default();
     // The less important, the longer the response: where one level ended the next one begins.
-    let mut from = 0;
+    let mut from = From::default();
     let mut late = false;
     let longest = contenders.iter().filter_map(|c| c.period).max().unwrap_or(0);
     for level in order.chunk_by(|&a, &b| contenders[a].rank == contenders[b].rank) {
@@ -113,12 +120,22 @@ pub(crate) fn responses(
         for peer in peers {
             before.add(peer);
         }
-        match before.least(1, None, supply, (from, longest), effort) {
-            Ok(Some(w)) => from = w,
+        let done = match level {
+            [i] if contenders[*i].is_plain() => outcomes[*i].response.map(|r| r - contenders[*i].jitter),
+            _ => None,
+        };
+        let w = match done {
+            Some(w) => Ok(Some(w)),
+            None => before.least(1, None, supply, (from, longest), effort),
+        };
+        from.w = match w {
+            Ok(Some(w)) => w,
             // Nobody of the rest can be done within any period.
-            Ok(None) => from = longest.saturating_add(1),
-            Err(Exhausted) => {}
-        }
+            Ok(None) => longest.saturating_add(1),
+            Err(Exhausted) => from.w,
+        };
+        let cost = effort.spend(before.terms.len());
+        from.demand = if cost.is_ok() && from.w <= longest { before.demand(from.w) } else { 0 };
     }
     outcomes
 }
@@ -148,7 +165,7 @@ impl Ties {
         let all: u128 = peers.iter().map(|p| u128::from(p.budget)).sum();
         let soonest = peers.iter().map(|p| p.period.map_or(0, |t| t.saturating_sub(p.delay()))).min().unwrap_or(0);
         let simple = peers.iter().all(|p| p.sleep == 0 && p.blocking == 0 && p.wet.is_none());
-        ties.once = simple && before.least(all, None, supply, (0, soonest), effort)?.is_some();
+        ties.once = simple && before.least(all, None, supply, (From::default(), soonest), effort)?.is_some();
         ties.placed = peers.iter().all(|p| p.place.is_some());
         ties.gridded = peers.iter().any(|p| p.start.is_some());
         if !ties.once || peers.iter().any(|p| p.put_off != PutOff::Never) {
@@ -195,7 +212,7 @@ struct Question<'a> {
     c: &'a Contender,
     ahead: (u128, u128),
     synchronous: bool,
-    from: u64,
+    from: From,
 }
 
 fn judge(

@@ -3,10 +3,12 @@
 //! with its seed.
 
 mod random;
+mod timed;
 mod tree;
 mod watch;
 
 pub use random::{flat, Flat, Random};
+pub use timed::timed;
 pub use tree::hierarchy;
 pub use watch::{simulate, Seen};
 

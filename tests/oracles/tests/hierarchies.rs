@@ -2,28 +2,56 @@
 //! something misses, and none takes longer than its bound.
 
 use punctual_admission::{analyse, Fit};
-use punctual_oracles::{hierarchy, seeds, simulate, Random};
+use punctual_oracles::{hierarchy, seeds, simulate, timed, Random};
+use punctual_taskset::TaskSet;
 
-#[test]
-fn nobody_admitted_in_a_hierarchy_misses() {
-    let (mut promised, mut grouped, mut limited, mut deep) = (0, 0, 0, 0);
+/// How many were promised something: in all, in groups, under budget groups, below two groups.
+#[derive(Debug, Default)]
+struct Promised {
+    tasks: u64,
+    grouped: u64,
+    limited: u64,
+    deep: u64,
+}
+
+fn none_misses(make: fn(&mut Random) -> TaskSet) -> Promised {
+    let mut promised = Promised::default();
     for seed in seeds(3000) {
-        let set = hierarchy(&mut Random::new(seed));
+        let set = make(&mut Random::new(seed));
         let cpu = analyse(&set).cpus.remove(0);
         if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
             continue;
         }
-        let seen = simulate(&set, 1200).unwrap_or_else(|e| panic!("seed {seed}: {e}: {set:#?}"));
+        let seen = match simulate(&set, 1200) {
+            Ok(seen) => seen,
+            Err(e) => {
+                assert!(!cpu.schedulable(), "seed {seed}: admitted, but {e}: {set:#?}");
+                continue;
+            }
+        };
         for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
             assert_eq!(seen.misses, 0, "seed {seed}: {} misses at {:?}: {set:#?} {cpu:#?}", t.name, seen.first_miss);
             let bound = t.response.unwrap();
             assert!(seen.worst <= bound, "seed {seed}: {} took {}, bound {bound}: {set:#?}", t.name, seen.worst);
             let spec = &set.tasks[t.task];
-            promised += 1;
-            grouped += u64::from(spec.group.is_some());
-            limited += u64::from(spec.budget_group.is_some());
-            deep += u64::from(spec.group.is_some_and(|g| set.groups[g].parent.is_some()));
+            promised.tasks += 1;
+            promised.grouped += u64::from(spec.group.is_some());
+            promised.limited += u64::from(spec.budget_group.is_some());
+            promised.deep += u64::from(spec.group.is_some_and(|g| set.groups[g].parent.is_some()));
         }
     }
-    assert!(promised > 0 && grouped > 0 && limited > 0 && deep > 0, "{promised} {grouped} {limited} {deep}");
+    println!("{promised:?}");
+    promised
+}
+
+#[test]
+fn nobody_admitted_in_a_hierarchy_of_servers_and_budget_groups_misses() {
+    let promised = none_misses(hierarchy);
+    assert!(promised.grouped > 0 && promised.limited > 0 && promised.deep > 0, "{promised:?}");
+}
+
+#[test]
+fn nobody_admitted_within_windows_misses() {
+    let promised = none_misses(timed);
+    assert!(promised.tasks > 0 && promised.deep > 0, "{promised:?}");
 }

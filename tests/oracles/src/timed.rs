@@ -1,0 +1,80 @@
+//! Random time-driven hierarchies: windows in group 0, and within them any policy, with servers
+//! that begin where they like.
+
+use punctual_taskset::{Body, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window};
+
+use crate::random::set;
+use crate::Random;
+
+/// One to three groups on windows of one cycle; servers within some of them.
+pub fn timed(random: &mut Random) -> TaskSet {
+    let mut tree = set("td", Vec::new());
+    let cycle = random.of(&[10, 12, 20, 24]);
+    let count = random.within(1, 3) as usize;
+    let mut windows: Vec<Vec<Window>> = vec![Vec::new(); count];
+    let mut at = random.within(0, 3);
+    while at < cycle {
+        let length = random.within(2, 8).min(cycle - at);
+        let owner = &mut windows[random.within(0, count as u64 - 1) as usize];
+        owner.push(Window { start: at, length });
+        at += length + random.within(0, 2);
+    }
+    for (n, windows) in windows.into_iter().enumerate().filter(|(_, w)| !w.is_empty()) {
+        let place = tree.groups.len();
+        let whole: u64 = windows.iter().map(|w| w.length).sum();
+        let first = windows[0];
+        let policy = random.of(&["rm", "edf", "edf", "fp"]);
+        let server = ServerSpec::Windows { cycle, windows };
+        tree.groups.push(group(format!("w{n}"), None, policy, server, random));
+        if random.once_in(2) {
+            for k in 0..random.within(1, 2) {
+                let period = cycle * random.within(1, 2);
+                let budget = random.within(1, (first.length / 2).max(1));
+                let deadline = if random.once_in(2) { first.length.max(budget) } else { random.within(budget, period) };
+                let kind = random.of(&[ServerKind::Deferrable, ServerKind::Polling]);
+                let start = if random.once_in(3) { random.within(0, cycle) } else { first.start };
+                let server = ServerSpec::Periodic { period, budget, deadline, start, kind };
+                let child = tree.groups.len();
+                tree.groups.push(group(format!("s{n}{k}"), Some(place), random.of(&["rm", "edf"]), server, random));
+                let task = task(tree.tasks.len(), child, cycle, budget * cycle, period, random);
+                tree.tasks.push(task);
+            }
+        }
+        for _ in 0..random.within(0, 2) {
+            let task = task(tree.tasks.len(), place, cycle, whole, cycle, random);
+            tree.tasks.push(task);
+        }
+    }
+    tree
+}
+
+fn group(name: String, parent: Option<usize>, policy: &str, server: ServerSpec, random: &mut Random) -> GroupSpec {
+    GroupSpec {
+        name,
+        parent,
+        policy: PolicySpec { name: policy.to_owned() },
+        server,
+        priority: random.within(0, 4) as i64,
+        budget_group: None,
+        cpu: 0,
+        line: None,
+    }
+}
+
+/// Some part of `whole` in every `per`.
+fn task(n: usize, group: usize, cycle: u64, whole: u64, per: u64, random: &mut Random) -> TaskSpec {
+    let period = if random.once_in(4) { random.within(5, 50) } else { cycle * random.within(1, 5) };
+    let budget = random.within(1, (period * whole / per / 2).clamp(1, period));
+    let body = if random.once_in(2) {
+        Body::Spin(Spin::For(budget))
+    } else {
+        Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })
+    };
+    TaskSpec {
+        start: random.within(0, period),
+        priority: random.within(0, 4) as i64,
+        group: Some(group),
+        deadline: if random.once_in(2) { period } else { random.within(budget, period) },
+        ..TaskSpec::new(format!("t{n}"), period, budget, body)
+    }
+}
