@@ -40,7 +40,7 @@ impl Allocator for Imprecise {
     }
 
     fn first(&mut self, m: &Member, r: &Release) -> Part {
-        let mandatory = m.mandatory.unwrap_or(m.budget).min(r.left);
+        let mandatory = m.mandatory.unwrap_or(r.left).min(r.left);
         part(m, r, mandatory, band::high(m.period))
     }
 
