@@ -11,7 +11,7 @@ pub(crate) const TESTS: u64 = 300_000_000;
 pub(crate) const FIGURES: u64 = 3_000_000;
 
 /// Terms that may be spent on looking for a change that helps, per CPU.
-pub(crate) const ADVICE: u64 = 40_000_000;
+pub(crate) const ADVICE: u64 = 10_000_000;
 
 /// The effort is used up: the answer is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
