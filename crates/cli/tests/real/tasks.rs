@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kills::NEEDS;
 use crate::machine::{measured, one_cpu_alone, permitted, wait_for_cpu, Cpu, Need};
-use crate::process::{eventually, kill, marked, name_of, state_of};
+use crate::process::{attributes, eventually, kill, marked, name_of, state_of};
 use crate::punctual::{list, run, run_set, task, unruly, Ended, Running, Scratch};
 
 /// Two good tasks beside a wild one.
@@ -306,11 +306,14 @@ fn an_adopted_program_that_ends_ends_the_run() {
         return;
     }
     let cpu = one_cpu_alone();
-    let words = unruly("exit 300 0");
+    let words = unruly("spin");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "20s", "--pid", &pid];
-    let punctual = Running::start(&args);
+    let mut punctual = Running::start(&args);
+    let pid = program.id() as i32;
+    punctual.wait_for("the program at its level", |_| attributes(pid).is_some_and(|a| a.priority > 0));
+    kill(pid, libc::SIGTERM);
     crate::bounded::wait(&mut program);
     let ended = punctual.end();
     ended.assert_code(0).assert_says(&["ended"]).assert_nothing_left(&[cpu.0]);
@@ -330,7 +333,7 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     let ended = run_set(&text, &["--json"]);
     let family = marked(&mark);
     let healthy = family.iter().all(|p| !matches!(state_of(*p), None | Some('T' | 't')));
-    let levels: Vec<_> = family.iter().filter_map(|p| crate::process::attributes(*p)).map(|a| a.priority).collect();
+    let levels: Vec<_> = family.iter().filter_map(|p| attributes(*p)).map(|a| a.priority).collect();
     crate::bounded::end_all(family.iter().copied());
     crate::bounded::wait(&mut program);
     ended.assert_nothing_left(&[cpu.0]);
