@@ -78,6 +78,7 @@ PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 {
 	pd_u32 i = PD_ZERO(d);
+	pd_group_p g;
 
 	if (group >= PD(d)->limits.groups)
 		return PD_ENOTHING;
@@ -85,9 +86,13 @@ PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 		return PD_EINVALID;
 	pd_record(d, PD_REC_ORDER, group, 0, order, 0);
 	pd_group_order(d, group, order);
+	/* In the new order another of their server jobs may be first. */
+	g = PD_GROUP(d, 0);
 	pd_while (i < PD(d)->limits.groups) {
-		if (PD_GROUP(d, i)->parent == group)
-			PD_GROUP(d, i)->best_server = PD_UNKNOWN;
+		PD_WALKS(g);
+		if (g->parent == group)
+			g->best_server = PD_UNKNOWN;
+		g++;
 		i++;
 	}
 	return pd_group_sort(d, group);

@@ -16,52 +16,74 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 	       pd_power_of_two(l->records) && l->records <= 1U << 28 && l->cpus == 1;
 }
 
-/* Everything but the memory itself: free lists, heaps, orderings. */
-PD_FN int pd_start(pd_ref d)
+/* Jobs, tasks, reservations and timers: all free. */
+PD_FOLD int pd_start_free(pd_ref d)
 {
 	pd_p p = PD(d);
-	pd_u32 queues = p->limits.groups + p->limits.budget_groups;
-	pd_u32 per_heap = PD_CHUNKS_FOR(p->limits.jobs);
-	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.timers, queues);
+	pd_job_p j = PD_JOB(d, 0);
+	pd_task_p t = PD_TASK(d, 0);
+	pd_reservation_p v = PD_RESERVATION(d, 0);
+	pd_timer_p m = PD_TIMER(d, 0);
 	pd_u32 i = PD_ZERO(d);
 
-	p->event_mask = p->limits.events - 1;
-	p->record_mask = p->limits.records - 1;
 	pd_while (i <= p->limits.jobs) {
-		PD_JOB(d, i)->id = ~pd_id(1, i);
-		PD_JOB(d, i)->next = i < p->limits.jobs ? i + 1 : PD_NONE;
+		PD_WALKS(j);
+		j->id = ~pd_id(1, i);
+		j->next = i < p->limits.jobs ? i + 1 : PD_NONE;
+		j++;
 		i++;
 	}
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.tasks) {
-		PD_TASK(d, i)->next_free = i + 1 < p->limits.tasks ? i + 1 : PD_NONE;
+		PD_WALKS(t);
+		t->next_free = i + 1 < p->limits.tasks ? i + 1 : PD_NONE;
+		t++;
 		i++;
 	}
 	p->free_reservation = p->limits.reservations ? 0 : PD_NONE;
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.reservations) {
-		PD_RESERVATION(d, i)->next_free = i + 1 < p->limits.reservations ? i + 1 : PD_NONE;
-		i++;
-	}
-	i = PD_ZERO(d);
-	pd_while (i < chunks) {
-		PD_SLOT(d, i << PD_CHUNK_BITS)->key = i + 1;
+		PD_WALKS(v);
+		v->next_free = i + 1 < p->limits.reservations ? i + 1 : PD_NONE;
+		v++;
 		i++;
 	}
 	p->free_timer = p->limits.timers ? 0 : PD_NONE;
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.timers) {
-		PD_TIMER(d, i)->id = ~pd_id(1, i);
-		PD_TIMER(d, i)->next_free = i + 1 < p->limits.timers ? i + 1 : PD_NONE;
+		PD_WALKS(m);
+		m->id = ~pd_id(1, i);
+		m->next_free = i + 1 < p->limits.timers ? i + 1 : PD_NONE;
+		m++;
+		i++;
+	}
+	return 0;
+}
+
+/* All empty, and all chunks in the pool. */
+PD_FOLD int pd_start_heaps(pd_ref d)
+{
+	pd_p p = PD(d);
+	pd_u32 queues = p->limits.groups + p->limits.budget_groups;
+	pd_u32 per_heap = PD_CHUNKS_FOR(p->limits.jobs);
+	pd_u32 chunks = PD_CHUNKS(p->limits.jobs, p->limits.reservations, p->limits.timers, queues);
+	pd_heap_p h = PD_HEAP(d, 0);
+	pd_slot_p s = PD_SLOT(d, 0);
+	pd_u32 i = PD_ZERO(d);
+
+	pd_while (i < chunks) {
+		PD_WALKS(s);
+		s->key = i + 1;
+		s += PD_CHUNK;
 		i++;
 	}
 	i = PD_ZERO(d);
 	pd_while (i < PD_HEAPS(queues)) {
-		pd_heap_p h = PD_HEAP(d, i);
-
+		PD_WALKS(h);
 		h->least = PD_INFINITE;
 		h->first = PD_NONE;
 		h->table = i * per_heap;
+		h++;
 		i++;
 	}
 	/* Theirs are other numbers than jobs'. */
@@ -73,13 +95,31 @@ PD_FN int pd_start(pd_ref d)
 	PD_HEAP(d, PD_SEGMENT_FINISHES)->positions = p->limits.jobs + 1;
 	PD_HEAP(d, PD_RELEASES)->positions = 2 * (p->limits.jobs + 1);
 	PD_HEAP(d, PD_TIMERS)->positions = 2 * (p->limits.jobs + 1) + p->limits.reservations;
-	i = PD_ZERO(d);
+	return 0;
+}
+
+/* Everything but the memory itself: free lists, heaps, orderings. */
+PD_FN int pd_start(pd_ref d)
+{
+	pd_p p = PD(d);
+	pd_group_p g = PD_GROUP(d, 0);
+	pd_u32 i = PD_ZERO(d);
+
+	p->event_mask = p->limits.events - 1;
+	p->record_mask = p->limits.records - 1;
+	p->first_due = PD_NONE;
+	p->first_due_segment = PD_NONE;
+	p->rare = PD_INFINITE;
+	pd_start_free(d);
+	pd_start_heaps(d);
 	pd_while (i < p->limits.groups) {
+		PD_WALKS(g);
 		pd_group_order(d, i, PD_ORDER_DEFAULT);
-		PD_GROUP(d, i)->parent = PD_NONE;
-		PD_GROUP(d, i)->height = 1;
-		PD_GROUP(d, i)->first_server = PD_NONE;
-		PD_GROUP(d, i)->best_server = PD_NONE;
+		g->parent = PD_NONE;
+		g->height = 1;
+		g->first_server = PD_NONE;
+		g->best_server = PD_NONE;
+		g++;
 		i++;
 	}
 	i = PD_ZERO(d);
@@ -87,9 +127,6 @@ PD_FN int pd_start(pd_ref d)
 		p->unsettled_groups[i] = PD_NONE;
 		i++;
 	}
-	p->first_due = PD_NONE;
-	p->first_due_segment = PD_NONE;
-	p->rare = PD_INFINITE;
 	return 0;
 }
 

@@ -30,6 +30,9 @@ typedef pd_u32 pd_ref;
 /* Called from many places: folded where that is cheap, which a BPF frame's stack is not. */
 #define PD_SHARE PD_FN
 #define PD_INLINE static inline __attribute__((always_inline))
+/* A pointer that walks along an array is to stay one: kernels up to 6.18.15 know an arena pointer
+ * plus a number, but not a number plus the pointer that a compiler may make of it. */
+#define PD_WALKS(pointer) asm volatile("" : "+r"(pointer))
 #define pd_can_loop                                                    \
 	({                                                             \
 		__label__ l_break, l_on;                               \
@@ -55,6 +58,7 @@ typedef struct pd *pd_ref;
 #define PD_API
 #endif
 #define PD_INLINE static inline __attribute__((always_inline))
+#define PD_WALKS(pointer) ((void)0)
 #define pd_can_loop 1
 
 #endif
