@@ -27,8 +27,9 @@ const NOBODY: u32 = u32::MAX;
 const BETWEEN_LOOKS: u32 = 8_192;
 /// Releases lost in one go that are told one by one.
 const LOST_TOLD: u64 = 64;
-/// So many instants in a row at one time are a policy that never comes to an end.
-const STUCK: u32 = 10_000_000;
+/// So many instants in a row at one time, or events at one instant, are a policy that never comes to
+/// an end: more than ten for each job that there can be.
+const STUCK: u32 = 20_000_000;
 
 /// One dispatcher with its allocators and tasks.
 pub(crate) struct Engine {
@@ -151,7 +152,7 @@ impl Engine {
             self.wake(slot);
         }
         loop {
-            self.hear(watcher);
+            self.hear(watcher)?;
             self.select();
             // What it does first, it does as soon as it has the CPU.
             if !self.is_at_an_end() || !self.proceed(self.running) {
@@ -253,16 +254,20 @@ impl Engine {
     }
 
     /// Everything due, and what the allocators make of it, until nothing is left.
-    fn hear<W: Watcher>(&mut self, watcher: &mut W) {
+    fn hear<W: Watcher>(&mut self, watcher: &mut W) -> Result<(), SimError> {
+        let mut heard = 0;
         loop {
             self.dispatcher.advance(self.now);
-            let mut any = false;
+            let before = heard;
             while let Some(event) = self.dispatcher.next_event() {
-                any = true;
+                heard += 1;
+                if heard == STUCK {
+                    return Err(SimError::Stuck { cpu: self.cpu, at: self.now });
+                }
                 self.event(&event, watcher);
             }
-            if !any {
-                return;
+            if heard == before {
+                return Ok(());
             }
         }
     }

@@ -1,0 +1,95 @@
+//! Two ways to carry out one policy: the dispatcher's own reservations, and jobs that the policy
+//! adds one by one in answer to timers. What becomes of each release must be the same.
+
+mod common;
+
+use common::{run_with, set, Seen};
+use punctual_host_sim::Options;
+use punctual_taskset::TaskSet;
+
+/// Numbers from a seed (xorshift64*): the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % n
+    }
+}
+
+/// Two to five tasks, up to some 120 % of a CPU, with overruns and sleeps. Periods are odd numbers
+/// of ns, so that two things seldom happen at one instant, where their order would be open.
+fn random_set(random: &mut Random, policy: &str) -> TaskSet {
+    let tasks: Vec<String> = (0..2 + random.below(4))
+        .map(|_| {
+            let period = 1_000_003 + 2 * random.below(5_000_000);
+            let budget = period / 20 + random.below(period / 4);
+            let deadline = budget + random.below(period - budget);
+            let spin = budget / 2 + random.below(budget);
+            let work = match random.below(3) {
+                0 => format!("{{ spin = \"{spin}ns\" }}"),
+                1 => format!("{{ uniform = [\"{}ns\", \"{}ns\"], seed = {} }}", spin / 2, spin, random.below(1 << 40)),
+                _ => format!(
+                    "{{ steps = [{{ spin = \"{}ns\" }}, {{ sleep = \"{}ns\" }}, {{ spin = \"{}ns\" }}] }}",
+                    spin / 3 + 1,
+                    1 + random.below(period / 2),
+                    spin / 2 + 1
+                ),
+            };
+            let overrun = ["carry", "skip", "background", "signal"][random.below(4) as usize];
+            format!(
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; deadline = \"{deadline}ns\"; start = \"{}ns\"; \
+                 overrun = \"{overrun}\"; work = {work}",
+                random.below(period)
+            )
+        })
+        .collect();
+    set(policy, &tasks.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn run(set: &TaskSet, job_by_job: bool) -> Seen {
+    let mut options = Options::default();
+    options.allocators.job_by_job = job_by_job;
+    run_with(set, 200_000_000, options).0
+}
+
+#[test]
+fn reservations_and_jobs_added_one_by_one_lead_to_the_same_releases_and_the_same_schedule() {
+    let mut random = Random(0x5eed);
+    let (mut releases, mut overruns, mut misses) = (0, 0, 0);
+    for n in 0..300 {
+        let policy = ["rm", "dm", "edf"][n % 3];
+        let set = random_set(&mut random, policy);
+        let (reserved, made) = (run(&set, false), run(&set, true));
+        assert_eq!(reserved.stretches, made.stretches, "set {n}: {set:#?}");
+        assert_eq!(reserved.periods, made.periods, "set {n}: {set:#?}");
+        releases += reserved.periods.len();
+        overruns += reserved.periods.iter().filter(|p| p.overrun).count();
+        misses += reserved.misses().len();
+    }
+    assert!(releases > 30_000 && overruns > 1_000 && misses > 1_000, "{releases}, {overruns}, {misses}");
+}
+
+#[test]
+fn whatever_the_set_no_two_tasks_execute_at_once_and_no_release_more_than_its_budget() {
+    let mut random = Random(0xb0a7);
+    for n in 0..300 {
+        let set = random_set(&mut random, ["rm", "dm", "edf"][n % 3]);
+        let seen = run(&set, n % 2 == 0);
+        assert!(seen.stretches.windows(2).all(|w| w[0].2 <= w[1].1), "set {n}: {set:#?}");
+        let executed: u64 = seen.stretches.iter().map(|(_, from, to)| to - from).sum();
+        let received: u64 = seen.periods.iter().map(|p| p.received).sum();
+        assert_eq!(executed, received + seen.background, "set {n}: time executed is time charged");
+        for p in &seen.periods {
+            assert!(p.received <= p.assigned, "set {n}: {p:?}");
+            assert!(p.started == u64::MAX || p.started >= p.release, "set {n}: {p:?}");
+            assert!(p.completed == u64::MAX || p.completed <= p.deadline, "set {n}: {p:?}");
+        }
+        for task in 0..set.tasks.len() as u32 {
+            let numbers: Vec<u64> = seen.periods.iter().filter(|p| p.task == task).map(|p| p.number).collect();
+            assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "set {n}: each release is told once");
+        }
+    }
+}
