@@ -1,14 +1,14 @@
 //! What the command does when all is well: signals, streams, traces, budgets of real programs.
 
 use std::io::BufReader;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use punctual_trace::Trace;
 
 use crate::kills::NEEDS;
 use crate::machine::{measured, one_cpu, one_cpu_alone, permitted, two_cpus_alone, wait_for_cpu, Need};
 use crate::process::{kill, marked};
-use crate::punctual::{list, patiently, run, run_set, task, unruly, Running, Scratch};
+use crate::punctual::{list, patiently, run, run_set, task, unruly, Ended, Running, Scratch};
 use crate::victim::Victim;
 
 fn busy_set(cpu: u32) -> String {
@@ -17,6 +17,20 @@ fn busy_set(cpu: u32) -> String {
         "cpu = {cpu}\npolicy = \"edf\"\n[[task]]\nname = \"loop\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
          [[task]]\nname = \"family\"\nperiod = \"10ms\"\nbudget = \"2ms\"\ncommand = {family}\n"
     )
+}
+
+/// It ends within a second. Who ends it is an ordinary thread, and a busy machine may keep the CPU from it: three tries.
+fn promptly(once: impl Fn() -> Ended) -> Ended {
+    for _ in 0..2 {
+        let ended = once();
+        if ended.took < Duration::from_secs(1) {
+            return ended;
+        }
+        println!("it took {:?}: once more", ended.took);
+    }
+    let ended = once();
+    assert!(ended.took < Duration::from_secs(1), "{:?}", ended.took);
+    ended
 }
 
 #[test]
@@ -28,16 +42,16 @@ fn signals_end_a_run_within_a_second_with_its_results() {
     let file = scratch.file("set.toml", &busy_set(cpu.0));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         for json in [false, true] {
-            wait_for_cpu(cpu.0);
-            let mut args = vec!["run", file.as_str()];
-            args.extend(json.then_some("--json"));
-            let mut punctual = Running::start(&args);
-            punctual.wait_for("its command's family", |p| marked(&p.mark).len() > 5);
-            std::thread::sleep(Duration::from_millis(120));
-            let since = Instant::now();
-            kill(punctual.pid(), signal);
-            let ended = punctual.end();
-            assert!(since.elapsed() < Duration::from_secs(1), "signal {signal}: {:?}", since.elapsed());
+            let ended = promptly(|| {
+                wait_for_cpu(cpu.0);
+                let mut args = vec!["run", file.as_str()];
+                args.extend(json.then_some("--json"));
+                let mut punctual = Running::start(&args);
+                punctual.wait_for("its command's family", |p| marked(&p.mark).len() > 5);
+                std::thread::sleep(Duration::from_millis(120));
+                kill(punctual.pid(), signal);
+                punctual.end()
+            });
             ended.assert_code(130).assert_nothing_left(&[cpu.0]);
             if json {
                 assert_eq!(ended.json()["interrupted"], true);
@@ -56,14 +70,14 @@ fn a_signal_that_comes_while_it_starts_ends_it_too() {
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let file = scratch.file("set.toml", &busy_set(cpu.0));
     for after in [15, 30, 50, 80] {
-        wait_for_cpu(cpu.0);
-        let ended = patiently(|| {
+        let once = || {
+            wait_for_cpu(cpu.0);
             let punctual = Running::start(&["run", &file]);
             std::thread::sleep(Duration::from_millis(after));
             kill(punctual.pid(), libc::SIGINT);
             punctual.end()
-        });
-        assert!(ended.took < Duration::from_secs(1), "after {after} ms: {:?}", ended.took);
+        };
+        let ended = promptly(|| patiently(once));
         // Before its handlers were there it is simply killed.
         assert!(matches!(ended.code, None | Some(130)), "{:?} {}", ended.code, ended.err);
         ended.assert_nothing_left(&[cpu.0]);
