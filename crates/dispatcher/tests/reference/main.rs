@@ -13,6 +13,7 @@ mod random;
 mod regressions;
 mod room;
 mod runner;
+mod trace;
 mod world;
 
 use punctual_dispatcher::Limits;
