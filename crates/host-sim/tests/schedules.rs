@@ -35,8 +35,6 @@ fn rm_misses_the_first_deadline_of_the_longer_period_and_stops_it_there() {
     assert!(seen.misses().iter().all(|&(task, _)| task == 1), "the shorter period never misses");
 }
 
-/// Liu and Layland 1973: two tasks may use 2 (sqrt 2 - 1) = 82.8 % in the worst case; 2 in 5 and 3
-/// in 7 (82.9 %) is just about it and fits only because its periods are kind.
 #[test]
 fn rm_response_times_from_the_critical_instant_are_those_of_response_time_analysis() {
     let tasks = [

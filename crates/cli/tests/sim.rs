@@ -1,0 +1,248 @@
+//! `punctual sim` as a user meets it: nothing of it needs any privilege or a quiet machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const FULL: &str = "cpu = 0\npolicy = \"edf\"\n\
+    [[task]]\nname = \"short\"\nperiod = \"5ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
+    [[task]]\nname = \"long\"\nperiod = \"7ms\"\nbudget = \"4ms\"\nwork = { spin = \"4ms\" }\n";
+
+/// A folder of one test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the target folder can be written");
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("the target folder can be written");
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sim(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .arg("sim")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of a run that must end so.
+fn ended(arguments: &[&str], code: i32) -> String {
+    let out = sim(arguments);
+    assert_eq!(out.status.code(), Some(code), "{arguments:?}: {}{}", text(&out.stdout), text(&out.stderr));
+    text(&out.stdout)
+}
+
+/// Standard error of a run that is refused.
+fn refused(arguments: &[&str]) -> String {
+    let out = sim(arguments);
+    assert_eq!(out.status.code(), Some(2), "{arguments:?}: {}", text(&out.stdout));
+    text(&out.stderr)
+}
+
+#[test]
+fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
+    let scratch = Scratch::new("exits");
+    let (fits, misses) = (scratch.file("edf.toml", FULL), scratch.file("rm.toml", &FULL.replace("edf", "rm")));
+    let good = ended(&[&fits], 0);
+    assert!(good.contains("2 tasks for 35 ms on CPU 0, policy edf"), "{good}");
+    assert!(good.contains("one hyperperiod") && good.contains("all deadlines met (12 periods)"), "{good}");
+    let bad = ended(&[&misses, "--duration", "35ms"], 1);
+    assert!(bad.contains("missed their deadline: long"), "{bad}");
+}
+
+#[test]
+fn the_json_is_that_of_run_and_two_runs_are_the_same() {
+    let scratch = Scratch::new("json");
+    let file = scratch.file("set.toml", FULL);
+    let out = ended(&[&file, "--json"], 0);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let schema = include_str!("../../../docs/results.schema.json");
+    let schema = serde_json::from_str(schema).expect("the schema is JSON");
+    jsonschema::validate(&schema, &value).expect("docs/results.schema.json holds");
+    assert_eq!((value["host"].as_str(), value["duration_ns"].as_u64()), (Some("sim"), Some(35_000_000)));
+    assert_eq!(value["tasks"][1]["periods"], 5, "the first period counts here");
+    assert_eq!(out, ended(&[&file, "--json"], 0));
+}
+
+#[test]
+fn the_drawing_comes_before_the_table() {
+    let scratch = Scratch::new("gantt");
+    let out = ended(&[&scratch.file("set.toml", FULL), "--gantt"], 0);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1], "short  @#   |##  |.## @#   @#   |##  |.##");
+    assert!(out.find("one column is 1 ms") < out.find("simulated: 2 tasks"), "{out}");
+}
+
+#[test]
+fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
+    let scratch = Scratch::new("replay");
+    let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
+    ended(&[&file, "--trace", &trace], 0);
+    assert!(ended(&["--replay", &trace], 0).contains("led to the same"));
+    let out: serde_json::Value = serde_json::from_str(&ended(&["--replay", &trace, "--json"], 0)).expect("JSON");
+    assert_eq!((&out["replay"]["same"], &out["replay"]["host"]), (&true.into(), &"sim".into()));
+
+    let mut bytes = std::fs::read(&trace).expect("it is there");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&trace, &bytes).expect("it can be written");
+    let why = refused(&["--replay", &trace]);
+    assert!(why.contains("was changed since it was written") && why.contains("cure:"), "{why}");
+    let out = sim(&["--replay", &trace, "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).expect("errors are JSON too");
+    assert_eq!(value["error"]["exit_code"], 2);
+}
+
+#[test]
+fn another_decision_is_reported_with_its_record() {
+    use punctual_trace::Trace;
+    let scratch = Scratch::new("different");
+    let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
+    ended(&[&file, "--trace", &trace], 0);
+    let mut read = Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..]).expect("it is a trace");
+    let selected: Vec<usize> =
+        (0..read.records.len()).filter(|&n| read.records[n].what() == Some("selected")).collect();
+    let n = selected[3];
+    read.records[n].a ^= 1;
+    read.write(&mut std::fs::File::create(&trace).expect("it can be written")).expect("it can be written");
+    let out = ended(&["--replay", &trace], 1);
+    assert!(out.contains(&format!("DIFFERENT at record {n}")) && out.contains("recorded: selected"), "{out}");
+}
+
+#[test]
+fn each_cpu_has_its_trace() {
+    let scratch = Scratch::new("cpus");
+    let text = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"");
+    let text = text
+        .replace("name = \"short\"", "name = \"short\"\ncpu = 0")
+        .replace("name = \"long\"", "name = \"long\"\ncpu = 1");
+    let (file, trace) = (scratch.file("set.toml", &text), scratch.path("trace"));
+    ended(&[&file, "--trace", &trace], 0);
+    for cpu in 0..2 {
+        let out = ended(&["--replay", &format!("{trace}.cpu{cpu}")], 0);
+        assert!(out.contains(&format!("CPU {cpu}")), "{out}");
+    }
+}
+
+#[test]
+fn every_example_is_simulated_and_its_trace_replays() {
+    let scratch = Scratch::new("examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        if !path.extension().is_some_and(|e| e == "toml" || e == "json") {
+            continue;
+        }
+        let (file, trace) = (path.display().to_string(), scratch.path("trace"));
+        let out = sim(&[&file, "--duration", "2s", "--trace", &trace, "--quiet"]);
+        assert!(matches!(out.status.code(), Some(0 | 1)), "{file}: {}", text(&out.stderr));
+        assert!(ended(&["--replay", &trace], 0).contains("led to the same"), "{file}");
+        seen += 1;
+    }
+    assert!(seen >= 10, "{seen} examples");
+}
+
+#[test]
+fn bad_requests_are_refused_with_a_cause_and_a_cure() {
+    let scratch = Scratch::new("refused");
+    let file = scratch.file("set.toml", FULL);
+    let random = FULL.replace("name = \"long\"", "name = \"long\"\narrival = { sporadic = \"9ms\", seed = 1 }");
+    let random = scratch.file("random.toml", &random);
+    let old = "{\"format\":\"punctual-trace\",\"version\":1,\"host\":\"user\"}\n";
+    for (arguments, words) in [
+        (vec!["nowhere.toml"], "there is no such file"),
+        (vec![&file, "--duration", "0s"], "--duration is 0"),
+        (vec![&file, "--overhead", "relase=5us"], "no overhead \"relase\""),
+        (vec![&file, "--overhead", "release"], "no name=TIME"),
+        (vec![&random], "arrives at random"),
+        (vec![&random, "--hyperperiod"], "arrives at random"),
+        (vec!["--replay", "nowhere"], "No such file"),
+        (vec!["--replay", &file], "not a trace"),
+        (vec!["--replay", &scratch.file("old", old)], "version 1"),
+        (vec![&file, "--trace", "/nowhere/trace"], "--trace /nowhere/trace"),
+    ] {
+        let why = refused(&arguments);
+        assert!(why.contains(words) && why.contains("cure:"), "{arguments:?}: {why}");
+    }
+    for arguments in [vec![], vec![&file[..], "--replay", "trace"], vec![&file, "--hyperperiod", "--duration", "1s"]] {
+        refused(&arguments);
+    }
+}
+
+#[test]
+fn hyperperiods_beyond_64_bits_and_very_long_ones_are_named_and_not_waited_for() {
+    let scratch = Scratch::new("long");
+    let set = |periods: &[u32]| {
+        let task = |p: &u32| {
+            format!("[[task]]\nname = \"t{p}\"\nperiod = \"{p}ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n")
+        };
+        format!("cpu = 0\npolicy = \"edf\"\n{}", periods.iter().map(task).collect::<String>())
+    };
+    let huge = [997, 991, 983, 977, 971, 967, 953, 947];
+    let why = refused(&[&scratch.file("huge.toml", &set(&huge))]);
+    assert!(why.contains("more than 146 years") && why.contains("--duration"), "{why}");
+    let file = scratch.file("long.toml", &set(&huge[..4]));
+    let why = refused(&[&file]);
+    assert!(why.contains("million releases") && why.contains("--hyperperiod"), "{why}");
+    assert!(ended(&[&file, "--duration", "1s"], 0).contains("all deadlines met"));
+}
+
+#[test]
+fn ten_thousand_tasks_are_simulated() {
+    let scratch = Scratch::new("many");
+    let task = |n: u32| {
+        format!("[[task]]\nname = \"t{n}\"\nperiod = \"1s\"\nbudget = \"50us\"\nwork = {{ spin = \"50us\" }}\n")
+    };
+    let file = format!("cpu = 0\npolicy = \"rm\"\n{}", (0..10_000).map(task).collect::<String>());
+    let out = ended(&[&scratch.file("set.toml", &file)], 0);
+    assert!(out.contains("all deadlines met (10000 periods)"));
+}
+
+#[test]
+fn an_interrupted_simulation_prints_what_it_reached_and_exits_130() {
+    let scratch = Scratch::new("interrupt");
+    let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
+    let child = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args(["sim", &file, "--duration", "30000min", "--trace", &trace])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // It handles the signal from before the trace is opened on.
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while std::fs::metadata(&trace).map_or(0, |m| m.len()) == 0 && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // SAFETY: the child is ours and not waited for yet.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let out = child.wait_with_output().expect("it ends");
+    let table = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(130), "{table}{}", text(&out.stderr));
+    assert!(table.contains(", interrupted") && table.contains("note: stopped before its end"), "{table}");
+    assert!(ended(&["--replay", &trace], 0).contains("led to the same"), "its trace is whole");
+}
