@@ -138,7 +138,7 @@ struct pd_job_attr {
 	pd_u32 server;
 	pd_u32 budget_group;
 	pd_u32 budget_server;
-	pd_u32 reserved;
+	pd_u32 reserved; /* the dispatcher's own */
 };
 
 /* A periodic reservation (design, "Reservation"). */
@@ -229,7 +229,8 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth);
  * `ranks` jobs of this CPU may run until then. */
 PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now);
 
-/* Timers that an allocator asks for: PD_EV_TIMER at `at`, or at once. The id is never 0. */
+/* Timers that an allocator asks for: PD_EV_TIMER from the pd_advance at `at` or after. The id
+ * is never 0. */
 PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now);
 PD_API int pd_timer_cancel(pd_ref d, pd_u64 timer, pd_u64 now);
 
