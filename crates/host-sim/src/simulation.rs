@@ -133,6 +133,8 @@ impl Simulation {
                     break;
                 }
             }
+            // A step may be too short for an engine to ask.
+            interrupted |= reached < end && !watcher.go_on(reached);
         }
         if interrupted {
             reached = self.engines.iter().map(Engine::now).min().unwrap_or(0);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{run, run_with, set, MS};
-use punctual_host_sim::{horizon, hyperperiod, Options, Overhead};
+use punctual_host_sim::{horizon, hyperperiod, Options, Overhead, Simulation, Watcher};
 use punctual_taskset::{Body, Spin};
 use punctual_trace::JobEnd;
 
@@ -129,4 +129,23 @@ fn with_overheads_budgets_still_end_exactly() {
     let (seen, _) = run_with(&set("edf", &tasks), 15 * MS, Options { overhead, ..Options::default() });
     assert!(seen.whole(0, 15 * MS).iter().all(|p| p.end == JobEnd::Exhausted && p.received == MS));
     assert!(seen.whole(1, 15 * MS).iter().all(|p| p.end == JobEnd::Completed && p.received == MS));
+}
+
+#[test]
+fn whoever_watches_may_end_a_run_of_one_cpu_or_several() {
+    struct Impatient(u64);
+    impl Watcher for Impatient {
+        fn go_on(&mut self, now: u64) -> bool {
+            now < self.0
+        }
+    }
+    let mut set = set("edf", &FULL);
+    for cpus in [vec![0], vec![0, 1]] {
+        set.tasks[1].cpu = cpus.len() as u32 - 1;
+        set.cpus = cpus;
+        let simulation = Simulation::new(&set, Options::default()).expect("it can be simulated");
+        let outcome = simulation.run(1_000_000 * MS, &mut Impatient(200_000 * MS)).expect("it runs");
+        assert!(outcome.interrupted && outcome.reached >= 100_000 * MS, "{outcome:?}");
+        assert!(outcome.reached < 400_000 * MS && outcome.count.releases > 10_000, "{outcome:?}");
+    }
 }
