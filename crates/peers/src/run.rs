@@ -378,3 +378,21 @@ impl Drop for StopOnDrop<'_> {
         self.0.stop.store(true, Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sets_of_periodic_tasks_are_compared() {
+        let set = |arrival| {
+            let text = format!(
+                "cpu = 0\npolicy = \"rm\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n{arrival}work = {{ spin = \"1ms\" }}"
+            );
+            TaskSet::parse(&text, "test").expect("it is right")
+        };
+        assert_eq!(not_periodic(&set("")), None);
+        let refusal = not_periodic(&set("arrival = { sporadic = \"9ms\" }\n")).expect("refused");
+        assert!(refusal.reason.contains("\"t\"") && !refusal.unpinned_may_work, "{refusal:?}");
+    }
+}

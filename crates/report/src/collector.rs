@@ -7,7 +7,7 @@
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
-use crate::groups::Group;
+use crate::groups::{promised, Group};
 use crate::results::*;
 use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
 use punctual_taskset::{Body, Spin, TaskSet};
@@ -26,15 +26,13 @@ pub struct TaskInfo {
     pub deadline: u64,
     /// What it is.
     pub kind: TaskKind,
-    /// It stands in a scheduling group, whose budget is all that it gets.
-    pub confined: bool,
 }
 
 impl TaskInfo {
     /// A synthetic task; set `kind` for any other.
     #[must_use]
     pub fn new(name: &str, period: u64, budget: u64, deadline: u64) -> TaskInfo {
-        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin, confined: false }
+        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin }
     }
 
     /// All tasks of a set, in its order.
@@ -49,7 +47,6 @@ impl TaskInfo {
                     Body::Command(_) => TaskKind::Command,
                     Body::Pid(_) => TaskKind::Pid,
                 },
-                confined: task.group.is_some(),
                 ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline)
             })
             .collect()
@@ -98,6 +95,8 @@ pub struct Collector {
     run: Run,
     tasks: Vec<Task>,
     groups: Vec<Group>,
+    /// Of one CPU, ppm.
+    promised: u64,
     /// Latest instant known, ns on CLOCK_MONOTONIC.
     latest: u64,
     unknown: u64,
@@ -134,15 +133,16 @@ impl Collector {
     /// For the tasks of one run; a record's `task` is an index into them.
     #[must_use]
     pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
+        let promised = tasks.iter().map(|t| ppm(t.budget, t.period)).sum();
         let tasks =
             tasks.into_iter().map(|info| Task { info, begun: false, held: None, figures: Figures::new() }).collect();
-        Collector { latest: run.started, run, tasks, groups: Vec::new(), unknown: 0 }
+        Collector { latest: run.started, run, tasks, groups: Vec::new(), promised, unknown: 0 }
     }
 
     /// For all tasks of a set.
     #[must_use]
     pub fn for_set(run: Run, set: &TaskSet) -> Collector {
-        Collector { groups: Group::of(set), ..Collector::new(run, TaskInfo::of(set)) }
+        Collector { groups: Group::of(set), promised: promised(set, None), ..Collector::new(run, TaskInfo::of(set)) }
     }
 
     /// Counts each task's first period too: nothing starts up in a simulator.
@@ -206,13 +206,7 @@ impl Collector {
             policy: self.run.policy.clone(),
             cpus: self.run.cpus.clone(),
             duration_ns: duration,
-            utilization_ppm: self
-                .tasks
-                .iter()
-                .filter(|t| !t.info.confined)
-                .map(|t| ppm(t.info.budget, t.info.period))
-                .sum::<u64>()
-                + self.groups.iter().filter_map(Group::top_ppm).sum::<u64>(),
+            utilization_ppm: self.promised,
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),

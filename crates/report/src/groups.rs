@@ -2,7 +2,7 @@
 
 use crate::results::{GroupKind, GroupResult, TaskResult};
 use crate::spread::ppm;
-use punctual_taskset::{Arrival, ServerSpec, TaskSet};
+use punctual_taskset::{Arrival, ServerSpec, TaskSet, TaskSpec};
 
 /// A group, and the tasks that are limited by it.
 #[derive(Debug)]
@@ -20,15 +20,15 @@ pub(crate) struct Group {
 impl Group {
     /// All groups of a set, then all budget groups, in file order.
     pub fn of(set: &TaskSet) -> Vec<Group> {
-        let members = |inside: &dyn Fn(usize) -> bool| {
-            let periodic = |i: usize| set.tasks[i].arrival == Arrival::Periodic;
-            (0..set.tasks.len()).filter(|&i| inside(i)).map(|i| (i, periodic(i))).collect()
-        };
+        let mut in_groups = vec![Vec::new(); set.groups.len()];
+        let mut in_nodes = vec![Vec::new(); set.budget_groups.len()];
+        for (i, task) in set.tasks.iter().enumerate() {
+            let member = (i, task.arrival == Arrival::Periodic);
+            groups_above(set, i).into_iter().for_each(|g| in_groups[g].push(member));
+            nodes_above(set, i).into_iter().for_each(|n| in_nodes[n].push(member));
+        }
         let groups = set.groups.iter().enumerate().map(|(g, group)| {
-            let (period, budget) = match &group.server {
-                ServerSpec::Periodic { period, budget, .. } => (*period, *budget),
-                ServerSpec::Windows { cycle, windows } => (*cycle, windows.iter().map(|w| w.length).sum()),
-            };
+            let (period, budget) = supply(&group.server);
             Group {
                 name: group.name.clone(),
                 kind: GroupKind::Group,
@@ -36,7 +36,7 @@ impl Group {
                 policy: Some(group.policy.name.clone()),
                 period,
                 budget,
-                members: members(&|i| groups_above(set, i).contains(&g)),
+                members: std::mem::take(&mut in_groups[g]),
             }
         });
         let nodes = set.budget_groups.iter().enumerate().map(|(n, node)| Group {
@@ -46,14 +46,9 @@ impl Group {
             policy: None,
             period: node.period,
             budget: node.budget,
-            members: members(&|i| nodes_above(set, i).contains(&n)),
+            members: std::mem::take(&mut in_nodes[n]),
         });
         groups.chain(nodes).collect()
-    }
-
-    /// What a scheduling group of the top level is promised, as a share of a CPU.
-    pub fn top_ppm(&self) -> Option<u64> {
-        (self.kind == GroupKind::Group && self.parent.is_none()).then(|| ppm(self.budget, self.period))
     }
 
     /// What its tasks received, in a run of `duration` ns.
@@ -77,17 +72,50 @@ impl Group {
     }
 }
 
+/// What a set promises to the members of a group, or of the top, as a share of a CPU: to a task its budget, to a group
+/// no more than its server gets and no more than its members may execute (as admission counts).
+pub(crate) fn promised(set: &TaskSet, to: Option<usize>) -> u64 {
+    let unbounded = |t: &TaskSpec| matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
+    let period = |t: &TaskSpec| match t.arrival {
+        Arrival::Aperiodic { mean, .. } => mean,
+        _ => t.period,
+    };
+    let mine = |t: &&TaskSpec| t.group == to;
+    let tasks: u64 = set.tasks.iter().filter(mine).map(|t| ppm(t.budget, period(t))).sum();
+    let below = (0..set.groups.len()).filter(|&g| set.groups[g].parent == to).map(|g| promised(set, Some(g)));
+    let wanted = tasks + below.sum::<u64>();
+    let Some(group) = to.map(|g| &set.groups[g]) else { return wanted };
+    let (period, budget) = supply(&group.server);
+    if set.tasks.iter().filter(mine).any(unbounded) {
+        ppm(budget, period)
+    } else {
+        wanted.min(ppm(budget, period))
+    }
+}
+
+/// Period and budget of a server, or cycle and length of all windows, ns.
+fn supply(server: &ServerSpec) -> (u64, u64) {
+    match server {
+        ServerSpec::Periodic { period, budget, .. } => (*period, *budget),
+        ServerSpec::Windows { cycle, windows } => (*cycle, windows.iter().map(|w| w.length).sum()),
+    }
+}
+
 /// The groups that a task stands in, its own first.
 fn groups_above(set: &TaskSet, task: usize) -> Vec<usize> {
     std::iter::successors(set.tasks[task].group, |&g| set.groups[g].parent).take(set.groups.len()).collect()
 }
 
-/// The budget groups that limit a task, by itself or by a group that it stands in.
+/// The budget groups that limit a task, by itself or by a group that it stands in; each once.
 fn nodes_above(set: &TaskSet, task: usize) -> Vec<usize> {
     let own = set.tasks[task].budget_group;
     let of_groups = groups_above(set, task).into_iter().filter_map(|g| set.groups[g].budget_group);
-    own.into_iter()
+    let mut nodes: Vec<usize> = own
+        .into_iter()
         .chain(of_groups)
         .flat_map(|n| std::iter::successors(Some(n), |&n| set.budget_groups[n].parent).take(set.budget_groups.len()))
-        .collect()
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }

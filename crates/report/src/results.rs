@@ -23,7 +23,8 @@ pub struct Results {
     pub cpus: Vec<u32>,
     /// How long it ran, ns.
     pub duration_ns: u64,
-    /// Sum of budget / period over all tasks and scheduling groups of the top level: parts per million of one CPU.
+    /// Sum of budget / period over all tasks and scheduling groups of the top level, to a group no more than its members
+    /// may execute: parts per million of one CPU.
     pub utilization_ppm: u64,
     /// Admission was overridden (`--overload`): the budgets may add up to more than is guaranteed.
     pub overload: bool,

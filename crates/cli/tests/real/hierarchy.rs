@@ -1,5 +1,5 @@
-//! Groups inside groups and budgets that are shared, with real processes: each gets its share and no more, and the
-//! recorded run leads to the same decisions again.
+//! Groups inside groups, shared budgets and policies beyond the periodic ones, with real processes: each gets its share and
+//! no more, and the recorded run leads to the same decisions again.
 
 use serde_json::Value;
 
@@ -257,4 +257,45 @@ fn programs_that_sleep_and_wake_get_no_more_than_their_groups_budget() {
             assert!((970_000..=1_030_000).contains(&steady), "{kind}: steady got {steady} ppm: {results:#}");
         });
     }
+}
+
+#[test]
+fn budgets_handed_out_job_by_job_are_exact_in_the_long_run() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu_alone();
+    let text = format!(
+        r#"
+cpu = {}
+policy = "imprecise"
+duration = "1500ms"
+[[task]]
+name = "parts"
+period = "2ms"
+budget = "300us"
+mandatory = "100us"
+work = {{ spin = "forever" }}
+[[task]]
+name = "program"
+period = "5ms"
+budget = "1ms"
+mandatory = "500us"
+command = {}
+[[task]]
+name = "sporadic"
+period = "4ms"
+budget = "200us"
+arrival = {{ sporadic = "8ms", seed = 1 }}
+work = {{ spin = "forever" }}
+"#,
+        cpu.0,
+        list(&unruly("spin"))
+    );
+    as_promised(cpu.0, &text, &[], |results| {
+        for name in ["parts", "program", "sporadic"] {
+            let share = task(results, name)["long_run_ppm"].as_u64().unwrap();
+            assert!((995_000..=1_005_000).contains(&share), "{name} got {share} ppm: {results:#}");
+        }
+    });
 }

@@ -84,9 +84,9 @@ fn a_groups_share_is_that_of_all_tasks_below_it() {
 }
 
 #[test]
-fn what_is_promised_counts_a_group_and_not_the_tasks_in_it() {
-    // `free` and `c` 10 % each, `top` 30 %.
-    assert_eq!(results().utilization_ppm, 500_000);
+fn what_is_promised_counts_a_group_by_its_server_and_by_what_its_members_may_execute() {
+    // `free` and `c` 10 % each; in `top`, whose server has 30 %, `a` 10 % and `below` 10 %.
+    assert_eq!(results().utilization_ppm, 400_000);
 }
 
 #[test]
