@@ -330,6 +330,7 @@ fn kill_one_by_one(dir: &Path) -> io::Result<()> {
 pub(crate) fn remove_tree(dir: &Path, patience: Duration, mut meanwhile: impl FnMut()) -> io::Result<()> {
     let deadline = std::time::Instant::now() + patience;
     loop {
+        let round = std::time::Instant::now();
         let mut last = Ok(());
         for d in tree(dir) {
             match std::fs::remove_dir(&d) {
@@ -337,11 +338,11 @@ pub(crate) fn remove_tree(dir: &Path, patience: Duration, mut meanwhile: impl Fn
                 _ => {}
             }
         }
-        if last.is_ok() || std::time::Instant::now() >= deadline {
+        if last.is_ok() || round >= deadline {
             return last;
         }
         meanwhile();
-        std::thread::sleep(Duration::from_millis(1));
+        crate::demote::pause_after(round);
     }
 }
 

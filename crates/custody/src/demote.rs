@@ -15,9 +15,22 @@ use rustix::process::{waitpid, Pid, WaitOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Nice value of what is to die: before ordinary work on a busy machine, and yet nobody is kept from running.
+const NICE: i32 = -10;
+
 /// Puts one thread into the ordinary class if it has real-time priority; whether it had. A thread that is gone has none.
 pub(crate) fn thread(tid: i32) -> bool {
-    Attr::of(tid).is_ok_and(|a| a.is_real_time()) && sched::set_other(tid).is_ok()
+    let mut ordinary = Attr::ordinary();
+    ordinary.nice = NICE;
+    // A lower nice value is not everybody's to give.
+    let demoted = || ordinary.give(tid).is_ok() || sched::set_other(tid).is_ok();
+    Attr::of(tid).is_ok_and(|a| a.is_real_time()) && demoted()
+}
+
+/// The pause after a round of looking that began then: rounds take a quarter of the CPU at most. Whoever
+/// gives back may be above all those that it waits for.
+pub(crate) fn pause_after(round: Instant) {
+    std::thread::sleep((round.elapsed() * 3).clamp(Duration::from_millis(1), Duration::from_millis(50)));
 }
 
 /// The same for all threads of a process; how many had it.
@@ -79,14 +92,15 @@ impl Dying {
     pub fn await_end(&mut self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         loop {
+            let round = Instant::now();
             self.demote();
             if self.ids.is_empty() {
                 return true;
             }
-            if Instant::now() >= end {
+            if round >= end {
                 return false;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            pause_after(round);
         }
     }
 

@@ -154,6 +154,7 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
     let without_groups = !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
     let end = Instant::now() + LAST_WAIT;
     loop {
+        let round = Instant::now();
         let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
         if without_groups && c.started {
             let roots: Vec<(i32, u64)> = ids.iter().map(|i| (i.pid, i.start)).collect();
@@ -164,7 +165,7 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
             ids.sort_unstable();
             ids.dedup();
         }
-        let last = Instant::now() >= end;
+        let last = round >= end;
         for id in &ids {
             demote::process(id.pid);
             if let Some(Err(e)) = id.open().map(|fd| send_to(&fd, libc::SIGKILL)) {
@@ -178,7 +179,7 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
         if ids.is_empty() || last {
             break;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        demote::pause_after(round);
     }
     // Ended ones of ours are still to be waited for.
     dying.add(c.children.iter().copied());

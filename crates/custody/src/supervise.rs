@@ -17,10 +17,11 @@ use crate::stop::process_cpu_ns;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 
-/// What the worker may execute at its level in one go, ns: several times what a whole restoration takes.
-const SLICE: u64 = 50_000_000;
-/// How long it is then an ordinary process.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// What the worker may execute at its level in one go, ns: as much as a whole restoration takes.
+const SLICE: u64 = 20_000_000;
+/// How long it is then an ordinary process, ns: twice as long each time, for on a busy machine it may take long until
+/// those run for whom it waits.
+const PAUSES: std::ops::RangeInclusive<i64> = 10_000_000..=160_000_000;
 /// How often its clock is read.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
@@ -75,12 +76,13 @@ fn stand_above(worker: Pid, real_time: bool) {
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];
         matches!(poll(&mut fds, Some(time)), Ok(n) if n > 0)
     };
-    let mut mark = 0;
+    let (mut mark, mut pause) = (0, *PAUSES.start());
     while !ended_within(&LOOK_EVERY) {
         let ran = process_cpu_ns(pid).unwrap_or(0);
         if real_time && ran.saturating_sub(mark) >= SLICE {
             let _ = sched::set_other(pid);
-            let _ = ended_within(&PAUSE);
+            let _ = ended_within(&Timespec { tv_sec: 0, tv_nsec: pause });
+            pause = (2 * pause).min(*PAUSES.end());
             let _ = sched::set_round_robin(pid, 99);
             mark = process_cpu_ns(pid).unwrap_or(ran);
         }
