@@ -62,6 +62,14 @@ pub enum Note {
     EventsLost(u64),
 }
 
+/// An engine's ends of what it shares with the control side.
+pub struct Ends {
+    pub bell: Arc<Bell>,
+    pub commands: Consumer<Command>,
+    pub notes: Producer<Note>,
+    pub stats: Arc<EngineStats>,
+}
+
 /// Everything an engine's thread owns.
 pub struct Engine {
     pub(crate) dispatcher: Dispatcher,
@@ -93,11 +101,9 @@ impl Engine {
         allocators: Allocators,
         of_the_set: usize,
         granularity: u64,
-        bell: Arc<Bell>,
-        commands: Consumer<Command>,
-        notes: Producer<Note>,
-        stats: Arc<EngineStats>,
+        ends: Ends,
     ) -> Engine {
+        let Ends { bell, commands, notes, stats } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);

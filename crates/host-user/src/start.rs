@@ -10,7 +10,7 @@ use punctual_policies::{Allocators, Options};
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
-use crate::engine::{Command, Engine, Note};
+use crate::engine::{Command, Ends, Engine, Note};
 use crate::error::HostError;
 use crate::host::HostOptions;
 use crate::sched;
@@ -60,20 +60,11 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     let of_the_set = options.set.tasks.len();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
-        let (bell, stats) = (bell.clone(), stats.clone());
+        let ends = Ends { bell: bell.clone(), commands: commands_out, notes: notes_in, stats: stats.clone() };
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
             let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
             let precision = calibrate::measure(cpu);
-            let engine = Engine::new(
-                dispatcher,
-                allocators,
-                of_the_set,
-                precision.granularity,
-                bell,
-                commands_out,
-                notes_in,
-                stats,
-            );
+            let engine = Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
             // SAFETY: a system call without arguments.
             let tid = unsafe { libc::gettid() };
             drop(ready.send(placed.map(|()| (precision, tid))));
