@@ -67,6 +67,12 @@ fn jobs(members: &[Contender], table: &Table) -> Option<Vec<Job>> {
         cycle = (cycle / shared).checked_mul(period).filter(|&c| c < 1 << 60)?;
         last = last.max(start);
     }
+    // With more demand than supply, what is in time now may be late in a later round.
+    let demand: u128 =
+        members.iter().map(|c| u128::from(cycle / c.period.unwrap_or(cycle)) * u128::from(c.budget)).sum();
+    if demand > u128::from(table.between(0, cycle)) {
+        return None;
+    }
     let end = last.checked_add(2 * cycle)?;
     let count: u64 = members.iter().filter_map(|c| Some(end / c.period?)).fold(0, u64::saturating_add);
     if count > MOST_JOBS {

@@ -91,6 +91,15 @@ impl Shape {
     }
 }
 
+/// From which length on a supply is ahead of a demand.
+enum Ahead {
+    From(u64),
+    /// From one on that is beyond all numbers.
+    TooFar,
+    /// It is not the faster one.
+    Never,
+}
+
 /// The demand of a group under EDF.
 pub(crate) struct Demand {
     parts: Vec<(Shape, u128)>,
@@ -200,11 +209,10 @@ impl Demand {
         }
     }
 
-    /// A length from which on everything is good; `None` if there is none.
+    /// The length from which on the supply is ahead of the demand, by `by` ns at least.
     ///
-    /// h(t) <= U t + K and supply(t) >= A t - G, so that nothing fails from (K + B + G) / (A - U) on.
-    /// Where U is all that is supplied, the longest busy period bounds it, or the hyperperiod.
-    fn horizon(&self, supply: &Supply, effort: &mut Effort) -> Result<Option<u64>, Exhausted> {
+    /// h(t) <= U t + K and supply(t) >= A t - G, so that it is so from (K + B + G + by) / (A - U) on.
+    fn ahead_from(&self, supply: &Supply, by: u64) -> Ahead {
         let (rate, deficit) = supply.line();
         let blocking = self.blocking.last().map_or(0, |b| u128::from(b.1));
         let used = self.parts.iter().map(|(shape, sum)| {
@@ -213,14 +221,57 @@ impl Demand {
             ((*sum).min(1 << 63) << 64).div_ceil(u128::from(shape.period()))
         });
         let used: u128 = used.map(|u| u.min(ONE * 4)).sum();
-        if used < rate {
-            let above = self.parts.iter().map(|(shape, sum)| shape.excess(*sum)).sum::<u128>() + blocking + deficit;
-            let length = (BigUint::from(above) << 64u32) / (rate - used) + 1u8;
-            let length = length + self.jitter;
-            return match u64::try_from(&length) {
-                Ok(length) if length < NEVER >> 1 => Ok(Some(length)),
-                _ => self.busy_period(supply, effort).map(Some),
-            };
+        if used >= rate {
+            return Ahead::Never;
+        }
+        let above = self.parts.iter().map(|(shape, sum)| shape.excess(*sum)).sum::<u128>();
+        let above = above + blocking + deficit + u128::from(by);
+        let length = (BigUint::from(above) << 64u32) / (rate - used) + 1u8;
+        match u64::try_from(&(length + self.jitter)) {
+            Ok(length) if length < NEVER >> 1 => Ahead::From(length),
+            _ => Ahead::TooFar,
+        }
+    }
+
+    /// Bounds of the responses of all, of a set that fits; `None` where demand rises between bends,
+    /// or the effort is used up.
+    ///
+    /// A job that is due at d and done at f executes in a busy interval [x, f] only with what is due by
+    /// d: f - x is at most the time that supplies h(d - x). So it is done before its deadline by the
+    /// least of t - that time over all t from its deadline on.
+    pub(crate) fn responses(&self, members: &[Contender], supply: &Supply, effort: &mut Effort) -> Option<Vec<u64>> {
+        let Ahead::From(length) = self.ahead_from(supply, self.longest) else { return None };
+        if self.rises {
+            return None;
+        }
+        let due = |n: usize| members[n].deadline.saturating_sub(members[n].jitter);
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by_key(|&n| due(n));
+        let mut bounds: Vec<u64> = members.iter().map(|c| c.deadline).collect();
+        let mut before = self.longest;
+        let mut at = self.bend_below(length.saturating_add(1));
+        while let Some(t) = at {
+            effort.spend(2 * self.parts.len() + supply.terms()).ok()?;
+            while let Some(&n) = order.last().filter(|&&n| due(n) > t) {
+                order.pop();
+                bounds[n] = bounds[n].saturating_sub(before).max(members[n].budget);
+            }
+            before = before.min(t.checked_sub(supply.time_for(self.within(t)))?);
+            at = self.bend_below(t);
+        }
+        for n in order {
+            bounds[n] = bounds[n].saturating_sub(before).max(members[n].budget);
+        }
+        Some(bounds)
+    }
+
+    /// A length from which on everything is good; `None` if there is none.
+    /// Where U is all that is supplied, the longest busy period bounds it, or the hyperperiod.
+    fn horizon(&self, supply: &Supply, effort: &mut Effort) -> Result<Option<u64>, Exhausted> {
+        match self.ahead_from(supply, 0) {
+            Ahead::From(length) => return Ok(Some(length)),
+            Ahead::TooFar => return self.busy_period(supply, effort).map(Some),
+            Ahead::Never => {}
         }
         if *supply != Supply::Whole || self.utilization.above(Ppm(WHOLE)).is_some() {
             return Ok(None);

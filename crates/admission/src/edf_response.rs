@@ -28,14 +28,20 @@ fn period(c: &Contender) -> u64 {
     c.period.unwrap_or(u64::MAX)
 }
 
+/// Longer busy periods, ns, are of no use to anybody.
+const LONGEST: u64 = 1 << 61;
+
 fn busy_period(contenders: &[Contender], effort: &mut Effort) -> Result<u64, Exhausted> {
-    let mut length: u128 = 1;
+    let mut length: u64 = 1;
     loop {
         effort.spend(contenders.len())?;
-        let t = u64::try_from(length).map_err(|_| Exhausted)?;
-        let next = contenders.iter().map(|c| u128::from(t.div_ceil(period(c))) * u128::from(c.budget)).sum();
+        let terms = contenders.iter().map(|c| length.div_ceil(period(c)).saturating_mul(c.budget));
+        let next = terms.fold(0, u64::saturating_add);
+        if next >= LONGEST || contenders.iter().any(|c| c.deadline >= LONGEST) {
+            return Err(Exhausted);
+        }
         if next <= length {
-            return Ok(t);
+            return Ok(length);
         }
         length = next;
     }
@@ -45,15 +51,15 @@ fn response_of(i: usize, contenders: &[Contender], busy: u64, effort: &mut Effor
     let own = &contenders[i];
     let mut releases: Vec<u64> = Vec::new();
     for c in contenders {
-        let mut a = u128::from(c.deadline);
+        let (mut a, step) = (u128::from(c.deadline), u128::from(period(c)));
         let least = u128::from(own.deadline);
         if a < least {
-            a += (least - a).div_ceil(u128::from(period(c))) * u128::from(period(c));
+            a += (least - a).div_ceil(step) * step;
         }
         while a - least < u128::from(busy) {
             effort.spend(1)?;
             releases.push((a - least) as u64);
-            a += u128::from(period(c));
+            a += step;
         }
     }
     releases.sort_unstable();
@@ -68,20 +74,23 @@ fn response_of(i: usize, contenders: &[Contender], busy: u64, effort: &mut Effor
 /// When the job that is released at `a` is done, of a busy period that begins at 0.
 fn finish(i: usize, a: u64, contenders: &[Contender], effort: &mut Effort) -> Result<u64, Exhausted> {
     let own = &contenders[i];
-    let due = u128::from(a) + u128::from(own.deadline);
-    let mine = u128::from(a / period(own) + 1) * u128::from(own.budget);
-    let mut w: u128 = 1;
+    let due = a + own.deadline;
+    let mine = (a / period(own) + 1).saturating_mul(own.budget);
+    let mut w: u64 = 1;
     loop {
         effort.spend(contenders.len())?;
-        let others =
-            contenders.iter().enumerate().filter(|(j, c)| *j != i && u128::from(c.deadline) <= due).map(|(_, c)| {
-                let t = u128::from(period(c));
-                let urgent = (due - u128::from(c.deadline)) / t + 1;
-                urgent.min(w.div_ceil(t)) * u128::from(c.budget)
-            });
-        let next = mine + others.sum::<u128>();
+        let mut next = mine;
+        for (j, c) in contenders.iter().enumerate() {
+            if j != i && c.deadline <= due {
+                let urgent = (due - c.deadline) / period(c) + 1;
+                next = next.saturating_add(urgent.min(w.div_ceil(period(c))).saturating_mul(c.budget));
+            }
+        }
         if next <= w {
-            return u64::try_from(w).map_err(|_| Exhausted);
+            return Ok(w);
+        }
+        if next >= LONGEST << 1 {
+            return Err(Exhausted);
         }
         w = next;
     }

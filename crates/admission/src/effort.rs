@@ -7,11 +7,14 @@
 /// and so not admitted.
 pub(crate) const TESTS: u64 = 300_000_000;
 
-/// Terms that may be spent on figures that decide nothing (response times under EDF), per CPU.
-pub(crate) const FIGURES: u64 = 3_000_000;
+/// Terms that the bounds of response times may cost in one group under EDF.
+pub(crate) const BOUNDS: u64 = 1_000_000;
+
+/// Terms that may be spent on figures that decide nothing (exact response times under EDF), per CPU.
+pub(crate) const FIGURES: u64 = 1_000_000;
 
 /// Terms that may be spent on looking for a change that helps, per CPU.
-pub(crate) const ADVICE: u64 = 10_000_000;
+pub(crate) const ADVICE: u64 = 3_000_000;
 
 /// The effort is used up: the answer is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

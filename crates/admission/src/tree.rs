@@ -177,9 +177,20 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        if plain && outcomes.iter().all(|o| o.fit == Met::Yes) && members.iter().all(|c| c.jitter == 0) {
-            for (outcome, found) in outcomes.iter_mut().zip(edf_response::responses(&members, &mut self.figures)) {
-                if let Some(response) = found {
+        // What a server's group is promised rests on these bounds: they do not depend on whether figures
+        // are wanted.
+        let servers = members.iter().any(|c| matches!(c.who, Who::Group(_)));
+        let simple = failure == 0 && members.iter().all(|c| c.wet.is_none());
+        if simple && (servers || self.figures.left() > 0) {
+            let bounds = demand.responses(&members, supply, &mut Effort::new(effort::BOUNDS));
+            for (outcome, bound) in outcomes.iter_mut().zip(bounds.unwrap_or_default()) {
+                outcome.response = Some(bound);
+            }
+        }
+        if plain && simple && members.iter().all(|c| c.jitter == 0) {
+            let found = edf_response::responses(&members, &mut self.figures);
+            for ((c, outcome), found) in members.iter().zip(&mut outcomes).zip(found) {
+                if let (Some(response), Who::Task(_)) = (found, c.who) {
                     *outcome = Outcome { response: Some(response), reached: exact, ..*outcome };
                 }
             }

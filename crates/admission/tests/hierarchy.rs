@@ -102,6 +102,42 @@ fn fig_6_of_red_linux_fits_because_its_offsets_are_looked_at() {
 }
 
 #[test]
+fn what_is_overloaded_so_slowly_that_a_few_rounds_do_not_show_it_is_refused_within_windows() {
+    // 11 of the 10 that the windows have in every 20; with offsets the first misses come much later.
+    let late = TaskSpec { start: 10, ..task(5, 20, 20) };
+    let mut set = set("td", vec![inside(0, task(6, 20, 20)), inside(0, late)]);
+    set.groups.push(group("edf", windows(10, &[(0, 5)])));
+    assert_eq!(fits(&set), [false, false]);
+    set.tasks[0].budget = 5;
+    assert_eq!(fits(&set), [true, true]);
+}
+
+#[test]
+fn a_server_that_begins_later_than_its_tasks_has_a_first_blackout_until_then() {
+    let of = |start| {
+        let mut set = set("rm", vec![inside(0, task(1, 30, 30))]);
+        let server = ServerSpec::Periodic { period: 20, budget: 7, deadline: 20, start, kind: ServerKind::Deferrable };
+        set.groups.push(group("rm", server));
+        responses(&set)
+    };
+    assert_eq!(of(0), [Some(14)]);
+    assert_eq!(of(17), [Some(18)]);
+}
+
+#[test]
+fn an_interval_without_supply_is_not_too_short_to_fail() {
+    // A server that wants 1 within 2, in a group whose blackout is 4: between the bends of its demand.
+    let mut set = set("dm", vec![inside(1, task(1, 80, 74))]);
+    set.groups.push(group(
+        "edf",
+        ServerSpec::Periodic { period: 6, budget: 2, deadline: 3, start: 0, kind: ServerKind::Deferrable },
+    ));
+    let below = ServerSpec::Periodic { period: 18, budget: 1, deadline: 2, start: 0, kind: ServerKind::Deferrable };
+    set.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("edf", below) });
+    assert_eq!(cpu(&set).groups[1].fit, Fit::Late);
+}
+
+#[test]
 fn a_budget_group_that_never_runs_dry_limits_nobody() {
     let of = |budget| {
         let member = || TaskSpec { budget_group: Some(0), ..task(2, 10, 10) };
