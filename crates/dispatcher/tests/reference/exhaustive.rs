@@ -203,7 +203,7 @@ impl Scenario {
             calls.iter().for_each(|call| call.make(&mut real));
             let mut next = pair.beside(real);
             steps.push(step);
-            let guard = Told { steps };
+            let guard = Announced { steps };
             ops.iter().for_each(|op| self.apply(op, &mut next, calls));
             std::mem::forget(guard);
             sequences += self.explore(&next, calls, steps, depth - 1);
@@ -223,11 +223,11 @@ impl Scenario {
 }
 
 /// Says which sequence it was, when one of its steps panics.
-struct Told<'a> {
+struct Announced<'a> {
     steps: &'a [Step],
 }
 
-impl Drop for Told<'_> {
+impl Drop for Announced<'_> {
     fn drop(&mut self) {
         eprintln!("the sequence: {:?}", self.steps);
     }

@@ -84,8 +84,7 @@ pub fn run(world: &World, seed: u64, operations: u64) -> (u64, u64) {
         let quiet = random.one_in(4);
         let mut pair = new_pair(world, quiet);
         let mut ops = world.begin(&mut random);
-        let mut next = 0;
-        for _ in 0..LIFE {
+        for next in 0..LIFE as usize {
             if next == ops.len() {
                 ops.push(world.some_op(&pair.model, &mut random, pair.now));
             }
@@ -93,7 +92,6 @@ pub fn run(world: &World, seed: u64, operations: u64) -> (u64, u64) {
             if catch_unwind(step).is_err() {
                 report(world, quiet, ops);
             }
-            next += 1;
         }
         done += LIFE;
         jobs += pair.model.jobs_so_far();
