@@ -1,6 +1,7 @@
 //! Every sequence of eight operations over three jobs (a task's job in a group and below a budget
 //! group, its server job, and another task's job beside it), two groups and one budget group,
-//! compared and checked after each step. Nothing is cut: at each step all operations are tried.
+//! compared and checked after each step. Nothing is cut but charges while nothing is selected: they
+//! make no call, so that what follows them is explored without them.
 //!
 //! The dispatcher cannot be copied: each branch begins with a new one, to which all calls that lead
 //! there are made again. The reference beside it is copied.
