@@ -7,7 +7,7 @@
 //! here it is the promotion time, as the text has it (papers/notes.md).
 
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::{Arrival, TaskSpec};
+use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
 
 use crate::allocator::{Allocator, Member, Part, Release};
 use crate::error::place;
@@ -34,14 +34,13 @@ struct Dual {
 fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
     let mut promotion = vec![None; setup.set.tasks.len()];
     let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| is_hard(&t.arrival)).collect();
-    let mut ranked: Vec<&TaskSpec> = hard.iter().map(|&(_, t)| t).collect();
-    ranked.sort_by_key(|t| t.deadline);
-    for &(index, task) in &hard {
+    let worst = response::deadline_monotonic(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
+    for (&(index, task), worst) in hard.iter().zip(worst) {
         promotion[index] = Some(match task.promotion {
             Some(given) if given >= task.deadline => {
                 return Err(PolicyError::new(
                     place("task", &task.name, task.line),
-                    format!("promotion at {given} ns is not before the deadline, {} ns", task.deadline),
+                    format!("promotion at {} is not before the deadline, {}", fmt_ns(given), fmt_ns(task.deadline)),
                     "give an earlier one, or none to have it computed",
                 ));
             }
@@ -54,7 +53,7 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
                 ));
             }
             // One that cannot be in time at all is promoted at once: admission says that it does not fit.
-            None => response::deadline_monotonic(task, &ranked).map_or(0, |worst| task.deadline - worst),
+            None => worst.map_or(0, |worst| task.deadline - worst),
         });
     }
     Ok(Box::new(Dual { promotion }))
