@@ -29,6 +29,9 @@ pub struct Advice {
     pub cpu: u32,
     /// The least change with which all of the CPU fits.
     pub cure: Cure,
+    /// Whether the search came to its end. `false`: it used up its effort, and a smaller change than
+    /// `cure` may do.
+    pub complete: bool,
     /// For late tasks (the first eight): the least change of its own with which it fits,
     /// whatever becomes of others.
     pub own: Vec<Change>,
@@ -49,13 +52,14 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
     let cure = search.cure(analysis, &late);
+    let complete = search.effort.left() > 0;
     let mut own = Vec::new();
     for &task in &late {
         let candidates = search.own(task);
         let fits = |now: &CpuAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
         own.extend(search.smallest(&candidates, &fits));
     }
-    Advice { cpu, cure, own }
+    Advice { cpu, cure, complete, own }
 }
 
 impl Search<'_> {
@@ -185,7 +189,7 @@ impl Search<'_> {
     }
 
     fn now(&mut self, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, false);
+        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, false, self.effort.left());
         self.effort.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 

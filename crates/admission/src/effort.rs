@@ -14,7 +14,7 @@ pub(crate) const BOUNDS: u64 = 1_000_000;
 pub(crate) const FIGURES: u64 = 1_000_000;
 
 /// Terms that may be spent on looking for a change that helps, per CPU.
-pub(crate) const ADVICE: u64 = 3_000_000;
+pub(crate) const ADVICE: u64 = 2_000_000;
 
 /// The effort is used up: the answer is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -45,18 +45,18 @@ const MOST_NAMED: usize = 3;
 /// Judges every task and every group of a set, on each of its CPUs.
 #[must_use]
 pub fn analyse(set: &TaskSet) -> Analysis {
-    Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, true).0).collect() }
+    Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, true, effort::TESTS).0).collect() }
 }
 
-/// One CPU, and the terms that it took. `figures`: whether response times that decide nothing are
-/// wanted.
-fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool) -> (CpuAnalysis, u64) {
+/// One CPU, with so many terms at most, and how many it took. `figures`: whether response times that
+/// decide nothing are wanted.
+fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool, terms: u64) -> (CpuAnalysis, u64) {
     let promised = load::Promised::new(set, cpu);
-    let mut walk = tree::Walk::new(set, cpu, figures);
+    let mut walk = tree::Walk::new(set, cpu, figures, terms);
     walk.run();
     let (tasks, groups, budget_groups, effort) = walk.results();
     let excess = promised.utilization.above(LIMIT).map(|excess| excess.ppm());
-    let spent = effort::TESTS - effort.left() + tasks.len() as u64;
+    let spent = terms - effort.left() + tasks.len() as u64;
     (CpuAnalysis { load: promised.load, excess, tasks, groups, budget_groups }, spent)
 }
 
@@ -66,7 +66,12 @@ fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool) -> (CpuAnalysis, u64) {
 /// On one or more CPUs the budgets are more than [`LIMIT`], or somebody may be late: all such CPUs,
 /// each with the least change that would make it fit.
 pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
-    refusal(set, &Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, false).0).collect() })
+    refusal(
+        set,
+        &Analysis {
+            cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, false, effort::TESTS).0).collect(),
+        },
+    )
 }
 
 /// As [`admit`], of a set that was analysed before.

@@ -79,7 +79,8 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     }
     if let Some(advice) = advice {
         let change = match &advice.cure {
-            Cure::Change(_) => "smallest change that makes it fit",
+            Cure::Change(_) if advice.complete => "smallest change that makes it fit",
+            Cure::Change(_) => "a change that makes it fit (the search for a smaller one was ended)",
             _ => "to make it fit",
         };
         text.push_str(&format!("{change}: {}\n", advice.cure));

@@ -35,13 +35,14 @@ pub(crate) struct Judged {
 }
 
 impl<'a> Walk<'a> {
-    /// Tests all of a CPU. `figures`: whether response times that decide nothing are wanted.
-    pub(crate) fn new(set: &'a TaskSet, cpu: u32, figures: bool) -> Walk<'a> {
+    /// Tests all of a CPU, with so many terms. `figures`: whether response times that decide nothing
+    /// are wanted.
+    pub(crate) fn new(set: &'a TaskSet, cpu: u32, figures: bool, terms: u64) -> Walk<'a> {
         Walk {
             set,
             cpu,
             nodes: Nodes::new(set),
-            effort: Effort::new(effort::TESTS),
+            effort: Effort::new(terms),
             figures: Effort::new(if figures { effort::FIGURES } else { 0 }),
             tasks: vec![None; set.tasks.len()],
             groups: vec![None; set.groups.len()],

@@ -9,7 +9,7 @@ const LONG: u64 = 2 * 240 + 120;
 
 fn none_misses(policy: &str) {
     let mut admitted = 0;
-    for seed in seeds(1500) {
+    for seed in seeds(4000) {
         let set = flat(policy, Flat::Any, &mut Random::new(seed));
         let cpu = analyse(&set).cpus.remove(0);
         if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
@@ -35,7 +35,7 @@ fn none_misses(policy: &str) {
 
 fn refused_miss(policy: &str) {
     let (mut refused, mut reached) = (0, 0);
-    for seed in seeds(1500) {
+    for seed in seeds(4000) {
         let set = flat(policy, Flat::Critical, &mut Random::new(seed));
         let cpu = analyse(&set).cpus.remove(0);
         let seen = simulate(&set, 2 * LONG).unwrap();

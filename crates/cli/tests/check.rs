@@ -1,0 +1,71 @@
+//! `punctual check`: exit codes, and the document for programs. Nothing is started.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn check(args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_punctual")).arg("check").args(args).current_dir(root).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_set_that_fits_is_shown_with_responses_and_slack() {
+    let output = check(&["examples/rtai-table2.toml"]);
+    assert_eq!(output.status.code(), Some(0));
+    let row = text(&output).lines().find(|line| line.starts_with("task 2")).unwrap().to_owned();
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells, ["task 2", "yes", "2 ms", "5 ms", "3 ms", "processor demand, exact"]);
+}
+
+#[test]
+fn a_set_that_does_not_fit_ends_with_3_and_the_smallest_change() {
+    let output = check(&["examples/rtai-fig6-overload.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    let wanted = "smallest change that makes it fit: lower the budget of task \"player\" (line 31) from 5 ms to 3 ms";
+    assert!(text(&output).contains(wanted), "{}", text(&output));
+}
+
+#[test]
+fn a_bad_file_ends_with_2_and_one_error() {
+    let output = check(&["examples/none-such.toml"]);
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(2), ""));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("none-such.toml"));
+}
+
+#[test]
+fn programs_get_one_document_with_its_version() {
+    let output = check(&["--json", "examples/rtai-fig6-overload.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((document["version"].as_u64(), document["fits"].as_bool()), (Some(1), Some(false)));
+    let cpu = &document["cpus"][0];
+    assert_eq!(cpu["load"]["utilization_ppm"], 1_000_000);
+    assert_eq!(cpu["excess_ppm"], 100_000);
+    assert_eq!(cpu["tasks"][0]["test"], "processor_demand");
+    let change = &cpu["advice"]["cure"]["change"];
+    assert_eq!(
+        (&change["name"], &change["from_ns"], &change["to_ns"]),
+        (&"player".into(), &5_000_000.into(), &3_000_000.into())
+    );
+}
+
+#[test]
+fn every_example_fits_but_those_that_are_there_to_show_an_overload() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in std::fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.ends_with(".toml") && name != "rt-app.json" {
+            continue;
+        }
+        let wanted = if name.contains("overload") { 3 } else { 0 };
+        let output = check(&[path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(wanted), "{name}: {}", text(&output));
+    }
+}
