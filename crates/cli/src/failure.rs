@@ -59,6 +59,20 @@ pub fn say(to: &mut dyn Write, line: &str) {
     let _ = to.flush();
 }
 
+/// The results, on standard output. A reader who has gone is no failure; anything else is, for then
+/// nobody has them.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
+            MACHINE,
+            format!("the results cannot be written: {e}"),
+            "free some room, or write them elsewhere",
+        )),
+        _ => Ok(()),
+    }
+}
+
 impl From<TaskSetError> for Failure {
     fn from(e: TaskSetError) -> Failure {
         Failure {

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use punctual_host_sim::{replay, ReplayError, Replayed};
+use punctual_trace::TraceError;
 
 use crate::args::Sim;
-use crate::failure::{say, Failure, INTERRUPTED, MISSED, USAGE};
+use crate::failure::{print, Failure, INTERRUPTED, MISSED, USAGE};
 use crate::progress::Progress;
 use crate::run;
 
@@ -28,16 +29,18 @@ pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
     progress.clear();
     let replayed = replayed.map_err(|e| {
         let cure = match e {
+            ReplayError::Trace(TraceError::Io(_) | TraceError::Format(_)) => {
+                "name a trace that this version's `run --trace` or `sim --trace` wrote"
+            }
             ReplayError::BeginningLost(_) => "record it again, with a larger --trace-records",
             _ => "use the file as it was written, or record the run again",
         };
         Failure::new(USAGE, format!("{name}: {e}"), cure)
     })?;
-    let mut out = std::io::stdout();
     if args.json {
-        say(&mut out, &format!("{:#}", document(&replayed)));
+        print(&format!("{:#}\n", document(&replayed)))?;
     } else {
-        say(&mut out, &in_words(&name.to_string(), &replayed));
+        print(&(in_words(&name.to_string(), &replayed) + "\n"))?;
     }
     Ok(if replayed.interrupted {
         ExitCode::from(INTERRUPTED)

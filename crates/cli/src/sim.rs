@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_host_sim::{horizon, Gantt, Options, Overhead, SimError, Simulation, Stretch, Watcher};
 use punctual_report::{table, Collector, Host, Results, Run as About};
-use punctual_taskset::{fmt_ns, Body, TaskSet};
+use punctual_taskset::{fmt_ns, Body, Loaded, TaskSet};
 use punctual_trace::Period;
 
 use crate::args::Sim;
-use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
+use crate::failure::{print, say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
 use crate::progress::Progress;
 use crate::{replay, run, set};
 
@@ -31,7 +31,11 @@ pub fn run(args: &Sim) -> Result<ExitCode, Failure> {
 }
 
 fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
-    of_set(args, &TaskSet::load(file)?, false)
+    let Loaded { set, unrepresented } = Loaded::load(file)?;
+    if !args.quiet {
+        unrepresented.iter().for_each(|line| say(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
+    }
+    of_set(args, &set, false)
 }
 
 /// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
@@ -39,6 +43,8 @@ pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Fai
     let overhead = args.overhead.as_deref().map(overhead).transpose()?.unwrap_or_default();
     let (end, why) = end(args, set)?;
     let stop = run::stop_on_signals()?;
+    // What cannot be simulated is refused before a trace that may be there is emptied.
+    Simulation::new(set, Options::default())?;
     let files = args.trace.as_ref().map(|path| run::open_traces(path, set)).transpose()?;
     let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
     let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
@@ -50,15 +56,11 @@ pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Fai
     } else {
         results.notes.splice(0..0, why);
     }
-    let mut out = std::io::stdout();
     if args.json {
-        // A reader that has gone is no failure of the run.
-        let _ = out.write_all(results.to_json().as_bytes());
+        print(&results.to_json())?;
     } else {
-        if let Some(gantt) = gantt {
-            say(&mut out, &gantt.draw());
-        }
-        let _ = out.write_all(table(&results, width, out.is_terminal()).as_bytes());
+        let drawing = gantt.map_or_else(String::new, |gantt| gantt.draw() + "\n");
+        print(&(drawing + &table(&results, width, std::io::stdout().is_terminal())))?;
     }
     Ok(if interrupted {
         ExitCode::from(INTERRUPTED)

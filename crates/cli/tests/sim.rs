@@ -1,5 +1,6 @@
 //! `punctual sim` as a user meets it: nothing of it needs any privilege or a quiet machine.
 
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -245,4 +246,48 @@ fn an_interrupted_simulation_prints_what_it_reached_and_exits_130() {
     assert_eq!(out.status.code(), Some(130), "{table}{}", text(&out.stderr));
     assert!(table.contains(", interrupted") && table.contains("note: stopped before its end"), "{table}");
     assert!(ended(&["--replay", &trace], 0).contains("led to the same"), "its trace is whole");
+}
+
+fn pipe_without_reader() -> OwnedFd {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for both ends.
+    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+    // SAFETY: both are ours and open.
+    let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    drop(reader);
+    writer
+}
+
+#[test]
+fn results_that_nobody_gets_are_a_failure_unless_the_reader_has_gone() {
+    let scratch = Scratch::new("full");
+    let file = scratch.file("set.toml", FULL);
+    for arguments in [vec!["sim", &file], vec!["sim", &file, "--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("every Linux has it");
+        let command = || Command::new(env!("CARGO_BIN_EXE_punctual"));
+        let out = command().args(&arguments).stdout(full).stderr(Stdio::piped()).output().expect("it starts");
+        assert_eq!(out.status.code(), Some(4), "{arguments:?}");
+        let out = command().args(&arguments).stdout(pipe_without_reader()).output().expect("it starts");
+        assert_eq!(out.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_refused_simulation_would_have_written_over_is_still_there() {
+    let scratch = Scratch::new("kept");
+    let task = |p: u64| {
+        format!("[[task]]\nname = \"t{p}\"\nperiod = \"{p}ns\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n")
+    };
+    let tasks = [999_999_937, 999_999_893, 999_999_883].map(task).concat();
+    let file = scratch.file("td.toml", &format!("cpu = 0\npolicy = \"td\"\nduration = \"1s\"\n{tasks}"));
+    let trace = scratch.file("trace", "something of value");
+    refused(&[&file, "--trace", &trace]);
+    assert_eq!(std::fs::read_to_string(&trace).expect("it is there"), "something of value");
+}
+
+#[test]
+fn what_is_left_out_of_rt_app_s_json_is_named() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json").display().to_string();
+    let out = sim(&[&example, "--duration", "1s"]);
+    assert!(text(&out.stderr).contains("punctual: left out: "), "{}", text(&out.stderr));
 }
