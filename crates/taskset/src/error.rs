@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::duration::printable;
+
 /// The one thing that is wrong with a task set: the first in file order (a text that is not TOML
 /// at all has its first syntax error, before anything else).
 ///
@@ -90,7 +92,7 @@ impl TaskSetError {
     /// cure as its help.
     #[must_use]
     pub fn snippet(self) -> Snippet {
-        let text = self.text.as_deref().unwrap_or("").to_owned();
+        let text = shown(self.text.as_deref().unwrap_or(""));
         let source_text = miette::NamedSource::new(&self.place.file, text);
         Snippet { error: self, source_text }
     }
@@ -122,6 +124,24 @@ impl miette::Diagnostic for Snippet {
     }
 }
 
+/// The text with a stand-in for whatever a terminal would obey instead of showing it (escape
+/// sequences, direction overrides). Each stand-in is as many bytes long, so that places stay right.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.len_utf8() {
+            _ if c == '\n' || c == '\t' || printable(c) => shown.push(c),
+            // Before a line's end it moves nothing.
+            1 if c == '\r' => shown.push(' '),
+            1 => shown.push('?'),
+            2 => shown.push('\u{bf}'),
+            3 => shown.push('\u{fffd}'),
+            bytes => shown.extend(std::iter::repeat_n('?', bytes)),
+        }
+    }
+    shown
+}
+
 fn position(text: &str, span: &Range<usize>) -> Position {
     let boundary = |mut at: usize| {
         at = at.min(text.len());
@@ -141,5 +161,18 @@ fn position(text: &str, span: &Range<usize>) -> Position {
         column: small(before[line_start..].chars().count() + 1),
         offset: small(start),
         len: small(end - start),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn nothing_that_a_terminal_would_obey_is_shown_and_no_place_moves() {
+        let text = "a = \"\u{1b}[31m\u{9b}0m\u{202e}\u{e0001}\"\r\n\tb = \u{e9}\u{65e5}";
+        let shown = shown(text);
+        assert_eq!(shown, "a = \"?[31m\u{bf}0m\u{fffd}????\" \n\tb = \u{e9}\u{65e5}");
+        assert_eq!(shown.len(), text.len());
     }
 }
