@@ -9,6 +9,7 @@ mod failure;
 mod progress;
 mod replay;
 mod run;
+mod kernel;
 mod screen;
 mod set;
 mod sim;
