@@ -76,7 +76,7 @@ static inline __u32 task_of(struct task_struct *p)
 }
 
 /* Charges what the running job executed since it was last charged. */
-PD_FN int punctual_charge(pd_u64 now)
+PD_INLINE int punctual_charge(pd_u64 now)
 {
 	__u64 ran = now - cpu0.since;
 
@@ -97,8 +97,9 @@ static inline bool throttled(void)
 	return cpu0.of_jobs >= JOBS_SHARE && scx_bpf_dsq_nr_queued(FAIR) > 0;
 }
 
-/* The task to run now, PD_NONE for the others. */
-PD_FN pd_u32 punctual_choose(pd_u64 now)
+/* The task to run now, PD_NONE for the others. Whoever tells the dispatcher something asks it at the same time: one
+ * instant, one decision, which is what a replay makes of it. */
+PD_INLINE pd_u32 punctual_choose(pd_u64 now)
 {
 	pd_u64 job;
 
@@ -108,7 +109,7 @@ PD_FN pd_u32 punctual_choose(pd_u64 now)
 }
 
 /* Sets the timer to the next thing that happens by itself. */
-PD_FN int punctual_arm(pd_u64 now)
+PD_INLINE int punctual_arm(pd_u64 now)
 {
 	__u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
@@ -124,6 +125,14 @@ PD_FN int punctual_arm(pd_u64 now)
 		return 0;
 	cpu0.armed = next;
 	return (int)bpf_timer_start(&alarm->timer, next, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* At a time at which somebody else decides what follows from it. */
+PD_FN int punctual_note(pd_u64 now)
+{
+	pd_advance(0, now);
+	pd_select(0, 0, now);
+	return 0;
 }
 
 /* Something happened outside a dispatch: has the CPU decide again if another one is to run. */
@@ -163,8 +172,12 @@ void BPF_PROG(punctual_runnable, struct task_struct *p, __u64 enq_flags)
 {
 	__u32 task = task_of(p);
 
-	if (task != PD_NONE)
-		pd_task_ready(0, task, bpf_ktime_get_ns());
+	__u64 now = bpf_ktime_get_ns();
+
+	if (task == PD_NONE)
+		return;
+	pd_task_ready(0, task, now);
+	punctual_note(now);
 }
 
 SEC("struct_ops/punctual_quiescent")
@@ -172,8 +185,12 @@ void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags)
 {
 	__u32 task = task_of(p);
 
-	if (task != PD_NONE)
-		pd_task_blocked(0, task, bpf_ktime_get_ns());
+	__u64 now = bpf_ktime_get_ns();
+
+	if (task == PD_NONE)
+		return;
+	pd_task_blocked(0, task, now);
+	punctual_note(now);
 }
 
 SEC("struct_ops/punctual_enqueue")
@@ -235,7 +252,12 @@ void BPF_PROG(punctual_running, struct task_struct *p)
 SEC("struct_ops/punctual_stopping")
 void BPF_PROG(punctual_stopping, struct task_struct *p, bool runnable)
 {
-	punctual_charge(bpf_ktime_get_ns());
+	__u64 now = bpf_ktime_get_ns();
+
+	if (cpu0.current != PD_NONE) {
+		punctual_charge(now);
+		punctual_note(now);
+	}
 	cpu0.current = PD_NONE;
 	if (!runnable)
 		return;
@@ -258,9 +280,9 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 	}
 	punctual_charge(now);
 	/* Before its reservation is there it has nothing to be done with. */
-	if (PD_TASK(0, task)->reservation != PD_NONE && pd_task_done(0, task, now) == PD_WAIT_IGNORED)
-		return true;
-	set_slice(from, 0);
+	if (PD_TASK(0, task)->reservation == PD_NONE || pd_task_done(0, task, now) != PD_WAIT_IGNORED)
+		set_slice(from, 0);
+	punctual_note(now);
 	return true;
 }
 
@@ -270,12 +292,15 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	__u32 pid = p->pid;
 	__u32 task = task_of(p);
 	unsigned long irq;
+	__u64 now;
 
 	if (task == PD_NONE)
 		return;
 	bpf_map_delete_elem(&tasks, &pid);
 	bpf_local_irq_save(&irq);
-	pd_task_gone(0, task, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	pd_task_gone(0, task, now);
+	punctual_note(now);
 	bpf_local_irq_restore(&irq);
 }
 
@@ -363,10 +388,13 @@ int punctual_join(struct pd_order_call *call)
 	__u32 pid = (__u32)bpf_get_current_pid_tgid();
 	unsigned long irq;
 	pd_i64 number;
+	pd_u64 now;
 	__u32 task;
 
 	bpf_local_irq_save(&irq);
-	number = pd_task_add(0, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	number = pd_task_add(0, now);
+	punctual_note(now);
 	bpf_local_irq_restore(&irq);
 	call->value = (pd_u64)number;
 	task = (__u32)number;
