@@ -39,7 +39,9 @@ pub fn run(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Failur
     results.notes.extend(outcome.notes);
     if let Some((_, file)) = trace.into_iter().flatten().next() {
         if outcome.trace.header.first > 0 {
-            results.notes.push("the trace has not all records and cannot be replayed; --trace-records keeps more".into());
+            results
+                .notes
+                .push("the trace has not all records and cannot be replayed; --trace-records keeps more".into());
         }
         outcome.trace.write(&mut BufWriter::new(file)).map_err(|e| {
             Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")

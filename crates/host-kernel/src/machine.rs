@@ -21,7 +21,9 @@ fn check_at(root: &Path, missing: Option<Missing>) -> Result<(), RunError> {
     let release = read("proc/sys/kernel/osrelease");
     let release = release.trim();
     if version(release).is_some_and(|v| v < OLDEST) {
-        return lacks(format!("this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"));
+        return lacks(format!(
+            "this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"
+        ));
     }
     if !root.join("sys/kernel/sched_ext").exists() {
         return lacks(format!(
@@ -29,7 +31,9 @@ fn check_at(root: &Path, missing: Option<Missing>) -> Result<(), RunError> {
         ));
     }
     if !root.join("sys/kernel/btf/vmlinux").exists() {
-        return lacks(format!("this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF), which the kernel host needs"));
+        return lacks(format!(
+            "this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF), which the kernel host needs"
+        ));
     }
     if read("sys/kernel/realtime").trim() == "1" {
         return lacks("this kernel is PREEMPT_RT, where the kernel host has no timer yet".to_owned());
@@ -42,7 +46,10 @@ fn check_at(root: &Path, missing: Option<Missing>) -> Result<(), RunError> {
     }
     let online = read("sys/devices/system/cpu/online");
     if online.trim() != "0" {
-        return lacks(format!("the CPUs {} are online, and the kernel host works on machines with one CPU yet", online.trim()));
+        return lacks(format!(
+            "the CPUs {} are online, and the kernel host works on machines with one CPU yet",
+            online.trim()
+        ));
     }
     if read("sys/kernel/sched_ext/state").trim() == "enabled" {
         let name = read("sys/kernel/sched_ext/root/ops");

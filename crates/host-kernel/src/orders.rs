@@ -1,7 +1,7 @@
 //! What the allocators ask for at the start, kept to be carried out in the kernel, and how it stands in `bpf/orders.h`.
 
 use punctual_dispatcher::{
-    Attribute, Event, End, For, Job, JobId, Limits, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId,
+    Attribute, End, Event, For, Job, JobId, Limits, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId,
 };
 use punctual_policies::Gsi;
 

@@ -53,7 +53,10 @@ pub struct RunOutcome {
 /// What of it only the other hosts can do.
 pub fn accepts(set: &TaskSet) -> Result<(), RunError> {
     if set.cpus != [0] {
-        return Err(RunError::set(format!("the set names the CPUs {:?}, and the kernel host works on CPU 0 yet", set.cpus)));
+        return Err(RunError::set(format!(
+            "the set names the CPUs {:?}, and the kernel host works on CPU 0 yet",
+            set.cpus
+        )));
     }
     for task in &set.tasks {
         let place = format!("task \"{}\"", task.name);

@@ -41,7 +41,9 @@ impl Scheduler {
         let mut scheduler = Scheduler { link: None, object, limits };
         let mut raw = RawLimits::of(&limits);
         if scheduler.run("punctual_create", bytes(&mut raw))? != 0 {
-            return Err(RunError::set("the set is larger than the kernel host's arena (256 tasks, 63 groups, 64 budget groups)"));
+            return Err(RunError::set(
+                "the set is larger than the kernel host's arena (256 tasks, 63 groups, 64 budget groups)",
+            ));
         }
         let map = scheduler.object.maps_mut().find(|m| m.name() == "punctual");
         let mut map = map.ok_or_else(|| RunError::machine("the BPF object has no scheduler", "build it again"))?;
@@ -76,14 +78,20 @@ impl Scheduler {
                     let mut call = OrderCall { value: i64::from(*group), order: *order, ..OrderCall::default() };
                     self.order("punctual_order", &mut call)?;
                     if call.value != 0 {
-                        return Err(RunError::set(format!("group {group}: refused by the dispatcher ({})", call.value)));
+                        return Err(RunError::set(format!(
+                            "group {group}: refused by the dispatcher ({})",
+                            call.value
+                        )));
                     }
                 }
                 Order::Reserve(reservation) => {
                     let mut call = ReserveCall::of(reservation);
                     self.run("punctual_reserve", bytes(&mut call))?;
                     if call.result != expected {
-                        return Err(RunError::set(format!("a reservation: refused by the dispatcher ({})", call.result)));
+                        return Err(RunError::set(format!(
+                            "a reservation: refused by the dispatcher ({})",
+                            call.result
+                        )));
                     }
                     expected += 1;
                 }

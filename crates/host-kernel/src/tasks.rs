@@ -115,7 +115,10 @@ impl Tasks {
                 return Ok(numbers.into_iter().map(|n| n as u32).collect());
             }
             if Instant::now() > limit {
-                return Err(RunError::machine("the tasks were not started in time", "try when the machine is less busy"));
+                return Err(RunError::machine(
+                    "the tasks were not started in time",
+                    "try when the machine is less busy",
+                ));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
