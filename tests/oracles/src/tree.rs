@@ -5,7 +5,7 @@ use punctual_taskset::{
     Arrival, Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,
 };
 
-use crate::random::set;
+use crate::random::{set, sleeper};
 use crate::Random;
 
 const POLICIES: [&str; 4] = ["rm", "dm", "fp", "edf"];
@@ -93,7 +93,9 @@ fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> 
         _ => period / 5,
     };
     let budget = random.within(1, most.max(1));
-    let body = if random.once_in(2) {
+    let body = if random.once_in(4) {
+        sleeper(budget, 5, random)
+    } else if random.once_in(2) {
         Body::Spin(Spin::For(budget))
     } else {
         Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })
