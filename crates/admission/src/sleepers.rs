@@ -5,7 +5,7 @@ use punctual_taskset::{Body, Spin, Step};
 
 use crate::contender::{Contender, Fit, Outcome};
 use crate::demand::{Demand, Descent};
-use crate::effort::{self, Effort, Exhausted};
+use crate::effort::{Effort, Exhausted};
 
 /// A stretch of execution of a job, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +18,11 @@ pub(crate) struct Awake {
 
 pub(crate) const CUT: &str =
     "it sleeps in mid-job: under EDF what is left of its budget is cut to its bandwidth when it \
-                              wakes, and is not sure to be enough; use fp, or split it into two tasks";
+                              wakes, and is not sure to be enough; use rm, dm or fp, or split it into two tasks";
 pub(crate) const UNSERVED: &str = "it sleeps in mid-job: each time it wakes its group may have to wait for its budget \
                                    anew; give the group's server a shorter period, or split the task into two";
-pub(crate) const MISSED_WINDOWS: &str =
-    "it sleeps in mid-job, and its windows may pass while it sleeps; give it windows \
-                                         that follow its steps, use fp, or split it into two tasks";
+pub(crate) const MISSED_WINDOWS: &str = "it sleeps in mid-job, and its windows may pass while it sleeps; give it \
+                                         windows that follow its steps, use rm, dm or fp, or split it into two tasks";
 pub(crate) const ENDS_ASLEEP: &str = "it sleeps at the end of its job, when all of its budget is used: it ends there \
                                       before it is done; raise its budget above what its steps execute";
 pub(crate) const UNPROMOTED: &str = "it sleeps in its job, which ends with a sleep or may be blocked at each wake-up: \
@@ -89,14 +88,27 @@ fn bandwidth(before: u64, budget: u64, deadline: u64) -> u64 {
 
 /// Those of a group under EDF that sleep: whether they are sure of what they were found to get. `whole`:
 /// the CPU is the group's own, and all demand is supplied.
-pub(crate) fn under_edf(members: &[Contender], demand: &Demand, whole: bool, outcomes: &mut [Outcome]) {
+pub(crate) fn under_edf(
+    members: &[Contender],
+    demand: &Demand,
+    whole: bool,
+    outcomes: &mut [Outcome],
+    effort: &mut Effort,
+) {
     let plain = whole && members.iter().all(|c| c.jitter == 0 && c.blocking == 0 && c.wet.is_none());
-    let mut effort = Effort::new(effort::BOUNDS);
-    let descent = if plain { demand.descent() } else { None };
-    let sleepers = members.iter().zip(outcomes).filter(|(c, o)| !c.stretches.is_empty() && o.fit == Fit::Yes);
-    for (c, outcome) in sleepers {
-        let bound = descent.and_then(|d| by_deadline(c, demand, d, &mut effort).unwrap_or(None));
-        *outcome = bound.map_or(Outcome::asleep(CUT), |bound| Outcome::within(bound, false));
+    let mut descent = if plain { demand.descent() } else { None };
+    let sleepers = || members.iter().filter(|c| !c.stretches.is_empty());
+    if let (Some(descent), Some(longest)) = (&mut descent, sleepers().map(|c| c.deadline).max()) {
+        // What all of them need; where the effort ends here, it ends below as well.
+        let _ = demand.least_slack(descent, longest, effort);
+    }
+    for (c, outcome) in members.iter().zip(outcomes).filter(|(c, o)| !c.stretches.is_empty() && o.fit == Fit::Yes) {
+        let bound = descent.map_or(Ok(None), |d| by_deadline(c, demand, d, effort));
+        *outcome = match bound {
+            Ok(Some(bound)) => Outcome::within(bound, false),
+            Ok(None) => Outcome::asleep(CUT),
+            Err(Exhausted) => Outcome::UNKNOWN,
+        };
     }
 }
 

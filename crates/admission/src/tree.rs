@@ -195,7 +195,8 @@ impl<'a> Walk<'a> {
             }
         }
         if members.iter().any(|c| !c.stretches.is_empty()) {
-            sleepers::under_edf(&members, &demand, *supply == Supply::Whole && failure == 0, &mut outcomes);
+            let whole = *supply == Supply::Whole && failure == 0;
+            sleepers::under_edf(&members, &demand, whole, &mut outcomes, &mut self.effort);
         }
         Judged { members, outcomes, test, failure: Some(failure) }
     }
