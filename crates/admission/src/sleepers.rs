@@ -127,11 +127,13 @@ fn by_deadline(
     effort: &mut Effort,
 ) -> Result<Option<u64>, Exhausted> {
     let mut left = c.stretches.iter().map(|s| s.spin).fold(0, u64::saturating_add);
+    // Who sleeps last must not have used up its budget before: it would be stopped in that sleep.
+    let spare = u64::from(c.stretches.last().is_some_and(|s| s.spin == 0));
     let mut at = 0u64;
     for (n, stretch) in c.stretches.iter().enumerate() {
         at = at.saturating_add(stretch.after);
         let Some(before) = c.deadline.checked_sub(at).filter(|&b| b > 0) else { return Ok(None) };
-        if n > 0 && bandwidth(before, c.budget, c.deadline) < left.max(1) {
+        if n > 0 && bandwidth(before, c.budget, c.deadline) < left + spare {
             return Ok(None);
         }
         let slack = demand.least_slack(&mut descent, before, effort)?;

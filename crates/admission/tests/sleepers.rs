@@ -42,6 +42,15 @@ fn under_edf_a_sleeper_with_room_is_promised_what_the_cut_leaves() {
 }
 
 #[test]
+fn under_edf_a_cut_that_leaves_nothing_for_the_last_sleep_is_not_enough() {
+    // On waking 38 before its deadline: 38 * 3 / 39 are the 2 that it spins, and it is stopped in its last sleep.
+    let body = |last| Body::Steps(vec![Step::Sleep(1), Step::Spin(Spin::For(2)), last]);
+    let of = |last| set("edf", vec![TaskSpec { body: body(last), ..task(3, 39, 39) }]);
+    late_because(&of(Step::Sleep(4)), "under EDF what is left of its budget is cut");
+    assert!(cpu(&of(Step::Spin(Spin::For(0)))).schedulable());
+}
+
+#[test]
 fn under_edf_a_sleeper_in_a_group_with_a_server_is_not_promised_anything() {
     let mut set = set("rm", vec![TaskSpec { group: Some(0), ..sleeper(&[1, 1, 1], 2, 100) }]);
     set.groups.push(group("edf", server(5, 10)));

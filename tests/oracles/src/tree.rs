@@ -87,9 +87,15 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
 }
 
 fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> TaskSpec {
-    let period = random.of(&TASK_PERIODS);
+    let budget_group = node(tree, random);
+    // Now and then as often as the node's budget comes, or twice as often.
+    let period = match budget_group.map(|b| tree.budget_groups[b].period) {
+        Some(period) if random.once_in(2) => period / random.within(1, 2),
+        _ => random.of(&TASK_PERIODS),
+    };
     let most = match group.map(|g| &tree.groups[g].server) {
         Some(ServerSpec::Periodic { period: cycle, budget, .. }) => period * budget / cycle / 2,
+        _ if budget_group.is_some() => period / 3,
         _ => period / 5,
     };
     let budget = random.within(1, most.max(1));
@@ -107,9 +113,9 @@ fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> 
     TaskSpec {
         start: random.within(0, period),
         priority: random.within(0, 4) as i64,
-        deadline: if random.once_in(3) { random.within(period / 2, period).max(budget) } else { period },
+        deadline: if random.once_in(3) { random.within(budget, period) } else { period },
         group,
-        budget_group: node(tree, random),
+        budget_group,
         arrival,
         ..TaskSpec::new(format!("t{n}"), period, budget, body)
     }
