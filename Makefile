@@ -29,6 +29,7 @@ fuzz:
 oracles:
 	scripts/setup test
 	PUNCTUAL_SETS=100000 cargo test --release $(CARGO_FLAGS) -p punctual-oracles -- --nocapture
+	PUNCTUAL_SETS=2000 tests/oracles/simso/run
 
 # Performance, compared side by side; docs/benchmarks.md tells what was measured.
 bench:

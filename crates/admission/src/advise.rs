@@ -48,6 +48,9 @@ struct Search<'a> {
 #[must_use]
 pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     let cpu = analysis.load.cpu;
+    if analysis.no_cycle {
+        return Advice { cpu, cure: Cure::Periods, complete: true, own: Vec::new() };
+    }
     let mut search = Search { set, trial: set.clone(), cpu, effort: Effort::new(effort::ADVICE) };
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();

@@ -42,6 +42,9 @@ pub struct CpuAnalysis {
     pub groups: Vec<GroupResult>,
     /// Its budget groups, in file order.
     pub budget_groups: Vec<BudgetGroupResult>,
+    /// Some time table is not made, for its periods come again too late: the search for a change is spared.
+    #[serde(skip)]
+    pub(crate) no_cycle: bool,
 }
 
 impl CpuAnalysis {

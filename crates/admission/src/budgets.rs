@@ -81,15 +81,14 @@ fn wanted(set: &TaskSet, node: usize, period: u64) -> u128 {
     let groups = set.groups.iter().filter(|g| g.budget_group == Some(node));
     let groups = groups.map(|g| u128::from(of_server(&g.server, period)));
     let nodes = set.budget_groups.iter().filter(|b| b.parent == Some(node));
-    let nodes = nodes.map(|b| u128::from(within(period, 0, b.period, b.budget, b.period)));
+    let nodes = nodes.map(|b| u128::from(within(period, Some(0), b.period, b.budget, b.period)));
     (tasks.sum::<u128>() + groups.sum::<u128>() + nodes.sum::<u128>()).min(u128::from(period))
 }
 
 fn of_task(task: &TaskSpec, window: u64) -> u64 {
     match &task.arrival {
-        Arrival::Periodic => within(window, task.start, task.period, task.budget, task.deadline),
-        // Never at the same place in the node's period: any start but one on its grid.
-        Arrival::Sporadic { .. } => within(window, 1, task.period, task.budget, task.deadline),
+        Arrival::Periodic => within(window, Some(task.start), task.period, task.budget, task.deadline),
+        Arrival::Sporadic { .. } => within(window, None, task.period, task.budget, task.deadline),
         Arrival::Aperiodic { .. } | Arrival::List(_) => window,
     }
 }
@@ -97,21 +96,23 @@ fn of_task(task: &TaskSpec, window: u64) -> u64 {
 fn of_server(server: &ServerSpec, window: u64) -> u64 {
     match server {
         ServerSpec::Periodic { period, budget, deadline, start, .. } => {
-            within(window, *start, *period, *budget, *deadline)
+            within(window, Some(*start), *period, *budget, *deadline)
         }
         ServerSpec::Windows { cycle, windows } => windows
             .iter()
-            .fold(0, |sum: u64, w| sum.saturating_add(within(window, w.start, *cycle, w.length, w.length))),
+            .fold(0, |sum: u64, w| sum.saturating_add(within(window, Some(w.start), *cycle, w.length, w.length))),
     }
     .min(window)
 }
 
 /// The most that jobs of `budget` each `period`, each executing between its release and its
-/// deadline, can execute within one period of a node (which begins where all begin).
-fn within(window: u64, start: u64, period: u64, budget: u64, deadline: u64) -> u64 {
+/// deadline, can execute within one period of a node (which begins where all begin). `start`: of those
+/// that come each period; `None`: sporadic, at no fixed place in the node's period.
+fn within(window: u64, start: Option<u64>, period: u64, budget: u64, deadline: u64) -> u64 {
     let period = period.max(1);
     // On the node's own grid: jobs lie within its periods as a whole.
-    if window % period == 0 && start % period <= period - deadline.min(period) {
+    let inside = start.is_some_and(|start| start % period <= period - deadline.min(period));
+    if window % period == 0 && inside {
         return (u128::from(window / period) * u128::from(budget)).min(u128::from(window)) as u64;
     }
     // The first one as late as it can, the next ones at once (Bertogna, Cirinei and Lipari 2005).
@@ -127,11 +128,18 @@ mod tests {
 
     #[test]
     fn on_its_grid_a_task_wants_its_budgets_and_off_it_one_that_is_carried_in_as_well() {
-        assert_eq!(within(20, 0, 10, 3, 10), 6);
-        assert_eq!(within(20, 5, 10, 3, 5), 6);
-        assert_eq!(within(20, 6, 10, 3, 5), 6 + 2);
-        assert_eq!(within(20, 5, 10, 3, 10), 6 + 3);
-        assert_eq!(within(15, 0, 10, 3, 10), 2 * 3 + 2);
-        assert_eq!(within(4, 0, 10, 6, 10), 4);
+        assert_eq!(within(20, Some(0), 10, 3, 10), 6);
+        assert_eq!(within(20, Some(5), 10, 3, 5), 6);
+        assert_eq!(within(20, Some(6), 10, 3, 5), 6 + 2);
+        assert_eq!(within(20, Some(5), 10, 3, 10), 6 + 3);
+        assert_eq!(within(15, Some(0), 10, 3, 10), 2 * 3 + 2);
+        assert_eq!(within(4, Some(0), 10, 6, 10), 4);
+    }
+
+    #[test]
+    fn a_sporadic_task_may_be_carried_in_however_short_its_deadline() {
+        assert_eq!(within(40, Some(1), 20, 7, 11), 14);
+        // Released 7 before the node's period, executed in its first 4, then at 13 and 33 after it began.
+        assert_eq!(within(40, None, 20, 7, 11), 14 + 4);
     }
 }

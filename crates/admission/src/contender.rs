@@ -1,6 +1,7 @@
 //! What competes in a scheduling group, as the tests see it: a task's jobs, the mandatory or
 //! optional part of them, a group's server jobs, one window of a table. Times are ns.
 
+use crate::sleepers::Awake;
 use crate::supply::Supply;
 
 /// Whose jobs they are.
@@ -42,6 +43,8 @@ pub(crate) struct Contender {
     pub(crate) blocking: u64,
     /// It sleeps so long in all within each job (of a task whose sleeps are known).
     pub(crate) sleep: u64,
+    /// Between its known sleeps; empty where there are none.
+    pub(crate) stretches: Vec<Awake>,
     pub(crate) put_off: PutOff,
     /// Among fixed priorities: the larger, the more important.
     pub(crate) rank: i128,
@@ -103,6 +106,8 @@ pub(crate) struct Outcome {
     pub(crate) exact: bool,
     /// Whether `response` itself is reached, not only never exceeded.
     pub(crate) reached: bool,
+    /// Why it is not sure, where its own sleeps are the reason.
+    pub(crate) asleep: Option<&'static str>,
 }
 
 /// Whether a contender gets what it is promised.
@@ -115,6 +120,17 @@ pub(crate) enum Fit {
 }
 
 impl Outcome {
-    pub(crate) const UNKNOWN: Outcome = Outcome { fit: Fit::Unknown, response: None, exact: false, reached: false };
-    pub(crate) const LATE: Outcome = Outcome { fit: Fit::No, response: None, exact: false, reached: false };
+    pub(crate) const UNKNOWN: Outcome =
+        Outcome { fit: Fit::Unknown, response: None, exact: false, reached: false, asleep: None };
+    pub(crate) const LATE: Outcome = Outcome { fit: Fit::No, ..Outcome::UNKNOWN };
+
+    /// In time, within so much.
+    pub(crate) fn within(response: u64, exact: bool) -> Outcome {
+        Outcome { fit: Fit::Yes, response: Some(response), exact, ..Outcome::UNKNOWN }
+    }
+
+    /// Not sure to be in time, for its own sleeps.
+    pub(crate) fn asleep(why: &'static str) -> Outcome {
+        Outcome { asleep: Some(why), ..Outcome::LATE }
+    }
 }

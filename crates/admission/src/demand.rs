@@ -100,6 +100,15 @@ enum Ahead {
     Never,
 }
 
+/// How far the search for the least slack has come down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Descent {
+    /// The next bend; `None`: all were seen.
+    next: Option<u64>,
+    /// The least slack so far.
+    least: u64,
+}
+
 /// The demand of a group under EDF.
 pub(crate) struct Demand {
     parts: Vec<(Shape, u128)>,
@@ -263,6 +272,27 @@ impl Demand {
             bounds[n] = bounds[n].saturating_sub(before).max(members[n].budget);
         }
         Some(bounds)
+    }
+
+    /// Where the least slack of all lengths is sought from, on a CPU of one's own; `None`: there is no
+    /// such place.
+    pub(crate) fn descent(&self) -> Option<Descent> {
+        let Ahead::From(length) = self.ahead_from(&Supply::Whole, self.longest) else { return None };
+        Some(Descent { next: self.bend_below(length.saturating_add(1)), least: self.longest })
+    }
+
+    /// The least of t - h(t) over all t from `from` on, or a little less; at most the longest deadline.
+    pub(crate) fn least_slack(&self, d: &mut Descent, from: u64, effort: &mut Effort) -> Result<u64, Exhausted> {
+        let slack = |t: u64| u64::try_from(u128::from(t).saturating_sub(self.within(t))).unwrap_or(u64::MAX);
+        while let Some(t) = d.next.filter(|&t| t >= from) {
+            effort.spend(2 * self.parts.len())?;
+            d.least = d.least.min(slack(t));
+            d.next = self.bend_below(t);
+        }
+        effort.spend(self.parts.len())?;
+        // Between bends it is a line, but for what each slope is rounded up by.
+        let rounding = self.parts.iter().filter(|(shape, _)| matches!(shape, Shape::Slope { .. })).count() as u64;
+        Ok(d.least.min(slack(from)).saturating_sub(rounding))
     }
 
     /// A length from which on everything is good; `None` if there is none.

@@ -20,6 +20,7 @@ mod effort;
 mod load;
 mod members;
 mod response;
+mod sleepers;
 mod supply;
 mod table;
 mod text;
@@ -54,10 +55,11 @@ fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool, terms: u64) -> (CpuAnalys
     let promised = load::Promised::new(set, cpu);
     let mut walk = tree::Walk::new(set, cpu, figures, terms);
     walk.run();
+    let no_cycle = walk.no_cycle;
     let (tasks, groups, budget_groups, effort) = walk.results();
     let excess = promised.utilization.above(LIMIT).map(|excess| excess.ppm());
     let spent = terms - effort.left() + tasks.len() as u64;
-    (CpuAnalysis { load: promised.load, excess, tasks, groups, budget_groups }, spent)
+    (CpuAnalysis { load: promised.load, excess, tasks, groups, budget_groups, no_cycle }, spent)
 }
 
 /// Whether a set may run: each CPU keeps what the set promises on it.

@@ -4,6 +4,7 @@ use punctual_taskset::{Arrival, Body, ServerKind, ServerSpec, Step, TaskSet, Tas
 
 use crate::budgets::Nodes;
 use crate::contender::{Contender, PutOff, Who};
+use crate::sleepers;
 
 /// How a group's members are ordered, as far as the tests can tell policies apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,7 @@ pub(crate) fn of(set: &TaskSet, cpu: u32, group: Option<usize>, policy: Policy, 
                 let mut optional = Contender { who: Who::Extra(index), budget: task.budget - mandatory, ..c.clone() };
                 optional.rank -= BAND;
                 c.budget = mandatory;
+                c.stretches = sleepers::stretches(&task.body, mandatory);
                 members.push(optional);
             }
         }
@@ -84,6 +86,7 @@ pub(crate) fn of(set: &TaskSet, cpu: u32, group: Option<usize>, policy: Policy, 
             jitter: 0,
             blocking: 0,
             sleep: 0,
+            stretches: Vec::new(),
             put_off: PutOff::Keeps,
             rank: 0,
             place: None,
@@ -150,6 +153,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> Contender {
         jitter: task.jitter,
         blocking: task.blocking,
         sleep: known,
+        stretches: sleepers::stretches(&task.body, task.budget),
         put_off,
         rank: policy.rank(task.period, task.deadline, task.priority, is_hard(&task.arrival)),
         // Jobs of reservations go in the order of the file; those that a policy makes itself may not.
@@ -157,6 +161,25 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> Contender {
         start,
         wet: None,
     }
+}
+
+/// By group: the first release of any task in it or below it, ns; those without any: 0.
+pub(crate) fn first_releases(set: &TaskSet) -> Vec<u64> {
+    let mut first = vec![u64::MAX; set.groups.len()];
+    for task in &set.tasks {
+        let release = match &task.arrival {
+            Arrival::List(times) => times.first().copied().unwrap_or(0),
+            _ => task.start,
+        };
+        let mut at = task.group;
+        // A path is no longer than there are groups.
+        for _ in 0..set.groups.len() {
+            let Some(g) = at.filter(|&g| g < first.len()) else { break };
+            first[g] = first[g].min(release);
+            at = set.groups[g].parent;
+        }
+    }
+    first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
 }
 
 /// Promoted under `dual`; others are in its middle band.

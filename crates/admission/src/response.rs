@@ -16,6 +16,7 @@ use std::collections::HashMap;
 
 use crate::contender::{Contender, Fit, Outcome, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::sleepers;
 use crate::supply::{Supply, NEVER};
 
 /// Who may go before: budgets summed by period and delay, for sets have few different ones.
@@ -225,7 +226,10 @@ fn judge(
     let c = q.c;
     let Some(period) = c.period else { return Ok(Outcome::LATE) };
     let supply = c.supply(group);
-    let own = u128::from(c.budget) + u128::from(c.blocking) + u128::from(c.sleep);
+    // It may be blocked again each time it wakes. Who sleeps last has the CPU once more to end.
+    let wakes = c.stretches.len().saturating_sub(1) as u128;
+    let own = u128::from(c.budget) + u128::from(c.blocking) * (1 + wakes) + u128::from(c.sleep);
+    let own = own + u128::from(c.stretches.last().is_some_and(|s| s.spin == 0));
     let range = (q.from, period.saturating_sub(c.jitter));
     let mut exact = q.synchronous && supply == Supply::Whole && c.blocking == 0 && c.put_off == PutOff::Never;
     exact &= !before.unbounded && !before.estimated;
@@ -244,12 +248,30 @@ fn judge(
     } else {
         // Whoever is equal counts as more important.
         exact = false;
-        match &ties.with_peers {
-            Some(all) => all.least(own, Some(c), &supply, range, effort)?,
-            None => before.least(own, None, &supply, range, effort)?,
+        let (ahead, but) = ties.with_peers.as_ref().map_or((before, None), |all| (all, Some(c)));
+        let at_once = ahead.least(own, but, &supply, range, effort)?;
+        if supply == Supply::Whole || c.stretches.is_empty() {
+            at_once
+        } else {
+            // While it sleeps its group may be idle, and have to wait anew for what it is served: each
+            // stretch is a busy interval of its own.
+            let mut sum = Some(0u64);
+            for stretch in &c.stretches {
+                let own = u128::from(stretch.spin.max(1)) + u128::from(c.blocking);
+                let w = ahead.least(own, but, &supply, range, effort)?;
+                sum = sum.zip(w).map(|(sum, w)| sum.saturating_add(w).saturating_add(stretch.after));
+            }
+            let in_time = |w: Option<u64>| w.is_some_and(|w| w <= c.deadline.saturating_sub(c.jitter));
+            if in_time(at_once) && !in_time(sum) && c.wet.is_none() {
+                return Ok(Outcome {
+                    response: sum.map(|w| w.saturating_add(c.jitter)),
+                    ..Outcome::asleep(sleepers::UNSERVED)
+                });
+            }
+            sum
         }
     };
-    let response = w.map(|w| w + c.jitter);
+    let response = w.map(|w| w.saturating_add(c.jitter));
     let fit = if response.is_some_and(|r| r <= c.deadline) { Fit::Yes } else { Fit::No };
-    Ok(Outcome { fit, response, exact, reached: exact })
+    Ok(Outcome { fit, response, exact, reached: exact, asleep: None })
 }

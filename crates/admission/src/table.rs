@@ -4,20 +4,22 @@
 //! Windows are exact: each is compared with every other for all time to come, and where a task has
 //! none, the table is made that the policy will use (earliest deadline first, which is optimal).
 
+use std::collections::HashMap;
+
 use punctual_taskset::table::{gcd, overlap, TableError, Taken, TimeTable, Wanted, LARGEST_TABLE};
 use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
 
 use crate::analysis::{Fit, GroupResult, TaskResult, Test};
 use crate::effort::Exhausted;
+use crate::sleepers::{self, stretches, Awake};
 use crate::supply::{Supply, Table};
 use crate::tree::{group_result, task_result, Walk};
-use crate::utilization::Utilization;
 
 /// Windows in one group, at most: each is compared with every other.
 const MOST_WINDOWS: usize = 4_096;
 
 /// Whose window it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Task(usize),
     Group(usize),
@@ -71,15 +73,20 @@ impl Walk<'_> {
 
         let free: Vec<usize> = tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
         let found = if computed && faults.is_empty() && !free.is_empty() {
-            self.found(group, &free, &windows, closed, &mut faults)
+            self.found(&free, &windows, closed, &mut faults)
         } else {
             Vec::new()
         };
+        let mut first: HashMap<Owner, String> = HashMap::new();
+        for (owner, fault) in faults {
+            first.entry(owner).or_insert(fault);
+        }
+        let found: HashMap<usize, u64> = found.into_iter().collect();
         for &t in &tasks {
-            let result = self.of_task(t, &faults, computed, found.iter().find(|f| f.0 == t).map(|f| f.1));
+            let result = self.of_task(t, first.remove(&Owner::Task(t)), computed, found.get(&t).copied());
             self.put_task(result);
         }
-        groups.into_iter().map(|g| (g, self.of_group(g, &faults, computed))).collect()
+        groups.into_iter().map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed))).collect()
     }
 
     /// When the group cannot execute, whatever its own windows; `None` where that is at no fixed
@@ -116,15 +123,20 @@ impl Walk<'_> {
         if self.nodes.wet(task.budget_group).is_some() {
             return Some("its budget group may run dry within its windows".to_owned());
         }
+        if sleepers::ends_asleep(&task.body, task.budget) {
+            return Some(sleepers::ENDS_ASLEEP.to_owned());
+        }
         if task.windows.is_empty() {
-            return None;
+            // The table is made for jobs that never sleep.
+            let sleeps = !stretches(&task.body, task.budget).is_empty();
+            return sleeps.then(|| sleepers::MISSED_WINDOWS.to_owned());
         }
         let sum = task.windows.iter().fold(0u64, |sum, w| sum.saturating_add(w.length));
         if sum < task.budget {
             let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
             return Some(format!("its windows are {sum} long together, its budget is {budget}"));
         }
-        let end = received(task)?;
+        let Some(end) = received(task) else { return Some(sleepers::MISSED_WINDOWS.to_owned()) };
         (end > task.deadline).then(|| {
             let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
             format!("in its windows it has its budget after {end}, its deadline is {deadline}")
@@ -138,7 +150,10 @@ impl Walk<'_> {
         faults: &mut Vec<Fault>,
     ) -> Result<(), Exhausted> {
         if windows.len() > MOST_WINDOWS {
-            return Err(Exhausted);
+            let count = windows.len();
+            let text = format!("{count} windows are given beside each other, {MOST_WINDOWS} is the most: give fewer");
+            faults.extend(windows.iter().map(|(owner, _)| (*owner, text.clone())));
+            return Ok(());
         }
         for (n, (owner, a)) in windows.iter().enumerate() {
             self.effort.spend(windows.len() - n + closed.len())?;
@@ -165,7 +180,6 @@ impl Walk<'_> {
     /// The longest responses of the tasks without windows, from the table that will be used.
     fn found(
         &mut self,
-        group: Option<usize>,
         free: &[usize],
         own: &[(Owner, Taken)],
         closed: Vec<Taken>,
@@ -177,18 +191,6 @@ impl Walk<'_> {
             .map(|&t| &self.set.tasks[t])
             .map(|t| Wanted { start: t.start, period: t.period, budget: t.budget, deadline: t.deadline })
             .collect();
-        let all = wanted.iter().map(|w| (w.budget, w.period)).chain(own.iter().map(|(_, t)| (t.length, t.cycle)));
-        let left = match group.map(|g| &self.set.groups[g].server) {
-            Some(ServerSpec::Windows { cycle, windows }) => {
-                Utilization::sum(windows.iter().map(|w| (w.length, *cycle)))
-            }
-            _ => Utilization::sum([(1, 1)]),
-        };
-        if Utilization::sum(all).exceeds(&left) {
-            let text = "no time table can be met: the budgets are more than the time that is left for them";
-            faults.extend(free.iter().map(|&t| (Owner::Task(t), text.to_owned())));
-            return Vec::new();
-        }
         match TimeTable::synthesise(&wanted, &taken) {
             Ok(table) => {
                 let cycle = wanted.iter().map(|w| w.period).chain(taken.iter().map(|t| t.cycle));
@@ -206,15 +208,24 @@ impl Walk<'_> {
         }
     }
 
-    fn no_table(&self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
+    fn no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
         let (whose, text) = match error {
             TableError::Late { task, missing, .. } => {
                 let text =
                     format!("no time table can be met: {} of its budget is missing at a deadline", fmt_ns(missing));
                 (Some(free[task]), text)
             }
-            TableError::LongCycle => (None, "no time table: the periods together come again too late".to_owned()),
-            TableError::TooLarge => (None, format!("no time table: it would have more than {LARGEST_TABLE} windows")),
+            TableError::Overload { .. } => {
+                (None, "no time table can be met: the budgets are more than the time that is left for them".to_owned())
+            }
+            TableError::LongCycle => {
+                self.no_cycle = true;
+                (None, "no time table: the periods together come again only after more than 36 years".to_owned())
+            }
+            TableError::TooLarge => {
+                self.no_cycle = true;
+                (None, format!("no time table: it would have more than {LARGEST_TABLE} windows"))
+            }
         };
         if let Some(late) = whose {
             faults.push((Owner::Task(late), text.clone()));
@@ -225,9 +236,8 @@ impl Walk<'_> {
         }
     }
 
-    fn of_task(&self, t: usize, faults: &[Fault], computed: bool, found: Option<u64>) -> TaskResult {
+    fn of_task(&self, t: usize, fault: Option<String>, computed: bool, found: Option<u64>) -> TaskResult {
         let task = &self.set.tasks[t];
-        let fault = faults.iter().find(|f| f.0 == Owner::Task(t)).map(|f| f.1.clone());
         let response = if task.windows.is_empty() { found } else { received(task) };
         let fit = match (&fault, computed, response) {
             (Some(_), ..) => Fit::Late,
@@ -247,8 +257,7 @@ impl Walk<'_> {
         }
     }
 
-    fn of_group(&mut self, g: usize, faults: &[Fault], computed: bool) -> Supply {
-        let fault = faults.iter().find(|f| f.0 == Owner::Group(g)).map(|f| f.1.clone());
+    fn of_group(&mut self, g: usize, fault: Option<String>, computed: bool) -> Supply {
         let fit = match (&fault, computed) {
             (Some(_), _) => Fit::Late,
             (None, true) => Fit::Fits,
@@ -270,14 +279,25 @@ impl Walk<'_> {
     }
 }
 
-/// When a task has its budget within its own windows, ns after its release.
+/// When a task has its budget within its own windows, ns after its release; `None`: they end before.
 fn received(task: &TaskSpec) -> Option<u64> {
-    let mut left = task.budget;
-    task.windows.iter().find_map(|w| {
-        if left <= w.length {
-            return Some(w.start.saturating_add(left));
-        }
-        left -= w.length;
-        None
-    })
+    let mut stretches = stretches(&task.body, task.budget);
+    if stretches.is_empty() {
+        stretches.push(Awake { after: 0, spin: task.budget });
+    }
+    let mut at = 0u64;
+    for stretch in stretches {
+        at = at.saturating_add(stretch.after);
+        let mut left = stretch.spin.max(1);
+        at = task.windows.iter().find_map(|w| {
+            let (from, end) = (at.max(w.start), w.start.saturating_add(w.length));
+            let room = end.saturating_sub(from);
+            if left <= room {
+                return Some(from + left);
+            }
+            left -= room;
+            None
+        })?;
+    }
+    Some(at)
 }

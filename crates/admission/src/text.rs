@@ -1,5 +1,7 @@
 //! An analysis for people: a table for each CPU, what it rests on, and what would help.
 
+use std::collections::HashMap;
+
 use punctual_taskset::fmt_ns;
 
 use crate::advise::Advice;
@@ -11,6 +13,9 @@ use crate::LIMIT;
 /// by number.
 const MOST_ROWS: usize = 200;
 
+/// Tasks with the same reason that are told one by one.
+const MOST_ALIKE: usize = 3;
+
 /// The verdict in one line.
 #[must_use]
 pub fn summary(analysis: &Analysis) -> String {
@@ -19,10 +24,13 @@ pub fn summary(analysis: &Analysis) -> String {
     let tasks = || analysis.cpus.iter().flat_map(|cpu| &cpu.tasks);
     if !analysis.fits() {
         let late = tasks().filter(|t| !t.fit.admitted()).count();
-        return match late {
-            0 => format!("does not fit: {cpus} promised, more than {LIMIT}"),
-            1 => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised"),
-            n => format!("does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised"),
+        let unserved = analysis.cpus.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
+        return match (late, unserved) {
+            (0, 0) => format!("does not fit: {cpus} promised, more than {LIMIT}"),
+            (0, 1) => format!("does not fit: 1 group is not sure to get its budget; {cpus} promised"),
+            (0, n) => format!("does not fit: {n} groups are not sure to get their budgets; {cpus} promised"),
+            (1, _) => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised"),
+            (n, _) => format!("does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised"),
         };
     }
     let tightest = tasks().filter_map(|t| Some((t.slack?, t))).filter(|(_, t)| t.reached).min_by_key(|s| s.0);
@@ -133,11 +141,25 @@ fn group_row(g: &GroupResult) -> Vec<String> {
 fn notes(cpu: &CpuAnalysis) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(cpu.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupResult::cause));
-    notes.extend(cpu.tasks.iter().filter(|t| t.fit != Fit::Fits).map(TaskResult::cause));
+    let mut told: HashMap<&str, usize> = HashMap::new();
+    for task in cpu.tasks.iter().filter(|t| t.fit != Fit::Fits) {
+        let times = task.why.as_deref().map_or(0, |why| {
+            let times = told.entry(why).or_default();
+            *times += 1;
+            *times
+        });
+        if times <= MOST_ALIKE {
+            notes.push(task.cause());
+        }
+    }
+    let alike: usize = told.values().map(|times| times.saturating_sub(MOST_ALIKE)).sum();
     let more = notes.len().saturating_sub(12);
     notes.truncate(12);
     if more > 0 {
         notes.push(format!("and {more} more"));
+    }
+    if alike > 0 {
+        notes.push(format!("and {alike} more tasks, for reasons that are told above"));
     }
     if cpu.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
         notes

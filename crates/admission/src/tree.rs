@@ -1,7 +1,7 @@
 //! From group 0 down: each group's members are tested on what the group is sure to get, and what a
 //! server is sure to give is what the group below is tested on.
 
-use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::analysis::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
 use crate::budgets::Nodes;
@@ -10,7 +10,7 @@ use crate::demand::Demand;
 use crate::effort::{self, Effort};
 use crate::members::{self, Policy};
 use crate::supply::{Supply, Table, NEVER};
-use crate::{aligned, edf_response, response};
+use crate::{aligned, edf_response, response, sleepers};
 
 /// The results of one CPU, as they come.
 pub(crate) struct Walk<'a> {
@@ -19,6 +19,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) nodes: Nodes,
     pub(crate) effort: Effort,
     figures: Effort,
+    /// Some time table has no cycle that is short enough: no change of a budget gives it one.
+    pub(crate) no_cycle: bool,
     /// By index in the set.
     tasks: Vec<Option<TaskResult>>,
     groups: Vec<Option<GroupResult>>,
@@ -34,6 +36,12 @@ pub(crate) struct Judged {
     failure: Option<u64>,
 }
 
+impl Judged {
+    fn all_late(members: Vec<Contender>) -> Judged {
+        Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None }
+    }
+}
+
 impl<'a> Walk<'a> {
     /// Tests all of a CPU, with so many terms. `figures`: whether response times that decide nothing
     /// are wanted.
@@ -43,10 +51,11 @@ impl<'a> Walk<'a> {
             cpu,
             nodes: Nodes::new(set),
             effort: Effort::new(terms),
+            no_cycle: false,
             figures: Effort::new(if figures { effort::FIGURES } else { 0 }),
             tasks: vec![None; set.tasks.len()],
             groups: vec![None; set.groups.len()],
-            first: first_releases(set),
+            first: members::first_releases(set),
         }
     }
 
@@ -89,26 +98,20 @@ impl<'a> Walk<'a> {
         let Some(policy) = Policy::named(&spec.name) else {
             let why = format!("admission has no test for the policy {:?}", spec.name);
             let members = members::of(set, self.cpu, group, Policy::Fp, &self.nodes);
-            let judged =
-                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
-            return self.record(&judged, Some(&why));
+            return self.record(&Judged::all_late(members), Some(&why));
         };
         if *supply == Supply::Nothing {
             let name = group.map_or("", |g| &set.groups[g].name);
             let why = format!("its group {name:?} is not sure to get its budget");
             let members = members::of(set, self.cpu, group, policy, &self.nodes);
-            let judged =
-                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
-            return self.record(&judged, Some(&why));
+            return self.record(&Judged::all_late(members), Some(&why));
         }
         if policy == Policy::Table {
             return self.table(group);
         }
         let members = members::of(set, self.cpu, group, policy, &self.nodes);
         if let Some(why) = self.unpromoted(group, policy) {
-            let judged =
-                Judged { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None };
-            return self.record(&judged, Some(&why));
+            return self.record(&Judged::all_late(members), Some(&why));
         }
         let judged = match policy {
             Policy::Edf => self.by_deadline(members, supply),
@@ -159,9 +162,7 @@ impl<'a> Walk<'a> {
                 Some(_) => demand.longest_failure(&c.supply(supply), &mut self.effort),
             };
             outcomes.push(match failure {
-                Ok(failure) if c.deadline.saturating_sub(c.jitter) > failure => {
-                    Outcome { fit: Met::Yes, response: Some(c.deadline), exact, reached: false }
-                }
+                Ok(failure) if c.deadline.saturating_sub(c.jitter) > failure => Outcome::within(c.deadline, exact),
                 Ok(_) => Outcome { exact, ..Outcome::LATE },
                 Err(_) => Outcome::UNKNOWN,
             });
@@ -170,11 +171,8 @@ impl<'a> Walk<'a> {
             if let Ok(Some(in_time)) = aligned::in_time(&members, table, &mut self.effort) {
                 let exact = members.iter().all(|c| c.put_off == PutOff::Never);
                 for ((c, outcome), in_time) in members.iter().zip(&mut outcomes).zip(in_time) {
-                    *outcome = if in_time {
-                        Outcome { fit: Met::Yes, response: Some(c.deadline), exact, reached: false }
-                    } else {
-                        Outcome { exact, ..Outcome::LATE }
-                    };
+                    *outcome =
+                        if in_time { Outcome::within(c.deadline, exact) } else { Outcome { exact, ..Outcome::LATE } };
                 }
             }
         }
@@ -195,6 +193,10 @@ impl<'a> Walk<'a> {
                     *outcome = Outcome { response: Some(response), reached: exact, ..*outcome };
                 }
             }
+        }
+        if members.iter().any(|c| !c.stretches.is_empty()) {
+            let whole = *supply == Supply::Whole && failure == 0;
+            sleepers::under_edf(&members, &demand, whole, &mut outcomes, &mut self.effort);
         }
         Judged { members, outcomes, test, failure: Some(failure) }
     }
@@ -234,13 +236,16 @@ impl<'a> Walk<'a> {
     fn record_task(&mut self, index: usize, c: &Contender, o: &Outcome, judged: &Judged, why: Option<&str>) {
         let set = self.set;
         let spec = &set.tasks[index];
+        let ends_asleep = o.fit == Met::Yes && sleepers::ends_asleep(&spec.body, c.budget);
+        let o = if ends_asleep { &Outcome::asleep(sleepers::ENDS_ASLEEP) } else { o };
         let fit = fit(o.fit);
         let mut result = TaskResult { fit, exact: o.exact, ..task_result(set, index, judged.test) };
         result.reached = o.reached;
         result.response = o.response;
         result.slack = o.response.and_then(|r| c.deadline.checked_sub(r));
         if fit == Fit::Late {
-            result.why = why.map(str::to_owned).or_else(|| self.crowded_out(c, judged)).or_else(|| {
+            let why = why.or(o.asleep).map(str::to_owned);
+            result.why = why.or_else(|| self.crowded_out(c, judged)).or_else(|| {
                 let dry = self.nodes.dry(spec.budget_group)?;
                 Some(format!("its budget group {:?} may run dry before it is done", set.budget_groups[dry].name))
             });
@@ -290,25 +295,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// By group: the first release of any task in it or below it, ns; those without any: 0.
-fn first_releases(set: &TaskSet) -> Vec<u64> {
-    let mut first = vec![u64::MAX; set.groups.len()];
-    for task in &set.tasks {
-        let release = match &task.arrival {
-            Arrival::List(times) => times.first().copied().unwrap_or(0),
-            _ => task.start,
-        };
-        let mut at = task.group;
-        // A path is no longer than there are groups.
-        for _ in 0..set.groups.len() {
-            let Some(g) = at.filter(|&g| g < first.len()) else { break };
-            first[g] = first[g].min(release);
-            at = set.groups[g].parent;
-        }
-    }
-    first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
-}
-
 /// What a server's group is sure to get, if the server's budget is sure. `first`: when the group may
 /// first have something to execute.
 fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged, first: u64) -> Supply {
@@ -338,6 +324,11 @@ fn sure(server: &ServerSpec, c: &Contender, o: &Outcome, judged: &Judged, first:
 /// The upper band is reached at the promotion: without one in the set, the latest that is in time.
 fn promote(given: Option<u64>, c: &Contender, outcome: &mut Outcome) {
     let Some(response) = outcome.response else { return };
+    // The policy's own promotion does not count these.
+    if given.is_none() && c.stretches.last().is_some_and(|s| s.spin == 0 || c.blocking > 0) {
+        *outcome = Outcome::asleep(sleepers::UNPROMOTED);
+        return;
+    }
     let promotion = given.unwrap_or_else(|| c.deadline.saturating_sub(response));
     let response = promotion.saturating_add(response);
     let fit = if response <= c.deadline { Met::Yes } else { Met::No };

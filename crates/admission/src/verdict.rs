@@ -140,6 +140,8 @@ pub enum Cure {
         #[serde(rename = "to_ppm")]
         to: Ppm,
     },
+    /// A time table would be too long: no single number gives it a shorter cycle.
+    Periods,
     /// None was found within the limits of the analysis.
     Unknown,
 }
@@ -210,6 +212,7 @@ impl fmt::Display for Cure {
             Cure::Scale { to } => {
                 write!(f, "lower every budget to {to} of what it is, or give some of the tasks another CPU")
             }
+            Cure::Periods => f.write_str("choose periods that are multiples of each other, or another policy than td"),
             Cure::Unknown => {
                 f.write_str("lower budgets, lengthen periods or deadlines, or give some of the tasks another CPU")
             }

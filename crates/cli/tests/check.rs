@@ -39,6 +39,20 @@ fn a_bad_file_ends_with_2_and_one_error() {
 }
 
 #[test]
+fn a_task_that_sleeps_through_what_edf_leaves_it_is_refused_with_a_way_out() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sleeper.toml");
+    let set = "cpu = 1\npolicy = \"edf\"\n\n[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"4ms\"\n\
+               work = { steps = [{ spin = \"2ms\" }, { sleep = \"5ms\" }, { spin = \"2ms\" }] }\n";
+    std::fs::write(&file, set).unwrap();
+    let output = check(&[file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output).contains("task \"t\" (line 4): it sleeps in mid-job"), "{}", text(&output));
+    assert!(text(&output).contains("use rm, dm or fp, or split it into two tasks"), "{}", text(&output));
+    std::fs::write(&file, set.replace("edf", "rm")).unwrap();
+    assert_eq!(check(&[file.to_str().unwrap()]).status.code(), Some(0));
+}
+
+#[test]
 fn programs_get_one_document_with_its_version() {
     let output = check(&["--json", "examples/rtai-fig6-overload.toml"]);
     assert_eq!(output.status.code(), Some(3));

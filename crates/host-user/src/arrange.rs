@@ -22,6 +22,7 @@ impl Engine {
                 count = self.best(now, &mut best);
             }
         }
+        count = self.best_without_debts(now, &mut best, count);
         let best = &best[..count];
         for k in 0..self.moving.len() {
             let i = self.moving[k];
@@ -48,7 +49,7 @@ impl Engine {
         self.ranked.extend_from_slice(best);
     }
 
-    fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {
+    pub(crate) fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {
         let mut count = 0;
         let mut job: Option<JobId> = self.dispatcher.select(0, now);
         while let Some(task) = job.and_then(|j| self.dispatcher.task_of(j)) {
@@ -67,15 +68,10 @@ impl Engine {
     }
 
     fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {
+        self.read_again(i, now);
         let Some(m) = self.members[i as usize].as_deref_mut() else { return };
         m.set_level(level(m.level));
         if m.standing != Standing::Unparked {
-            if !m.moving {
-                // Nobody read its clock while it stood still; another may have run it.
-                m.charged = m.clock(now);
-                m.moving = true;
-                self.moving.push(i);
-            }
             if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
                 m.track.started = now;
             }

@@ -374,6 +374,5 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         m.debt += m.ran;
         return;
     }
-    let ran = m.ran + std::mem::take(&mut m.debt);
-    let _ = dispatcher.charge_task(m.task, ran, now);
+    let _ = dispatcher.charge_task(m.task, m.ran, now);
 }

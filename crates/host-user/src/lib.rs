@@ -10,6 +10,7 @@ mod calibrate;
 mod cell;
 mod children;
 mod clock;
+mod debts;
 #[allow(missing_docs)]
 mod engine;
 mod error;

@@ -37,7 +37,8 @@ pub struct Program {
     read_at: AtomicU64,
 }
 
-/// A program of one process that stood still is believed to for so long, ns: it may have forked.
+/// A program of one process that stood still is believed to for so long, ns: it may have forked. In a group it is not:
+/// the others' budget may be far less.
 const BELIEVED: u64 = 2_000_000;
 
 impl Program {
@@ -55,8 +56,8 @@ impl Program {
 
     /// What all its processes executed, ns. Reading that costs some 2 us; the clock of the only
     /// process, which tells whether there is anything to read, 0.4 us.
-    fn clock(&self, charged: u64, now: u64) -> u64 {
-        if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < BELIEVED {
+    fn clock(&self, charged: u64, now: u64, believed: u64) -> u64 {
+        if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < believed {
             let leader = custody::process_cpu_ns(self.leader);
             if leader.is_some_and(|l| l == self.leader_clock.swap(l, Relaxed)) {
                 return charged;
@@ -108,10 +109,10 @@ pub struct Member {
     pub ran_at: u64,
     /// What it executed since the last event, ns.
     pub ran: u64,
-    /// What it executed on its way to its rest is charged when it next runs: all that it ran on may
+    /// What it executed on its way to its rest is charged before it next runs: all that it ran on may
     /// have ended, and only a reservation of its own in group 0 would settle that by itself.
     pub owes: bool,
-    /// So much, ns.
+    /// So much, ns; and what it was found to have executed at rest.
     pub debt: u64,
     pub track: Track,
     pub stray: Stray,
@@ -125,7 +126,7 @@ impl Member {
                 let tid = cell.tid.load(Relaxed) as i32;
                 clock::read(clock::of_thread(tid)).unwrap_or(self.charged)
             }
-            Who::Program(p) => p.clock(self.charged, now),
+            Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { BELIEVED }),
         }
     }
 

@@ -206,6 +206,15 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
                 "lower budgets, or lengthen periods or deadlines",
             )
         }
+        TableError::Overload { excess } => PolicyError::new(
+            "policy \"td\"",
+            format!(
+                "no time table can be met: the budgets are {} more than the time that is left for them, each time all \
+                 periods have come round",
+                fmt_ns(excess)
+            ),
+            "lower budgets, or lengthen periods",
+        ),
         TableError::LongCycle => PolicyError::new(
             "policy \"td\"",
             "the periods together come again only after more than 36 years (2^60 ns): no table is that long",

@@ -1,7 +1,7 @@
 //! Random flat sets, in whole nanoseconds: the smaller the numbers, the more collide.
 
 use oorandom::Rand64;
-use punctual_taskset::{Arrival, Body, Domain, PolicySpec, Spin, Step, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Body, Domain, PolicySpec, Spin, Step, TaskSet, TaskSpec, Window};
 
 /// Seeded numbers.
 pub struct Random(Rand64);
@@ -33,7 +33,7 @@ impl Random {
 pub enum Flat {
     /// All released together, executing all of their budgets, each period: the critical instant.
     Critical,
-    /// With offsets, shorter executions, sporadic releases, and sleeps under fixed priorities.
+    /// With offsets, shorter executions, sporadic releases, and sleeps.
     Any,
 }
 
@@ -71,7 +71,7 @@ fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Rando
     }
     if policy == "td" && task.deadline > 1 && random.once_in(4) {
         let start = random.within(0, task.deadline - task.budget);
-        task.windows = vec![punctual_taskset::Window { start, length: task.budget }];
+        task.windows = vec![Window { start, length: task.budget }];
     }
     // Promised is the mandatory part; whoever executes more may be late with it.
     let promised = task.mandatory.unwrap_or(task.budget);
@@ -89,15 +89,57 @@ fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Rando
         let longest = task.period + random.within(0, task.period);
         task.arrival = Arrival::Sporadic { longest, seed: random.within(0, 1 << 40) };
     }
-    if matches!(policy, "rm" | "dm" | "fp") && promised >= 2 && random.once_in(4) {
-        let first = random.within(1, promised - 1);
-        task.body = Body::Steps(vec![
-            Step::Spin(Spin::For(first)),
-            Step::Sleep(random.within(1, 4)),
-            Step::Spin(Spin::For(promised - first)),
-        ]);
+    if random.once_in(4) {
+        task.body = sleeper(promised, 4, random);
+    }
+    if policy == "td" && random.once_in(2) && !task.windows.is_empty() {
+        task.windows = apart(task.budget, task.deadline, random);
     }
     task
+}
+
+/// Steps that execute `budget` ns at most, with sleeps between them, before them and after them.
+pub(crate) fn sleeper(budget: u64, longest: u64, random: &mut Random) -> Body {
+    let mut left = budget;
+    let mut steps = Vec::new();
+    for _ in 0..random.within(1, 3) {
+        if random.once_in(4) {
+            steps.push(Step::Sleep(random.within(1, longest)));
+        }
+        let part = random.within(1, left.max(1)).min(left);
+        left -= part;
+        if part > 0 {
+            steps.push(Step::Spin(if random.once_in(4) {
+                Spin::Uniform { min: 1, max: part, seed: random.within(0, 1 << 40) }
+            } else {
+                Spin::For(part)
+            }));
+        }
+        steps.push(Step::Sleep(random.within(1, longest)));
+    }
+    if left > 0 && random.once_in(2) {
+        steps.push(Step::Spin(Spin::For(left)));
+    } else if random.once_in(2) {
+        steps.pop();
+    }
+    Body::Steps(steps)
+}
+
+/// Windows before the deadline, in order, `budget` long together and what is left of the time besides.
+fn apart(budget: u64, deadline: u64, random: &mut Random) -> Vec<Window> {
+    let mut windows = Vec::new();
+    let (mut at, mut left) = (0, budget);
+    while left > 0 {
+        let start = at + random.within(0, (deadline - at - left) / 2);
+        let length = random.within(1, left);
+        windows.push(Window { start, length });
+        left -= length;
+        at = start + length;
+    }
+    if at < deadline {
+        windows.push(Window { start: at, length: deadline - at });
+    }
+    windows
 }
 
 fn whole(budget: u64) -> Body {

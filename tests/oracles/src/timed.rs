@@ -3,7 +3,7 @@
 
 use punctual_taskset::{Body, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window};
 
-use crate::random::set;
+use crate::random::{set, sleeper};
 use crate::Random;
 
 /// One to three groups on windows of one cycle; servers within some of them.
@@ -65,7 +65,9 @@ fn group(name: String, parent: Option<usize>, policy: &str, server: ServerSpec, 
 fn task(n: usize, group: usize, cycle: u64, whole: u64, per: u64, random: &mut Random) -> TaskSpec {
     let period = if random.once_in(4) { random.within(5, 50) } else { cycle * random.within(1, 5) };
     let budget = random.within(1, (period * whole / per / 2).clamp(1, period));
-    let body = if random.once_in(2) {
+    let body = if random.once_in(4) {
+        sleeper(budget, 5, random)
+    } else if random.once_in(2) {
         Body::Spin(Spin::For(budget))
     } else {
         Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })

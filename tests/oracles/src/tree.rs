@@ -5,7 +5,7 @@ use punctual_taskset::{
     Arrival, Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,
 };
 
-use crate::random::set;
+use crate::random::{set, sleeper};
 use crate::Random;
 
 const POLICIES: [&str; 4] = ["rm", "dm", "fp", "edf"];
@@ -87,13 +87,21 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
 }
 
 fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> TaskSpec {
-    let period = random.of(&TASK_PERIODS);
+    let budget_group = node(tree, random);
+    // Now and then as often as the node's budget comes, or twice as often.
+    let period = match budget_group.map(|b| tree.budget_groups[b].period) {
+        Some(period) if random.once_in(2) => period / random.within(1, 2),
+        _ => random.of(&TASK_PERIODS),
+    };
     let most = match group.map(|g| &tree.groups[g].server) {
         Some(ServerSpec::Periodic { period: cycle, budget, .. }) => period * budget / cycle / 2,
+        _ if budget_group.is_some() => period / 3,
         _ => period / 5,
     };
     let budget = random.within(1, most.max(1));
-    let body = if random.once_in(2) {
+    let body = if random.once_in(4) {
+        sleeper(budget, 5, random)
+    } else if random.once_in(2) {
         Body::Spin(Spin::For(budget))
     } else {
         Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })
@@ -105,9 +113,9 @@ fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> 
     TaskSpec {
         start: random.within(0, period),
         priority: random.within(0, 4) as i64,
-        deadline: if random.once_in(3) { random.within(period / 2, period).max(budget) } else { period },
+        deadline: if random.once_in(3) { random.within(budget, period) } else { period },
         group,
-        budget_group: node(tree, random),
+        budget_group,
         arrival,
         ..TaskSpec::new(format!("t{n}"), period, budget, body)
     }
