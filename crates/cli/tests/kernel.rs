@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -76,10 +77,47 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn start(set: &Path, more: &[&str]) -> Child {
+/// One scheduler at a time: a test has the machine for itself, and finds it as it was.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    if state().is_some() {
+        scheduler_becomes("disabled");
+    }
+    machine
+}
+
+/// The command, which does not outlive its test.
+struct Running(Option<Child>);
+
+impl Running {
+    fn id(&self) -> u32 {
+        self.0.as_ref().expect("it was not waited for").id()
+    }
+
+    fn send(&self, signal: i32) {
+        // SAFETY: a child of ours that was not waited for.
+        assert_eq!(unsafe { libc::kill(self.id() as i32, signal) }, 0);
+    }
+
+    fn output(mut self) -> Output {
+        self.0.take().expect("it was not waited for").wait_with_output().expect("it ends")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn start(set: &Path, more: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.args(["run", "--host", "kernel", "--overload", "--json"]).args(more).arg(set);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built")
+    Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built")))
 }
 
 fn results(output: &Output) -> Value {
@@ -97,21 +135,44 @@ fn keeps_its_budget(task: &Value, within: u64) {
     }
 }
 
-fn back_to_normal() {
-    let limit = Instant::now() + Duration::from_secs(5);
-    while state().as_deref() != Some("disabled") {
-        assert!(Instant::now() < limit, "the scheduler is still there: {:?}", state());
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < limit, "not within 10 s: {what}; sched_ext is {:?}", state());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
+fn scheduler_becomes(wanted: &str) {
+    until(wanted, || state().as_deref() == Some(wanted));
+}
+
+/// What stands in /proc/PID/stat behind the name, of all children of a process.
+fn children(parent: u32) -> Vec<(u32, Vec<String>)> {
+    let pids = std::fs::read_dir("/proc").expect("/proc is mounted").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let stat = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields = text.rsplit_once(") ")?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        (fields[1].parse() == Ok(parent)).then_some((pid, fields))
+    };
+    pids.filter_map(stat).collect()
+}
+
+/// The execution time of a process's children so far, in the hundredths of a second that /proc counts in.
+fn executed(parent: u32) -> u64 {
+    let ticks = |s: &String| s.parse::<u64>().expect("ticks");
+    children(parent).iter().map(|(_, fields)| ticks(&fields[11]) + ticks(&fields[12])).sum()
+}
+
 #[test]
 fn a_kernel_without_sched_ext_is_named_with_the_other_hosts() {
+    let _machine = alone();
     if state().is_some() {
         return;
     }
     let set = file("refused.toml", TWO);
-    let output = start(&set, &[]).wait_with_output().expect("it ends");
+    let output = start(&set, &[]).output();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(said.contains("sched_ext") || said.contains("too old"), "{said}");
@@ -120,75 +181,99 @@ fn a_kernel_without_sched_ext_is_named_with_the_other_hosts() {
 
 #[test]
 fn a_spinning_task_gets_its_budget_beside_a_hog_and_the_trace_replays() {
+    let _machine = alone();
     if !can() {
         return;
     }
     let (set, trace) = (file("hog.toml", TWO), file("hog.trace", ""));
-    let run = start(&set, &["--hog", "--trace", trace.to_str().expect("plain")]).wait_with_output().expect("it ends");
+    let run = start(&set, &["--hog", "--trace", trace.to_str().expect("plain")]).output();
     let results = results(&run);
     keeps_its_budget(&results["tasks"][0], 5_000);
     assert_eq!(results["tasks"][1]["misses"], 0);
     let replay = Command::new(env!("CARGO_BIN_EXE_punctual")).args(["sim", "--replay"]).arg(&trace).output();
     let replay = replay.expect("it was built");
     assert_eq!(replay.status.code(), Some(0), "{replay:?}");
-    back_to_normal();
+    scheduler_becomes("disabled");
 }
 
 #[test]
 fn a_task_three_levels_down_gets_its_budget_and_no_more() {
+    let _machine = alone();
     if !can() {
         return;
     }
-    let run = start(&file("levels.toml", THREE_LEVELS), &["--hog"]).wait_with_output().expect("it ends");
+    let run = start(&file("levels.toml", THREE_LEVELS), &["--hog"]).output();
     let results = results(&run);
     keeps_its_budget(&results["tasks"][1], 5_000);
     assert_eq!(results["tasks"][0]["misses"], 0);
 }
 
-fn send(child: &Child, signal: i32) {
-    // SAFETY: a child of ours that was not waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
-}
-
 #[test]
 fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
+    let _machine = alone();
     if !can() {
         return;
     }
-    let child = start(&file("stopped.toml", TWO), &[]);
-    std::thread::sleep(Duration::from_millis(500));
-    send(&child, libc::SIGSTOP);
+    let run = start(&file("stopped.toml", TWO), &[]);
+    scheduler_becomes("enabled");
+    until("the jobs execute", || executed(run.id()) >= 10);
+    run.send(libc::SIGSTOP);
+    let before = executed(run.id());
     std::thread::sleep(Duration::from_secs(1));
-    send(&child, libc::SIGCONT);
-    let results = results(&child.wait_with_output().expect("it ends"));
+    let meanwhile = executed(run.id()) - before;
+    run.send(libc::SIGCONT);
+    let results = results(&run.output());
+    assert!(meanwhile >= 50, "{meanwhile} hundredths of a second");
     keeps_its_budget(&results["tasks"][0], 5_000);
     assert!(results["tasks"][0]["periods"].as_u64() >= Some(990), "{results:#}");
+    scheduler_becomes("disabled");
 }
 
 #[test]
-fn a_second_scheduler_is_refused_and_a_killed_loader_leaves_nothing() {
+fn a_second_scheduler_is_refused_beside_the_first() {
+    let _machine = alone();
     if !can() {
         return;
     }
-    let set = file("killed.toml", TWO);
-    let mut child = start(&set, &[]);
-    std::thread::sleep(Duration::from_millis(700));
-    assert_eq!(state().as_deref(), Some("enabled"));
-    let second = start(&set, &[]).wait_with_output().expect("it ends");
+    let set = file("second.toml", TWO);
+    let first = start(&set, &[]);
+    scheduler_becomes("enabled");
+    let second = start(&set, &[]).output();
     assert_eq!(second.status.code(), Some(4), "{second:?}");
     assert!(String::from_utf8_lossy(&second.stdout).contains("another sched_ext scheduler"), "{second:?}");
-    send(&child, libc::SIGKILL);
-    child.wait().expect("it was killed");
-    back_to_normal();
+    keeps_its_budget(&results(&first.output())["tasks"][0], 5_000);
+}
+
+#[test]
+fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
+    let _machine = alone();
+    if !can() {
+        return;
+    }
+    let run = start(&file("killed.toml", TWO), &[]);
+    scheduler_becomes("enabled");
+    until("the jobs execute", || executed(run.id()) >= 10);
+    let tasks: Vec<u32> = children(run.id()).into_iter().map(|(pid, _)| pid).collect();
+    assert_eq!(tasks.len(), 2);
+    run.send(libc::SIGKILL);
+    assert_eq!(run.output().status.code(), None, "it was killed");
+    scheduler_becomes("disabled");
+    // Whoever adopted them may not have waited for them yet.
+    let dead = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        text.is_empty() || text.contains(") Z ")
+    };
+    until("the tasks are dead", || tasks.iter().all(dead));
 }
 
 #[test]
 fn a_policy_that_is_asked_at_each_release_is_refused() {
+    let _machine = alone();
     if !can() {
         return;
     }
     let set = file("dual.toml", &TWO.replace("\"edf\"", "\"dual\""));
-    let output = start(&set, &[]).wait_with_output().expect("it ends");
+    let output = start(&set, &[]).output();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("--host user"), "{output:?}");
 }
