@@ -147,22 +147,26 @@ fn scheduler_becomes(wanted: &str) {
     until(wanted, || state().as_deref() == Some(wanted));
 }
 
-/// What stands in /proc/PID/stat behind the name, of all children of a process.
-fn children(parent: u32) -> Vec<(u32, Vec<String>)> {
+/// All children of a process.
+fn children(parent: u32) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc").expect("/proc is mounted").flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let stat = |pid: u32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let fields = text.rsplit_once(") ")?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        (fields[1].parse() == Ok(parent)).then_some((pid, fields))
+    let is_child = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let behind_the_name = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        behind_the_name.split_whitespace().nth(1) == Some(parent.to_string().as_str())
     };
-    pids.filter_map(stat).collect()
+    pids.filter(is_child).collect()
 }
 
-/// The execution time of a process's children so far, in the hundredths of a second that /proc counts in.
+/// The execution time of a process's children so far, ns. Not from /proc/PID/stat: its times come of the tick, which
+/// short periods are in step with.
 fn executed(parent: u32) -> u64 {
-    let ticks = |s: &String| s.parse::<u64>().expect("ticks");
-    children(parent).iter().map(|(_, fields)| ticks(&fields[11]) + ticks(&fields[12])).sum()
+    let of = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    children(parent).into_iter().filter_map(of).sum()
 }
 
 #[test]
@@ -216,14 +220,15 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     }
     let run = start(&file("stopped.toml", TWO), &[]);
     scheduler_becomes("enabled");
-    until("the jobs execute", || executed(run.id()) >= 10);
+    until("the jobs execute", || executed(run.id()) >= 100_000_000);
     run.send(libc::SIGSTOP);
     let before = executed(run.id());
     std::thread::sleep(Duration::from_secs(1));
     let meanwhile = executed(run.id()) - before;
     run.send(libc::SIGCONT);
     let results = results(&run.output());
-    assert!(meanwhile >= 50, "{meanwhile} hundredths of a second");
+    // 0.62 s would be right, and is what 6.18 counts; of 7.3, docs/kernel-host.md, Figures.
+    assert!(meanwhile >= 200_000_000, "{meanwhile} ns");
     keeps_its_budget(&results["tasks"][0], 5_000);
     assert!(results["tasks"][0]["periods"].as_u64() >= Some(990), "{results:#}");
     scheduler_becomes("disabled");
@@ -252,8 +257,8 @@ fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
     }
     let run = start(&file("killed.toml", TWO), &[]);
     scheduler_becomes("enabled");
-    until("the jobs execute", || executed(run.id()) >= 10);
-    let tasks: Vec<u32> = children(run.id()).into_iter().map(|(pid, _)| pid).collect();
+    until("the jobs execute", || executed(run.id()) >= 100_000_000);
+    let tasks = children(run.id());
     assert_eq!(tasks.len(), 2);
     run.send(libc::SIGKILL);
     assert_eq!(run.output().status.code(), None, "it was killed");
