@@ -24,7 +24,9 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // libbpf's own headers, from the version that is linked.
     let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
-    compile_bpf(Path::new(&headers), &out.join("dispatcher.bpf.o"));
+    for name in ["dispatcher", "scheduler"] {
+        compile_bpf(Path::new(&headers), &format!("bpf/{name}.bpf.c"), &out.join(format!("{name}.bpf.o")));
+    }
 }
 
 /// The versions that are known to do; the newest that is there is taken.
@@ -41,7 +43,7 @@ fn clang() -> String {
     panic!("no clang for the BPF build: install clang-19 (apt-get install clang-19), or name one in PUNCTUAL_CLANG");
 }
 
-fn compile_bpf(headers: &Path, object: &Path) {
+fn compile_bpf(headers: &Path, source: &str, object: &Path) {
     let clang = clang();
     let status = Command::new(&clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11"])
@@ -50,7 +52,7 @@ fn compile_bpf(headers: &Path, object: &Path) {
         .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
         .arg("-I")
         .arg(headers)
-        .args(["-I", DISPATCHER, "-I", "bpf", "-c", "bpf/dispatcher.bpf.c", "-o"])
+        .args(["-I", DISPATCHER, "-I", "bpf", "-c", source, "-o"])
         .arg(object)
         .status()
         .unwrap_or_else(|e| panic!("{clang}: {e}"));

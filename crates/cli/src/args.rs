@@ -122,6 +122,8 @@ pub enum HostArg {
     User,
     /// Exact virtual time: nothing is started (`punctual sim` has more options)
     Sim,
+    /// Inside the kernel, by sched_ext: Linux 6.18 or later, one CPU, synthetic tasks (docs/kernel-host.md)
+    Kernel,
 }
 
 #[derive(Args)]

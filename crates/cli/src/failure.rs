@@ -90,6 +90,12 @@ impl From<punctual_host_user::HostError> for Failure {
     }
 }
 
+impl From<punctual_host_kernel::RunError> for Failure {
+    fn from(e: punctual_host_kernel::RunError) -> Failure {
+        Failure::new(e.exit_code, e.cause, e.cure)
+    }
+}
+
 impl From<punctual_peers::PeerError> for Failure {
     fn from(e: punctual_peers::PeerError) -> Failure {
         use punctual_peers::PeerError;

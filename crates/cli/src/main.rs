@@ -6,6 +6,7 @@ mod clean;
 mod compare;
 mod doctor;
 mod failure;
+mod kernel;
 mod progress;
 mod replay;
 mod run;

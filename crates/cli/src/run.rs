@@ -17,7 +17,7 @@ use crate::args::{HostArg, Run, Sim};
 use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
 use crate::screen::Screen;
 use crate::set::{self, Admitted};
-use crate::{compare, sim};
+use crate::{compare, kernel, sim};
 
 /// A hog that lost us ends by itself after this, ns.
 const HOG_LIFE: u64 = 3_600_000_000_000;
@@ -32,6 +32,9 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     if args.host == HostArg::Sim {
         return in_virtual_time(args, &set, overload);
+    }
+    if args.host == HostArg::Kernel {
+        return kernel::run(args, &set, overload);
     }
     if !args.compare.is_empty() && set.duration.is_none() {
         return Err(Failure::new(
@@ -229,7 +232,7 @@ fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> R
     Ok(notes)
 }
 
-fn print(args: &Run, runs: &[Results], single: bool) {
+pub fn print(args: &Run, runs: &[Results], single: bool) {
     let text = if args.json {
         match runs {
             [one] => one.to_json(),

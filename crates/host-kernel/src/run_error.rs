@@ -1,0 +1,27 @@
+//! Why a set does not run inside the kernel: cause, cure, exit code.
+
+/// One clear error; nothing is left behind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}\n  cure: {cure}")]
+pub struct RunError {
+    /// What is wrong.
+    pub cause: String,
+    /// What helps.
+    pub cure: String,
+    /// 2: the set asks for what this host does not do; 4: the machine does not permit it.
+    pub exit_code: u8,
+}
+
+/// What the other hosts do instead.
+pub(crate) const OTHERS: &str =
+    "use --host user (a dispatcher thread, on any Linux) or --host sim (exact virtual time; nothing is started)";
+
+impl RunError {
+    pub(crate) fn machine(cause: impl Into<String>, cure: impl Into<String>) -> RunError {
+        RunError { cause: cause.into(), cure: cure.into(), exit_code: 4 }
+    }
+
+    pub(crate) fn set(cause: impl Into<String>) -> RunError {
+        RunError { cause: cause.into(), cure: OTHERS.to_owned(), exit_code: 2 }
+    }
+}
