@@ -45,6 +45,9 @@ struct pd_record PD_ARENA pd_records[PD_DOMAINS][PD_ARENA_RECORDS];
 /* Of a single one the number is known. */
 #define PD_DOMAIN(d) (PD_DOMAINS == 1 ? 0 : (d))
 
+/* A domain's dispatcher, for the pd_ functions and the macros below. */
+#define PD_AT(domain) PD_DOMAIN(domain)
+
 #define PD(d) (&pd_dispatchers[PD_DOMAIN(d)])
 #define PD_JOB(d, i) (&pd_jobs[PD_DOMAIN(d)][i])
 #define PD_TASK(d, i) (&pd_tasks[PD_DOMAIN(d)][i])
