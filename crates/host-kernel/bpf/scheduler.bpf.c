@@ -25,6 +25,25 @@ struct {
 #include "dispatcher.c"
 #include "orders.h"
 
+struct pd_order_call {
+	pd_u64 value; /* in: a group, a task, events to pop; out: a refusal or a number */
+	pd_u64 order;
+	pd_u64 records; /* out, of a look: addresses in the arena's mapping */
+	pd_u64 events;
+	pd_u64 record_count;
+	pd_u64 event_head;
+	pd_u64 event_tail;
+	pd_u64 event_lost;
+	pd_u64 exit_kind; /* 0 while the scheduler lives */
+	pd_u64 throttled; /* times that the others' share was taken from jobs */
+};
+
+struct pd_reserve_call {
+	pd_i64 result;
+	struct pd_reservation_attr attr;
+};
+
+
 #define MOST_TASKS 256U
 /* Queues: the fair one, then one per job task. */
 #define FAIR 1ULL
