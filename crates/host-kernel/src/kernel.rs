@@ -114,26 +114,7 @@ impl Kernel {
 
     /// What the verifier did, by program.
     pub fn statistics(&self) -> Vec<ProgramStatistics> {
-        self.object
-            .progs()
-            .map(|p| {
-                let mut info = libbpf_sys::bpf_prog_info::default();
-                let mut size = std::mem::size_of_val(&info) as u32;
-                // SAFETY: `info` is `size` bytes, and the kernel writes no more.
-                let failed = unsafe {
-                    libbpf_sys::bpf_obj_get_info_by_fd(
-                        p.as_fd().as_raw_fd(),
-                        std::ptr::from_mut(&mut info).cast(),
-                        &mut size,
-                    )
-                };
-                ProgramStatistics {
-                    name: p.name().to_string_lossy().into_owned(),
-                    verified: if failed == 0 { info.verified_insns } else { u32::MAX },
-                    machine_code: info.jited_prog_len,
-                }
-            })
-            .collect()
+        statistics(&self.object)
     }
 
     /// Runs a program once with `context`, which it may change; what it returned.
@@ -143,4 +124,28 @@ impl Kernel {
         let output = found.test_run(input).map_err(|cause| KernelError::Run { program, cause })?;
         Ok(output.return_value as i32)
     }
+}
+
+/// What the verifier did for each program of a loaded object.
+pub(crate) fn statistics(object: &Object) -> Vec<ProgramStatistics> {
+    object
+        .progs()
+        .map(|p| {
+            let mut info = libbpf_sys::bpf_prog_info::default();
+            let mut size = std::mem::size_of_val(&info) as u32;
+            // SAFETY: `info` is `size` bytes, and the kernel writes no more.
+            let failed = unsafe {
+                libbpf_sys::bpf_obj_get_info_by_fd(
+                    p.as_fd().as_raw_fd(),
+                    std::ptr::from_mut(&mut info).cast(),
+                    &mut size,
+                )
+            };
+            ProgramStatistics {
+                name: p.name().to_string_lossy().into_owned(),
+                verified: if failed == 0 { info.verified_insns } else { u32::MAX },
+                machine_code: info.jited_prog_len,
+            }
+        })
+        .collect()
 }
