@@ -5,6 +5,7 @@
 mod budgets;
 mod check;
 mod core;
+mod counted;
 mod floor;
 mod footprint;
 mod handler;
@@ -61,6 +62,8 @@ enum PartName {
     Handler,
     /// One decision: instructions, time, cycles, as BPF
     Core,
+    /// One decision inside the kernel, counted in virtual machines
+    Counted,
     /// Time to start, memory with 100 tasks
     Footprint,
     /// The simulator: jobs per second beside SimSo's, memory
@@ -69,8 +72,9 @@ enum PartName {
     Check,
 }
 
-const PARTS: [PartName; 7] = [
+const PARTS: [PartName; 8] = [
     PartName::Core,
+    PartName::Counted,
     PartName::Footprint,
     PartName::Handler,
     PartName::Wakeup,
@@ -128,6 +132,7 @@ fn main() -> ExitCode {
             PartName::Wakeup => wakeup::measure(&bench),
             PartName::Handler => handler::measure(&bench),
             PartName::Core => core::measure(&bench),
+            PartName::Counted => counted::measure(&bench),
             PartName::Footprint => footprint::measure(&bench),
             PartName::Sim => sim::measure(&bench),
             PartName::Check => check::measure(&bench),
