@@ -14,3 +14,4 @@ mod tasks;
 mod trace;
 #[path = "../real/unruly.rs"]
 mod unruly;
+mod when_locked_down;

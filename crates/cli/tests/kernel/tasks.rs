@@ -188,9 +188,9 @@ fn a_process_with_a_real_time_thread_is_not_adopted() {
 #[test]
 fn a_command_runs_to_its_end() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    if Command::new("xz").arg("--version").output().is_err() {
-        assert!(std::env::var("PUNCTUAL_XZ").is_err(), "xz is not there, and it is required");
-        eprintln!("not run: there is no xz");
+    // busybox has one that only unpacks.
+    if std::env::var("PUNCTUAL_XZ").is_err() {
+        eprintln!("not run: PUNCTUAL_XZ does not say that there is xz");
         return;
     }
     let scratch = Scratch::new();
