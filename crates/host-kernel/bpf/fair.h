@@ -36,11 +36,12 @@
 #define FAIR_TURN 3000000ULL
 /* Less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
-/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. */
-#define FAIR_CREDIT 3000000ULL
+/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. So who slept long breaks into a
+ * turn at once, and those who wake each other all the time leave each other whole turns. */
+#define FAIR_CREDIT 4000000ULL
 #define FAIR_CREDIT_KERNEL 20000000ULL
-/* Virtual ns: to break into a turn. */
-#define FAIR_BREAK 1000000ULL
+/* To break into a turn. */
+#define FAIR_BREAK FAIR_TURN
 /* Nobody is further ahead of its queue's clock than so many of its turns. */
 #define FAIR_AHEAD 4
 #define FAIR_NEVER (~0ULL >> 1)
