@@ -132,6 +132,7 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	__u64 executed = p->se.sum_exec_runtime;
 	struct member *m = member_of(p);
 
+	c->stopped = c->clock + (executed - c->base);
 	if (c->others) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
@@ -229,6 +230,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next;
 	__u32 task;
 
+	alarm_thread_look(domain, now);
 	if (decides) {
 		domain_take_in(domain, now);
 		domain_choose(domain, now);
