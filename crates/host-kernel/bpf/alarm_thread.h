@@ -198,8 +198,8 @@ PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
 	return turns ? pd_min(next, begins + TURN) : next;
 }
 
-/* One decision; when the process is to come again. Not inlined, for the sake of the verifier's count. */
-PD_FN pd_u64 alarm_thread_decide(pd_u32 domain)
+/* One decision; when the process is to come again. */
+PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 {
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
