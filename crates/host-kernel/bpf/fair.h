@@ -318,7 +318,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 
 /* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
  * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
-static inline bool fair_dispatch(__s32 cpu, struct task_struct *prev)
+PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 	__u64 shared = FAIR_NEVER, own = FAIR_NEVER, now = scx_bpf_now();
