@@ -363,10 +363,10 @@ static inline void fair_yield(void)
 	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
 }
 
-/* From ops.running. */
+/* From ops.running; on another CPU if what is changed is who may run where. */
 static inline void fair_running(struct task_struct *p)
 {
-	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 left = p->scx.slice;
 	bool own = fair_bound(p);
 	__u32 rate = fair_rate(p);
@@ -391,7 +391,7 @@ static inline void fair_running(struct task_struct *p)
 /* From ops.stopping. If it is still runnable its slice is set to 0 after this. */
 static inline void fair_stopping(struct task_struct *p, bool runnable)
 {
-	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 ran = p->se.sum_exec_runtime - c->executed;
 	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
 
