@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Object, ObjectBuilder, PrintLevel, ProgramInput};
 
 use crate::privilege::Missing;
+use crate::probe::Alarm;
+use crate::run_error::RunError;
+use crate::scheduler::Scheduler;
 
 /// ELF wants its headers aligned.
 #[repr(C, align(8))]
@@ -137,6 +140,31 @@ impl Kernel {
         let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
         let output = found.test_run(input).map_err(|cause| KernelError::Run { program, cause })?;
         Ok(output.return_value as i32)
+    }
+}
+
+/// The scheduler's object, loaded as for a run and let go again.
+#[derive(Debug, Clone)]
+pub struct SchedulerLoad {
+    /// What the verifier did, by program.
+    pub programs: Vec<ProgramStatistics>,
+    /// Opening, verifying and compiling, in all.
+    pub time: Duration,
+    /// What of that this thread executed.
+    pub execution: Duration,
+}
+
+impl SchedulerLoad {
+    /// Loads it; nothing is scheduled by it.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn try_it() -> Result<SchedulerLoad, RunError> {
+        let alarm = Alarm::of_this_kernel()?;
+        let (start, executed) = (Instant::now(), execution());
+        let scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let (time, execution) = (start.elapsed(), execution().saturating_sub(executed));
+        Ok(SchedulerLoad { programs: statistics(scheduler.object()), time, execution })
     }
 }
 
