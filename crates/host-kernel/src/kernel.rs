@@ -1,14 +1,14 @@
 //! The BPF object, loaded.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Object, ObjectBuilder, PrintLevel, ProgramInput};
+use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
 use crate::probe::Alarm;
 use crate::run_error::RunError;
+use crate::said::listening;
 use crate::scheduler::Scheduler;
 
 /// ELF wants its headers aligned.
@@ -73,28 +73,12 @@ pub struct Kernel {
     load_execution: Duration,
 }
 
-/// What libbpf says while it loads. One load at a time, for libbpf's print function is global.
-static SAID: Mutex<String> = Mutex::new(String::new());
-static LOADING: Mutex<()> = Mutex::new(());
-
-fn listen(_: PrintLevel, text: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push_str(&text);
-    }
-}
-
 /// What the calling thread has executed.
 fn execution() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec to be written.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// The end of a verifier's log tells what is wrong.
-fn last_lines(text: &str) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 impl Kernel {
@@ -106,16 +90,14 @@ impl Kernel {
         if let Some(missing) = Missing::here() {
             return Err(KernelError::Missing(missing));
         }
-        let _one = LOADING.lock().unwrap_or_else(|e| e.into_inner());
-        let before = libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-        let (start, executed) = (Instant::now(), execution());
-        let loaded = ObjectBuilder::default().open_memory(&OBJECT.0).and_then(|o| o.load());
-        let (load_time, load_execution) = (start.elapsed(), execution().saturating_sub(executed));
-        libbpf_rs::set_print(before);
-        let log = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+        let ((loaded, load_time, load_execution), log) = listening(|| {
+            let (start, executed) = (Instant::now(), execution());
+            let loaded = ObjectBuilder::default().open_memory(&OBJECT.0).and_then(|o| o.load());
+            (loaded, start.elapsed(), execution().saturating_sub(executed))
+        });
         match loaded {
             Ok(object) => Ok(Kernel { object, load_time, load_execution }),
-            Err(cause) => Err(KernelError::Refused { cause, log: last_lines(&log) }),
+            Err(cause) => Err(KernelError::Refused { cause, log }),
         }
     }
 
