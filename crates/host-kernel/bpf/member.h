@@ -182,14 +182,16 @@ PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_
 	kick(domain_cpu(m->domain));
 }
 
-PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, __u64 enq_flags)
+PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
 {
 	insert(p, ALLOCATOR_QUEUE(m->domain), FOREVER, enq_flags);
 	if (m->counted)
 		return;
 	m->counted = 1;
 	__sync_fetch_and_add(&notes[IN_DOMAINS(m->domain)].allocators, 1);
-	kick(domain_cpu(m->domain));
+	/* One that was just stopped would stop itself again. */
+	if (!put_back)
+		kick(domain_cpu(m->domain));
 }
 
 /* A new thread or process belongs where the one that made it does. */

@@ -59,7 +59,7 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 			return;
 		}
 		if (m->place == WITH_ALLOCATORS && domain_allocates(m->domain)) {
-			allocator_enqueue(p, m, enq_flags);
+			allocator_enqueue(p, m, put_back, enq_flags);
 			return;
 		}
 		m->place = WITH_OTHERS;
