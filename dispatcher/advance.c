@@ -70,8 +70,14 @@ PD_APART int pd_advance_due(pd_ref d, pd_u64 now, pd_u64 horizon)
 	pd_advance_starts(d, now);
 	pd_while (pd_heap_least(d, PD_TIMERS) <= now && pd_heap_size(d, PD_TIMERS))
 		pd_timer_fire(d, now);
-	pd_while (pd_heap_least(d, PD_RELEASES) <= now && pd_heap_size(d, PD_RELEASES))
-		pd_reservation_release(d, pd_heap_first(d, PD_RELEASES), now);
+	pd_while (1) {
+		if (PD_UNLIKELY(PD(d)->first_going != PD_NONE))
+			pd_table_go_on(d, now);
+		else if (pd_heap_least(d, PD_RELEASES) <= now && pd_heap_size(d, PD_RELEASES))
+			pd_reservation_release(d, pd_heap_first(d, PD_RELEASES), now);
+		else
+			break;
+	}
 	pd_settle(d, now);
 	return 0;
 }

@@ -13,6 +13,7 @@ PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by);
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r);
+PD_FN int pd_table_ends(pd_ref d, pd_u32 job, pd_u32 kind);
 PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
 
 #include "event.c"
@@ -26,6 +27,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
 #include "add.c"
 #include "task.c"
 #include "timer.c"
+#include "table.c"
 #include "reservation.c"
 #include "reserve.c"
 #include "advance.c"

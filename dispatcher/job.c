@@ -199,6 +199,9 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 		pd_list_out(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
 		PD(d)->unsettled |= PD_UNSETTLED_TIMES;
+	if (PD_UNLIKELY(j->reservation != PD_NONE) &&
+	    PD_RESERVATION(d, j->reservation)->now.table != PD_NONE)
+		kind = (pd_u32)pd_table_ends(d, i, kind);
 	pd_event_job(d, now, kind, i);
 	if (j->reservation != PD_NONE)
 		pd_reservation_ended(d, i, kind, now);

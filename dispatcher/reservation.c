@@ -7,6 +7,7 @@
  *      ^                   │ budget used up, or finish reached
  *      └───────────────────┘ overrun: one wait is delayed
  *
+ * (With windows a release has one job after the other: table.c.)
  * Invariants: at most one job; delayed counts releases that overran and whose wait_period has not
  * come; error is settled into the next job's budget and never exceeds one budget either way.
  */
@@ -46,12 +47,15 @@ PD_FN int pd_reservation_ended(pd_ref d, pd_u32 job, pd_u32 kind, pd_u64 now)
 	pd_job_p j = PD_JOB(d, job);
 	pd_u32 r = j->reservation;
 	pd_reservation_p v = PD_RESERVATION(d, r);
+	pd_u64 left = v->now.table == PD_NONE ? j->attr.budget : pd_min(v->left, v->now.budget);
 
 	v->job = 0;
+	if (kind == PD_EV_WINDOW_EXHAUSTED || kind == PD_EV_WINDOW_EXPIRED)
+		return 0;
 	if (j->excess)
 		pd_reservation_overran(d, r, (pd_i64)pd_min(j->excess, v->now.budget));
-	if (kind == PD_EV_EXHAUSTED && j->attr.budget)
-		pd_reservation_overran(d, r, -(pd_i64)j->attr.budget);
+	if (kind == PD_EV_EXHAUSTED && left)
+		pd_reservation_overran(d, r, -(pd_i64)left);
 	/* Only a task can overrun: to use up its budget is a server's and a segment's normal life. */
 	if ((kind != PD_EV_EXHAUSTED && kind != PD_EV_EXPIRED) || v->task == PD_NONE)
 		return 0;
@@ -158,6 +162,8 @@ PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 	v->release_number += lost;
 	v->next_release = pd_later(v->next_release, lost * v->now.period);
 	pd_reservation_lost(v, lost);
+	if (v->now.table != PD_NONE)
+		pd_table_turn(d, r, lost);
 	return 0;
 }
 
@@ -173,6 +179,24 @@ PD_INLINE void pd_terms_copy(struct pd_terms PD_ARENA *to, struct pd_terms PD_AR
 	to->overrun = from->overrun;
 	to->wakeup_rule = from->wakeup_rule;
 	to->own_cookie = from->own_cookie;
+	to->table = from->table;
+	to->rows = from->rows;
+}
+
+/* What was changed takes effect. */
+PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
+{
+	pd_reservation_p v = PD_RESERVATION(d, r);
+
+	pd_table_free(d, v->now.table);
+	pd_terms_copy(&v->now, &v->next);
+	v->changes = 0;
+	if (v->now.table != PD_NONE) {
+		v->row = PD_WINDOW(d, v->now.table)->next;
+		pd_table_turn(d, r, v->release_number);
+	}
+	/* No more than one budget of the new size. */
+	return pd_reservation_overran(d, r, 0);
 }
 
 /* The job of a release: its budget is the reservation's, less what was overrun before. */
@@ -183,12 +207,8 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 	pd_u64 budget;
 
 	PD(d)->unsettled |= PD_UNSETTLED_TIMES;
-	if (PD_UNLIKELY(v->changes)) {
-		pd_terms_copy(&v->now, &v->next);
-		v->changes = 0;
-		/* No more than one budget of the new size. */
-		pd_reservation_overran(d, r, 0);
-	}
+	if (PD_UNLIKELY(v->changes))
+		pd_reservation_renew(d, r);
 	budget = (pd_u64)((pd_i64)v->now.budget - v->error);
 	if (PD_UNLIKELY(now - v->next_release >= v->now.period))
 		pd_reservation_lose(d, r, (now - v->next_release) / v->now.period, now);
@@ -212,5 +232,7 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 		e->used = v->latest_release;
 		e->remaining = budget;
 	}
+	if (PD_UNLIKELY(v->now.table != PD_NONE))
+		return pd_table_begin(d, r, budget);
 	return pd_reservation_put(d, r, budget, now);
 }

@@ -40,6 +40,7 @@ const LIMITS: Limits = Limits {
     depth: 4,
     events: 64,
     records: 64,
+    windows: 6,
 };
 
 fn reservation(serves: For) -> Reservation {

@@ -17,6 +17,7 @@
 #define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
 #define PD_ARENA_TIMERS 1024U
 #define PD_ARENA_CPUS 1U
+#define PD_ARENA_WINDOWS 4096U
 #define PD_ARENA_EVENTS 4096U
 #define PD_ARENA_RECORDS 65536U
 
@@ -38,6 +39,7 @@ pd_u32 PD_ARENA pd_chunk_table[PD_DOMAINS]
 pd_u32 PD_ARENA pd_positions[PD_DOMAINS][PD_POSITIONS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS,
 						       PD_ARENA_TIMERS)];
 struct pd_reservation PD_ARENA pd_reservations[PD_DOMAINS][PD_ARENA_RESERVATIONS];
+struct pd_window PD_ARENA pd_windows[PD_DOMAINS][PD_ARENA_WINDOWS];
 struct pd_cpu PD_ARENA pd_cpus[PD_DOMAINS][PD_ARENA_CPUS];
 struct pd_event PD_ARENA pd_events[PD_DOMAINS][PD_ARENA_EVENTS];
 struct pd_record PD_ARENA pd_records[PD_DOMAINS][PD_ARENA_RECORDS];
@@ -56,6 +58,7 @@ struct pd_record PD_ARENA pd_records[PD_DOMAINS][PD_ARENA_RECORDS];
 #define PD_CHUNK_ENTRY(d, i) (pd_chunk_table[PD_DOMAIN(d)][i])
 #define PD_POSITION(d, i) (pd_positions[PD_DOMAIN(d)][i])
 #define PD_RESERVATION(d, i) (&pd_reservations[PD_DOMAIN(d)][i])
+#define PD_WINDOW(d, i) (&pd_windows[PD_DOMAIN(d)][i])
 #define PD_CPU(d, i) (&pd_cpus[PD_DOMAIN(d)][i])
 #define PD_EVENT(d, i) (&pd_events[PD_DOMAIN(d)][i])
 #define PD_RECORD(d, i) (&pd_records[PD_DOMAIN(d)][i])

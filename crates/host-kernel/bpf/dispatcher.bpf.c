@@ -31,6 +31,7 @@ int punctual_create(struct pd_limits *given)
 	l->events = given->events;
 	l->records = given->records;
 	l->cpus = given->cpus;
+	l->windows = given->windows;
 	return pd_create(0);
 }
 

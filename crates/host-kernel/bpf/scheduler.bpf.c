@@ -363,6 +363,7 @@ int punctual_create(struct pd_limits *given)
 	l->events = given->events;
 	l->records = given->records;
 	l->cpus = given->cpus;
+	l->windows = given->windows;
 	if (given->tasks > MOST_TASKS)
 		return PD_EFULL;
 	return pd_create(0);

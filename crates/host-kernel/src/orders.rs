@@ -8,12 +8,12 @@ use punctual_policies::Gsi;
 /// As `struct pd_limits`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct RawLimits([u32; 10]);
+pub(crate) struct RawLimits([u32; 12]);
 
 impl RawLimits {
     pub fn of(l: &Limits) -> RawLimits {
-        let Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records } = *l;
-        RawLimits([jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, 1])
+        let Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, windows } = *l;
+        RawLimits([jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, 1, windows, 0])
     }
 }
 

@@ -19,6 +19,8 @@ struct Limits {
     events: u32,
     records: u32,
     cpus: u32,
+    windows: u32,
+    unused: u32,
 }
 
 /// All that the arena has room for (`bpf/arena.h`).
@@ -33,6 +35,8 @@ const LIMITS: Limits = Limits {
     events: 4096,
     records: 65536,
     cpus: 1,
+    windows: 4096,
+    unused: 0,
 };
 
 /// As `struct pd_call` in `bpf/calls.h`.

@@ -13,6 +13,7 @@ fn limits() -> TraceLimits {
         depth: 16,
         events: 128,
         records: 64,
+        windows: 0,
     }
 }
 

@@ -37,6 +37,7 @@ const FLAT: World = World {
         depth: 1,
         events: 64,
         records: 64,
+        windows: 12,
     },
     span: 8,
     origin: 100,
