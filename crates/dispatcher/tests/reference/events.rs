@@ -42,9 +42,7 @@ impl Names {
             ) => job,
             _ => return,
         };
-        let Some(
-            Released { job, .. } | Ended { job, .. } | WindowEnded { job, .. } | SegmentEnded { job, .. },
-        ) = model
+        let Some(Released { job, .. } | Ended { job, .. } | WindowEnded { job, .. } | SegmentEnded { job, .. }) = model
         else {
             return;
         };
