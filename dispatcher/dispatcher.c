@@ -14,7 +14,7 @@ PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r);
 PD_FN int pd_table_ends(pd_ref d, pd_u32 job, pd_u32 kind);
-PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
+PD_FN int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 
 #include "event.c"
 #include "heap.c"

@@ -171,7 +171,7 @@ struct pd_reservation {
 	pd_i64 error; /* executed beyond (+) or short of (-) what was assigned, to be settled */
 	pd_u64 release_number;
 	pd_u64 job; /* id of the current one, 0 between two */
-	pd_u64 left; /* with windows: what the release may execute from its current job on */
+	pd_u64 left; /* what the release may execute from its current job on */
 	pd_u32 window; /* with windows: that of the job after the current one; PD_NONE for none */
 	pd_u32 row;	 /* with windows: the first one of the next release */
 	pd_u32 task; /* PD_NONE for server jobs and segments */

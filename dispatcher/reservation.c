@@ -102,7 +102,7 @@ PD_FN pd_u64 pd_bandwidth_of(pd_u64 x, pd_u64 budget, pd_u64 deadline)
 }
 
 /* Its task woke in mid-job: what is left is cut to what its bandwidth allows before the finish
- * (the revised CBS wake-up rule), by replacing the job. */
+ * (the revised CBS wake-up rule), by replacing the job: 1 if another one is to be put. */
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
@@ -119,11 +119,13 @@ PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 	if (j->attr.budget <= allowed)
 		return 0;
 	pd_job_end(d, i, PD_EV_CANCELLED, now);
-	return pd_reservation_put(d, r, allowed, now);
+	v->left = allowed;
+	return 1;
 }
 
-/* A job for the latest release, with so much budget. */
-PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
+/* A job for the latest release: the only one, or the one in the next window. One without budget, or
+ * whose window has gone by, ends at once. */
+PD_FN int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
@@ -131,7 +133,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 
 	a->start = v->latest_release;
 	a->finish = pd_later(v->latest_release, v->now.deadline);
-	a->budget = budget;
+	a->budget = v->left;
 	a->priority = v->now.priority;
 	a->cookie = v->now.own_cookie ? v->now.cookie : v->release_number - 1;
 	a->task = v->task;
@@ -139,9 +141,10 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 	a->server = v->server;
 	a->budget_group = v->budget_group;
 	a->budget_server = v->budget_server;
+	if (PD_UNLIKELY(v->now.table != PD_NONE))
+		pd_table_next(d, r);
 	id = pd_job_make(d, r, a->group | a->server | a->budget_group | a->budget_server, now);
 	pd_job_end_at_once(d, (pd_u32)id, now);
-	/* One without budget has ended already. */
 	if (PD_LIKELY(pd_job_index(d, (pd_u64)id) != PD_NONE))
 		v->job = (pd_u64)id;
 	return 0;
@@ -199,7 +202,7 @@ PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
 	return pd_reservation_overran(d, r, 0);
 }
 
-/* The job of a release: its budget is the reservation's, less what was overrun before. */
+/* A release: its budget is the reservation's, less what was overrun before. 1 if its job is to be put. */
 PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
@@ -232,7 +235,8 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 		e->used = v->latest_release;
 		e->remaining = budget;
 	}
+	v->left = budget;
 	if (PD_UNLIKELY(v->now.table != PD_NONE))
-		return pd_table_begin(d, r, budget);
-	return pd_reservation_put(d, r, budget, now);
+		pd_table_begin(d, v);
+	return 1;
 }

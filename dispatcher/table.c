@@ -107,7 +107,7 @@ PD_FN int pd_table_turn(pd_ref d, pd_u32 r, pd_u64 rows)
 	return 0;
 }
 
-/* The reservation's next job is made by pd_table_go_on, in this instant. */
+/* pd_advance puts the reservation's next job at this instant. */
 PD_INLINE void pd_table_goes_on(pd_ref d, pd_u32 r)
 {
 	if (PD(d)->first_going == PD_NONE)
@@ -118,16 +118,11 @@ PD_INLINE void pd_table_goes_on(pd_ref d, pd_u32 r)
 	PD(d)->last_going = r;
 }
 
-/* A release with so much budget. */
-PD_FN int pd_table_begin(pd_ref d, pd_u32 r, pd_u64 budget)
+/* A release: the first window of its row is next. */
+PD_INLINE void pd_table_begin(pd_ref d, pd_reservation_p v)
 {
-	pd_reservation_p v = PD_RESERVATION(d, r);
-
-	v->left = budget;
 	v->window = v->row;
 	v->row = PD_WINDOW(d, v->row)->next_row;
-	pd_table_goes_on(d, r);
-	return 0;
 }
 
 /* The job of a window ends: the kind of event that tells it. What it executed beyond its budget counts
@@ -146,31 +141,16 @@ PD_FN int pd_table_ends(pd_ref d, pd_u32 job, pd_u32 kind)
 	return kind == PD_EV_EXHAUSTED ? PD_EV_WINDOW_EXHAUSTED : PD_EV_WINDOW_EXPIRED;
 }
 
-/* The next job of the release that has waited longest to go on; one whose window has gone by ends at
- * once, and then it waits again. */
-PD_FN int pd_table_go_on(pd_ref d, pd_u64 now)
+/* The draft's job is that of the next window. */
+PD_FN int pd_table_next(pd_ref d, pd_u32 r)
 {
-	pd_u32 r = PD(d)->first_going;
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	pd_window_p w = PD_WINDOW(d, v->window);
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
-	pd_i64 id;
 
-	PD(d)->first_going = v->next_free;
 	a->start = pd_later(v->latest_release, w->start);
 	a->finish = pd_later(a->start, w->length);
 	a->budget = pd_min(w->length, v->left);
-	a->priority = v->now.priority;
-	a->cookie = v->now.own_cookie ? v->now.cookie : v->release_number - 1;
-	a->task = v->task;
-	a->group = v->now.group;
-	a->server = 0;
-	a->budget_group = v->budget_group;
-	a->budget_server = 0;
 	v->window = w->ends ? PD_NONE : w->next;
-	id = pd_job_make(d, r, a->group | a->budget_group, now);
-	pd_job_end_at_once(d, (pd_u32)id, now);
-	if (PD_LIKELY(pd_job_index(d, (pd_u64)id) != PD_NONE))
-		v->job = (pd_u64)id;
 	return 0;
 }

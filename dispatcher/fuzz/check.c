@@ -33,6 +33,8 @@ static void check_events(struct shadow *s)
 		case PD_EV_TASK_GONE:
 		case PD_EV_SEGMENT_EXHAUSTED:
 		case PD_EV_SEGMENT_EXPIRED:
+		case PD_EV_WINDOW_EXHAUSTED:
+		case PD_EV_WINDOW_EXPIRED:
 			MUST(pd_job_standing(s->d, e->job) == PD_FREE);
 			k = shadow_find(s, e->job);
 			if (!k) {
@@ -61,7 +63,9 @@ static void learn(struct shadow *s)
 		MUST(s->reservation_there[r]);
 
 		struct pd_job_attr attr = {
-			.finish = PD_INFINITE, /* it has one, which is the reservation's business */
+			/* It has both, which are the reservation's business, and its windows'. */
+			.start = pd_job_standing(s->d, id) == PD_WAITING ? PD_INFINITE : s->now,
+			.finish = PD_INFINITE,
 			.cookie = a->cookie,
 			.task = a->task,
 			.group = a->group,
@@ -111,7 +115,7 @@ static void check_standings(struct shadow *s)
 			MUST(!s->fresh || k->attr.start > s->now);
 			continue;
 		}
-		MUST(k->attr.start <= s->now);
+		MUST(k->attr.start <= s->now || k->attr.start == PD_INFINITE);
 		if (is_segment(k))
 			MUST(k->standing == PD_OPEN);
 		else if (is_real(k) && s->task_blocked[k->attr.task])
@@ -159,7 +163,8 @@ static void check_selection(struct shadow *s)
 		MUST(last && last->standing == PD_READY && last->attr.group == group && depth < DEPTH);
 		group = last->attr.server;
 		if (s->fresh) {
-			MUST(last->attr.start <= s->now && s->now < last->attr.finish);
+			MUST(last->attr.start <= s->now || last->attr.start == PD_INFINITE);
+			MUST(s->now < last->attr.finish);
 			MUST(last->remaining > 0);
 		}
 	}
