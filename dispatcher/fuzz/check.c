@@ -2,6 +2,9 @@
 /* The invariants of the design (section 3), on what the dispatcher says and what it was given. */
 #include "shadow.h"
 
+/* A start that no allocator gave. */
+#define UNKNOWN (PD_INFINITE - 1)
+
 static bool is_real(const struct known *k)
 {
 	return k->attr.task != PD_NONE;
@@ -64,7 +67,7 @@ static void learn(struct shadow *s)
 
 		struct pd_job_attr attr = {
 			/* It has both, which are the reservation's business, and its windows'. */
-			.start = pd_job_standing(s->d, id) == PD_WAITING ? PD_INFINITE : s->now,
+			.start = pd_job_standing(s->d, id) == PD_WAITING ? UNKNOWN : s->now,
 			.finish = PD_INFINITE,
 			.cookie = a->cookie,
 			.task = a->task,
@@ -115,7 +118,7 @@ static void check_standings(struct shadow *s)
 			MUST(!s->fresh || k->attr.start > s->now);
 			continue;
 		}
-		MUST(k->attr.start <= s->now || k->attr.start == PD_INFINITE);
+		MUST(k->attr.start <= s->now || k->attr.start == UNKNOWN);
 		if (is_segment(k))
 			MUST(k->standing == PD_OPEN);
 		else if (is_real(k) && s->task_blocked[k->attr.task])
@@ -163,7 +166,7 @@ static void check_selection(struct shadow *s)
 		MUST(last && last->standing == PD_READY && last->attr.group == group && depth < DEPTH);
 		group = last->attr.server;
 		if (s->fresh) {
-			MUST(last->attr.start <= s->now || last->attr.start == PD_INFINITE);
+			MUST(last->attr.start <= s->now || last->attr.start == UNKNOWN);
 			MUST(s->now < last->attr.finish);
 			MUST(last->remaining > 0);
 		}
