@@ -142,8 +142,8 @@ PD_INLINE void pd_group_mark(pd_ref d, pd_u32 group)
 	if (g->unsettled)
 		return;
 	g->unsettled = 1;
-	g->next_unsettled = PD(d)->unsettled_groups[level];
-	PD(d)->unsettled_groups[level] = group;
+	g->next_unsettled = PD_NTH(PD(d)->unsettled_groups, level);
+	PD_NTH(PD(d)->unsettled_groups, level) = group;
 	PD(d)->unsettled_heights |= 1ULL << level;
 	PD(d)->unsettled |= PD_UNSETTLED_TREES;
 }

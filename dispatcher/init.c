@@ -136,7 +136,7 @@ PD_FN int pd_start(pd_ref d)
 	}
 	i = PD_ZERO(d);
 	pd_while (i < PD_MAX_DEPTH) {
-		p->unsettled_groups[i] = PD_NONE;
+		PD_NTH(p->unsettled_groups, i) = PD_NONE;
 		i++;
 	}
 	return 0;

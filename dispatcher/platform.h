@@ -17,8 +17,8 @@ typedef long long pd_i64;
 
 #ifdef __bpf__
 
-/* A dispatcher is named by its number; its arrays are arena globals (host-kernel's bpf/arena.h). */
-typedef pd_u32 pd_ref;
+/* A dispatcher is named by the address of its block in the arena (host-kernel's bpf/arena.h). */
+typedef pd_u64 pd_ref;
 #define PD_ARENA __attribute__((address_space(1)))
 /* Global, so that the verifier proves each once, whoever calls it; weak, so that the compiler
  * passes on arguments that it sees unused too. */
@@ -33,6 +33,13 @@ typedef pd_u32 pd_ref;
 /* A pointer that walks along an array is to stay one: kernels up to 6.18.15 know an arena pointer
  * plus a number, but not a number plus the pointer that a compiler may make of it. */
 #define PD_WALKS(pointer) asm volatile("" : "+r"(pointer))
+/* For the same reason an element's address is made before it is taken for an arena pointer. */
+#define PD_NTH(array, i)                        \
+	(*({                                    \
+		typeof(&(array)[0]) pd_nth = &(array)[i]; \
+		asm("" : "+r"(pd_nth));         \
+		pd_nth;                         \
+	}))
 #define pd_can_loop                                                    \
 	({                                                             \
 		__label__ l_break, l_on;                               \
@@ -59,6 +66,7 @@ typedef struct pd *pd_ref;
 #endif
 #define PD_INLINE static inline __attribute__((always_inline))
 #define PD_WALKS(pointer) ((void)0)
+#define PD_NTH(array, i) ((array)[i])
 #define pd_can_loop 1
 
 #endif

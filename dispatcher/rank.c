@@ -16,7 +16,7 @@ PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
 	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i < c->ranks) {
-		if (PD_JOB(d, c->ranked[i & (PD_RANKS - 1)])->attr.task == task)
+		if (PD_JOB(d, PD_NTH(c->ranked, i & (PD_RANKS - 1)))->attr.task == task)
 			return 1;
 		i++;
 	}
@@ -78,13 +78,13 @@ PD_FN pd_u32 pd_rank_next(pd_ref d, pd_u32 cpu)
 
 	pd_while (c->cursor_depth) {
 		pd_u32 level = (c->cursor_depth - 1) & (PD_MAX_DEPTH - 1);
-		pd_u32 i = pd_queue_after(d, cpu, c->cursor[level]);
+		pd_u32 i = pd_queue_after(d, cpu, PD_NTH(c->cursor, level));
 
 		if (i == PD_NONE)
 			c->cursor_depth--;
 		/* Down to a real job, which may be of a task that is ranked already. */
 		pd_while (i != PD_NONE) {
-			c->cursor[level] = i;
+			PD_NTH(c->cursor, level) = i;
 			c->cursor_depth = level + 1;
 			if (!PD_JOB(d, i)->attr.server)
 				break;
@@ -109,7 +109,7 @@ PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank)
 	if (c->cursor_depth == PD_NONE) {
 		c->cursor_depth = PD_ZERO(d);
 		pd_while (c->cursor_depth < c->depth && c->cursor_depth < PD_MAX_DEPTH) {
-			c->cursor[c->cursor_depth] = (pd_u32)c->path[c->cursor_depth];
+			PD_NTH(c->cursor, c->cursor_depth) = (pd_u32)PD_NTH(c->path, c->cursor_depth);
 			c->cursor_depth++;
 		}
 	}
@@ -118,8 +118,8 @@ PD_API pd_u64 pd_runner_up(pd_ref d, pd_u32 cpu, pd_u32 rank)
 
 		if (i == PD_NONE)
 			return 0;
-		c->ranked[c->ranks & (PD_RANKS - 1)] = i;
+		PD_NTH(c->ranked, c->ranks & (PD_RANKS - 1)) = i;
 		c->ranks++;
 	}
-	return PD_JOB(d, c->ranked[rank & (PD_RANKS - 1)])->id;
+	return PD_JOB(d, PD_NTH(c->ranked, rank & (PD_RANKS - 1)))->id;
 }

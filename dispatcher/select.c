@@ -14,7 +14,7 @@ PD_FN pd_u32 pd_select_below(pd_ref d, pd_u32 cpu, pd_u32 i)
 	pd_while (i != PD_NONE && PD_JOB(d, i)->attr.server) {
 		i = pd_heap_first(d, PD_GROUPS + PD_JOB(d, i)->attr.server);
 		if (i != PD_NONE)
-			c->path[c->depth++ & (PD_MAX_DEPTH - 1)] = PD_JOB(d, i)->id;
+			PD_NTH(c->path, c->depth++ & (PD_MAX_DEPTH - 1)) = PD_JOB(d, i)->id;
 	}
 	return i;
 }
@@ -56,7 +56,7 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
 {
 	if (cpu >= PD(d)->limits.cpus || depth >= PD_CPU(d, cpu)->depth)
 		return 0;
-	return PD_CPU(d, cpu)->path[depth & (PD_MAX_DEPTH - 1)];
+	return PD_NTH(PD_CPU(d, cpu)->path, depth & (PD_MAX_DEPTH - 1));
 }
 
 /* When the first of the jobs that this CPU may run, other than the selected one, has used up its
@@ -69,7 +69,7 @@ PD_APART pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 no
 	pd_runner_up(d, cpu, pd_min(ranks, PD_RANKS) - 1);
 	ranks = pd_min(ranks, PD_CPU(d, cpu)->ranks);
 	pd_while (i < ranks) {
-		pd_u32 job = PD_CPU(d, cpu)->ranked[i & (PD_RANKS - 1)];
+		pd_u32 job = PD_NTH(PD_CPU(d, cpu)->ranked, i & (PD_RANKS - 1));
 
 		if (PD_JOB(d, job)->state == PD_READY)
 			next = pd_min(next, pd_later(now, pd_allowance(d, job)));

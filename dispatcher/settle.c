@@ -100,14 +100,14 @@ PD_FN int pd_settle_groups(pd_ref d, pd_u64 now)
 	pd_u32 level = PD_ZERO(d);
 
 	pd_while (PD(d)->unsettled_heights >> level) {
-		pd_u32 group = PD(d)->unsettled_groups[level];
+		pd_u32 group = PD_NTH(PD(d)->unsettled_groups, level);
 
 		if (group == PD_NONE) {
 			PD(d)->unsettled_heights &= ~(1ULL << level);
 			level = (level + 1) & (PD_MAX_DEPTH - 1);
 			continue;
 		}
-		PD(d)->unsettled_groups[level] = PD_GROUP(d, group)->next_unsettled;
+		PD_NTH(PD(d)->unsettled_groups, level) = PD_GROUP(d, group)->next_unsettled;
 		pd_group_settle(d, group, now);
 	}
 	return 0;

@@ -24,7 +24,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // libbpf's own headers, from the version that is linked.
     let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
-    for name in ["dispatcher", "scheduler"] {
+    for name in ["dispatcher", "probe", "scheduler"] {
         compile_bpf(Path::new(&headers), &format!("bpf/{name}.bpf.c"), &out.join(format!("{name}.bpf.o")));
     }
 }

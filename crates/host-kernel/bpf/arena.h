@@ -1,66 +1,146 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Where the dispatcher's objects are in the kernel: arrays with fixed limits, all in one BPF arena.
- * The verifier proves nothing about an index into it; the kernel contains a wild one's fault.
+ * Where the dispatchers' objects are in the kernel: a block for each domain, in one BPF arena. A block's
+ * pages come when its dispatcher is made, as far as its trace ring reaches, which is last in it.
+ *
+ * The verifier proves nothing about an address in the arena; the kernel contains a wild one's fault.
+ * Addresses are computed as plain numbers of 64 bits, of which the verifier knows nothing: ranges would
+ * make it follow loops turn by turn, and kernels up to 6.18 refuse the sum of a number and an arena
+ * pointer (PD_WALKS, PD_NTH).
  */
 #ifndef PUNCTUAL_ARENA_H
 #define PUNCTUAL_ARENA_H
 
-/* One per domain. */
-#define PD_DOMAINS 1
+/* A power of two. */
+#define PD_DOMAINS 8U
 
-#define PD_ARENA_JOBS 4096U
-#define PD_ARENA_TASKS 4096U
-#define PD_ARENA_RESERVATIONS 1024U
+/* The most that a domain can have, where the object does not say otherwise. */
+#ifndef PD_ARENA_JOBS
+#define PD_ARENA_JOBS 1024U
+#define PD_ARENA_TASKS 256U
+#define PD_ARENA_RESERVATIONS 512U
 #define PD_ARENA_GROUPS 64U
 #define PD_ARENA_NODES 64U
-#define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
-#define PD_ARENA_TIMERS 1024U
-#define PD_ARENA_CPUS 1U
+#define PD_ARENA_TIMERS 512U
 #define PD_ARENA_WINDOWS 4096U
-#define PD_ARENA_EVENTS 4096U
+#define PD_ARENA_EVENTS 8192U
 #define PD_ARENA_RECORDS 65536U
+#endif
+#define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
+#define PD_ARENA_CPUS 1U
+/* Bytes of each block that are the object's own. */
+#ifndef PD_ARENA_BESIDE
+#define PD_ARENA_BESIDE 0
+#endif
+#define PD_ARENA_PAGE 4096U
 
-struct pd PD_ARENA pd_dispatchers[PD_DOMAINS];
-struct pd_job PD_ARENA pd_jobs[PD_DOMAINS][PD_ARENA_JOBS + 1];
-struct pd_task PD_ARENA pd_tasks[PD_DOMAINS][PD_ARENA_TASKS];
-struct pd_group PD_ARENA pd_groups[PD_DOMAINS][PD_ARENA_GROUPS];
-struct pd_node PD_ARENA pd_nodes[PD_DOMAINS][PD_ARENA_NODES + 1];
-struct pd_timer PD_ARENA pd_timers[PD_DOMAINS][PD_ARENA_TIMERS];
-struct pd_heap PD_ARENA pd_heaps[PD_DOMAINS][PD_HEAPS(PD_ARENA_QUEUES)];
-/* A row of four siblings is one line of the cache. */
-struct pd_slot PD_ARENA
-	pd_slots[PD_DOMAINS]
-		[PD_CHUNKS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_TIMERS, PD_ARENA_QUEUES)
-		 << PD_CHUNK_BITS] __attribute__((aligned(64)));
-pd_u32 PD_ARENA pd_chunk_table[PD_DOMAINS]
-			      [PD_CHUNK_ENTRIES(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS,
-						PD_ARENA_TIMERS, PD_ARENA_QUEUES)];
-pd_u32 PD_ARENA pd_positions[PD_DOMAINS][PD_POSITIONS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS,
-						       PD_ARENA_TIMERS)];
-struct pd_reservation PD_ARENA pd_reservations[PD_DOMAINS][PD_ARENA_RESERVATIONS];
-struct pd_window PD_ARENA pd_windows[PD_DOMAINS][PD_ARENA_WINDOWS];
-struct pd_cpu PD_ARENA pd_cpus[PD_DOMAINS][PD_ARENA_CPUS];
-struct pd_event PD_ARENA pd_events[PD_DOMAINS][PD_ARENA_EVENTS];
-struct pd_record PD_ARENA pd_records[PD_DOMAINS][PD_ARENA_RECORDS];
+/* What begins within 32 KiB is found by the offset in the instruction: the busiest are first. */
+struct pd_block {
+	struct pd dispatcher;
+	struct pd_cpu cpus[PD_ARENA_CPUS];
+	struct pd_heap heaps[PD_HEAPS(PD_ARENA_QUEUES)];
+	struct pd_group groups[PD_ARENA_GROUPS];
+	struct pd_node nodes[PD_ARENA_NODES + 1];
+	struct pd_job jobs[PD_ARENA_JOBS + 1];
+	struct pd_task tasks[PD_ARENA_TASKS];
+	pd_u32 chunk_table[PD_CHUNK_ENTRIES(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_TIMERS,
+					    PD_ARENA_QUEUES)];
+	pd_u32 positions[PD_POSITIONS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_TIMERS)];
+	/* A row of four siblings is one line of the cache. */
+	struct pd_slot slots[PD_CHUNKS(PD_ARENA_JOBS, PD_ARENA_RESERVATIONS, PD_ARENA_TIMERS,
+				       PD_ARENA_QUEUES)
+			     << PD_CHUNK_BITS] __attribute__((aligned(64)));
+	struct pd_reservation reservations[PD_ARENA_RESERVATIONS];
+	struct pd_timer timers[PD_ARENA_TIMERS];
+	struct pd_window windows[PD_ARENA_WINDOWS];
+	pd_u64 beside[PD_ARENA_BESIDE / sizeof(pd_u64)];
+	struct pd_event events[PD_ARENA_EVENTS];
+	struct pd_record records[PD_ARENA_RECORDS];
+};
 
-/* Of a single one the number is known. */
-#define PD_DOMAIN(d) (PD_DOMAINS == 1 ? 0 : (d))
+/* Pages of all blocks together. */
+#define PD_ARENA_PAGES \
+	(PD_DOMAINS * (sizeof(struct pd_block) + PD_ARENA_PAGE - 1) / PD_ARENA_PAGE)
 
-#define PD(d) (&pd_dispatchers[PD_DOMAIN(d)])
-#define PD_JOB(d, i) (&pd_jobs[PD_DOMAIN(d)][i])
-#define PD_TASK(d, i) (&pd_tasks[PD_DOMAIN(d)][i])
-#define PD_GROUP(d, i) (&pd_groups[PD_DOMAIN(d)][i])
-#define PD_NODE(d, i) (&pd_nodes[PD_DOMAIN(d)][i])
-#define PD_TIMER(d, i) (&pd_timers[PD_DOMAIN(d)][i])
-#define PD_HEAP(d, i) (&pd_heaps[PD_DOMAIN(d)][i])
-#define PD_SLOT(d, i) (&pd_slots[PD_DOMAIN(d)][i])
-#define PD_CHUNK_ENTRY(d, i) (pd_chunk_table[PD_DOMAIN(d)][i])
-#define PD_POSITION(d, i) (pd_positions[PD_DOMAIN(d)][i])
-#define PD_RESERVATION(d, i) (&pd_reservations[PD_DOMAIN(d)][i])
-#define PD_WINDOW(d, i) (&pd_windows[PD_DOMAIN(d)][i])
-#define PD_CPU(d, i) (&pd_cpus[PD_DOMAIN(d)][i])
-#define PD_EVENT(d, i) (&pd_events[PD_DOMAIN(d)][i])
-#define PD_RECORD(d, i) (&pd_records[PD_DOMAIN(d)][i])
+/* The blocks' addresses, by domain; 0 where there is none. */
+pd_ref pd_blocks[PD_DOMAINS];
+
+/* A domain's dispatcher, for the pd_ functions and the macros below. The arena is mentioned because the
+ * verifier wants that of every program that reaches into it. */
+#define PD_AT(domain)                                     \
+	({                                                \
+		void *pd_in = &arena;                     \
+		asm volatile("" : "+r"(pd_in));           \
+		pd_blocks[(domain) & (PD_DOMAINS - 1)];   \
+	})
+
+#define PD_OFFSET(array) ((pd_u64)__builtin_offsetof(struct pd_block, array))
+#define PD_POINTER(type, address) ((type PD_ARENA *)(unsigned long)(address))
+#define PD_ITEM(d, type, array, i)                                                               \
+	__builtin_choose_expr(                                                                   \
+		PD_OFFSET(array) < 32000,                                                        \
+		&PD_POINTER(struct pd_block, (d) + (pd_u64)(i) * sizeof(type))->array[0],        \
+		PD_POINTER(type, (d) + (pd_u64)(i) * sizeof(type) + PD_OFFSET(array)))
+
+#define PD(d) PD_POINTER(struct pd, d)
+#define PD_JOB(d, i) PD_ITEM(d, struct pd_job, jobs, i)
+#define PD_TASK(d, i) PD_ITEM(d, struct pd_task, tasks, i)
+#define PD_GROUP(d, i) PD_ITEM(d, struct pd_group, groups, i)
+#define PD_NODE(d, i) PD_ITEM(d, struct pd_node, nodes, i)
+#define PD_TIMER(d, i) PD_ITEM(d, struct pd_timer, timers, i)
+#define PD_HEAP(d, i) PD_ITEM(d, struct pd_heap, heaps, i)
+#define PD_SLOT(d, i) PD_ITEM(d, struct pd_slot, slots, i)
+#define PD_CHUNK_ENTRY(d, i) (*PD_ITEM(d, pd_u32, chunk_table, i))
+#define PD_POSITION(d, i) (*PD_ITEM(d, pd_u32, positions, i))
+#define PD_RESERVATION(d, i) PD_ITEM(d, struct pd_reservation, reservations, i)
+#define PD_WINDOW(d, i) PD_ITEM(d, struct pd_window, windows, i)
+#define PD_CPU(d, i) PD_ITEM(d, struct pd_cpu, cpus, i)
+#define PD_EVENT(d, i) PD_ITEM(d, struct pd_event, events, i)
+#define PD_RECORD(d, i) PD_ITEM(d, struct pd_record, records, i)
+
+extern void PD_ARENA *bpf_arena_alloc_pages(void *map, void PD_ARENA *address, pd_u32 pages, int node,
+					    pd_u64 flags) __ksym;
+extern void bpf_arena_free_pages(void *map, void PD_ARENA *address, pd_u32 pages) __ksym;
+
+/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. PD_EBUSY if there is
+ * one, PD_EFULL if there is no memory. */
+#define pd_make(domain, given) pd_make_in(&arena, domain, given)
+PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
+{
+	struct pd_limits PD_ARENA *l;
+	void PD_ARENA *block;
+	pd_u32 pages;
+	int refused;
+	pd_ref d;
+
+	if (domain >= PD_DOMAINS || given->records > PD_ARENA_RECORDS)
+		return PD_EINVALID;
+	if (pd_blocks[domain])
+		return PD_EBUSY;
+	pages = (PD_OFFSET(records) + given->records * sizeof(struct pd_record) + PD_ARENA_PAGE - 1) /
+		PD_ARENA_PAGE;
+	block = bpf_arena_alloc_pages(in, (void PD_ARENA *)0, pages, -1, 0);
+	if (!block)
+		return PD_EFULL;
+	d = (pd_ref)block;
+	l = &PD(d)->limits;
+	l->jobs = given->jobs;
+	l->tasks = given->tasks;
+	l->reservations = given->reservations;
+	l->groups = given->groups;
+	l->budget_groups = given->budget_groups;
+	l->timers = given->timers;
+	l->depth = given->depth;
+	l->events = given->events;
+	l->records = given->records;
+	l->cpus = given->cpus;
+	l->windows = given->windows;
+	refused = pd_create(d);
+	if (refused)
+		bpf_arena_free_pages(in, block, pages);
+	else
+		pd_blocks[domain] = d;
+	return refused;
+}
 
 #endif

@@ -5,7 +5,15 @@
 
 #define PD_DECISION_JOBS 4096U
 
+struct pd_create_call {
+	struct pd_limits limits;
+	pd_u32 domain;
+	pd_u32 unused;
+};
+
 struct pd_call {
+	pd_u32 domain;
+	pd_u32 unused;
 	pd_u64 seed;
 	pd_u64 hash;  /* out */
 	pd_u32 batch; /* of an exercise */

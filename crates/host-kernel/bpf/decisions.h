@@ -28,8 +28,7 @@ struct decisions {
 };
 
 #ifdef __bpf__
-struct decisions PD_ARENA pd_decisions[PD_DOMAINS];
-#define DE(d) (&pd_decisions[PD_DOMAIN(d)])
+#define DE(d) PD_POINTER(struct decisions, (d) + PD_OFFSET(beside))
 #else
 static _Thread_local struct decisions pd_decision;
 #define DE(d) ((void)(d), &pd_decision)
@@ -65,9 +64,9 @@ PD_INLINE struct pd_job_attr PD_ARENA *decisions_draft(pd_ref d, pd_u32 task)
 PD_FN pd_u64 decisions_add(pd_ref d, pd_u32 task, pd_u64 now)
 {
 	struct pd_job_attr PD_ARENA *a = decisions_draft(d, task);
-	pd_u64 PD_ARENA *finish = &DE(d)->finishes[task & (PD_DECISION_JOBS - 1)];
+	pd_u64 PD_ARENA *finish = &PD_NTH(DE(d)->finishes, task & (PD_DECISION_JOBS - 1));
 
-	*finish += DE(d)->periods[task & (PD_DECISION_JOBS - 1)];
+	*finish += PD_NTH(DE(d)->periods, task & (PD_DECISION_JOBS - 1));
 	a->finish = *finish;
 	a->budget = 1000000000;
 	a->cookie = task;
@@ -132,8 +131,8 @@ PD_FOLD int decisions_begin(pd_ref d, pd_u32 jobs, pd_u32 trees)
 
 		if (task < 0 || task >= PD_DECISION_JOBS)
 			return PD_EINVALID;
-		DE(d)->periods[task] = (1 + decisions_below(d, 100)) * 1000 * jobs;
-		DE(d)->finishes[task] = 1ULL << 40 | decisions_below(d, DE(d)->periods[task]);
+		PD_NTH(DE(d)->periods, task) = (1 + decisions_below(d, 100)) * 1000 * jobs;
+		PD_NTH(DE(d)->finishes, task) = 1ULL << 40 | decisions_below(d, PD_NTH(DE(d)->periods, task));
 		decisions_add(d, (pd_u32)task, 1);
 		i++;
 	}

@@ -1,67 +1,74 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The dispatcher inside the kernel: ../../../dispatcher, unchanged, its data in an arena. Until the
- * scheduler calls it, programs that are only test-run put it through its paces.
+ * The dispatcher inside the kernel: ../../../dispatcher, unchanged, its data in an arena. Without the
+ * scheduler: programs that are only test-run put it through its paces.
  */
 #include "kernel.h"
 
+/* Eight blocks with all that they can have. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2048); /* pages */
+	__uint(max_entries, 10240); /* pages */
 } arena SEC(".maps");
+
+#define PD_ARENA_JOBS 4096U
+#define PD_ARENA_TASKS 4096U
+#define PD_ARENA_RESERVATIONS 1024U
+#define PD_ARENA_GROUPS 64U
+#define PD_ARENA_NODES 64U
+#define PD_ARENA_TIMERS 1024U
+#define PD_ARENA_WINDOWS 4096U
+#define PD_ARENA_EVENTS 4096U
+#define PD_ARENA_RECORDS 65536U
+/* What the exercise or the decisions remember. */
+#define PD_ARENA_BESIDE 69632U
 
 #include "dispatcher.c"
 #include "decisions.h"
 #include "exercise_tell.h"
 
-/* With the limits of the arena, or smaller ones where they are given. */
-SEC("syscall")
-int punctual_create(struct pd_limits *given)
-{
-	struct pd_limits PD_ARENA *l = &PD(0)->limits;
+_Static_assert(PD_ARENA_PAGES <= 10240, "the arena has room for all blocks");
+_Static_assert(sizeof(struct decisions) <= PD_ARENA_BESIDE, "the block has room for it");
+_Static_assert(sizeof(struct exercise) <= PD_ARENA_BESIDE, "the block has room for it");
 
-	l->jobs = given->jobs;
-	l->tasks = given->tasks;
-	l->reservations = given->reservations;
-	l->groups = given->groups;
-	l->budget_groups = given->budget_groups;
-	l->timers = given->timers;
-	l->depth = given->depth;
-	l->events = given->events;
-	l->records = given->records;
-	l->cpus = given->cpus;
-	l->windows = given->windows;
-	return pd_create(0);
+SEC("syscall")
+int punctual_create(struct pd_create_call *call)
+{
+	return pd_make(call->domain, &call->limits);
 }
 
 SEC("syscall")
 int punctual_begin(struct pd_call *call)
 {
-	return exercise_begin(0, call->seed, call->batch, call->count);
+	return exercise_begin(PD_AT(call->domain), call->seed, call->batch, call->count);
 }
 
 SEC("syscall")
 int punctual_tell(struct pd_call *call)
 {
-	return exercise_tell(0);
+	return exercise_tell(PD_AT(call->domain));
 }
 
 SEC("syscall")
 int punctual_host(struct pd_call *call)
 {
-	exercise_host(0);
-	call->hash = EX(0)->hash;
-	call->left = EX(0)->left;
+	pd_ref d = PD_AT(call->domain);
+
+	exercise_host(d);
+	call->hash = EX(d)->hash;
+	call->left = EX(d)->left;
 	return 0;
 }
 
 SEC("syscall")
 int punctual_decisions(struct pd_call *call)
 {
+	pd_ref d = PD_AT(call->domain);
+
 	if (call->begin)
-		return decisions_begin(0, call->jobs, call->trees);
-	call->hash = decisions_run(0, call->count);
+		return decisions_begin(d, call->jobs, call->trees);
+	call->hash = decisions_run(d, call->count);
 	return 0;
 }
 

@@ -48,8 +48,7 @@ struct exercise {
 };
 
 #ifdef __bpf__
-struct exercise PD_ARENA pd_exercises[PD_DOMAINS];
-#define EX(d) (&pd_exercises[PD_DOMAIN(d)])
+#define EX(d) PD_POINTER(struct exercise, (d) + PD_OFFSET(beside))
 #else
 /* One dispatcher at a time in each thread is all that the native side needs. */
 static _Thread_local struct exercise pd_exercise;
@@ -86,7 +85,7 @@ PD_INLINE void exercise_fold_int(pd_ref d, int value)
 
 PD_INLINE pd_u64 exercise_id(pd_ref d)
 {
-	return EX(d)->ids[exercise_random(d) % EXERCISE_IDS];
+	return PD_NTH(EX(d)->ids, exercise_random(d) % EXERCISE_IDS);
 }
 
 /* Now and then one that is not there. */
@@ -94,12 +93,12 @@ PD_INLINE pd_u32 exercise_task(pd_ref d)
 {
 	pd_u64 r = exercise_random(d);
 
-	return r % 128 ? EX(d)->tasks[r / 128 % EXERCISE_TASKS] : (pd_u32)r;
+	return r % 128 ? PD_NTH(EX(d)->tasks, r / 128 % EXERCISE_TASKS) : (pd_u32)r;
 }
 
 PD_INLINE pd_u32 exercise_reservation(pd_ref d)
 {
-	return EX(d)->reservations[exercise_random(d) % EXERCISE_TASKS];
+	return PD_NTH(EX(d)->reservations, exercise_random(d) % EXERCISE_TASKS);
 }
 
 /* Events as they come out. */

@@ -93,7 +93,7 @@ PD_FOLD int exercise_add_job(pd_ref d)
 	id = pd_job_add(d, EX(d)->now);
 	exercise_fold(d, (pd_u64)id);
 	if (id > 0)
-		EX(d)->ids[exercise_random(d) % EXERCISE_IDS] = (pd_u64)id;
+		PD_NTH(EX(d)->ids, exercise_random(d) % EXERCISE_IDS) = (pd_u64)id;
 	return 0;
 }
 
@@ -157,7 +157,7 @@ PD_FOLD int exercise_reserve(pd_ref d)
 	number = pd_reservation_add(d, EX(d)->now);
 	exercise_fold(d, (pd_u64)number);
 	if (number >= 0)
-		EX(d)->reservations[exercise_random(d) % EXERCISE_TASKS] = (pd_u32)number;
+		PD_NTH(EX(d)->reservations, exercise_random(d) % EXERCISE_TASKS) = (pd_u32)number;
 	return 0;
 }
 

@@ -11,11 +11,11 @@ PD_FOLD int exercise_replace_task(pd_ref d, pd_u32 which)
 	pd_i64 task;
 
 	which &= EXERCISE_TASKS - 1;
-	exercise_fold_int(d, pd_task_gone(d, EX(d)->tasks[which], EX(d)->now));
+	exercise_fold_int(d, pd_task_gone(d, PD_NTH(EX(d)->tasks, which), EX(d)->now));
 	task = pd_task_add(d, EX(d)->now);
 	exercise_fold(d, (pd_u64)task);
 	if (task >= 0)
-		EX(d)->tasks[which] = (pd_u32)task;
+		PD_NTH(EX(d)->tasks, which) = (pd_u32)task;
 	return 0;
 }
 
@@ -41,14 +41,14 @@ PD_FOLD int exercise_time(pd_ref d)
 	pd_i64 timer;
 
 	if (r & 1) {
-		exercise_fold_int(d, pd_timer_cancel(d, EX(d)->timers[which], EX(d)->now));
+		exercise_fold_int(d, pd_timer_cancel(d, PD_NTH(EX(d)->timers, which), EX(d)->now));
 		return 0;
 	}
 	r >>= 8;
 	timer = pd_timer_ask(d, EX(d)->now + (r % 8 ? r >> 3 & 0xffff : 0), r, EX(d)->now);
 	exercise_fold(d, (pd_u64)timer);
 	if (timer > 0)
-		EX(d)->timers[which] = (pd_u64)timer;
+		PD_NTH(EX(d)->timers, which) = (pd_u64)timer;
 	return 0;
 }
 
@@ -167,10 +167,10 @@ PD_FOLD int exercise_begin(pd_ref d, pd_u64 seed, pd_u32 batch, pd_u32 count)
 		EX(d)->records = 0;
 		EX(d)->wanted = EXERCISE_NOTHING;
 		pd_while (i < EXERCISE_IDS) {
-			EX(d)->ids[i] = 0;
-			EX(d)->timers[i % EXERCISE_TIMERS] = 0;
-			EX(d)->tasks[i % EXERCISE_TASKS] = PD_NONE;
-			EX(d)->reservations[i % EXERCISE_TASKS] = 0;
+			PD_NTH(EX(d)->ids, i) = 0;
+			PD_NTH(EX(d)->timers, i % EXERCISE_TIMERS) = 0;
+			PD_NTH(EX(d)->tasks, i % EXERCISE_TASKS) = PD_NONE;
+			PD_NTH(EX(d)->reservations, i % EXERCISE_TASKS) = 0;
 			i++;
 		}
 	}

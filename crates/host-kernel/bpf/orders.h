@@ -1,24 +1,123 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What user space asks of the scheduler, by test-run programs (src/orders.rs has the same). */
+/*
+ * What user space asks of the scheduler and is answered; src/orders.rs has the same. Each struct is the context of the
+ * test-run program of its name, without padding. A program's own return value is 0, or a negative error where it says so.
+ *
+ * The dispatcher of a domain is called on the domain's CPU only: the caller is to be pinned there, and is answered
+ * PUNCTUAL_ELSEWHERE on any other CPU. Nothing was done then.
+ */
 #ifndef PUNCTUAL_ORDERS_H
 #define PUNCTUAL_ORDERS_H
 
-struct pd_order_call {
-	pd_u64 value; /* in: a group, a task, events to pop; out: a refusal or a number */
-	pd_u64 order;
-	pd_u64 records; /* out, of a look: addresses in the arena's mapping */
+#define PUNCTUAL_ELSEWHERE (-100)
+/* No thread with that number, or it is not one that can be a member. */
+#define PUNCTUAL_NO_THREAD (-101)
+/* It is in SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: out of a sched_ext scheduler's reach. */
+#define PUNCTUAL_ABOVE (-102)
+
+/* punctual_create: makes a domain. Before the scheduler is attached; the answer is the program's return value. */
+struct punctual_create {
+	pd_u32 domain;
+	pd_u32 cpu;
+	pd_u32 hears; /* 1: the doorbell rings when a decision left new events */
+	pd_u32 unused;
+	struct pd_limits limits;
+	pd_u64 granularity; /* ns */
+};
+
+/* What of an order is asked. In brackets what is read beside `domain`. */
+enum punctual_what {
+	/* punctual_order */
+	PUNCTUAL_SET_ORDER = 1, /* [number = group, value = its order] */
+	PUNCTUAL_JOB_ADD = 2,	/* [job] */
+	PUNCTUAL_JOB_CANCEL = 3, /* [id] */
+	PUNCTUAL_TIMER_ASK = 4,	/* [time, cookie] */
+	PUNCTUAL_TIMER_CANCEL = 5, /* [id] */
+	PUNCTUAL_RESERVATION_ADD = 6, /* [reservation] */
+	PUNCTUAL_RESERVATION_CHANGE = 7, /* [number, reservation] */
+	PUNCTUAL_RESERVATION_REMOVE = 8, /* [number] */
+	PUNCTUAL_TAKE_LOST = 9,	/* [number = reservation] */
+	/* punctual_order, which change nothing */
+	PUNCTUAL_REMAINING = 16, /* [id] */
+	PUNCTUAL_USED = 17,	 /* [id] */
+	PUNCTUAL_STANDING = 18,	 /* [id] */
+	PUNCTUAL_JOB_OF = 19,	 /* [number = reservation] */
+	PUNCTUAL_DELAYED = 20,	 /* [number = reservation] */
+	/* punctual_member */
+	PUNCTUAL_TASK_ADD = 32,	 /* its number; asleep until a thread of it is runnable */
+	PUNCTUAL_TASK_GONE = 33, /* [number] its threads go to the others */
+	PUNCTUAL_JOIN = 34,	 /* [number = task, value = a thread, id = enum punctual_member_flag] */
+	PUNCTUAL_LEAVE = 35,	 /* [value = a thread] */
+};
+
+/* Of a thread; its children inherit them. */
+enum punctual_member_flag {
+	PUNCTUAL_COOPERATES = 1, /* its sched_yield ends its job */
+	PUNCTUAL_ALLOCATOR = 2,	 /* before all jobs, with a budget of its own; `number` is not read */
+};
+
+/* punctual_order, punctual_member */
+struct punctual_order {
+	pd_u32 domain;
+	pd_u32 what;
+	pd_i64 result; /* out: the dispatcher's answer, or a refusal from above */
+	pd_u64 now;    /* out: the instant at which it was done */
+	pd_u64 id;
+	pd_u64 time;
+	pd_u64 cookie;
+	pd_u32 number;
+	pd_u32 value;
+	union {
+		struct pd_job_attr job;
+		struct pd_reservation_attr reservation;
+	};
+};
+
+/* punctual_look: takes events away, and says where the rest and the records are. */
+struct punctual_look {
+	pd_u32 domain;
+	pd_u32 pop;	/* so many events */
+	pd_u64 records; /* out, all of these: addresses in the arena's mapping */
 	pd_u64 events;
 	pd_u64 record_count;
 	pd_u64 event_head;
 	pd_u64 event_tail;
 	pd_u64 event_lost;
-	pd_u64 exit_kind; /* 0 while the scheduler lives */
 	pd_u64 throttled; /* times that the others' share was taken from jobs */
+	pd_u64 next;	  /* when something happens by itself */
 };
 
-struct pd_reserve_call {
-	pd_i64 result;
-	struct pd_reservation_attr attr;
+/* punctual_alarm: what is due, where a thread serves for the timer (PREEMPT_RT). */
+struct punctual_alarm {
+	pd_u32 domain;
+	pd_u32 unused;
+	pd_u64 next; /* out: when it is to come again, ns; PD_INFINITE: when it is told to */
+};
+
+/* What rings the doorbell (ring buffer `doorbell`): a domain has new events. */
+struct punctual_bell {
+	pd_u32 domain;
+	pd_u32 unused;
+};
+
+/* How the scheduler ended: the one value of array map `exit_info`. */
+#define PUNCTUAL_EXIT_REASON 128
+#define PUNCTUAL_EXIT_MESSAGE 1024
+struct punctual_exit {
+	pd_i64 code; /* scx_bpf_exit's, or the kernel's */
+	pd_u32 kind; /* enum scx_exit_kind; 0 while it lives */
+	pd_u32 unused;
+	char reason[PUNCTUAL_EXIT_REASON];
+	char message[PUNCTUAL_EXIT_MESSAGE];
+};
+
+/* The code with which the scheduler ends itself: a domain's CPU went offline. Above it the CPU. */
+#define PUNCTUAL_EXIT_CPU_GONE 0x50000000ULL
+
+/* Host records in the trace ring, beside the dispatcher's. No inputs: a replay passes over kinds 96 to 127. */
+enum punctual_record_kind {
+	PUNCTUAL_REC_RUNNING = 96, /* small = task, time = when it began to run, a = thread */
+	PUNCTUAL_REC_STOPPED = 97, /* small = task, a = executed by the kernel's count, b = thread */
 };
 
 #endif

@@ -19,11 +19,30 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2048); /* pages */
+	__uint(max_entries, 8192); /* pages */
 } arena SEC(".maps");
 
 #include "dispatcher.c"
 #include "orders.h"
+
+struct pd_order_call {
+	pd_u64 value; /* in: a group, a task, events to pop; out: a refusal or a number */
+	pd_u64 order;
+	pd_u64 records; /* out, of a look: addresses in the arena's mapping */
+	pd_u64 events;
+	pd_u64 record_count;
+	pd_u64 event_head;
+	pd_u64 event_tail;
+	pd_u64 event_lost;
+	pd_u64 exit_kind; /* 0 while the scheduler lives */
+	pd_u64 throttled; /* times that the others' share was taken from jobs */
+};
+
+struct pd_reserve_call {
+	pd_i64 result;
+	struct pd_reservation_attr attr;
+};
+
 
 #define MOST_TASKS 256U
 /* Queues: the fair one, then one per job task. */
@@ -88,7 +107,7 @@ PD_INLINE int punctual_charge(pd_u64 now)
 		return 0;
 	cpu0.since = now;
 	cpu0.of_jobs += ran;
-	return pd_charge_task(0, cpu0.current, ran, now);
+	return pd_charge_task(PD_AT(0), cpu0.current, ran, now);
 }
 
 /* Jobs had their share of this window, and somebody else waits. */
@@ -103,9 +122,9 @@ PD_INLINE pd_u32 punctual_choose(pd_u64 now)
 {
 	pd_u64 job;
 
-	pd_advance(0, now);
-	job = pd_select(0, 0, now);
-	return job ? pd_job_task(0, job) : PD_NONE;
+	pd_advance(PD_AT(0), now);
+	job = pd_select(PD_AT(0), 0, now);
+	return job ? pd_job_task(PD_AT(0), job) : PD_NONE;
 }
 
 /* Sets the timer to the next thing that happens by itself. */
@@ -113,7 +132,7 @@ PD_INLINE int punctual_arm(pd_u64 now)
 {
 	__u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
-	pd_u64 next = pd_timer(0, 0, 1, now);
+	pd_u64 next = pd_timer(PD_AT(0), 0, 1, now);
 
 	if (!alarm)
 		return 0;
@@ -130,8 +149,8 @@ PD_INLINE int punctual_arm(pd_u64 now)
 /* At a time at which somebody else decides what follows from it. */
 PD_FN int punctual_note(pd_u64 now)
 {
-	pd_advance(0, now);
-	pd_select(0, 0, now);
+	pd_advance(PD_AT(0), now);
+	pd_select(PD_AT(0), 0, now);
 	return 0;
 }
 
@@ -176,7 +195,7 @@ void BPF_PROG(punctual_runnable, struct task_struct *p, __u64 enq_flags)
 
 	if (task == PD_NONE)
 		return;
-	pd_task_ready(0, task, now);
+	pd_task_ready(PD_AT(0), task, now);
 	punctual_note(now);
 }
 
@@ -189,7 +208,7 @@ void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags)
 
 	if (task == PD_NONE)
 		return;
-	pd_task_blocked(0, task, now);
+	pd_task_blocked(PD_AT(0), task, now);
 	punctual_note(now);
 }
 
@@ -280,7 +299,7 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 	}
 	punctual_charge(now);
 	/* Before its reservation is there it has nothing to be done with. */
-	if (PD_TASK(0, task)->reservation == PD_NONE || pd_task_done(0, task, now) != PD_WAIT_IGNORED)
+	if (PD_TASK(PD_AT(0), task)->reservation == PD_NONE || pd_task_done(PD_AT(0), task, now) != PD_WAIT_IGNORED)
 		set_slice(from, 0);
 	punctual_note(now);
 	return true;
@@ -299,7 +318,7 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	bpf_map_delete_elem(&tasks, &pid);
 	bpf_local_irq_save(&irq);
 	now = bpf_ktime_get_ns();
-	pd_task_gone(0, task, now);
+	pd_task_gone(PD_AT(0), task, now);
 	punctual_note(now);
 	bpf_local_irq_restore(&irq);
 }
@@ -351,22 +370,7 @@ struct sched_ext_ops punctual = {
 SEC("syscall")
 int punctual_create(struct pd_limits *given)
 {
-	struct pd_limits PD_ARENA *l = &PD(0)->limits;
-
-	l->jobs = given->jobs;
-	l->tasks = given->tasks;
-	l->reservations = given->reservations;
-	l->groups = given->groups;
-	l->budget_groups = given->budget_groups;
-	l->timers = given->timers;
-	l->depth = given->depth;
-	l->events = given->events;
-	l->records = given->records;
-	l->cpus = given->cpus;
-	l->windows = given->windows;
-	if (given->tasks > MOST_TASKS)
-		return PD_EFULL;
-	return pd_create(0);
+	return given->tasks > MOST_TASKS ? PD_EFULL : pd_make(0, given);
 }
 
 SEC("syscall")
@@ -376,7 +380,7 @@ int punctual_order(struct pd_order_call *call)
 	int result;
 
 	bpf_local_irq_save(&irq);
-	result = pd_group_set_order(0, (pd_u32)call->value, (pd_u32)call->order);
+	result = pd_group_set_order(PD_AT(0), (pd_u32)call->value, (pd_u32)call->order);
 	bpf_local_irq_restore(&irq);
 	call->value = (pd_u64)result;
 	return 0;
@@ -394,7 +398,7 @@ int punctual_join(struct pd_order_call *call)
 
 	bpf_local_irq_save(&irq);
 	now = bpf_ktime_get_ns();
-	number = pd_task_add(0, now);
+	number = pd_task_add(PD_AT(0), now);
 	punctual_note(now);
 	bpf_local_irq_restore(&irq);
 	call->value = (pd_u64)number;
@@ -407,7 +411,7 @@ int punctual_join(struct pd_order_call *call)
 SEC("syscall")
 int punctual_reserve(struct pd_reserve_call *call)
 {
-	struct pd_reservation_attr PD_ARENA *a = &PD(0)->reservation_draft;
+	struct pd_reservation_attr PD_ARENA *a = &PD(PD_AT(0))->reservation_draft;
 	unsigned long irq;
 	pd_u64 now;
 
@@ -427,7 +431,7 @@ int punctual_reserve(struct pd_reserve_call *call)
 	a->budget_server = call->attr.budget_server;
 	a->own_cookie = call->attr.own_cookie;
 	now = bpf_ktime_get_ns();
-	call->result = pd_reservation_add(0, now);
+	call->result = pd_reservation_add(PD_AT(0), now);
 	/* Nobody may look at the dispatcher again before this release. */
 	punctual_reconsider(now);
 	bpf_local_irq_restore(&irq);
@@ -443,16 +447,16 @@ int punctual_look(struct pd_order_call *call)
 
 	bpf_local_irq_save(&irq);
 	pd_while (pop) {
-		pd_event_pop(0);
+		pd_event_pop(PD_AT(0));
 		pop--;
 	}
-	call->record_count = PD(0)->record_count;
-	call->event_head = PD(0)->event_head;
-	call->event_tail = PD(0)->event_tail;
-	call->event_lost = PD(0)->event_lost;
+	call->record_count = PD(PD_AT(0))->record_count;
+	call->event_head = PD(PD_AT(0))->event_head;
+	call->event_tail = PD(PD_AT(0))->event_tail;
+	call->event_lost = PD(PD_AT(0))->event_lost;
 	bpf_local_irq_restore(&irq);
-	call->records = (pd_u64)PD_RECORD(0, 0);
-	call->events = (pd_u64)PD_EVENT(0, 0);
+	call->records = (pd_u64)PD_RECORD(PD_AT(0), 0);
+	call->events = (pd_u64)PD_EVENT(PD_AT(0), 0);
 	call->exit_kind = cpu0.exit_kind;
 	call->throttled = cpu0.throttled;
 	return 0;

@@ -1,7 +1,9 @@
 //! The same work for the kernel's dispatcher and the native one (`bpf/exercise.h`, `bpf/decisions.h`).
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 use crate::kernel::{Kernel, KernelError};
 
@@ -23,7 +25,7 @@ struct Limits {
     unused: u32,
 }
 
-/// All that the arena has room for (`bpf/arena.h`).
+/// All that a block of the arena has room for (`bpf/dispatcher.bpf.c`).
 const LIMITS: Limits = Limits {
     jobs: 4096,
     tasks: 4096,
@@ -39,10 +41,21 @@ const LIMITS: Limits = Limits {
     unused: 0,
 };
 
+/// As `struct pd_create_call` in `bpf/calls.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CreateCall {
+    limits: Limits,
+    domain: u32,
+    unused: u32,
+}
+
 /// As `struct pd_call` in `bpf/calls.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Call {
+    domain: u32,
+    unused: u32,
     seed: u64,
     hash: u64,
     batch: u32,
@@ -55,7 +68,7 @@ struct Call {
 
 /// A value as the bytes that a program gets as its context.
 fn bytes<T: Copy>(value: &mut T) -> &mut [u8] {
-    // SAFETY: `Limits` and `Call` have no padding, and any bytes are a value of theirs.
+    // SAFETY: the call structures have no padding, and any bytes are a value of theirs.
     unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(value).cast(), size_of::<T>()) }
 }
 
@@ -83,24 +96,46 @@ pub trait Subject {
     fn decide(&mut self, count: u32) -> Result<u64, KernelError>;
 }
 
-/// The kernel's.
-pub struct InKernel(Kernel);
+/// The kernel's, of one domain.
+pub struct InKernel {
+    kernel: Rc<RefCell<Kernel>>,
+    domain: u32,
+}
 
 impl InKernel {
-    /// Makes a dispatcher in the arena of a freshly loaded object.
+    /// Makes the dispatcher of domain 0 in the arena of a freshly loaded object.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn new(mut kernel: Kernel) -> Result<InKernel, KernelError> {
-        let mut limits = LIMITS;
-        match kernel.run("punctual_create", bytes(&mut limits))? {
-            0 => Ok(InKernel(kernel)),
+    pub fn new(kernel: Kernel) -> Result<InKernel, KernelError> {
+        InKernel::make(Rc::new(RefCell::new(kernel)), 0)
+    }
+
+    /// Makes that of another domain beside it.
+    ///
+    /// # Errors
+    /// The kernel's; a domain that is there already, or is none.
+    pub fn beside(&self, domain: u32) -> Result<InKernel, KernelError> {
+        InKernel::make(Rc::clone(&self.kernel), domain)
+    }
+
+    /// Its domain.
+    pub fn number(&self) -> u32 {
+        self.domain
+    }
+
+    fn make(kernel: Rc<RefCell<Kernel>>, domain: u32) -> Result<InKernel, KernelError> {
+        let mut call = CreateCall { limits: LIMITS, domain, unused: 0 };
+        let result = kernel.borrow_mut().run("punctual_create", bytes(&mut call))?;
+        match result {
+            0 => Ok(InKernel { kernel, domain }),
             _ => Err(KernelError::Limits),
         }
     }
 
     fn call(&mut self, program: &'static str, call: &mut Call) -> Result<(), KernelError> {
-        match self.0.run(program, bytes(call))? {
+        call.domain = self.domain;
+        match self.kernel.borrow_mut().run(program, bytes(call))? {
             0 => Ok(()),
             _ => Err(KernelError::Limits),
         }

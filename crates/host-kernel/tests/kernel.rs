@@ -7,9 +7,11 @@ use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::{Kernel, KernelError};
 
 const SEED: u64 = 0x005E_ED0F_9A9C;
+/// Where the environment variable PUNCTUAL_BATCHES names no other number: an emulated machine makes fewer.
 const BATCHES: u32 = 100;
 /// Some of them at a time in the kernel, until it is asked for something.
 const PER_BATCH: u32 = 10_000;
+const DECISIONS: u32 = 2_000;
 /// What issue 2 allows.
 const MOST_VERIFIED: u32 = 20_000;
 
@@ -30,7 +32,11 @@ fn the_kernels_build_decides_as_the_native_one() {
     let Some(kernel) = kernel() else { return };
     let mut kernel = InKernel::new(kernel).expect("room for the limits");
     let mut native = Native::new();
-    for batch in 0..BATCHES {
+    let batches = match std::env::var("PUNCTUAL_BATCHES") {
+        Ok(number) => number.parse().expect("PUNCTUAL_BATCHES is a number"),
+        Err(_) => BATCHES,
+    };
+    for batch in 0..batches {
         let there = kernel.exercise(SEED, batch, PER_BATCH).expect("a bounded run");
         let here = native.exercise(SEED, batch, PER_BATCH).expect("the native build cannot fail");
         assert_eq!(
@@ -57,6 +63,37 @@ fn another_sequence_has_another_hash() {
     assert_eq!(there, here);
 }
 
+/// Each on its own memory: what one does is not seen in another.
+#[test]
+fn several_domains_decide_by_themselves() {
+    let Some(kernel) = kernel() else { return };
+    let first = InKernel::new(kernel).expect("room for the limits");
+    let others = [1, 4, 7].map(|n| first.beside(n).expect("there are eight domains"));
+    let mut domains: Vec<_> = std::iter::once(first).chain(others).collect();
+    let mut there = vec![0; domains.len()];
+    for batch in 0..8 {
+        for (domain, hash) in domains.iter_mut().zip(&mut there) {
+            *hash = domain.exercise(SEED + u64::from(domain.number()), batch, 500).expect("a bounded run");
+        }
+    }
+    for (domain, hash) in domains.iter().zip(there) {
+        let mut native = Native::new();
+        let runs = (0..8).map(|batch| native.exercise(SEED + u64::from(domain.number()), batch, 500));
+        let here = runs.last().expect("eight batches").expect("the native build cannot fail");
+        assert_eq!(hash, here, "domain {}", domain.number());
+    }
+}
+
+#[test]
+fn a_domain_is_made_once_and_there_are_eight() {
+    let Some(kernel) = kernel() else { return };
+    let first = InKernel::new(kernel).expect("room for the limits");
+    let last = first.beside(7).expect("there are eight domains");
+    assert!(matches!(last.beside(0), Err(KernelError::Limits)));
+    assert!(matches!(last.beside(7), Err(KernelError::Limits)));
+    assert!(matches!(last.beside(8), Err(KernelError::Limits)));
+}
+
 #[test]
 fn both_builds_make_the_same_full_decisions() {
     for (jobs, trees) in [1, 10, 100, 4000].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]) {
@@ -66,8 +103,8 @@ fn both_builds_make_the_same_full_decisions() {
         kernel.prepare_decisions(jobs, trees).expect("room for the jobs");
         native.prepare_decisions(jobs, trees).expect("room for the jobs");
         assert_eq!(
-            kernel.decide(10_000).expect("a bounded run"),
-            native.decide(10_000).expect("the native build cannot fail"),
+            kernel.decide(DECISIONS).expect("a bounded run"),
+            native.decide(DECISIONS).expect("the native build cannot fail"),
             "{jobs} jobs, {}",
             if trees { "three levels" } else { "one group" }
         );

@@ -1,0 +1,78 @@
+//! Budgets are received, and no more than budgets.
+
+use crate::check;
+use crate::machine::{scheduler_becomes, Machine};
+use crate::punctual::{keeps_its_budget, replays, results, start, task, trace, Scratch};
+
+pub const TWO: &str = r#"
+cpu = 0
+policy = "edf"
+duration = "2s"
+[[task]]
+name = "spinning"
+period = "2ms"
+budget = "1ms"
+work = { spin = "forever" }
+[[task]]
+name = "periodic"
+period = "5ms"
+budget = "1ms"
+work = { spin = "600us" }
+"#;
+
+const THREE_LEVELS: &str = r#"
+cpu = 0
+policy = "edf"
+duration = "500ms"
+[[budget_group]]
+name = "guest"
+period = "20ms"
+budget = "6ms"
+[[group]]
+name = "outer"
+policy = "rm"
+period = "10ms"
+budget = "4ms"
+[[group]]
+name = "inner"
+parent = "outer"
+policy = "edf"
+period = "10ms"
+budget = "2ms"
+[[task]]
+name = "top"
+period = "5ms"
+budget = "1ms"
+work = { spin = "700us" }
+[[task]]
+name = "low"
+group = "inner"
+budget_group = "guest"
+period = "20ms"
+budget = "3ms"
+work = { spin = "forever" }
+"#;
+
+#[test]
+fn a_spinning_task_gets_its_budget_beside_a_hog_and_the_trace_replays() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let (set, path) = (scratch.file("hog.toml", TWO), scratch.path("hog.trace"));
+    let run = start(&set, &["--hog", "--duration", "1s", "--trace", path.to_str().expect("plain")]).output();
+    let results = results(&run);
+    keeps_its_budget(task(&results, "spinning"), 5_000);
+    assert_eq!(task(&results, "periodic")["misses"], 0);
+    scheduler_becomes("disabled");
+    replays(&path);
+    check::holds(&trace(&path), check::lateness());
+}
+
+#[test]
+fn a_task_three_levels_down_gets_its_budget_and_no_more() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let set = Scratch::new();
+    let run = start(&set.file("levels.toml", THREE_LEVELS), &["--hog"]).output();
+    let results = results(&run);
+    keeps_its_budget(task(&results, "low"), 5_000);
+    assert_eq!(task(&results, "top")["misses"], 0);
+}

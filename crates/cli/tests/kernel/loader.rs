@@ -1,0 +1,50 @@
+//! The loader stopped, killed, and met by a second one.
+
+use std::time::Duration;
+
+use crate::budgets::TWO;
+use crate::machine::{executed_by, is_dead, is_ordinary, scheduler_becomes, until, Machine};
+use crate::punctual::{keeps_its_budget, results, says, start, task, Scratch};
+
+#[test]
+fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("stopped.toml", TWO), &[]);
+    let tasks = run.tasks_after(2, 100_000_000);
+    run.send(libc::SIGSTOP);
+    let before = executed_by(&tasks);
+    std::thread::sleep(Duration::from_secs(1));
+    let meanwhile = executed_by(&tasks) - before;
+    run.send(libc::SIGCONT);
+    let results = results(&run.output());
+    // 500 ms and 120 ms.
+    assert!((610_000_000..=640_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
+    keeps_its_budget(task(&results, "spinning"), 5_000);
+    assert!(task(&results, "spinning")["periods"].as_u64() >= Some(990), "{results:#}");
+}
+
+#[test]
+fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("killed.toml", TWO), &[]);
+    let tasks = run.tasks_after(2, 20_000_000);
+    run.send(libc::SIGKILL);
+    assert_eq!(run.output().status.code(), None, "it was killed");
+    scheduler_becomes("disabled");
+    until("the tasks are dead", || tasks.iter().all(|&pid| is_dead(pid)));
+    assert!(is_ordinary(std::process::id()));
+}
+
+#[test]
+fn a_second_scheduler_is_refused_beside_the_first() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let set = scratch.file("second.toml", TWO);
+    let first = start(&set, &["--duration", "1s"]);
+    first.tasks_after(2, 1);
+    let second = start(&set, &[]).output();
+    says(&second, 4, &["another sched_ext scheduler"]);
+    keeps_its_budget(task(&results(&first.output()), "spinning"), 5_000);
+}

@@ -1,0 +1,13 @@
+//! `punctual run --host kernel`: the dispatcher inside the kernel, with real programs. Where the kernel has no sched_ext it must
+//! say so; the rest is shown in virtual machines with a counted clock: `vm/kernel-host`. With PUNCTUAL_SCHED_EXT=required
+//! its absence is a failure.
+
+mod budgets;
+mod check;
+mod loader;
+mod machine;
+mod punctual;
+mod refusals;
+mod trace;
+#[path = "../real/unruly.rs"]
+mod unruly;

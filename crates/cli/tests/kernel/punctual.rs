@@ -1,0 +1,164 @@
+//! Starting the command, and reading what it tells.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use punctual_trace::Trace;
+use serde_json::Value;
+
+use crate::machine::{children, executed_by, scheduler_becomes, until};
+
+pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
+
+/// A directory of a test's own, removed at its end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("punctual-kernel-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("room for a directory");
+        Scratch(dir)
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("room for a small file");
+        path
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// This test binary in a role (unruly.rs), as words of a command.
+pub fn unruly(role: &str) -> Vec<String> {
+    let me = std::env::current_exe().expect("there is /proc");
+    let mut words = vec![me.to_str().expect("a plain path").to_owned()];
+    let mut parts = role.split(' ');
+    words.push(format!("unruly:{}", parts.next().expect("a role")));
+    words.extend(parts.map(str::to_owned));
+    words
+}
+
+/// This test binary in a role, beside the command; it ends with the test.
+pub fn companion(role: &str) -> Running {
+    let words = unruly(role);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+    Running(Some(command.spawn().expect("it is this program")))
+}
+
+/// A started program, which does not outlive its test.
+pub struct Running(Option<Child>);
+
+impl Running {
+    pub fn id(&self) -> u32 {
+        self.0.as_ref().expect("it was not waited for").id()
+    }
+
+    pub fn send(&self, signal: i32) {
+        // SAFETY: a child of ours that was not waited for.
+        assert_eq!(unsafe { libc::kill(self.id() as i32, signal) }, 0);
+    }
+
+    pub fn output(mut self) -> Output {
+        self.0.take().expect("it was not waited for").wait_with_output().expect("it ends")
+    }
+
+    /// Its tasks, once they have executed for so long in all, ns.
+    pub fn tasks_after(&self, count: usize, execution: u64) -> Vec<u32> {
+        scheduler_becomes("enabled");
+        until("the tasks execute", || executed_by(&children(self.id())) >= execution);
+        let tasks = children(self.id());
+        assert_eq!(tasks.len(), count, "tasks of the command: {tasks:?}");
+        tasks
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// `punctual run --host kernel` with these words.
+pub fn run(words: &[&str]) -> Running {
+    let mut command = Command::new(PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--json"]).args(words).stdin(Stdio::null());
+    Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built")))
+}
+
+/// Of a task set, whether it fits or not.
+pub fn start(set: &Path, more: &[&str]) -> Running {
+    let mut words = vec!["--overload"];
+    words.extend(more);
+    words.push(set.to_str().expect("a plain path"));
+    run(&words)
+}
+
+/// What it told, having ended with this code.
+pub fn results_with(output: &Output, code: i32) -> Value {
+    assert_eq!(output.status.code(), Some(code), "{}", words_of(output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", words_of(output)))
+}
+
+/// What it told, all deadlines met.
+pub fn results(output: &Output) -> Value {
+    results_with(output, 0)
+}
+
+/// All that it said.
+pub fn words_of(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
+}
+
+/// It ended with this code, and one message that has all of these words.
+pub fn says(output: &Output, code: i32, words: &[&str]) {
+    assert_eq!(output.status.code(), Some(code), "{}", words_of(output));
+    let said = words_of(output);
+    for word in words {
+        assert!(said.contains(word), "it does not say \"{word}\": {said}");
+    }
+}
+
+/// The task of that name in the results.
+pub fn task<'a>(results: &'a Value, name: &str) -> &'a Value {
+    let tasks = results["tasks"].as_array().expect("tasks");
+    tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}: {results:#}"))
+}
+
+/// It received its budget in every period, within so many millionths, and none was missed.
+pub fn keeps_its_budget(task: &Value, within: u64) {
+    let received = &task["budget_received"];
+    assert_eq!(task["misses"], 0, "{task:#}");
+    for key in ["p1_ppm", "worst_ppm"] {
+        let got = received[key].as_u64().unwrap_or_else(|| panic!("no {key}: {task:#}"));
+        assert!(got.abs_diff(1_000_000) <= within, "{key} {got}: {task:#}");
+    }
+}
+
+/// A trace that was written by the command.
+pub fn trace(path: &Path) -> Trace {
+    let file = std::fs::File::open(path).expect("a trace was written");
+    Trace::read(&mut std::io::BufReader::new(file)).expect("a whole trace")
+}
+
+/// The simulator comes to the same decisions from the trace's inputs.
+pub fn replays(path: &Path) {
+    let output = Command::new(PUNCTUAL).args(["sim", "--replay"]).arg(path).output().expect("it was built");
+    says(&output, 0, &["the same: "]);
+}

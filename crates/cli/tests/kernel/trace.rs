@@ -1,0 +1,124 @@
+//! What a trace tells, record by record (dispatcher/record.h, crates/host-kernel/bpf/orders.h).
+
+use punctual_trace::{Record, Trace};
+
+/// The task of what belongs to none: a server job, a segment.
+const NONE: u32 = u32::MAX;
+
+/// One record, as far as the invariants need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// A reservation of a task.
+    Reserved {
+        task: u32,
+        start: u64,
+        period: u64,
+        budget: u64,
+        deadline: u64,
+        background: bool,
+    },
+    /// A job that an allocator gave a task.
+    Added {
+        task: u32,
+        start: u64,
+        finish: u64,
+        budget: u64,
+    },
+    /// A reservation's release, and the budget that it came with.
+    Released {
+        task: u32,
+        number: u64,
+        budget: u64,
+    },
+    Charged {
+        task: u32,
+        ns: u64,
+    },
+    ChargedJob {
+        job: u64,
+        ns: u64,
+    },
+    /// 0: nobody.
+    Selected {
+        job: u64,
+    },
+    /// A real job ended.
+    Ended {
+        task: u32,
+        job: u64,
+        used: u64,
+        how: End,
+    },
+    Running {
+        task: u32,
+        thread: u64,
+    },
+    /// By the kernel's count.
+    Stopped {
+        task: u32,
+        thread: u64,
+        executed: u64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Completed,
+    Exhausted,
+    Expired,
+    Cancelled,
+    TaskGone,
+}
+
+/// What it tells, with the number of the record and the time, which is the last one known where a record has none.
+pub fn told(trace: &Trace) -> Vec<(usize, u64, Told)> {
+    let records = &trace.records;
+    let mut all = Vec::new();
+    let mut now = 0;
+    for (i, record) in records.iter().enumerate() {
+        now = record.at().unwrap_or(now);
+        let following = |n: usize| records.get(i + n).copied().unwrap_or_default();
+        if let Some(told) = one(record, following(1), following(2)) {
+            all.push((i, now, told));
+        }
+    }
+    all
+}
+
+fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
+    let Record { a, b, small: task, .. } = *record;
+    let real = task != NONE;
+    Some(match record.kind {
+        8 => Told::Charged { task, ns: a },
+        9 => Told::ChargedJob { job: a, ns: b },
+        20 if real => Told::Added { task, start: a, finish: b, budget: second.time },
+        23 if real => Told::Reserved {
+            task,
+            start: a,
+            period: b,
+            budget: second.time,
+            deadline: second.a,
+            background: third.b == 2,
+        },
+        27 => panic!("no set here changes a reservation, and what follows from it is not checked"),
+        64 => Told::Selected { job: a },
+        96 if real => Told::Running { task, thread: a },
+        97 if real => Told::Stopped { task, executed: a, thread: b },
+        129 if real => Told::Ended { task, job: a, used: b, how: End::Completed },
+        130 if real => Told::Ended { task, job: a, used: b, how: End::Exhausted },
+        131 if real => Told::Ended { task, job: a, used: b, how: End::Expired },
+        132 if real => Told::Ended { task, job: a, used: b, how: End::Cancelled },
+        133 if real => Told::Ended { task, job: a, used: b, how: End::TaskGone },
+        141 if real => Told::Released { task, number: a, budget: b },
+        _ => return None,
+    })
+}
+
+/// When the trace's tasks began to run, each time: the task, the time.
+pub fn runs(trace: &Trace) -> Vec<(u32, u64)> {
+    let running = |(_, at, told): (usize, u64, Told)| match told {
+        Told::Running { task, .. } => Some((task, at)),
+        _ => None,
+    };
+    told(trace).into_iter().filter_map(running).collect()
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Whether this kernel's verifier takes a bpf_timer: those of PREEMPT_RT answer EOPNOTSUPP. Only loaded, never run
+ * (src/probe.rs).
+ */
+#include "kernel.h"
+
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+};
+
+/* linux/bpf.h's; the kernel knows it by name and size. */
+struct bpf_timer {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+
+struct alarm {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct alarm);
+} alarms SEC(".maps");
+
+#define CLOCK_MONOTONIC 1
+
+SEC("syscall")
+int punctual_probe(void *context)
+{
+	__u32 zero = 0;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
+
+	return alarm ? (int)bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC) : 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

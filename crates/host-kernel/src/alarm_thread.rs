@@ -1,0 +1,207 @@
+//! The alarm of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
+//!
+//! ```text
+//!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
+//!     │                  ┌──────────────────────────────────────────────────────────────┐
+//!     │                  └> punctual_alarm: what is due, who is to run (bpf/alarm_thread.h) ──> sleep until the time it named
+//!     └ killed, ended: it is killed too (PR_SET_PDEATHSIG)                       ^ or until its signal: something is due earlier
+//! ```
+//!
+//! A process and no thread of ours: whoever stops us does not stop it. It never spins: each turn ends in a sleep, and the
+//! program ends the scheduler when there are too many turns. If it is killed or stopped, the scheduler ends.
+//! After the fork it makes system calls only, and never returns into the program.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::run_error::RunError;
+
+const PRIORITY: i32 = 99;
+/// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
+const WAKE: i32 = libc::SIGUSR1;
+const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
+
+/// `struct punctual_alarm`.
+#[repr(C)]
+struct Call {
+    domain: u32,
+    unused: u32,
+    next: u64,
+}
+
+/// How far it came, and the error there.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Report {
+    stage: i32,
+    error: i32,
+}
+
+const STAGES: [&str; 5] = [
+    "",
+    "it may not run on that CPU",
+    "its memory may not be locked (CAP_IPC_LOCK)",
+    "it may not run under SCHED_FIFO (CAP_SYS_NICE; or a cgroup without real-time runtime)",
+    "its program does not run",
+];
+const READY: i32 = STAGES.len() as i32;
+
+/// A domain's alarm process; killed when dropped, which ends a scheduler that is still attached.
+#[derive(Debug)]
+pub(crate) struct AlarmThread {
+    pid: i32,
+}
+
+impl AlarmThread {
+    /// Starts it, and returns when it waits for the first time. Before the scheduler is attached: the process is not to
+    /// hold what keeps it so. It dies with the thread that calls this.
+    ///
+    /// # Errors
+    /// No process can be made, or it may not have what it needs.
+    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<AlarmThread, RunError> {
+        let (read, write) = pipe().map_err(no_process)?;
+        // SAFETY: getpid and fork take nothing; the child makes system calls only.
+        let (loader, pid) = unsafe { (libc::getpid(), libc::fork()) };
+        match pid {
+            -1 => return Err(no_process(io::Error::last_os_error())),
+            0 => live(loader, program.as_raw_fd(), write.as_raw_fd(), domain, cpu),
+            _ => drop(write),
+        }
+        let alarm = AlarmThread { pid };
+        match hear(&read) {
+            Some(Report { stage: READY, .. }) => Ok(alarm),
+            Some(Report { stage, error }) => {
+                let what = STAGES.get(stage as usize).copied().unwrap_or_default();
+                let error = io::Error::from_raw_os_error(error);
+                Err(RunError::machine(
+                    format!("the alarm process of CPU {cpu}: {what}: {error}"),
+                    "run it as root, outside of containers and CPU sets",
+                ))
+            }
+            None => Err(RunError::machine(
+                format!("the alarm process of CPU {cpu} was killed at once"),
+                "see who kills it: an OOM killer (dmesg), or a limit on processes",
+            )),
+        }
+    }
+}
+
+impl Drop for AlarmThread {
+    fn drop(&mut self) {
+        // SAFETY: a child of ours that nobody else waits for.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn no_process(e: io::Error) -> RunError {
+    RunError::machine(format!("no alarm process: {e}"), "raise the limits on processes and open files (ulimit -u, -n)")
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors; they are ours alone then.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// What it reports; `None` if it died before.
+fn hear(read: &OwnedFd) -> Option<Report> {
+    let mut report = Report::default();
+    loop {
+        // SAFETY: a report is two numbers; as many bytes are written at once, or none.
+        let got = unsafe { libc::read(read.as_raw_fd(), (&raw mut report).cast(), size_of::<Report>()) };
+        if got != -1 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return (got == size_of::<Report>() as isize).then_some(report);
+        }
+    }
+}
+
+extern "C" fn woken(_: i32) {}
+
+/// The process's whole life.
+fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
+    let stage = |stage, failed: bool| {
+        if failed || stage == READY {
+            let error = if failed { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 };
+            let report_is = Report { stage, error };
+            // SAFETY: a valid report and its size.
+            unsafe { libc::write(report, (&raw const report_is).cast(), size_of::<Report>()) };
+        }
+        if failed {
+            // SAFETY: no destructor of what was inherited may run here.
+            unsafe { libc::_exit(stage) };
+        }
+    };
+    // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != loader {
+            libc::_exit(0);
+        }
+        libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
+        wait_for_one_signal();
+        // The terminal and whatever else the loader has open is none of its business.
+        let mut from = 0;
+        for kept in [program.min(report) as u32, program.max(report) as u32] {
+            if from < kept {
+                libc::syscall(libc::SYS_close_range, from, kept - 1, 0);
+            }
+            from = kept + 1;
+        }
+        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu as usize, &mut cpus);
+        stage(1, libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) != 0);
+        // What its turns touch stays; the rest of the loader's memory is left alone.
+        stage(2, libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) != 0);
+        let real_time = libc::sched_param { sched_priority: PRIORITY };
+        stage(3, libc::sched_setscheduler(0, libc::SCHED_FIFO, &real_time) != 0);
+    }
+    let mut call = Call { domain, unused: 0, next: 0 };
+    // SAFETY: all zero is a value of it, and `test` the part that this command reads.
+    let mut run: libbpf_sys::bpf_attr = unsafe { std::mem::zeroed() };
+    run.test.prog_fd = program as u32;
+    run.test.ctx_in = &raw mut call as u64;
+    run.test.ctx_size_in = size_of::<Call>() as u32;
+    let mut told = false;
+    loop {
+        // SAFETY: the command with its attributes; the context is valid, and as long as is said.
+        let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
+        // SAFETY: what the kernel wrote there.
+        stage(4, failed || unsafe { run.test.retval } != 0);
+        if !told {
+            stage(READY, false);
+            told = true;
+        }
+        // SAFETY: the program wrote to it behind the compiler's back.
+        let next = unsafe { (&raw const call.next).read_volatile() };
+        let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
+        // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
+        // SAFETY: a valid time.
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+    }
+}
+
+/// Blocks all signals but the one that wakes it, which does nothing else.
+///
+/// # Safety
+/// Only in a process of one thread: what handled that signal before is forgotten.
+unsafe fn wait_for_one_signal() {
+    // SAFETY: all zero is a value of both; valid pointers. The handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = woken as extern "C" fn(i32) as usize;
+        libc::sigaction(WAKE, &action, std::ptr::null_mut());
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut blocked);
+        libc::sigdelset(&mut blocked, WAKE);
+        libc::sigprocmask(libc::SIG_SETMASK, &blocked, std::ptr::null_mut());
+    }
+}

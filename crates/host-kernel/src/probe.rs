@@ -1,0 +1,80 @@
+//! What this kernel can be reminded by: asked of its verifier, not of its name.
+
+use std::env;
+use std::io;
+
+use libbpf_rs::OpenObject;
+
+use crate::run_error::{RunError, OTHERS};
+use crate::said::listening;
+
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o")));
+
+/// For tests: `thread` has a kernel with timers work as one without.
+const FORCED: &str = "PUNCTUAL_KERNEL_ALARM";
+/// The section of the scheduler's object that holds nothing but `alarm_by_thread`.
+const CONSTANT: &str = ".rodata.alarm";
+
+/// What wakes a domain at the dispatcher's next time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alarm {
+    /// A bpf_timer.
+    Timer,
+    /// A process ([`AlarmThread`](crate::alarm_thread::AlarmThread)), where the verifier refuses bpf_timer: PREEMPT_RT.
+    Thread,
+}
+
+impl Alarm {
+    /// Loads a program with a bpf_timer, and lets it go.
+    ///
+    /// # Errors
+    /// A refusal other than "not supported".
+    pub fn of_this_kernel() -> Result<Alarm, RunError> {
+        if env::var(FORCED).is_ok_and(|kind| kind == "thread") {
+            return Ok(Alarm::Thread);
+        }
+        let (refusal, log) = listening(load_probe);
+        match refusal {
+            0 => Ok(Alarm::Timer),
+            libc::EOPNOTSUPP => Ok(Alarm::Thread),
+            other => {
+                let other = io::Error::from_raw_os_error(other);
+                let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
+                Err(RunError::machine(format!("the kernel refused a program with a timer: {other}{log}"), OTHERS))
+            }
+        }
+    }
+
+    /// Tells the scheduler's object, before it is loaded.
+    ///
+    /// # Errors
+    /// It is an object of another version.
+    pub fn prepare(self, open: &mut OpenObject) -> Result<(), RunError> {
+        let map = open.maps_mut().find(|map| map.name() == CONSTANT);
+        let mut map =
+            map.ok_or_else(|| RunError::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
+        let by_thread = u32::from(self == Alarm::Thread).to_ne_bytes();
+        match map.initial_value_mut().and_then(|value| value.get_mut(..by_thread.len())) {
+            Some(value) => value.copy_from_slice(&by_thread),
+            None => return Err(RunError::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
+        }
+        Ok(())
+    }
+}
+
+/// The kernel's answer: 0, or an error number.
+fn load_probe() -> i32 {
+    // SAFETY: the object is a constant of ours; what was opened is closed, and not used after that.
+    unsafe {
+        let object = libbpf_sys::bpf_object__open_mem(OBJECT.0.as_ptr().cast(), OBJECT.0.len() as _, std::ptr::null());
+        if object.is_null() {
+            return io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
+        }
+        let refusal = libbpf_sys::bpf_object__load(object);
+        libbpf_sys::bpf_object__close(object);
+        -refusal
+    }
+}
