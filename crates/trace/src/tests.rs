@@ -99,6 +99,14 @@ fn another_version_is_named() {
 }
 
 #[test]
+fn a_header_from_before_there_were_windows_has_none() {
+    let line = serde_json::to_string(&sample().header).expect("a header");
+    let older = line.replace(",\"windows\":0", "");
+    assert_ne!(line, older);
+    assert_eq!(serde_json::from_str::<Header>(&older).expect("a header"), sample().header);
+}
+
+#[test]
 fn every_kind_of_record_has_its_word() {
     let known = |kind| Record { kind, ..Record::default() }.what().is_some();
     assert!((1..=18).chain(20..=27).chain([64]).chain(129..=148).all(known));
