@@ -41,15 +41,20 @@ PD_INLINE void pd_reservation_delay(pd_ref d, pd_reservation_p v, pd_u64 now)
 		pd_event_task(d, now, PD_EV_DELAYED_SATURATED, v->task, PD_MAX_DELAYED);
 }
 
-/* A job of a reservation ended (it is still there to be read). */
-PD_FN int pd_reservation_ended(pd_ref d, pd_u32 job, pd_u32 kind, pd_u64 now)
+/* A job of a reservation ends (it is still there to be read), and it is told. */
+PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
-	pd_job_p j = PD_JOB(d, job);
+	pd_job_p j = PD_JOB(d, i);
 	pd_u32 r = j->reservation;
 	pd_reservation_p v = PD_RESERVATION(d, r);
-	pd_u64 left = v->now.table == PD_NONE ? j->attr.budget : pd_min(v->left, v->now.budget);
+	pd_u64 left = j->attr.budget;
 
 	v->job = 0;
+	if (PD_UNLIKELY(v->now.table != PD_NONE)) {
+		kind = (pd_u32)pd_table_ends(d, i, kind);
+		left = pd_min(v->left, v->now.budget);
+	}
+	pd_event_job(d, now, kind, i);
 	if (kind == PD_EV_WINDOW_EXHAUSTED || kind == PD_EV_WINDOW_EXPIRED)
 		return 0;
 	if (j->excess)
@@ -125,7 +130,7 @@ PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 
 /* A job for the latest release: the only one, or the one in the next window. One without budget, or
  * whose window has gone by, ends at once. */
-PD_FN int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now)
+PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
