@@ -5,6 +5,7 @@
 
 mod events;
 mod exhaustive;
+mod exhaustive_windows;
 mod invariants;
 mod model;
 mod operation;
