@@ -11,7 +11,7 @@ use crate::analysis::{CpuAnalysis, Fit};
 use crate::effort::{self, Effort};
 use crate::utilization::{Ppm, WHOLE};
 use crate::verdict::{Change, Cure, Quantity, Whose};
-use crate::{analyse_cpu, load, LIMIT};
+use crate::{analyse_cpu, load};
 
 /// Late tasks that are looked at one by one.
 const MOST_LATE: usize = 8;
@@ -41,6 +41,8 @@ struct Search<'a> {
     set: &'a TaskSet,
     trial: TaskSet,
     cpu: u32,
+    /// The most of it that the host promises.
+    limit: Ppm,
     effort: Effort,
 }
 
@@ -51,7 +53,8 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     if analysis.no_cycle {
         return Advice { cpu, cure: Cure::Periods, complete: true, own: Vec::new() };
     }
-    let mut search = Search { set, trial: set.clone(), cpu, effort: Effort::new(effort::ADVICE) };
+    let mut search =
+        Search { set, trial: set.clone(), cpu, limit: analysis.limit, effort: Effort::new(effort::ADVICE) };
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
     let cure = search.cure(analysis, &late);
@@ -67,7 +70,7 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
 
 impl Search<'_> {
     fn cure(&mut self, analysis: &CpuAnalysis, late: &[usize]) -> Cure {
-        if let Some(cure) = load::cure(self.set, self.cpu, &load::Promised::new(self.set, self.cpu)) {
+        if let Some(cure) = load::cure(self.set, self.cpu, self.limit, &load::Promised::new(self.set, self.cpu)) {
             // Where the CPU is too full and nothing else is wrong, this is exact.
             let enough = match &cure {
                 Cure::Change(change) => self.with(change, change.to, &CpuAnalysis::fits),
@@ -192,14 +195,14 @@ impl Search<'_> {
     }
 
     fn now(&mut self, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, false, self.effort.left());
+        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, self.limit, false, self.effort.left());
         self.effort.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 
     /// All budgets of the CPU's tasks together.
     fn scale(&mut self) -> Cure {
         // No larger than what the limit of the CPU leaves; often it is just that.
-        let most = load::Promised::new(self.set, self.cpu).utilization.factor_to(LIMIT).0.min(WHOLE);
+        let most = load::Promised::new(self.set, self.cpu).utilization.factor_to(self.limit).0.min(WHOLE);
         let (mut good, mut bad) = (0, most + 1);
         let mut middle = most;
         while bad - good > 1 {

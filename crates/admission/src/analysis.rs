@@ -15,7 +15,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Whether everything that is promised on every CPU is kept, and no CPU is fuller than
-    /// [`LIMIT`](crate::LIMIT).
+    /// its host's limit.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.cpus.iter().all(CpuAnalysis::fits)
@@ -33,9 +33,12 @@ impl Analysis {
 pub struct CpuAnalysis {
     /// How much of it is promised.
     pub load: CpuLoad,
-    /// By how much that is above [`LIMIT`](crate::LIMIT); `None` when it is not.
+    /// By how much that is above [`limit`](CpuAnalysis::limit); `None` when it is not.
     #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
+    /// The most of it that the host promises.
+    #[serde(skip)]
+    pub limit: Ppm,
     /// Its tasks, in file order.
     pub tasks: Vec<TaskResult>,
     /// Its scheduling groups, in file order.
@@ -48,7 +51,7 @@ pub struct CpuAnalysis {
 }
 
 impl CpuAnalysis {
-    /// Whether it keeps what it promises, and is no fuller than [`LIMIT`](crate::LIMIT).
+    /// Whether it keeps what it promises, and is no fuller than its [`limit`](CpuAnalysis::limit).
     #[must_use]
     pub fn fits(&self) -> bool {
         self.excess.is_none() && self.schedulable()

@@ -40,26 +40,36 @@ pub use verdict::{Change, CpuLoad, Cure, Over, Quantity, Refusal, Verdict, Whose
 /// threads and ordinary programs running; it is below the kernel's limit for real time, 95 %.
 pub const LIMIT: Ppm = Ppm(900_000);
 
+/// As [`LIMIT`], where the dispatcher is inside the kernel: 95 %. It leaves others a twentieth of each CPU by itself.
+pub const KERNEL_LIMIT: Ppm = Ppm(950_000);
+
 /// Late tasks and groups that a [`Refusal`] names, for each CPU.
 const MOST_NAMED: usize = 3;
 
 /// Judges every task and every group of a set, on each of its CPUs.
 #[must_use]
 pub fn analyse(set: &TaskSet) -> Analysis {
-    Analysis { cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, true, effort::TESTS).0).collect() }
+    analyse_within(set, LIMIT)
+}
+
+/// As [`analyse`], for a host that promises no more than `limit` of a CPU.
+#[must_use]
+pub fn analyse_within(set: &TaskSet, limit: Ppm) -> Analysis {
+    let cpus = load::cpus(set).into_iter();
+    Analysis { cpus: cpus.map(|cpu| analyse_cpu(set, cpu, limit, true, effort::TESTS).0).collect() }
 }
 
 /// One CPU, with so many terms at most, and how many it took. `figures`: whether response times that
 /// decide nothing are wanted.
-fn analyse_cpu(set: &TaskSet, cpu: u32, figures: bool, terms: u64) -> (CpuAnalysis, u64) {
+fn analyse_cpu(set: &TaskSet, cpu: u32, limit: Ppm, figures: bool, terms: u64) -> (CpuAnalysis, u64) {
     let promised = load::Promised::new(set, cpu);
     let mut walk = tree::Walk::new(set, cpu, figures, terms);
     walk.run();
     let no_cycle = walk.no_cycle;
     let (tasks, groups, budget_groups, effort) = walk.results();
-    let excess = promised.utilization.above(LIMIT).map(|excess| excess.ppm());
+    let excess = promised.utilization.above(limit).map(|excess| excess.ppm());
     let spent = terms - effort.left() + tasks.len() as u64;
-    (CpuAnalysis { load: promised.load, excess, tasks, groups, budget_groups, no_cycle }, spent)
+    (CpuAnalysis { load: promised.load, excess, limit, tasks, groups, budget_groups, no_cycle }, spent)
 }
 
 /// Whether a set may run: each CPU keeps what the set promises on it.
@@ -71,7 +81,7 @@ pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
     refusal(
         set,
         &Analysis {
-            cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, false, effort::TESTS).0).collect(),
+            cpus: load::cpus(set).into_iter().map(|cpu| analyse_cpu(set, cpu, LIMIT, false, effort::TESTS).0).collect(),
         },
     )
 }
@@ -91,7 +101,7 @@ pub fn refusal(set: &TaskSet, analysis: &Analysis) -> Result<Verdict, Refusal> {
         let mut late: Vec<String> = groups.chain(tasks).collect();
         let more = late.len().saturating_sub(MOST_NAMED);
         late.truncate(MOST_NAMED);
-        Over { load: cpu.load, excess: cpu.excess, late, more, cure: advise(set, cpu).cure }
+        Over { load: cpu.load, excess: cpu.excess, limit: cpu.limit, late, more, cure: advise(set, cpu).cure }
     });
     Err(Refusal { cpus, over: over.collect() })
 }

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use punctual_taskset::{Arrival, ServerSpec, TaskSet};
 
-use crate::utilization::Utilization;
+use crate::utilization::{Ppm, Utilization};
 use crate::verdict::{Change, CpuLoad, Cure, Quantity, Whose};
-use crate::LIMIT;
 
 /// The CPUs of a set, in its order, and after them any that only a task or a group names (no file
 /// can, a program might).
@@ -88,12 +87,12 @@ fn served(server: &ServerSpec) -> Utilization {
     }
 }
 
-/// The least change that brings a CPU within [`LIMIT`]: one budget, of the one that loses the
+/// The least change that brings a CPU within `limit`: one budget, of the one that loses the
 /// smallest part of its own by it, which is the one with the largest utilization. Of equals the one
 /// with the longest period, which feels a cut least; then the first. If even that one cannot spare
 /// it, all of them together. `None`: it is within it.
-pub(crate) fn cure(set: &TaskSet, cpu: u32, promised: &Promised) -> Option<Cure> {
-    let excess = promised.utilization.above(LIMIT)?;
+pub(crate) fn cure(set: &TaskSet, cpu: u32, limit: Ppm, promised: &Promised) -> Option<Cure> {
+    let excess = promised.utilization.above(limit)?;
     let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group.is_none());
     let tasks = tasks.map(|(n, t)| (Whose::Task, n, t.budget, t.period));
     let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent.is_none());
@@ -115,5 +114,5 @@ pub(crate) fn cure(set: &TaskSet, cpu: u32, promised: &Promised) -> Option<Cure>
         let to = budget.checked_sub(excess.of(period)).filter(|&to| to > 0)?;
         Some(Cure::Change(Change::new(set, whose, index, Quantity::Budget, budget, to)))
     });
-    Some(lowered.unwrap_or_else(|| Cure::Scale { to: promised.utilization.factor_to(LIMIT) }))
+    Some(lowered.unwrap_or_else(|| Cure::Scale { to: promised.utilization.factor_to(limit) }))
 }

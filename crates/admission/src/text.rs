@@ -7,7 +7,6 @@ use punctual_taskset::fmt_ns;
 use crate::advise::Advice;
 use crate::analysis::{Analysis, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
 use crate::verdict::{Change, Cure, Whose};
-use crate::LIMIT;
 
 /// Tasks that are late or exceptional come first in a table of more than so many; the rest is told
 /// by number.
@@ -26,7 +25,11 @@ pub fn summary(analysis: &Analysis) -> String {
         let late = tasks().filter(|t| !t.fit.admitted()).count();
         let unserved = analysis.cpus.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
         return match (late, unserved) {
-            (0, 0) => format!("does not fit: {cpus} promised, more than {LIMIT}"),
+            (0, 0) => {
+                // All CPUs of a set have one.
+                let limit = analysis.cpus.first().map_or(String::new(), |cpu| format!(", more than {}", cpu.limit));
+                format!("does not fit: {cpus} promised{limit}")
+            }
             (0, 1) => format!("does not fit: 1 group is not sure to get its budget; {cpus} promised"),
             (0, n) => format!("does not fit: {n} groups are not sure to get their budgets; {cpus} promised"),
             (1, _) => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised"),
@@ -53,8 +56,9 @@ pub fn report(analysis: &Analysis, advice: &[Advice]) -> String {
 
 fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     let verdict = if cpu.fits() { "fits" } else { "DOES NOT FIT" };
+    let limit = cpu.limit;
     let excess =
-        cpu.excess.map_or(String::new(), |excess| format!(", {excess} more than the {LIMIT} that can be promised"));
+        cpu.excess.map_or(String::new(), |excess| format!(", {excess} more than the {limit} that can be promised"));
     let mut text = format!("CPU {}: {verdict}; {} promised{excess}\n\n", cpu.load.cpu, cpu.load.utilization);
     let mut rows =
         vec![["task", "fits", "response", "deadline", "slack", "test", "change"].map(str::to_owned).to_vec()];

@@ -6,7 +6,6 @@ use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
 use crate::utilization::Ppm;
-use crate::LIMIT;
 
 /// The set fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +41,11 @@ pub struct Refusal {
 pub struct Over {
     /// How full it is.
     pub load: CpuLoad,
-    /// By how much that is more than [`LIMIT`], rounded up to a millionth; `None` when it is not,
+    /// By how much that is more than `limit`, rounded up to a millionth; `None` when it is not,
     /// and deadlines are the trouble.
     pub excess: Option<Ppm>,
+    /// The most of it that the host promises.
+    pub limit: Ppm,
     /// What is late, one line each: the first few.
     pub late: Vec<String>,
     /// How many more are late.
@@ -164,9 +165,9 @@ impl Over {
     pub fn cause(&self) -> String {
         let cpu = self.load.cpu;
         if let Some(excess) = self.excess {
-            let is = self.load.utilization;
+            let (is, limit) = (self.load.utilization, self.limit);
             return format!(
-                "CPU {cpu}: the budgets are {is} of it, {excess} more than the {LIMIT} that can be promised"
+                "CPU {cpu}: the budgets are {is} of it, {excess} more than the {limit} that can be promised"
             );
         }
         let more = match self.more {

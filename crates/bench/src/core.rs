@@ -132,7 +132,11 @@ fn side_by_side(bench: &Bench, jobs: u32, shape: Shape) -> Result<(Value, Verdic
 }
 
 fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
-    let statistics = Kernel::load()?.statistics();
+    let loads = (0..bench.windows).map(|_| Kernel::load()).collect::<Result<Vec<_>, _>>()?;
+    let wall = Spread::of(loads.iter().map(|k| k.load_time().as_secs_f64() * 1e3));
+    let executed = Spread::of(loads.iter().map(|k| k.load_execution().as_secs_f64() * 1e3));
+    let statistics = loads.last().ok_or("no windows")?.statistics();
+    drop(loads);
     let most = statistics.iter().max_by_key(|p| p.verified).ok_or("no programs in the object")?;
     println!("The same as BPF in the running kernel, ns per decision");
     println!("  {:<8} {:<8} {:>22} {:>22} {:>20}", "jobs", "shape", "BPF", "native", "ratio");
@@ -147,14 +151,18 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
         }
         figures.insert(shape.name().into(), of_shape.into());
     }
-    println!("  verifier: at most {} instructions in a program ({})\n", most.verified, most.name);
+    println!("  verifier: at most {} instructions in a program ({})", most.verified, most.name);
+    println!("  loaded in {} ms, of which {} executed\n", wall.show(1.0, 1), executed.show(1.0, 1));
     verdicts.push(Verdict {
         what: "verifier instructions of a program".into(),
         target: MOST_VERIFIED.to_string(),
         seen: format!("{} ({})", most.verified, most.name),
         met: most.verified < MOST_VERIFIED,
     });
-    Ok((json!({ "jobs": figures, "verified": most.verified }), verdicts))
+    Ok((
+        json!({ "jobs": figures, "verified": most.verified, "load_ms": wall.json(), "load_executed_ms": executed.json() }),
+        verdicts,
+    ))
 }
 
 /// Instructions and time of a decision, as the number of jobs grows.

@@ -5,9 +5,12 @@
 mod budgets;
 mod check;
 mod core;
+mod counted;
 mod floor;
 mod footprint;
+mod guest;
 mod handler;
+mod kernel;
 mod sim;
 mod threads;
 mod tools;
@@ -49,6 +52,12 @@ struct Args {
     /// Says when it began, on standard output, and ends.
     #[arg(long, hide = true)]
     stamp: bool,
+    /// In a guest: measures the kernel's own policies, and ends.
+    #[arg(long, hide = true)]
+    peers: bool,
+    /// In a guest: the program that is measured. It never ends.
+    #[arg(long, hide = true, value_name = "FILE")]
+    burst: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
@@ -61,6 +70,10 @@ enum PartName {
     Handler,
     /// One decision: instructions, time, cycles, as BPF
     Core,
+    /// One decision inside the kernel, counted in virtual machines
+    Counted,
+    /// Releases and budgets inside the kernel beside SCHED_FIFO's and SCHED_DEADLINE's, in virtual machines
+    Kernel,
     /// Time to start, memory with 100 tasks
     Footprint,
     /// The simulator: jobs per second beside SimSo's, memory
@@ -69,8 +82,10 @@ enum PartName {
     Check,
 }
 
-const PARTS: [PartName; 7] = [
+const PARTS: [PartName; 9] = [
     PartName::Core,
+    PartName::Counted,
+    PartName::Kernel,
     PartName::Footprint,
     PartName::Handler,
     PartName::Wakeup,
@@ -110,6 +125,9 @@ fn main() -> ExitCode {
         println!("{}", punctual_host_user::now());
         return ExitCode::SUCCESS;
     }
+    if args.peers || args.burst.is_some() {
+        return in_guest(&args);
+    }
     let machine = Machine::detect();
     let bench = Bench {
         cpu: args.cpu.unwrap_or_else(|| machine.cpus.saturating_sub(1)),
@@ -128,9 +146,11 @@ fn main() -> ExitCode {
             PartName::Wakeup => wakeup::measure(&bench),
             PartName::Handler => handler::measure(&bench),
             PartName::Core => core::measure(&bench),
+            PartName::Counted => counted::measure(&bench),
             PartName::Footprint => footprint::measure(&bench),
             PartName::Sim => sim::measure(&bench),
             PartName::Check => check::measure(&bench),
+            PartName::Kernel => kernel::measure(&bench),
         };
         let name = format!("{part:?}").to_lowercase();
         match measured {
@@ -156,6 +176,17 @@ fn main() -> ExitCode {
         println!("\nAll figures: {}", args.json.display());
     }
     ExitCode::from(u8::from(failed))
+}
+
+fn in_guest(args: &Args) -> ExitCode {
+    let done = match &args.burst {
+        Some(file) => guest::burst(file),
+        None => guest::peers().map(|figures| println!("{figures}")),
+    };
+    if let Err(e) = &done {
+        eprintln!("bench: {e}");
+    }
+    ExitCode::from(u8::from(done.is_err()))
 }
 
 fn describe(machine: &Machine, bench: &Bench) {

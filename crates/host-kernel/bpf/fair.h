@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Everybody else: whoever is no member of a task shares what jobs leave, on all CPUs. So far in one queue, in turns.
+ * Everybody else: whoever is no member of a task shares what jobs leave, on all CPUs, in proportion to weight (nice).
+ *
+ * Each has a virtual time: what it executed, divided by its weight. Who has least runs next, for a turn. One queue is
+ * shared by all CPUs; those who may run on one CPU only wait in that CPU's own. Both are in order of virtual time, and a
+ * CPU takes the lesser first of the two:
+ *
+ *      shared:      v=7 (any CPU)   v=9 (CPUs 0, 1)   ...             CPU c runs  min(7, 4 + shift of c)
+ *      own of c:    v=4 (kworker)   v=12 ...
+ *
+ * The two have clocks of their own, since what is bound to one CPU may get more or less than those who can go elsewhere.
+ * A CPU's `shift` lays one beside the other, and follows when they drift apart: neither queue's first is ahead of the
+ * other's by more than it could get ahead in a few turns.
+ *
+ *                  wakes: never more than a credit behind the clock
+ *      asleep ────────────────────────────────────────────────> queued <─┐ turn over: its virtual time
+ *        ^                                                        │      │ turn broken by a job, or a higher class:
+ *        │                                                        v      │ its place from the turn's beginning, and
+ *        └──────────────────────────────────────────────────── running ──┘ what is left of the turn
+ *
+ * Who wakes and is behind the running one by more than a threshold breaks into its turn, and that turn is over.
  *
  * A member comes here too while it cannot be where its jobs run (member.h). Callbacks run with interrupts off; none may
  * call the dispatcher.
@@ -8,57 +27,382 @@
 #ifndef PUNCTUAL_FAIR_H
 #define PUNCTUAL_FAIR_H
 
-#define FAIR_QUEUE 1ULL
-#define FAIR_SLICE 3000000ULL
+#define FAIR_SHARED 1ULL
+#define FAIR_OWN(cpu) (1ULL << 32 | (__u32)(cpu))
+/* The most CPUs; a power of two. */
+#define FAIR_CPUS 1024U
+
+/* ns. The kernel looks at the end of a turn in its ticks. */
+#define FAIR_TURN 3000000ULL
+/* Less is not worth a switch of its own. */
+#define FAIR_REST 300000ULL
+/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. */
+#define FAIR_CREDIT 3000000ULL
+#define FAIR_CREDIT_KERNEL 20000000ULL
+/* Virtual ns: to break into a turn. */
+#define FAIR_BREAK 1000000ULL
+/* Nobody is further ahead of its queue's clock than so many of its turns. */
+#define FAIR_AHEAD 4
+#define FAIR_NEVER (~0ULL >> 1)
+/* ns that somebody may wait before virtual time no longer matters, and between searches for such a one. */
+#define FAIR_PATIENCE 10000000000ULL
+#define FAIR_SEARCH 100000000ULL
+
+/* CPUs that a waker looks at when a job holds its own. */
+#define FAIR_LOOKS 4
+
+/* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)). SCHED_IDLE has a weight of
+ * 3 where nice 0 has 1,024. */
+const __u32 fair_rates[64] = {
+	12089,	  15112,    18889,    23612,	29515,	  36893,    46117,    57646,	72058,	  90072,
+	112590,	  140737,   175922,   219902,	274878,	  343597,   429497,   536871,	671089,	  838861,
+	1048576,  1310720,  1638400,  2048000,	2560000,  3200000,  4000000,  5000000,	6250000,  7812500,
+	9765625,  12207031, 15258789, 19073486, 23841858, 29802322, 37252903, 46566129, 58207661, 72759576,
+};
+#define FAIR_RATE_IDLE 357913941U
+
+/* What a CPU runs of ours, and its own queue. Written under its run queue's lock; others read it to guess. */
+struct fair_cpu {
+	__u64 began;	/* the runner's virtual time when its turn began */
+	__u64 time;	/* and when `executed` was taken */
+	__u64 executed; /* its execution by the kernel's count, ns */
+	__u64 since;	/* scx_bpf_now() then */
+	__s64 used;	/* of its turn, before that */
+	__u64 clock;	/* of the own queue */
+	__u64 shift;	/* the own queue's time + shift = the shared one's */
+	__u64 searched;
+	__u64 left;   /* of the turn of who is put back */
+	__u32 rate;   /* the runner's; 0: nobody of ours runs */
+	__u32 back;   /* who is put back: the enqueue that follows is no wake-up */
+	__u32 claims; /* for whom this CPU was found idle */
+	__u8 own;     /* the runner is of the own queue */
+	__u8 kicked;  /* somebody breaks into its turn */
+	__u8 over;    /* its turn is over whatever is left */
+	__u8 yielded; /* it lets others go first */
+} __attribute__((aligned(128)));
+
+struct fair_cpu fair_cpus[FAIR_CPUS];
+/* Of the shared queue; not 0, which is the time of a new task. */
+__u64 fair_clock = 1ULL << 40;
+__u32 fair_several; /* the number of CPUs, if more than one */
+/* When fair_init was: the length of a jiffy follows, of which nothing else tells. */
+__u64 fair_begin, fair_begin_jiffies;
+
+#define FAIR_CPU(cpu) (&fair_cpus[(__u32)(cpu) & (FAIR_CPUS - 1)])
+
+static inline bool fair_before(__u64 a, __u64 b)
+{
+	return (__s64)(a - b) < 0;
+}
+
+static inline __u32 fair_rate(struct task_struct *p)
+{
+	if (p->policy == SCHED_IDLE)
+		return FAIR_RATE_IDLE;
+	return fair_rates[(__u32)(p->static_prio - 100) & 63];
+}
+
+static inline __u64 fair_virtual(__u64 executed, __u32 rate)
+{
+	return (executed & 0xffffffff) * rate >> 20;
+}
+
+/* It can run on its CPU only. (The kernel may count its own call of us as one more reason against migration of `current`.) */
+static inline bool fair_bound(struct task_struct *p)
+{
+	return fair_several && (p->nr_cpus_allowed == 1 || p->migration_disabled > 1 ||
+				(p->migration_disabled && p->pid != (__s32)bpf_get_current_pid_tgid()));
+}
+
+/* Where p stands against its queue's clock: what it comes with, within what it may keep. */
+static inline __u64 fair_place(struct task_struct *p, __u64 clock, __u32 rate, bool own)
+{
+	__u64 time = p->scx.dsq_vtime;
+	__u64 credit = own && p->flags & PF_KTHREAD ? FAIR_CREDIT_KERNEL : FAIR_CREDIT;
+
+	if (!time)
+		return clock;
+	if (fair_before(time, clock - credit))
+		return clock - credit;
+	clock += FAIR_AHEAD * fair_virtual(FAIR_TURN, rate);
+	return fair_before(clock, time) ? clock : time;
+}
+
+/* The runner's virtual time, in the shared queue's terms; nearly, on another CPU. */
+static inline __u64 fair_now(struct fair_cpu *c)
+{
+	__s64 ran = (__s64)(scx_bpf_now() - c->since);
+
+	return c->time + (ran > 0 ? fair_virtual(ran, c->rate) : 0) + (c->own ? c->shift : 0);
+}
 
 /* From ops.init, which may sleep. 0 or a negative error. */
 static inline __s32 fair_init(void)
 {
-	return scx_bpf_create_dsq(FAIR_QUEUE, -1);
+	__u32 cpus = scx_bpf_nr_cpu_ids();
+	__s32 failed = scx_bpf_create_dsq(FAIR_SHARED, -1);
+	__u32 cpu = 0;
+
+	if (cpus > FAIR_CPUS)
+		return -7; /* E2BIG */
+	fair_several = cpus > 1 ? cpus : 0;
+	fair_begin = bpf_ktime_get_ns();
+	fair_begin_jiffies = bpf_jiffies64();
+	pd_while (cpu < fair_several && !failed) {
+		failed = scx_bpf_create_dsq(FAIR_OWN(cpu), -1);
+		cpu++;
+	}
+	return failed;
 }
 
-/* From ops.enable: p comes to sched_ext. */
-static inline void fair_enable(struct task_struct *p)
-{
-}
-
-/* From ops.select_cpu. */
+/* From ops.select_cpu. A domain's CPU gets nobody past its queues: a release would stand behind it. */
 static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
 {
-	return prev_cpu;
+	bool idle = false;
+	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+
+	if (idle && domain_on(cpu) == PD_NONE)
+		insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN, 0);
+	else if (idle)
+		FAIR_CPU(cpu)->claims = p->pid;
+	return cpu;
 }
 
-/* From ops.enqueue. What follows a fair_stopping(p, true) is no wake-up, and must not kick. */
+/* Breaks into the turn on this CPU, if it is so far ahead of `time`. */
+static inline bool fair_break(__s32 cpu, __u64 time)
+{
+	struct fair_cpu *c = FAIR_CPU(cpu);
+
+	if (!c->rate || !fair_before(time + FAIR_BREAK, fair_now(c)))
+		return false;
+	if (!c->kicked) {
+		c->kicked = 1;
+		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_PREEMPT));
+	}
+	return true;
+}
+
+/* For one that waits in the shared queue, and whose own CPU does something else. */
+static inline void fair_break_other(struct task_struct *p, __s32 cpu, __u64 time)
+{
+	__u32 looks = 0;
+
+	pd_while (looks < FAIR_LOOKS && looks < fair_several) {
+		if (++cpu >= (__s32)fair_several)
+			cpu = 0;
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && fair_break(cpu, time))
+			return;
+		looks++;
+	}
+}
+
+/* Somebody idle takes it. */
+static inline bool fair_rouse(struct task_struct *p)
+{
+	__s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_IDLE));
+	return cpu >= 0;
+}
+
+/* From ops.enqueue. What follows a fair_stopping(p, true) is no wake-up, and does not kick its own CPU. */
 static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 {
-	insert(p, FAIR_QUEUE, FAIR_SLICE, enq_flags);
+	__s32 cpu = scx_bpf_task_cpu(p);
+	struct fair_cpu *c = FAIR_CPU(cpu);
+	bool own = fair_bound(p), back = c->back == (__u32)p->pid, wakes;
+	__u64 time = fair_place(p, own ? c->clock : fair_clock, fair_rate(p), own);
+
+	insert_vtime(p, own ? FAIR_OWN(cpu) : FAIR_SHARED, back ? c->left : FAIR_TURN, time, enq_flags);
+	if (c->claims == (__u32)p->pid) {
+		/* It is on its way to an idle CPU, which the kernel wakes. */
+		c->claims = 0;
+		return;
+	}
+	wakes = !back && enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP) && p->policy != SCHED_BATCH &&
+		p->policy != SCHED_IDLE;
+	if (back)
+		c->back = 0;
+	if (own || !fair_several) {
+		if (wakes)
+			fair_break(cpu, time + (own ? c->shift : 0));
+		return;
+	}
+	/* A woken one was just offered to those that idle. */
+	if (!(enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_CPU_SELECTED)) && fair_rouse(p))
+		return;
+	if (wakes && !fair_break(cpu, time) && !c->rate)
+		fair_break_other(p, cpu, time);
+}
+
+/* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; and its rate. */
+static inline __u64 fair_first(__u64 queue, __s32 cpu, __u32 *rate)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	__u64 time = FAIR_NEVER;
+
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
+			time = p->scx.dsq_vtime;
+			*rate = fair_rate(p);
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return time;
+}
+
+/* Moves the shift so that neither queue's first is further ahead of the other's than by turns of its own. */
+static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate, __u64 own, __u32 own_rate)
+{
+	__s64 ahead = (__s64)(own + c->shift - shared);
+	__s64 most = FAIR_AHEAD * fair_virtual(FAIR_TURN, own_rate);
+	__s64 least = FAIR_AHEAD * fair_virtual(FAIR_TURN, shared_rate);
+
+	if (ahead > most)
+		c->shift -= ahead - most;
+	else if (ahead < -least)
+		c->shift += -least - ahead;
+}
+
+/* Somebody who has waited for seconds gets a turn here, whatever its virtual time: a weight that gives less often than
+ * the kernel's watchdog looks would end the scheduler. */
+static inline bool fair_rescue(__u64 queue, __s32 cpu)
+{
+	__u64 jiffies = bpf_jiffies64();
+	__u64 age = bpf_ktime_get_ns() - fair_begin;
+	__u64 limit;
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool found = false;
+
+	if (age < FAIR_PATIENCE)
+		return false;
+	limit = (jiffies - fair_begin_jiffies) * 1000 / (age / (FAIR_PATIENCE / 1000));
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	while (!found && (p = bpf_iter_scx_dsq_next(&it))) {
+		if (jiffies - p->scx.runnable_at > limit && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			found = scx_bpf_dsq_move(&it, p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/* Whether `first` goes before the runner, who would like to go on. Then the runner's turn is over. */
+static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, __u64 first)
+{
+	__u64 ran = scx_bpf_now() - c->since;
+	__u64 time = fair_now(c);
+	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
+
+	if (first != FAIR_NEVER &&
+	    (c->yielded || fair_before(left > (__s64)FAIR_REST ? first + FAIR_BREAK : first, time))) {
+		c->over = 1;
+		return true;
+	}
+	c->kicked = 0;
+	c->yielded = 0;
+	if (left <= (__s64)FAIR_REST) {
+		/* Another turn, without a switch. */
+		left = FAIR_TURN;
+		c->used = -(__s64)ran;
+		c->began = time - (c->own ? c->shift : 0);
+	}
+	set_slice(prev, left);
+	return false;
 }
 
 /* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
  * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
 static inline bool fair_dispatch(__s32 cpu, struct task_struct *prev)
 {
-	if (move_to_local(FAIR_QUEUE))
+	struct fair_cpu *c = FAIR_CPU(cpu);
+	__u64 shared = FAIR_NEVER, own = FAIR_NEVER, now = scx_bpf_now();
+	__u32 shared_rate = 0, own_rate = 0;
+	bool both = fair_several && scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) > 0;
+
+	if (now - c->searched > FAIR_SEARCH) {
+		if (fair_rescue(FAIR_SHARED, cpu) || (both && fair_rescue(FAIR_OWN(cpu), cpu))) {
+			c->over = 1;
+			return true;
+		}
+		c->searched = now;
+	}
+	if (!prev && !both)
+		return move_to_local(FAIR_SHARED);
+	shared = fair_first(FAIR_SHARED, cpu, &shared_rate);
+	if (both)
+		own = fair_first(FAIR_OWN(cpu), cpu, &own_rate);
+	if (own != FAIR_NEVER) {
+		if (shared != FAIR_NEVER)
+			fair_lay(c, shared, shared_rate, own, own_rate);
+		own += c->shift;
+	}
+	both = own != FAIR_NEVER && (shared == FAIR_NEVER || fair_before(own, shared));
+	if (prev && !fair_gives_way(c, prev, both ? own : shared))
 		return true;
-	if (!prev)
-		return false;
-	set_slice(prev, FAIR_SLICE);
-	return true;
+	return move_to_local(both ? FAIR_OWN(cpu) : FAIR_SHARED);
 }
 
-/* Whether somebody waits who could run on this CPU. */
-static inline bool fair_waits(__s32 cpu)
+/* How many wait who could run on this CPU; nearly, if some may run on a few CPUs only. */
+static inline __u32 fair_waits(__s32 cpu)
 {
-	return scx_bpf_dsq_nr_queued(FAIR_QUEUE) > 0;
+	__s32 own = fair_several ? scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) : 0;
+	__s32 shared = scx_bpf_dsq_nr_queued(FAIR_SHARED);
+
+	return (own > 0 ? own : 0) + (shared > 0 ? shared : 0);
 }
 
-/* From ops.running and ops.stopping. If it is still runnable its slice is set to 0 after this. */
+/* From ops.yield. */
+static inline void fair_yield(void)
+{
+	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
+}
+
+/* From ops.running. */
 static inline void fair_running(struct task_struct *p)
 {
+	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	__u64 left = p->scx.slice;
+	bool own = fair_bound(p);
+	__u32 rate = fair_rate(p);
+	__u64 *clock = own ? &c->clock : &fair_clock;
+	__u64 began = fair_place(p, *clock, rate, own);
+
+	if (fair_before(*clock, began))
+		*clock = began;
+	c->used = left < FAIR_TURN ? FAIR_TURN - left : 0;
+	c->began = began;
+	c->time = began + fair_virtual(c->used, rate);
+	c->executed = p->se.sum_exec_runtime;
+	c->since = scx_bpf_now();
+	c->own = own;
+	c->back = 0;
+	c->kicked = 0;
+	c->over = 0;
+	c->yielded = 0;
+	c->rate = rate;
 }
 
+/* From ops.stopping. If it is still runnable its slice is set to 0 after this. */
 static inline void fair_stopping(struct task_struct *p, bool runnable)
 {
+	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	__u64 ran = p->se.sum_exec_runtime - c->executed;
+	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
+
+	c->back = runnable ? p->pid : 0;
+	if (runnable && !c->over && left > (__s64)FAIR_REST) {
+		c->left = left;
+		set_vtime(p, c->began);
+	} else {
+		c->left = FAIR_TURN;
+		set_vtime(p, c->time + fair_virtual(ran, c->rate));
+	}
+	c->rate = 0;
 }
 
 #endif

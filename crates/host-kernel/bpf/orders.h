@@ -90,7 +90,7 @@ struct punctual_look {
 /* punctual_alarm: what is due, where a thread serves for the timer (PREEMPT_RT). */
 struct punctual_alarm {
 	pd_u32 domain;
-	pd_u32 unused;
+	pd_u32 thread; /* its id */
 	pd_u64 next; /* out: when it is to come again, ns; PD_INFINITE: when it is told to */
 };
 
@@ -111,8 +111,10 @@ struct punctual_exit {
 	char message[PUNCTUAL_EXIT_MESSAGE];
 };
 
-/* The code with which the scheduler ends itself: a domain's CPU went offline. Above it the CPU. */
-#define PUNCTUAL_EXIT_CPU_GONE 0x50000000ULL
+/* The codes with which the scheduler ends itself; the low half is a CPU. */
+#define PUNCTUAL_EXIT_CPU_GONE 0x50000000ULL	/* a domain's CPU went offline */
+#define PUNCTUAL_EXIT_ALARM_GONE 0x51000000ULL	/* the thread that serves for the timer died */
+#define PUNCTUAL_EXIT_ALARM_STORM 0x52000000ULL /* or is not there in time */
 
 /* Host records in the trace ring, beside the dispatcher's. No inputs: a replay passes over kinds 96 to 127. */
 enum punctual_record_kind {

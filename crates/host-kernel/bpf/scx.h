@@ -9,11 +9,27 @@
 #include <bpf/bpf_tracing.h>
 
 enum {
-	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_F_TIMER_ABS = 1,
 	BPF_F_TIMER_CPU_PIN = 2,
 };
+
+#define CLOCK_MONOTONIC 1
+
+/* Of task_struct.flags and .policy. */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+#define SCHED_FIFO 1
+#define SCHED_RR 2
+#define SCHED_BATCH 3
+#define SCHED_IDLE 5
+#define SCHED_DEADLINE 6
+
+#define SIGXCPU 24
 
 /* linux/bpf.h's; the kernel knows it by name and size. */
 struct bpf_timer {
@@ -24,31 +40,74 @@ enum scx_exit_kind {
 	SCX_EXIT_NONE = 0,
 };
 
+enum pid_type {
+	PIDTYPE_PID = 0,
+	PIDTYPE_TGID = 1,
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct cpumask {
+	unsigned long bits[1];
+};
+
 struct sched_ext_entity {
+	__u32 flags;
 	__u64 slice;
+	__u64 dsq_vtime;
+	unsigned long runnable_at; /* jiffies */
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
 };
 
 struct task_struct {
 	int pid;
+	int tgid;
 	unsigned int flags;
+	unsigned int policy;
+	int static_prio;
+	int nr_cpus_allowed;
+	unsigned short migration_disabled;
+	const struct cpumask *cpus_ptr;
+	struct task_struct *group_leader;
+	struct sched_entity se;
 	struct sched_ext_entity scx;
+};
+
+struct rq {
+	unsigned int clock_update_flags;
 };
 
 struct scx_exit_info {
 	enum scx_exit_kind kind;
+	__s64 exit_code;
+	const char *reason;
+	char *msg;
+};
+
+struct scx_init_task_args {
+	bool fork;
 };
 #pragma clang attribute pop
 
-struct scx_init_task_args;
 struct scx_exit_task_args;
 
 /* Members are matched by name; values differ between kernels, so they are looked up at load. */
 enum scx_enq_flags {
 	SCX_ENQ_HEAD = 1,
+	SCX_ENQ_WAKEUP = 2,
+	SCX_ENQ_CPU_SELECTED = 3,
 };
 enum scx_kick_flags {
-	SCX_KICK_PREEMPT = 1,
+	SCX_KICK_IDLE = 1,
+	SCX_KICK_PREEMPT = 2,
+};
+enum scx_ent_flags {
+	SCX_TASK_QUEUED = 1,
+};
+enum scx_dsq_id_flags {
+	SCX_DSQ_LOCAL = 1,
 };
 #define SCX_ENUM(type, name) ((__u64)bpf_core_enum_value(enum type, name))
 
@@ -56,12 +115,14 @@ struct sched_ext_ops {
 	__s32 (*select_cpu)(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, __u64 enq_flags);
 	void (*dispatch)(__s32 cpu, struct task_struct *prev);
-	void (*runnable)(struct task_struct *p, __u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, __u64 deq_flags);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	__s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*cpu_online)(__s32 cpu);
+	void (*cpu_offline)(__s32 cpu);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	__u64 flags;
@@ -71,19 +132,57 @@ struct sched_ext_ops {
 
 /* Of struct sched_ext_ops.flags; these are part of the kernel's interface by value. */
 #define OPS_ENQ_LAST (1ULL << 1)
+#define OPS_ENQ_EXITING (1ULL << 2)
 #define OPS_ENQ_MIGRATION_DISABLED (1ULL << 4)
 
+/* Opaque, as all of the kernel's iterators. */
+struct bpf_iter_scx_dsq {
+	__u64 opaque[6];
+} __attribute__((aligned(8)));
+
+struct scx_bpf_dsq_insert_vtime_args {
+	__u64 dsq_id;
+	__u64 slice;
+	__u64 vtime;
+	__u64 enq_flags;
+};
+
+extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, __u64 dsq, __u64 flags) __ksym;
+extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, __u64 dsq, __u64 flags) __ksym;
+extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags, bool *is_idle) __ksym;
+extern __s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, __u64 flags) __ksym;
+extern __u32 scx_bpf_nr_cpu_ids(void) __ksym;
 extern __s32 scx_bpf_create_dsq(__u64 dsq, __s32 node) __ksym;
 extern void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
 extern __s32 scx_bpf_dsq_nr_queued(__u64 dsq) __ksym;
+extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+/* The run queue's clock where its lock is held, else the scheduler's clock now. */
+extern __u64 scx_bpf_now(void) __ksym;
+extern void scx_bpf_exit_bstr(__s64 code, char *format, unsigned long long *data, __u32 size) __ksym;
+extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *cpumask) __ksym;
+extern struct task_struct *bpf_task_from_pid(__s32 pid) __ksym;
+extern struct task_struct *bpf_task_from_vpid(__s32 vpid) __ksym;
+extern void bpf_task_release(struct task_struct *p) __ksym;
+extern int bpf_send_signal_task(struct task_struct *p, int signal, enum pid_type type, __u64 value) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
 extern void bpf_local_irq_save(unsigned long *flags) __ksym;
 extern void bpf_local_irq_restore(unsigned long *flags) __ksym;
+
+extern struct rq *scx_bpf_locked_rq(void) __ksym __weak;
 
 /* libbpf cuts the last ___word off: the first of each pair is the newer kernels'. */
 extern bool scx_bpf_dsq_insert___v2___new(struct task_struct *p, __u64 dsq, __u64 slice, __u64 flags) __ksym __weak;
 extern void scx_bpf_dsq_insert___old(struct task_struct *p, __u64 dsq, __u64 slice, __u64 flags) __ksym __weak;
 extern bool scx_bpf_dsq_move_to_local___v2___new(__u64 dsq, __u64 flags) __ksym __weak;
 extern bool scx_bpf_dsq_move_to_local___old(__u64 dsq) __ksym __weak;
+extern bool __scx_bpf_dsq_insert_vtime___new(struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args)
+	__ksym __weak;
+extern void scx_bpf_dsq_insert_vtime___old(struct task_struct *p, __u64 dsq, __u64 slice, __u64 vtime, __u64 flags)
+	__ksym __weak;
+extern bool scx_bpf_task_set_dsq_vtime___new(struct task_struct *p, __u64 vtime) __ksym __weak;
 extern bool scx_bpf_task_set_slice___new(struct task_struct *p, __u64 slice) __ksym __weak;
 
 static inline __attribute__((always_inline)) void insert(struct task_struct *p, __u64 dsq, __u64 slice, __u64 flags)
@@ -92,6 +191,24 @@ static inline __attribute__((always_inline)) void insert(struct task_struct *p, 
 		scx_bpf_dsq_insert___v2___new(p, dsq, slice, flags);
 	else if (bpf_ksym_exists(scx_bpf_dsq_insert___old))
 		scx_bpf_dsq_insert___old(p, dsq, slice, flags);
+}
+
+/* Into a queue in order of virtual time, the least first. */
+static inline __attribute__((always_inline)) void insert_vtime(struct task_struct *p, __u64 dsq, __u64 slice,
+							       __u64 vtime, __u64 flags)
+{
+	if (bpf_ksym_exists(__scx_bpf_dsq_insert_vtime___new)) {
+		struct scx_bpf_dsq_insert_vtime_args args = {
+			.dsq_id = dsq,
+			.slice = slice,
+			.vtime = vtime,
+			.enq_flags = flags,
+		};
+
+		__scx_bpf_dsq_insert_vtime___new(p, &args);
+	} else if (bpf_ksym_exists(scx_bpf_dsq_insert_vtime___old)) {
+		scx_bpf_dsq_insert_vtime___old(p, dsq, slice, vtime, flags);
+	}
 }
 
 static inline __attribute__((always_inline)) bool move_to_local(__u64 dsq)
@@ -107,6 +224,14 @@ static inline __attribute__((always_inline)) void set_slice(struct task_struct *
 		scx_bpf_task_set_slice___new(p, slice);
 	else
 		p->scx.slice = slice;
+}
+
+static inline __attribute__((always_inline)) void set_vtime(struct task_struct *p, __u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime___new))
+		scx_bpf_task_set_dsq_vtime___new(p, vtime);
+	else
+		p->scx.dsq_vtime = vtime;
 }
 
 #endif

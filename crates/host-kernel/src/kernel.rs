@@ -67,6 +67,7 @@ pub struct ProgramStatistics {
 pub struct Kernel {
     object: Object,
     load_time: Duration,
+    load_execution: Duration,
 }
 
 /// What libbpf says while it loads. One load at a time, for libbpf's print function is global.
@@ -77,6 +78,14 @@ fn listen(_: PrintLevel, text: String) {
     if let Ok(mut said) = SAID.lock() {
         said.push_str(&text);
     }
+}
+
+/// What the calling thread has executed.
+fn execution() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a timespec to be written.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// The end of a verifier's log tells what is wrong.
@@ -96,13 +105,13 @@ impl Kernel {
         }
         let _one = LOADING.lock().unwrap_or_else(|e| e.into_inner());
         let before = libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-        let start = Instant::now();
+        let (start, executed) = (Instant::now(), execution());
         let loaded = ObjectBuilder::default().open_memory(&OBJECT.0).and_then(|o| o.load());
-        let load_time = start.elapsed();
+        let (load_time, load_execution) = (start.elapsed(), execution().saturating_sub(executed));
         libbpf_rs::set_print(before);
         let log = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
         match loaded {
-            Ok(object) => Ok(Kernel { object, load_time }),
+            Ok(object) => Ok(Kernel { object, load_time, load_execution }),
             Err(cause) => Err(KernelError::Refused { cause, log: last_lines(&log) }),
         }
     }
@@ -112,28 +121,14 @@ impl Kernel {
         self.load_time
     }
 
+    /// What of that this thread executed, in libbpf and in the kernel: the rest it waited for a CPU.
+    pub fn load_execution(&self) -> Duration {
+        self.load_execution
+    }
+
     /// What the verifier did, by program.
     pub fn statistics(&self) -> Vec<ProgramStatistics> {
-        self.object
-            .progs()
-            .map(|p| {
-                let mut info = libbpf_sys::bpf_prog_info::default();
-                let mut size = std::mem::size_of_val(&info) as u32;
-                // SAFETY: `info` is `size` bytes, and the kernel writes no more.
-                let failed = unsafe {
-                    libbpf_sys::bpf_obj_get_info_by_fd(
-                        p.as_fd().as_raw_fd(),
-                        std::ptr::from_mut(&mut info).cast(),
-                        &mut size,
-                    )
-                };
-                ProgramStatistics {
-                    name: p.name().to_string_lossy().into_owned(),
-                    verified: if failed == 0 { info.verified_insns } else { u32::MAX },
-                    machine_code: info.jited_prog_len,
-                }
-            })
-            .collect()
+        statistics(&self.object)
     }
 
     /// Runs a program once with `context`, which it may change; what it returned.
@@ -143,4 +138,28 @@ impl Kernel {
         let output = found.test_run(input).map_err(|cause| KernelError::Run { program, cause })?;
         Ok(output.return_value as i32)
     }
+}
+
+/// What the verifier did for each program of a loaded object.
+pub(crate) fn statistics(object: &Object) -> Vec<ProgramStatistics> {
+    object
+        .progs()
+        .map(|p| {
+            let mut info = libbpf_sys::bpf_prog_info::default();
+            let mut size = std::mem::size_of_val(&info) as u32;
+            // SAFETY: `info` is `size` bytes, and the kernel writes no more.
+            let failed = unsafe {
+                libbpf_sys::bpf_obj_get_info_by_fd(
+                    p.as_fd().as_raw_fd(),
+                    std::ptr::from_mut(&mut info).cast(),
+                    &mut size,
+                )
+            };
+            ProgramStatistics {
+                name: p.name().to_string_lossy().into_owned(),
+                verified: if failed == 0 { info.verified_insns } else { u32::MAX },
+                machine_code: info.jited_prog_len,
+            }
+        })
+        .collect()
 }

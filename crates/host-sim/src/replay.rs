@@ -5,7 +5,7 @@
 //! told to the new one, and whatever the new one records then must be what stands next in the
 //! trace, word by word. Selecting is no input, and is recorded only when its answer changes: so it
 //! is asked where the trace has an answer, and whenever time goes on, since a host selects at the
-//! end of each instant.
+//! end of each instant. What hosts record for themselves is passed over.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -91,7 +91,8 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
     let mut replay = Replay {
         reader,
         ahead: VecDeque::with_capacity(MOST),
-        number: 0,
+        numbers: VecDeque::with_capacity(MOST),
+        read: 0,
         dispatcher: Dispatcher::new(limits).map_err(ReplayError::Limits)?,
         compared: 0,
         now: 0,
@@ -125,8 +126,10 @@ struct Replay<R: BufRead> {
     reader: TraceReader<R>,
     /// The next records of the trace, as far as they were looked at.
     ahead: VecDeque<Record>,
-    /// The number of the first of them.
-    number: u64,
+    /// Their numbers in the trace.
+    numbers: VecDeque<u64>,
+    /// How many were read.
+    read: u64,
     dispatcher: Dispatcher,
     /// How many records of the dispatcher were compared.
     compared: u64,
@@ -138,10 +141,26 @@ type Found = Result<Option<Difference>, ReplayError>;
 
 impl<R: BufRead> Replay<R> {
     fn peek(&mut self) -> Result<Option<Record>, TraceError> {
-        if self.ahead.is_empty() {
-            self.ahead.extend(self.reader.next().transpose()?);
-        }
+        self.look(1)?;
         Ok(self.ahead.front().copied())
+    }
+
+    /// Reads on until so many records are there, if there are as many.
+    fn look(&mut self, records: usize) -> Result<(), TraceError> {
+        while self.ahead.len() < records {
+            let Some(record) = self.reader.next().transpose()? else { break };
+            if !record.is_of_a_host() {
+                self.ahead.push_back(record);
+                self.numbers.push_back(self.read);
+            }
+            self.read += 1;
+        }
+        Ok(())
+    }
+
+    /// The number of the next record.
+    fn number(&self) -> u64 {
+        self.numbers.front().copied().unwrap_or(self.read)
     }
 
     /// Time goes on to that record: the instant before it has come to its end.
@@ -149,7 +168,7 @@ impl<R: BufRead> Replay<R> {
         let at = record.at().unwrap_or(self.now);
         if at < self.now {
             let what = format!("{record}, before {} ns, where the one before it was", self.now);
-            return Err(ReplayError::Input { number: self.number, what });
+            return Err(ReplayError::Input { number: self.number(), what });
         }
         if at > self.now && begun {
             self.dispatcher.select(0, self.now);
@@ -174,10 +193,7 @@ impl<R: BufRead> Replay<R> {
     }
 
     fn input(&mut self) -> Found {
-        while self.ahead.len() < MOST {
-            let Some(record) = self.reader.next().transpose()? else { break };
-            self.ahead.push_back(record);
-        }
+        self.look(MOST)?;
         self.ahead.make_contiguous();
         let (records, _) = self.ahead.as_slices();
         let length = length(records);
@@ -188,7 +204,7 @@ impl<R: BufRead> Replay<R> {
                 return Ok(Some(self.different(recorded, format!("a refusal: {refusal}"))));
             }
             Err(Untold::Nonsense) => {
-                return Err(ReplayError::Input { number: self.number, what: records[0].to_string() })
+                return Err(ReplayError::Input { number: self.number(), what: records[0].to_string() })
             }
         }
         if self.dispatcher.record_count() == self.compared {
@@ -215,7 +231,7 @@ impl<R: BufRead> Replay<R> {
                 return Ok(Some(self.different(theirs, mine)));
             }
             self.ahead.pop_front();
-            self.number += 1;
+            self.numbers.pop_front();
             self.compared += 1;
             self.decisions += u64::from(mine.is_decision());
         }
@@ -223,7 +239,7 @@ impl<R: BufRead> Replay<R> {
     }
 
     fn different(&self, recorded: String, replayed: String) -> Difference {
-        Difference { number: self.number, at: self.now, recorded, replayed }
+        Difference { number: self.number(), at: self.now, recorded, replayed }
     }
 }
 

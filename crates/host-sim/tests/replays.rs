@@ -70,6 +70,32 @@ fn every_byte_of_a_trace_that_is_flipped_is_reported() {
     }
 }
 
+/// What the kernel host records for itself stands among the others, and counts in their numbers.
+#[test]
+fn records_of_a_host_are_passed_over_and_counted() {
+    let whole = Trace::read(&mut &trace(&busy(), 30 * MS)[..]).expect("it is a trace");
+    let mut records = Vec::new();
+    for (n, &record) in whole.records.iter().enumerate() {
+        records.push(record);
+        // Not within an addition, whose records follow one another.
+        if record.is_decision() {
+            records.push(Record { kind: 96 + (n as u32 & 1), a: 7, ..record });
+        }
+    }
+    let again = |records: &[Record]| {
+        let mut bytes = Vec::new();
+        let records = records.to_vec();
+        Trace { records, header: whole.header.clone() }.write(&mut bytes).expect("memory takes it");
+        replayed(&bytes).expect("it can be replayed")
+    };
+    let (before, after) = (again(&whole.records), again(&records));
+    assert_eq!(after.difference, None);
+    assert_eq!((after.inputs, after.decisions), (before.inputs, before.decisions));
+    let last = records.iter().rposition(|r| r.is_decision()).expect("there are decisions");
+    records[last].a ^= 1;
+    assert_eq!(again(&records).difference.map(|d| d.number), Some(last as u64));
+}
+
 /// Somebody who makes the checks anew is found out by the decisions themselves.
 #[test]
 fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() {

@@ -214,6 +214,7 @@ impl Collector {
             groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,
             dispatcher: None,
+            kernel_dispatcher: None,
             hog: None,
             not_possible: None,
             notes,

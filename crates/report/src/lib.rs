@@ -32,7 +32,7 @@ pub use collector::{Collector, Run, TaskInfo};
 pub use compare::side_by_side;
 pub use live::{live, plain_line};
 pub use results::{
-    BudgetReceived, DispatcherStats, GroupKind, GroupResult, HogResult, Host, Late, Machine, NotPossible, Results,
+    BudgetReceived, DispatcherStats, GroupKind, GroupResult, HogResult, Host, KernelDispatcherStats, Late, Machine, NotPossible, Results,
     TaskKind, TaskResult, TimeSpread, Verdict, VERSION,
 };
 pub use table::table;

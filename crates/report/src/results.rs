@@ -41,6 +41,9 @@ pub struct Results {
     pub groups: Vec<GroupResult>,
     /// The dispatcher's own cost and punctuality; `null` where there is none.
     pub dispatcher: Option<DispatcherStats>,
+    /// The same of a dispatcher inside the kernel; `null` elsewhere.
+    #[serde(default)]
+    pub kernel_dispatcher: Option<KernelDispatcherStats>,
     /// The greedy ordinary process that ran beside, if one was asked for.
     pub hog: Option<HogResult>,
     /// Why this run could not take place; then there are no figures.
@@ -263,6 +266,23 @@ pub struct DispatcherStats {
     pub lateness_max_ns: u64,
     /// CPU time of the dispatcher in all, wake-ups included, ns.
     pub cpu_ns: u64,
+}
+
+/// The punctuality of a dispatcher inside the kernel: from the time that a release was due until its task ran, by the
+/// kernel's own callback, over the releases whose task was the one to run at that instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KernelDispatcherStats {
+    /// Events of the dispatcher: releases, ends of jobs, and so on.
+    pub events: u64,
+    /// So many releases were selected at once.
+    pub releases: u64,
+    /// From due to running, median, ns.
+    pub release_to_running_p50_ns: u64,
+    /// The same, 99th percentile, ns.
+    pub release_to_running_p99_ns: u64,
+    /// The same, longest, ns.
+    pub release_to_running_max_ns: u64,
 }
 
 /// The greedy ordinary process that ran beside.

@@ -216,6 +216,17 @@ fn extras(results: &Results, width: usize) -> String {
         );
         out.push_str(&wrap(&text, 0, width));
     }
+    if let Some(d) = &results.kernel_dispatcher {
+        let text = format!(
+            "dispatcher: {} events; tasks that a release selected at once ran {:.2} us after it was due (p99 {:.2}, worst {:.2}; {})",
+            d.events,
+            d.release_to_running_p50_ns as f64 / 1e3,
+            d.release_to_running_p99_ns as f64 / 1e3,
+            d.release_to_running_max_ns as f64 / 1e3,
+            count(d.releases, "release"),
+        );
+        out.push_str(&wrap(&text, 0, width));
+    }
     if let Some(hog) = &results.hog {
         out.push_str(&format!("the greedy ordinary process beside them got {} % of the CPU\n", percent(hog.share_ppm)));
     }

@@ -29,6 +29,10 @@ const RESERVATION_ADD: u32 = 23;
 const RESERVATION_ADD_2: u32 = 24;
 const RESERVATION_ADD_4: u32 = 26;
 const SELECTED: u32 = 64;
+/// The kernel host's own: a thread of a task began to run, or stopped. Kinds 96 to 127 are hosts'.
+const RUNNING: u32 = 96;
+const STOPPED: u32 = 97;
+const OF_A_HOST: std::ops::Range<u32> = 96..128;
 const EVENT: u32 = 128;
 
 impl Record {
@@ -37,7 +41,12 @@ impl Record {
 
     /// Whether the dispatcher decided it; else somebody told it to the dispatcher.
     pub fn is_decision(&self) -> bool {
-        self.kind >= FIRST_DECISION
+        self.kind >= FIRST_DECISION && !self.is_of_a_host()
+    }
+
+    /// Whether a host recorded it for itself: neither an input nor a decision, and no matter of a replay.
+    pub fn is_of_a_host(&self) -> bool {
+        OF_A_HOST.contains(&self.kind)
     }
 
     /// The kind in a word; `None` for one that this version does not know.
@@ -65,6 +74,8 @@ impl Record {
             23..=26 => "reservation added",
             27 => "reservation changed",
             SELECTED => "selected",
+            RUNNING => "running",
+            STOPPED => "stopped",
             k if k > EVENT => match k - EVENT {
                 1 => "completed",
                 2 => "exhausted",
@@ -138,6 +149,8 @@ impl std::fmt::Display for Record {
             13 | 14 | 27 => write!(f, ", reservation {}", self.small)?,
             SELECTED if self.a == 0 => f.write_str(": nobody")?,
             SELECTED => write!(f, ": job {:#x}", self.a)?,
+            RUNNING => write!(f, ": task {}, thread {}", self.small, self.a)?,
+            STOPPED => write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?,
             k if k > EVENT => match k - EVENT {
                 1..=5 | 10 | 18..=20 => write!(f, ", job {:#x}, {} ns used", self.a, self.b)?,
                 8 | 9 => write!(f, ", group {}", self.small)?,

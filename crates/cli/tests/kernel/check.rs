@@ -35,7 +35,7 @@ struct Job {
 }
 
 /// What became of one task.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Seen {
     /// By the kernel's count, while it was running on the dispatcher's CPU, ns.
     pub executed: u64,

@@ -4,10 +4,14 @@
 
 mod budgets;
 mod check;
+mod ended;
 mod loader;
 mod machine;
+mod papers;
 mod punctual;
 mod refusals;
+mod tasks;
 mod trace;
 #[path = "../real/unruly.rs"]
 mod unruly;
+mod when_locked_down;

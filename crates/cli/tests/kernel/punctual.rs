@@ -50,6 +50,11 @@ pub fn unruly(role: &str) -> Vec<String> {
     words
 }
 
+/// Words as a TOML list.
+pub fn list(words: &[String]) -> String {
+    format!("{words:?}")
+}
+
 /// This test binary in a role, beside the command; it ends with the test.
 pub fn companion(role: &str) -> Running {
     let words = unruly(role);

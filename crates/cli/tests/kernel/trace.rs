@@ -122,3 +122,9 @@ pub fn runs(trace: &Trace) -> Vec<(u32, u64)> {
     };
     told(trace).into_iter().filter_map(running).collect()
 }
+
+/// When the first reservation of all began: windows are counted from there.
+pub fn table_began(trace: &Trace) -> u64 {
+    let starts = trace.records.iter().filter(|record| record.kind == 23).map(|record| record.a);
+    starts.min().expect("a reservation")
+}

@@ -37,6 +37,13 @@ fn real_output_conforms_and_nonsense_does_not() {
         lateness_max_ns: 6,
         cpu_ns: 7,
     });
+    full.kernel_dispatcher = Some(KernelDispatcherStats {
+        events: 1,
+        releases: 2,
+        release_to_running_p50_ns: 3,
+        release_to_running_p99_ns: 4,
+        release_to_running_max_ns: 5,
+    });
     full.hog = Some(HogResult { share_ppm: 1 });
     let refused = collector().not_possible("no", &["do this".to_owned()]);
     for results in [full, collector().snapshot(), refused] {

@@ -1,0 +1,135 @@
+//! Inside a virtual machine: the kernel's own policies, measured from user space, and the program that is measured under
+//! ours. What it sees is written to standard output or a file; crate::kernel reads it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use punctual_host_user::now;
+use punctual_workload::Hog;
+use serde_json::{json, Value};
+
+use crate::threads::{pin, read, set_level, sleep_until};
+use crate::Failure;
+
+pub const PERIOD: u64 = 2_000_000;
+pub const BUDGET: u64 = 1_000_000;
+const PERIODS: u64 = 500;
+/// Bursts that are written down: the run's first second and more.
+const BURSTS: usize = 600;
+/// Who did not execute for so long, ns, was stopped meanwhile. An interrupt takes less.
+const GAP: u64 = 15_000;
+const HOG_LIFE: u64 = 60_000_000_000;
+
+/// Of SCHED_FIFO and SCHED_DEADLINE, beside a hog on the only CPU, ns.
+pub fn peers() -> Result<Value, Failure> {
+    while busy_with_self_tests() {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let _hog = Hog::start(0, HOG_LIFE)?;
+    let fifo = apart(|| {
+        pin([0])?;
+        set_level(0, 99)?;
+        Ok(wakeups())
+    })?;
+    let deadline = apart(|| {
+        reserve()?;
+        Ok(wakeups())
+    })?;
+    let bursts = apart(|| {
+        reserve()?;
+        Ok(spin(BURSTS))
+    })?;
+    Ok(json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline, "deadline_bursts_ns": lengths(&bursts) }))
+}
+
+/// The kernel tests its ciphers for some seconds after boot.
+fn busy_with_self_tests() -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let names = processes.flatten().filter_map(|p| std::fs::read_to_string(p.path().join("comm")).ok());
+    names.into_iter().any(|name| name.starts_with("cryptomgr"))
+}
+
+/// In a thread of its own, whose policy ends with it.
+fn apart<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| measure().map_err(|e| e.to_string()));
+        thread.join().map_err(|_| "a measuring thread panicked")?.map_err(Failure::from)
+    })
+}
+
+/// SCHED_DEADLINE for the calling thread: BUDGET in each PERIOD.
+fn reserve() -> Result<(), Failure> {
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    const DEADLINE: u32 = 6;
+    let size = size_of::<Attributes>() as u32;
+    let wanted = Attributes {
+        size,
+        policy: DEADLINE,
+        flags: 0,
+        nice: 0,
+        priority: 0,
+        runtime: BUDGET,
+        deadline: PERIOD,
+        period: PERIOD,
+    };
+    // SAFETY: the attributes are valid for the call, and say their own size.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) } {
+        0 => Ok(()),
+        _ => Err(format!("SCHED_DEADLINE: {}", std::io::Error::last_os_error()).into()),
+    }
+}
+
+/// How late a sleeper sees the time that it waited for.
+fn wakeups() -> Vec<u64> {
+    let begin = now() + PERIOD;
+    let late = |n: u64| {
+        sleep_until(begin + n * PERIOD);
+        now() - (begin + n * PERIOD)
+    };
+    // The first ones touch what no one touched before.
+    (0..PERIODS + 10).map(late).skip(10).collect()
+}
+
+/// When a burst of execution began, and the thread's CPU clock then.
+type Burst = (u64, u64);
+
+/// Spins through so many bursts; whoever stops us decides how long each is.
+fn spin(count: usize) -> Vec<Burst> {
+    let mut bursts = Vec::with_capacity(count);
+    let mut last = now();
+    while bursts.len() < count {
+        let at = now();
+        if at - last > GAP {
+            bursts.push((at, read(libc::CLOCK_THREAD_CPUTIME_ID)));
+        }
+        last = at;
+    }
+    bursts
+}
+
+/// Execution from one burst's beginning to the next one's.
+fn lengths(bursts: &[Burst]) -> Vec<u64> {
+    bursts.windows(2).skip(10).map(|pair| pair[1].1 - pair[0].1).collect()
+}
+
+/// The program under measurement: writes down when its bursts began, and spins on for ever.
+pub fn burst(file: &Path) -> Result<(), Failure> {
+    let mut text = String::new();
+    for (at, _) in spin(BURSTS) {
+        writeln!(text, "{at}")?;
+    }
+    std::fs::write(file, text)?;
+    loop {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,299 @@
+//! The kernel host beside SCHED_FIFO and SCHED_DEADLINE, in the same boot of a virtual machine whose clock counts
+//! instructions: the figures repeat, to the nanosecond, for one build.
+
+use std::collections::HashMap;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::Command;
+
+use punctual_trace::{Record, Trace};
+use serde_json::{json, Value};
+
+use crate::guest::{BUDGET, PERIOD};
+use crate::{tools, Bench, Failure, Part, Verdict};
+
+const KERNELS: [&str; 3] = ["6.18", "7.3", "7.3-rt"];
+/// The first task is the program under measurement; `punctual-bench --burst` (crate::guest).
+const SET: &str = r#"
+cpu = 0
+policy = "edf"
+[[task]]
+name = "spinning"
+period = "2ms"
+budget = "1ms"
+command = ["/job/punctual-bench", "--burst", "/job/results/bursts"]
+[[task]]
+name = "periodic"
+period = "5ms"
+budget = "1ms"
+work = { spin = "600us" }
+"#;
+const JOB: &str = "./punctual-bench --peers >results/peers && \
+    punctual run --host kernel --hog --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
+
+/// What the kernel's line is to keep, ns.
+fn most_to_running(kernel: &str) -> u64 {
+    if kernel.ends_with("-rt") {
+        14_000
+    } else {
+        7_000
+    }
+}
+
+/// Sorted; ns.
+struct Sample(Vec<u64>);
+
+impl Sample {
+    fn of(mut figures: Vec<u64>) -> Result<Sample, Failure> {
+        figures.sort_unstable();
+        if figures.is_empty() {
+            return Err("nothing was measured".into());
+        }
+        Ok(Sample(figures))
+    }
+
+    fn read(figures: &Value) -> Result<Sample, Failure> {
+        Sample::of(serde_json::from_value(figures.clone())?)
+    }
+
+    /// Nearest rank.
+    fn at(&self, percent: usize) -> u64 {
+        let rank = (self.0.len() * percent).div_ceil(100).max(1);
+        self.0[rank - 1]
+    }
+
+    fn show(&self) -> String {
+        format!("{} / {} / {}", self.at(50), self.at(99), self.at(100))
+    }
+
+    /// The one that is furthest from what was promised, ns.
+    fn worst(&self, promised: u64) -> u64 {
+        self.0.iter().copied().max_by_key(|f| f.abs_diff(promised)).unwrap_or(0)
+    }
+
+    fn json(&self) -> Value {
+        json!({ "p50": self.at(50), "p99": self.at(99), "max": self.at(100), "min": self.0[0], "count": self.0.len() })
+    }
+}
+
+/// One kernel's figures.
+struct Seen {
+    kernel: &'static str,
+    fifo: Sample,
+    deadline: Sample,
+    deadline_budget: Sample,
+    running: Sample,
+    program: Sample,
+    budget: Sample,
+    /// Executed per assigned, parts per million of one.
+    long_run: f64,
+}
+
+pub fn measure(bench: &Bench) -> Result<Part, Failure> {
+    let mut all = Vec::new();
+    for kernel in KERNELS {
+        tools::progress(&format!("kernel: {kernel}"));
+        all.push(boot(bench, kernel).map_err(|e| format!("{kernel}: {e}"))?);
+    }
+    tools::progress("");
+    print(&all);
+    let mut verdicts = Vec::new();
+    for seen in &all {
+        let kernel = seen.kernel;
+        let running = seen.running.at(50);
+        verdicts.push(Verdict {
+            what: format!("{kernel}: release to running, median"),
+            target: format!("{} ns", most_to_running(kernel)),
+            seen: format!("{running} ns"),
+            met: running <= most_to_running(kernel),
+        });
+        let worst = seen.budget.worst(BUDGET).abs_diff(BUDGET) as f64 / BUDGET as f64 * 100.0;
+        verdicts.push(Verdict {
+            what: format!("{kernel}: each budget of 1 ms in 2 ms"),
+            target: "within 0.2 %".into(),
+            seen: format!("{worst:.3} %"),
+            met: worst <= 0.2,
+        });
+        verdicts.push(Verdict {
+            what: format!("{kernel}: the long run"),
+            target: "100 +- 0.01 %".into(),
+            seen: format!("{:.4} %", seen.long_run * 100.0),
+            met: (seen.long_run - 1.0).abs() <= 0.0001,
+        });
+    }
+    let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json())).collect();
+    Ok(Part { figures: Value::Object(figures), verdicts })
+}
+
+/// One boot: first the peers, then the set.
+fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
+    let back = tempfile::tempdir()?;
+    let set = back.path().join("set.toml");
+    let seconds = if bench.quick { 2 } else { 5 };
+    std::fs::write(&set, format!("duration = \"{seconds}s\"\n{SET}"))?;
+    let there = back.path().join("back");
+    let me = std::env::current_exe()?;
+    let taken = [
+        (set.as_path(), "/job/set.toml"),
+        (me.as_path(), "/job/punctual-bench"),
+        (bench.punctual.as_path(), "/bin/punctual"),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut run = Command::new(root.join("vm/run"));
+    run.arg(kernel).args(["--bound", "900"]).arg("--results").arg(&there);
+    for (what, place) in taken {
+        run.arg("--with").arg(format!("{}:{place}", what.display()));
+    }
+    let done = run.args(["--", "sh", "-c", JOB]).output()?;
+    let text = |name: &str| std::fs::read_to_string(there.join(name));
+    if !matches!(done.status.code(), Some(0 | 1)) {
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        return Err(format!("{}: {said}{}", done.status, text("results").unwrap_or_default()).into());
+    }
+    let peers: Value = serde_json::from_str(&text("peers")?)?;
+    let trace = Trace::read(&mut BufReader::new(std::fs::File::open(there.join("trace"))?))?;
+    let told = Told::of(&trace)?;
+    Ok(Seen {
+        kernel,
+        fifo: Sample::read(&peers["fifo_wakeup_ns"])?,
+        deadline: Sample::read(&peers["deadline_wakeup_ns"])?,
+        deadline_budget: Sample::read(&peers["deadline_bursts_ns"])?,
+        running: Sample::of(told.running)?,
+        program: Sample::of(since_release(&there.join("bursts"), told.start)?)?,
+        long_run: told.received.iter().sum::<u64>() as f64 / (told.received.len() as u64 * BUDGET) as f64,
+        budget: Sample::of(told.received)?,
+    })
+}
+
+/// The beginnings of the program's bursts after the releases, ns, where it was not stopped in between.
+fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
+    let text = std::fs::read_to_string(bursts)?;
+    let times = text.lines().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+    let after = times.into_iter().filter(|&at| at >= start).map(|at| (at - start) % PERIOD);
+    // A burst that goes on after somebody nearer to its deadline begins later.
+    Ok(after.filter(|&ns| ns < BUDGET / 4).collect())
+}
+
+/// What the trace tells of the run.
+struct Told {
+    /// The spinning task's first release.
+    start: u64,
+    /// From a release at which its job was selected to its task's running, ns; of both tasks.
+    running: Vec<u64>,
+    /// By the spinning task in each whole period, by the kernel's count.
+    received: Vec<u64>,
+}
+
+const RESERVED: u32 = 23;
+const SELECTED: u32 = 64;
+const RUNNING: u32 = 96;
+const STOPPED: u32 = 97;
+const RELEASED: u32 = 128 + 13;
+
+impl Told {
+    fn of(trace: &Trace) -> Result<Told, Failure> {
+        let records = &trace.records;
+        let owner: HashMap<u64, u32> =
+            records.iter().filter(|r| (129..=133).contains(&r.kind)).map(|r| (r.a, r.small)).collect();
+        // Start and period, of each task.
+        let reserved: HashMap<u32, (u64, u64)> =
+            records.iter().filter(|r| r.kind == RESERVED).map(|r| (r.small, (r.a, r.b))).collect();
+        let &(start, _) = reserved.get(&0).ok_or("the trace has no reservation")?;
+        let mut runs: Option<u32> = None;
+        // Released and not yet selected; selected and not yet running.
+        let (mut released, mut selected) = (Vec::new(), None);
+        let (mut running, mut received) = (Vec::new(), Vec::new());
+        for Record { time, a, small: task, kind, .. } in records.iter().copied() {
+            match kind {
+                RELEASED => {
+                    let (start, period) = *reserved.get(&task).ok_or("a release without a reservation")?;
+                    released.push((task, start + a * period));
+                    if task == 0 {
+                        received.push(0);
+                    }
+                }
+                SELECTED => {
+                    let chosen = owner.get(&a).copied();
+                    selected = released.drain(..).find(|(task, _)| Some(*task) == chosen && runs != chosen);
+                }
+                RUNNING => {
+                    if let Some((_, due)) = selected.take().filter(|(chosen, _)| *chosen == task) {
+                        running.push(time - due);
+                    }
+                    runs = Some(task);
+                }
+                STOPPED => {
+                    runs = None;
+                    if let (0, Some(last)) = (task, received.last_mut()) {
+                        *last += a;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // The first period has the start in it, and the last one may be cut.
+        received.pop();
+        received.drain(..1.min(received.len()));
+        running.drain(..2.min(running.len()));
+        Ok(Told { start, running, received })
+    }
+}
+
+impl Seen {
+    fn json(&self) -> Value {
+        json!({
+            "fifo_wakeup_ns": self.fifo.json(), "deadline_wakeup_ns": self.deadline.json(),
+            "deadline_budget_ns": self.deadline_budget.json(), "release_to_running_ns": self.running.json(),
+            "release_to_program_ns": self.program.json(), "budget_ns": self.budget.json(), "long_run": self.long_run,
+        })
+    }
+}
+
+fn print(all: &[Seen]) {
+    println!("Inside the kernel, beside a hog, one CPU; ns of a clock that counts instructions: p50 / p99 / max");
+    let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
+    println!(
+        "  {:<8} {:<34} {:>28} {:>14} {:>18}",
+        "", "from release or wake-up to", "", "ratio to FIFO", "to DEADLINE"
+    );
+    for seen in all {
+        let rows = [
+            ("SCHED_FIFO, in the program", &seen.fifo),
+            ("SCHED_DEADLINE, in the program", &seen.deadline),
+            ("Punctual, running", &seen.running),
+            ("Punctual, in the program", &seen.program),
+        ];
+        for (n, (what, sample)) in rows.into_iter().enumerate() {
+            println!(
+                "  {:<8} {:<34} {:>28} {:>14} {:>18}",
+                if n == 0 { seen.kernel } else { "" },
+                what,
+                sample.show(),
+                ratio(sample.at(50), seen.fifo.at(50)),
+                ratio(sample.at(50), seen.deadline.at(50))
+            );
+        }
+    }
+    println!("  {:<8} {:<34} {:>28} {:>14} {:>18}", "", "1 ms in 2 ms, received", "", "worst, % off", "long run, %");
+    for seen in all {
+        let off =
+            |sample: &Sample| format!("{:.3}", sample.worst(BUDGET).abs_diff(BUDGET) as f64 / BUDGET as f64 * 100.0);
+        println!(
+            "  {:<8} {:<34} {:>28} {:>14} {:>18}",
+            seen.kernel,
+            "SCHED_DEADLINE, per burst",
+            seen.deadline_budget.show(),
+            off(&seen.deadline_budget),
+            ""
+        );
+        println!(
+            "  {:<8} {:<34} {:>28} {:>14} {:>18.4}",
+            "",
+            "Punctual, per period",
+            seen.budget.show(),
+            off(&seen.budget),
+            seen.long_run * 100.0
+        );
+    }
+    println!();
+}

@@ -1,0 +1,115 @@
+//! The scheduler ended by somebody else while it runs: the program says who, everybody is in the normal class, and an
+//! adopted process goes on.
+
+use std::time::Duration;
+
+use crate::budgets::TWO;
+use crate::machine::{executed, is_ordinary, scheduler_becomes, until, Machine};
+use crate::punctual::{companion, keeps_its_budget, results, run, says, start, task, Running, Scratch};
+
+const ENDED: i32 = 5;
+
+/// An adopted process, and who gives it 3 ms in every 10.
+fn adopting() -> (Running, Running) {
+    let adopted = companion("spin-threads 2");
+    until("it executes", || executed(adopted.id()) > 5_000_000);
+    let pid = adopted.id().to_string();
+    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "120s", "--pid", &pid]);
+    scheduler_becomes("enabled");
+    (run, adopted)
+}
+
+fn goes_on(adopted: &Running) {
+    for thread in crate::machine::threads_of(adopted.id()) {
+        assert!(is_ordinary(thread), "thread {thread}");
+    }
+    let after = executed(adopted.id());
+    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
+}
+
+#[test]
+fn sysrq_s_ends_it_with_a_word() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.expects("disabled by sysrq-S");
+    let (run, adopted) = adopting();
+    std::thread::sleep(Duration::from_millis(100));
+    std::fs::write("/proc/sysrq-trigger", "S").expect("root may");
+    says(&run.output(), ENDED, &["SysRq", "normal class"]);
+    goes_on(&adopted);
+}
+
+/// Dual priority is decided in user space. While the loader is stopped nobody gets jobs, its tasks wait, and the
+/// kernel does not let them wait for more than its watchdog's time.
+#[test]
+fn the_watchdog_ends_it_with_a_word() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.expects("runnable task stall");
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("dual.toml", &TWO.replace("\"edf\"", "\"dual\"")), &["--duration", "120s"]);
+    run.tasks_after(2, 10_000_000);
+    run.send(libc::SIGSTOP);
+    let waited = std::time::Instant::now();
+    while crate::machine::state().as_deref() == Some("enabled") {
+        assert!(waited.elapsed() < Duration::from_secs(90), "the watchdog never came");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    run.send(libc::SIGCONT);
+    says(&run.output(), ENDED, &["watchdog", "normal class"]);
+}
+
+#[test]
+fn two_cpus_one_of_which_goes_end_it_with_a_word() {
+    let Some(mut machine) = Machine::with_two_cpus() else { return };
+    machine.expects("unregistered from BPF");
+    let scratch = Scratch::new();
+    let set = scratch.file("one.toml", &TWO.replace("cpu = 0", "cpu = 1"));
+    let run = start(&set, &["--duration", "60s"]);
+    run.tasks_after(2, 20_000_000);
+    online(1, false);
+    let output = run.output();
+    online(1, true);
+    says(&output, ENDED, &["CPU 1", "normal class"]);
+}
+
+#[test]
+fn two_cpus_the_other_of_which_comes_and_goes_do_not_end_it() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("zero.toml", TWO), &["--duration", "2s"]);
+    run.tasks_after(2, 20_000_000);
+    online(1, false);
+    std::thread::sleep(Duration::from_millis(100));
+    online(1, true);
+    let results = results(&run.output());
+    assert!(task(&results, "spinning")["periods"].as_u64() > Some(900), "{results:#}");
+}
+
+#[test]
+fn two_cpus_have_a_dispatcher_each() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let scratch = Scratch::new();
+    let one = "work = { spin = \"forever\" }\nperiod = \"10ms\"\nbudget = \"4ms\"\n";
+    let text = format!(
+        "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"500ms\"\n\
+         [[task]]\nname = \"first\"\ncpu = 0\n{one}[[task]]\nname = \"second\"\ncpu = 1\n{one}"
+    );
+    let path = scratch.path("trace");
+    let run = start(&scratch.file("both.toml", &text), &["--trace", path.to_str().expect("plain")]);
+    let tasks = run.tasks_after(2, 40_000_000);
+    for &pid in &tasks {
+        assert!(executed(pid) > 0, "{pid}");
+    }
+    let results = results(&run.output());
+    for name in ["first", "second"] {
+        // Two CPUs without a counted clock: the figures say little.
+        keeps_its_budget(task(&results, name), 200_000);
+    }
+    for cpu in 0..2 {
+        crate::punctual::replays(&scratch.path(&format!("trace.cpu{cpu}")));
+    }
+}
+
+fn online(cpu: u32, wanted: bool) {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    std::fs::write(path, if wanted { "1" } else { "0" }).expect("root may");
+}

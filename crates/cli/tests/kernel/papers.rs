@@ -1,0 +1,160 @@
+//! The papers' task sets, run inside the kernel: the invariants hold in the trace, and it replays to the same decisions.
+
+use std::collections::HashMap;
+
+use punctual_trace::Trace;
+use serde_json::Value;
+
+use crate::check::{self, Seen};
+use crate::machine::Machine;
+use crate::punctual::{keeps_its_budget, list, replays, results_with, start, task, trace, unruly, Scratch};
+
+/// One run of a set.
+struct Ran {
+    results: Value,
+    seen: HashMap<u32, Seen>,
+    trace: Trace,
+}
+
+impl Ran {
+    /// What became of a task of that name.
+    fn task(&self, name: &str) -> &Seen {
+        let at = self.trace.header.tasks.iter().position(|task| task == name);
+        let at = at.unwrap_or_else(|| panic!("no task {name} in the trace"));
+        &self.seen[&(at as u32)]
+    }
+}
+
+/// Runs a set of examples/ on the machine's first CPU.
+fn example(text: &str, options: &[&str], code: i32) -> Option<Ran> {
+    let _machine = Machine::with_sched_ext()?;
+    let scratch = Scratch::new();
+    let set = scratch.file("set.toml", &text.replace("cpu = 1\n", "cpu = 0\n"));
+    let path = scratch.path("trace");
+    let mut words = vec!["--trace", path.to_str().expect("plain")];
+    words.extend(options);
+    let results = results_with(&start(&set, &words).output(), code);
+    let trace = trace(&path);
+    let seen = check::holds(&trace, check::lateness());
+    replays(&path);
+    Some(Ran { results, seen, trace })
+}
+
+const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");
+
+/// The paper's tasks inside RTAI: ours speak to the dispatcher.
+#[test]
+fn rtai_table_2() {
+    let Some(ran) = example(TABLE_2, &["--hog", "--duration", "600ms"], 0) else { return };
+    for name in ["task 1", "task 2"] {
+        keeps_its_budget(task(&ran.results, name), 5_000);
+    }
+    let executed = ran.task("task 1").executed;
+    assert!(executed >= 298_000_000, "{executed} ns of 300 ms");
+}
+
+/// The same as LXRT tasks: ordinary programs in user space, which know nothing of us.
+#[test]
+fn rtai_table_3() {
+    let text = TABLE_2.replace("work = { spin = \"forever\" }", &format!("command = {}", list(&unruly("spin"))));
+    let Some(ran) = example(&text, &["--hog", "--duration", "600ms"], 0) else { return };
+    for name in ["task 1", "task 2"] {
+        keeps_its_budget(task(&ran.results, name), 5_000);
+    }
+    let executed = ran.task("task 1").executed;
+    assert!(executed >= 298_000_000, "{executed} ns of 300 ms");
+}
+
+/// With the printed budgets, 100 % of the CPU: the longest period gives way, for a twentieth is the others'.
+#[test]
+fn rtai_fig_6() {
+    let text = include_str!("../../../../examples/rtai-fig6.toml");
+    let player = r#"["ffmpeg", "-nostdin", "-loglevel", "error", "-re", "-i", "clip.mpg", "-f", "null", "-"]"#;
+    assert!(text.contains(player), "the example's player");
+    let text = text.replace(player, &list(&unruly("spin")));
+    let Some(ran) = example(&text, &["--hog", "--duration", "600ms"], 0) else { return };
+    for (name, within) in [("task 1", 5_000), ("task 2", 5_000), ("task 3", 10_000), ("player", 5_000)] {
+        keeps_its_budget(task(&ran.results, name), within);
+    }
+}
+
+/// A time-driven table above rate monotonic and EDF, and two EDF groups below that one.
+#[test]
+fn red_linux_fig_6() {
+    let text = include_str!("../../../../examples/red-linux-fig6.toml");
+    let Some(ran) = example(text, &["--duration", "800ms"], 0) else { return };
+    // Of each cycle of 20 ms: RM in the first half, EDF in the second.
+    let in_first_half = |name: &str| {
+        let number = ran.trace.header.tasks.iter().position(|task| task == name).expect("a task") as u32;
+        let cycle = 20_000_000;
+        let begun = crate::trace::table_began(&ran.trace);
+        let of = crate::trace::runs(&ran.trace).into_iter().filter(move |run| run.0 == number);
+        of.map(|(_, at)| (at - begun) % cycle < cycle / 2).collect::<Vec<_>>()
+    };
+    for (name, first) in [("rm fast", true), ("rm slow", true), ("edf1", false), ("edf2", false)] {
+        let halves = in_first_half(name);
+        assert!(!halves.is_empty(), "{name} never ran");
+        assert!(halves.iter().all(|&half| half == first), "{name} ran in the other group's half");
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+    }
+}
+
+#[test]
+fn imprecise_computation() {
+    let text = include_str!("../../../../examples/imprecise.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    for name in ["tracker", "vision"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+        assert!(ran.task(name).executed > 0, "{name}");
+    }
+}
+
+#[test]
+fn dual_priority() {
+    let text = include_str!("../../../../examples/dual.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    for name in ["control", "sensor", "logger"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+        assert!(ran.task(name).executed > 0, "{name}");
+    }
+}
+
+#[test]
+fn a_time_table() {
+    let text = include_str!("../../../../examples/time-driven.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "400ms"], 0) else { return };
+    for name in ["sample", "control", "telemetry"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+    }
+}
+
+/// Aperiodic, sporadic and listed arrivals at a polling and a deferrable server.
+#[test]
+fn servers() {
+    let text = include_str!("../../../../examples/servers.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "1s"], 0) else { return };
+    for name in ["loop", "planner"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+    }
+    for name in ["request", "key press", "redraw"] {
+        assert!(ran.task(name).executed > 0, "{name}");
+    }
+}
+
+#[test]
+fn three_levels_of_groups_and_a_budget_across_them() {
+    let text = include_str!("../../../../examples/three-levels.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    for name in ["servo", "imu", "gps", "video", "audio", "reverb", "housekeeping"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+    }
+}
+
+#[test]
+fn one_budget_for_programs_of_two_groups() {
+    let text = include_str!("../../../../examples/budget-group.toml");
+    let Some(ran) = example(text, &["--hog", "--duration", "500ms"], 0) else { return };
+    for name in ["servo", "decoder", "renderer"] {
+        assert_eq!(task(&ran.results, name)["misses"], 0, "{name}");
+    }
+}

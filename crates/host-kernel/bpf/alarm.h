@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * When to look again: one absolute timer per domain, re-armed and never cancelled, on the domain's own CPU.
+ *
+ *            armed          went off                due
+ *   ───────────┼────────────────┼────────────────────┼──────────> time
+ *              └── takes `early`┘  waits, at most a few microseconds: a start never fires early
+ *
+ * It is set early by the least time that it lately took to go off, and waits out what is left: RTAI's calibrated latency.
+ * The end of a budget is known only when its job begins to run (`running`); but the alarm that chose the job may go by
+ * how long a switch lately took, and then the timer need not be set a second time.
+ */
+#ifndef PUNCTUAL_ALARM_H
+#define PUNCTUAL_ALARM_H
+
+/* ns: more than this is no latency of the timer but of something else. */
+#define EARLY_MOST 4000ULL
+/* A timer that stands so much too early is left alone: the wait costs less than to set it. */
+#define ALARM_SLACK 2000ULL
+#define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
+
+/* Set before load where the kernel refuses bpf_timer (PREEMPT_RT): a thread of the loader's serves for it. */
+const volatile __u32 alarm_by_thread SEC(".rodata.alarm");
+
+struct alarm {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PD_DOMAINS);
+	__type(key, __u32);
+	__type(value, struct alarm);
+} alarms SEC(".maps");
+
+PD_INLINE void alarm_start(__u32 domain, __u64 at)
+{
+	__u32 key = IN_DOMAINS(domain);
+	struct alarm *alarm;
+
+	if (alarm_by_thread)
+		return;
+	alarm = bpf_map_lookup_elem(&alarms, &key);
+	if (alarm)
+		bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* Has it go off for what is due. One that is set for an earlier time finds nothing then, and sets itself anew. */
+PD_INLINE void alarm_set(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 at = c->due - c->early;
+
+	if (c->due == PD_INFINITE || (c->armed && c->armed <= at && at - c->armed <= ALARM_SLACK))
+		return;
+	c->armed = at;
+	alarm_start(domain, at);
+}
+
+/* The least of what was lately seen. */
+PD_INLINE __u64 lately(__u64 least, __u64 seen)
+{
+	return !least || seen < least ? seen : least + ((seen - least) >> 6);
+}
+
+/* Waits for what is due, which is near; the time then. */
+PD_INLINE __u64 alarm_wait(struct punctual_domain *c, __u64 now)
+{
+	__u64 limit = now + WAIT_MOST;
+
+	pd_while (now < c->due && now < limit)
+		now = bpf_ktime_get_ns();
+	/* A budget is counted by the scheduler's clock. */
+	pd_while (scx_bpf_now() < c->end && now < limit)
+		now = bpf_ktime_get_ns();
+	return now;
+}
+
+/* The alarm went off, on the domain's CPU. */
+PD_INLINE void alarm_look(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+	bool goes_on;
+
+	if (c->armed && now > c->armed)
+		c->early = pd_min(lately(c->early, now - c->armed), EARLY_MOST);
+	c->armed = 0;
+	if (c->due > now + WAIT_MOST) {
+		alarm_set(domain);
+		return;
+	}
+	now = alarm_wait(c, now);
+	c->offset = (__s64)(now - scx_bpf_now());
+	domain_take_in(domain, now);
+	domain_choose(domain, now);
+	c->decided = c->taken;
+	goes_on = !domain_differs(domain, now);
+	if (!goes_on)
+		kick(domain_cpu(domain));
+	domain_set_due(domain, goes_on ? c->taken : c->taken + c->switching);
+	alarm_set(domain);
+}
+
+/* Not with interrupts off: a timer that is set then is set by way of an interrupt (7.3). In this soft interrupt nothing
+ * else of the domain runs on its CPU but notes. */
+static int on_alarm(void *map, __u32 *key, struct alarm *alarm)
+{
+	alarm_look(*key);
+	return 0;
+}
+
+/* From a program that may sleep. */
+PD_INLINE int alarm_create(__u32 domain)
+{
+	__u32 key = IN_DOMAINS(domain);
+	struct alarm *alarm;
+	int failed;
+
+	if (alarm_by_thread)
+		return 0;
+	alarm = bpf_map_lookup_elem(&alarms, &key);
+	if (!alarm)
+		return PD_EINVALID;
+	failed = (int)bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
+	return failed ? failed : (int)bpf_timer_set_callback(&alarm->timer, on_alarm);
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The alarm where the verifier refuses bpf_timer (PREEMPT_RT): a process per domain, SCHED_FIFO 99 on the domain's CPU
+ * (src/alarm_thread.rs), that sleeps to the time which this program named last.
+ *
+ *      sleeps to         on the CPU             c->next
+ *   ──────┼──────────────────┼─────────────────────┼──────────────────────────> time
+ *         └─── takes `lead` ─┘ waits, interrupts on ┘ decides, sleeps: dispatch
+ *
+ *   decides, sleeps: dispatch        job begins                  sleeps to     job stopped, within its granularity
+ *   ────────┼────────────────────────────┼───────────────────────────┼──────────────┼────> time
+ *           └─────── takes `start` ──────┘        its allowance      └─ takes `stop`─┘
+ *
+ * Its waking is what takes a job off the CPU, and its sleeping what has the kernel ask ops.dispatch: no kick is needed.
+ * Nothing is late that can be known beforehand: it wakes early by what waking lately took and waits for a release, and
+ * for the end of a budget it goes by what the switches to and from a job lately took; the dispatcher carries the rest.
+ * What cannot be known, that somebody else begins to run and will end earlier, is told it by a signal, unless it gains
+ * less than the signal costs.
+ *
+ * All of this is called on the domain's CPU, where nobody else runs while the process does.
+ */
+#ifndef PUNCTUAL_ALARM_THREAD_H
+#define PUNCTUAL_ALARM_THREAD_H
+
+/* Set before load (src/probe.rs). */
+const volatile __u32 alarm_by_thread SEC(".rodata.alarm") = 0;
+
+/* SIGUSR1, which it handles by doing nothing. */
+#define ALARM_SIGNAL 10
+/* ns. The process waits at most so long for what is due, awake. */
+#define THREAD_WAIT 20000ULL
+/* What a wake-up or a switch takes at most; more is something else's doing. */
+#define THREAD_TAKES_MOST 15000ULL
+/* So much of a difference is taken in at once. */
+#define THREAD_STEP 1000ULL
+/* By signal it comes so much earlier at least, or it is not sent: a signal goes by way of a kernel thread. For the end of
+ * a turn it is sent only if that would be late by another turn. */
+#define THREAD_GAIN 8000ULL
+/* It is not slept for so short a time. */
+#define THREAD_NAP 5000ULL
+#define THREAD_TURNS 4U
+/* It comes once in a while in any case, and whoever sees that it is so late ends the scheduler. */
+#define THREAD_REST 1000000000ULL
+#define THREAD_LATE 100000000ULL
+/* So much execution of the process in a window ends it too: nobody real-time is to eat a CPU. */
+#define THREAD_WINDOW 100000000ULL
+#define THREAD_SHARE (THREAD_WINDOW / 2)
+
+/* Not static, as the others. */
+struct punctual_alarm_thread {
+	__u32 pid;
+	__u32 told;   /* by a signal, to come before its time */
+	__u64 back;   /* when it comes by itself, CLOCK_MONOTONIC; 0: it was not there yet */
+	__u64 lead;   /* from that time to its program */
+	__u64 start[2]; /* from a decision to the beginning of who was chosen; [1]: who was chosen before, too */
+	__u64 stop;   /* from that time until the job which it interrupts has stopped */
+	__u64 decided; /* when it decided last, scheduler's clock; 0: somebody began since */
+	__u64 window;
+	__u64 executed; /* by the process, when the window began */
+	__u32 choice; /* the last one */
+	__u32 again;  /* it was the one before, too */
+} alarm_threads[PD_DOMAINS];
+
+#define ALARM_THREAD(domain) (&alarm_threads[IN_DOMAINS(domain)])
+
+PD_INLINE void alarm_thread_missed(__u32 domain)
+{
+	__u32 cpu = (__u32)domain_cpu(domain);
+
+	end_scheduler(PUNCTUAL_EXIT_ALARM_GONE | cpu, "the alarm process of CPU %llu was ended or stopped", cpu);
+}
+
+/* From ops.exit_task. */
+PD_INLINE void alarm_thread_gone(struct task_struct *p)
+{
+	__u32 domain = 0;
+
+	if (!alarm_by_thread || !(p->flags & PF_EXITING))
+		return;
+	pd_while (domain < PD_DOMAINS) {
+		if (ALARM_THREAD(domain)->pid == (__u32)p->pid)
+			alarm_thread_missed(domain);
+		domain++;
+	}
+}
+
+/* From ops.dispatch: whether it is still there. */
+PD_INLINE void alarm_thread_look(__u32 domain, __u64 now)
+{
+	__u64 back = ALARM_THREAD(domain)->back;
+
+	if (alarm_by_thread && back && now > back + THREAD_LATE)
+		alarm_thread_missed(domain);
+}
+
+/* What was seen of a latency, taken into its average. A single one that is far off moves it little. */
+PD_INLINE __u64 calibrated(__u64 value, __u64 seen)
+{
+	if (seen > THREAD_TAKES_MOST)
+		return value;
+	if (!value)
+		return seen;
+	if (seen > value)
+		return value + (pd_min(seen - value, THREAD_STEP) >> 3);
+	return value - (pd_min(value - seen, THREAD_STEP) >> 3);
+}
+
+/* Has it come in time for what is due (alarm_set). */
+PD_INLINE void alarm_thread_set(__u32 domain)
+{
+	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 early = c->end ? t->stop : t->lead;
+	__u64 gain = c->due == c->turn_end ? TURN : THREAD_GAIN;
+	struct task_struct *p;
+
+	if (t->decided && c->task != PD_NONE && c->clock > t->decided) {
+		t->start[t->again & 1] = calibrated(t->start[t->again & 1], c->clock - t->decided);
+		t->decided = 0;
+	}
+	if (t->told || c->due == PD_INFINITE || c->due - early + gain >= t->back)
+		return;
+	p = bpf_task_from_pid((__s32)t->pid);
+	if (!p)
+		return;
+	if (!bpf_send_signal_task(p, ALARM_SIGNAL, PIDTYPE_PID, 0)) {
+		t->told = 1;
+		t->back = pd_min(t->back, bpf_ktime_get_ns());
+	}
+	bpf_task_release(p);
+}
+
+/* It is on the CPU, and took a job or somebody else off it. */
+PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
+{
+	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
+	struct punctual_domain *c = DOMAIN(domain);
+
+	if (t->back && !t->told && now >= t->back) {
+		__u64 took = pd_min(now - t->back, THREAD_TAKES_MOST);
+
+		/* To come too late is worse than to wait. */
+		if (took > t->lead)
+			t->lead = t->lead ? pd_min(took, t->lead + THREAD_STEP) : took;
+		else
+			t->lead -= (t->lead - took) >> 5;
+		took = c->stopped + c->offset - t->back;
+		/* That is the same each time, but for what else the interrupt had to do. */
+		if (took < THREAD_TAKES_MOST)
+			t->stop = t->stop && took > t->stop ? t->stop + (pd_min(took - t->stop, THREAD_STEP) >> 6) : took;
+	}
+	t->told = 0;
+	t->back = 0;
+	t->decided = 0;
+}
+
+/* Whether it was too much that it executed of late. */
+PD_INLINE bool alarm_thread_storms(struct punctual_alarm_thread *t, __u64 now)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	__u64 executed = p->se.sum_exec_runtime;
+
+	if (now - t->window <= THREAD_WINDOW)
+		return executed - t->executed > THREAD_SHARE;
+	t->window = now;
+	t->executed = executed;
+	return false;
+}
+
+/* Waits for what is due at `at`, if that is near. */
+PD_INLINE void alarm_thread_wait(__u64 at)
+{
+	if (at > bpf_ktime_get_ns() + THREAD_WAIT)
+		return;
+	pd_while (at > bpf_ktime_get_ns()) {
+	}
+}
+
+/* When it is to come again: for what happens by itself, for the end of the chosen job if that begins to run now, or of
+ * a turn. */
+PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
+{
+	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 next = pd_min(c->next, now + THREAD_REST) - t->lead;
+	__u64 begins = now + t->start[t->again & 1];
+	bool turns = notes[IN_DOMAINS(domain)].allocators;
+
+	if (c->choice != PD_NONE && !c->capped) {
+		struct punctual_task *task = TASK_OF(domain, c->choice);
+		__u64 ends = begins + pd_min(c->allowance, THREAD_REST) - task->uncharged - t->stop -
+			     PD(PD_AT(domain))->granularity / 4;
+
+		/* It is to have begun, at least. */
+		next = pd_min(next, (__s64)(ends - begins) > 0 ? ends : begins);
+		turns |= task->runnable > 1;
+	}
+	return turns ? pd_min(next, begins + TURN) : next;
+}
+
+/* One decision; when the process is to come again. Not inlined, for the sake of the verifier's count. */
+PD_FN pd_u64 alarm_thread_decide(pd_u32 domain)
+{
+	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
+	struct punctual_domain *c = DOMAIN(domain);
+	unsigned long irq;
+	__u64 now, next;
+
+	bpf_local_irq_save(&irq);
+	now = bpf_ktime_get_ns();
+	c->offset = (__s64)(now - scx_bpf_now());
+	domain_take_in(domain, now);
+	domain_choose(domain, now);
+	c->decided = 0;
+	domain_set_due(domain, c->taken);
+	t->decided = c->taken;
+	t->again = c->choice == t->choice;
+	t->choice = c->choice;
+	next = alarm_thread_next(domain, now);
+	t->back = next;
+	bpf_local_irq_restore(&irq);
+	return next;
+}
+
+/* Answers 0, or a refusal with which the process ends. */
+SEC("syscall")
+int punctual_alarm(struct punctual_alarm *call)
+{
+	struct punctual_domain *c = DOMAIN(call->domain);
+	struct punctual_alarm_thread *t = ALARM_THREAD(call->domain);
+	__u32 domain = call->domain, turns = THREAD_TURNS, zero = 0;
+	struct punctual_exit *over = bpf_map_lookup_elem(&exit_info, &zero);
+	__u64 now;
+
+	if (domain >= PD_DOMAINS || !over || over->kind)
+		return PD_ENOTHING;
+	if (domain_on((__s32)bpf_get_smp_processor_id()) != domain)
+		return PUNCTUAL_ELSEWHERE;
+	t->pid = (__u32)bpf_get_current_pid_tgid();
+	now = bpf_ktime_get_ns();
+	alarm_thread_came(domain, now);
+	if (alarm_thread_storms(t, now)) {
+		end_scheduler(PUNCTUAL_EXIT_ALARM_STORM | (__u32)domain_cpu(domain),
+			      "the alarm process of CPU %llu was woken too often", (__u32)domain_cpu(domain));
+		return PD_EFULL;
+	}
+	do {
+		alarm_thread_wait(c->next);
+		call->next = alarm_thread_decide(domain);
+		turns--;
+	} while (turns && c->next < bpf_ktime_get_ns() + t->lead + THREAD_NAP && pd_can_loop);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* Which CPU is which domain's. Set when a domain is made, and never after. */
+#ifndef PUNCTUAL_CPUS_H
+#define PUNCTUAL_CPUS_H
+
+#define IN_DOMAINS(domain) ((domain) & (PD_DOMAINS - 1))
+
+/* CPU + 1 of each domain, and domain + 1 of each CPU; 0 for none. */
+#define MOST_CPUS 1024U
+__u32 cpu_of[PD_DOMAINS];
+__u32 domain_of[MOST_CPUS];
+/* The domain of a CPU, PD_NONE if it has none. */
+PD_INLINE __u32 domain_on(__s32 cpu)
+{
+	return domain_of[(__u32)cpu & (MOST_CPUS - 1)] - 1;
+}
+
+PD_INLINE __s32 domain_cpu(__u32 domain)
+{
+	return (__s32)(cpu_of[IN_DOMAINS(domain)] - 1);
+}
+
+#endif

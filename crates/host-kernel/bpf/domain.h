@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A domain: a dispatcher and its CPU. The dispatcher is called on that CPU only, and never by two at a time there, from
+ * three places: ops.dispatch, the alarm, and orders. So there is no lock.
+ *
+ *        what was executed ┐
+ *   notes of all callbacks ┤
+ *                          v
+ *        domain_take_in(now) ── domain_choose(now) ──> choice, allowance, next
+ *                                                          │
+ *            alarm, order: another one than runs? ── kick ─┤
+ *                                                          v
+ *                        ops.dispatch: from that task's queue, or what the others have (fair.h)
+ *
+ * What a thread executed is the kernel's own count (sum_exec_runtime), which is complete when it stops; while it runs,
+ * the clock since it began is added. What was charged too much or too little meanwhile is held until the next charge, so
+ * that in the long run what is charged is what the kernel counted, to the nanosecond.
+ */
+#ifndef PUNCTUAL_DOMAIN_H
+#define PUNCTUAL_DOMAIN_H
+
+/* Jobs leave everybody else a twentieth of the CPU, window by window, ns. */
+#define CAP_WINDOW 100000000ULL
+#define CAP_SHARE (CAP_WINDOW / 20 * 19)
+/* While jobs are over it and nobody else is there, so often it is looked whether somebody came. */
+#define CAP_LOOK 1000000ULL
+/* Allocators have a tenth. */
+#define ALLOCATOR_WINDOW 10000000ULL
+#define ALLOCATOR_SHARE (ALLOCATOR_WINDOW / 10)
+/* Between the two clocks' readings of one instant, ns; beyond it they drifted apart. */
+#define OFFSET_MOST 20000ULL
+
+struct punctual_domain {
+	/* Who is on the CPU. */
+	__u32 task;	  /* whose thread runs from its queue, else PD_NONE */
+	__u32 paid;	  /* by its job; 0: in the background */
+	__u32 allocating; /* an allocator's thread runs */
+	__u32 others;	  /* anybody else runs */
+	__u64 clock;	  /* the scheduler's clock when it began */
+	__u64 base;	  /* its execution time then */
+	__u64 charged;	  /* its execution time that was charged */
+	__u64 turn_end;	  /* its turn's end, CLOCK_MONOTONIC; PD_INFINITE for none */
+	/* The decision. */
+	__u32 choice;	 /* the task to run, PD_NONE for anybody else */
+	__u32 fresh;	 /* nobody acted on it yet */
+	__u32 tail;	 /* a task that executed after its charge, PD_NONE for none */
+	__u32 capped;	 /* the choice waits, for the others' sake */
+	__u64 allowance; /* what the choice may execute from then on */
+	__u64 next;	 /* when something happens by itself but for its end */
+	__u64 taken;	 /* the scheduler's clock up to which all is charged */
+	/* The alarm. */
+	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
+	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */
+	__u64 armed;  /* what the timer stands at, 0 when it went off */
+	__u64 early;  /* how long it takes to go off */
+	__u64 switching; /* from a decision to the beginning of what it chose */
+	__u64 decided;	 /* when the alarm last decided, scheduler's clock; 0: it was not the alarm */
+	__s64 offset;	 /* CLOCK_MONOTONIC less the scheduler's clock */
+	/* Shares. */
+	__u64 window;
+	__u64 of_jobs;
+	__u64 throttled;
+	__u64 allocators_window;
+	__u64 of_allocators;
+	/* Events. */
+	__u64 heeded; /* records */
+	__u64 rung;   /* events */
+	__u32 heeds;  /* a reservation has an overrun policy that the kernel carries out */
+	__u32 hears;  /* an allocator outside */
+	/* Tasks in the background. */
+	__u32 backgrounds;
+	__u32 background; /* the last one that was served */
+	__u64 background_time;
+	__u64 others_time;
+	__u64 background_tasks[TASK_WORDS];
+} domains[PD_DOMAINS];
+
+#define DOMAIN(domain) (&domains[IN_DOMAINS(domain)])
+
+/* What its thread executed so far, and was not charged. */
+PD_INLINE void domain_count(__u32 domain, __u64 executed)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 before = __sync_lock_test_and_set(&c->charged, executed);
+
+	__sync_fetch_and_add(&TASK_OF(domain, c->task)->uncharged, (__s64)(executed - before));
+}
+
+PD_INLINE void domain_charge(__u32 domain, __u32 task, pd_u64 now)
+{
+	__s64 ran = (__s64)__sync_lock_test_and_set(&TASK_OF(domain, task)->uncharged, 0);
+
+	if (ran > 0) {
+		DOMAIN(domain)->of_jobs += ran;
+		pd_charge_task(PD_AT(domain), task, ran, now);
+	} else if (ran < 0) {
+		__sync_fetch_and_add(&TASK_OF(domain, task)->uncharged, ran);
+	}
+}
+
+PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	if (t->background == on)
+		return 0;
+	t->background = on;
+	c->background_tasks[task / 64 % TASK_WORDS] ^= 1ULL << (task % 64);
+	if (!on) {
+		c->backgrounds--;
+		return 0;
+	}
+	if (!c->backgrounds++)
+		c->background_time = c->others_time;
+	return 0;
+}
+
+PD_FN int domain_signal(pd_u32 domain, pd_u32 task)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	struct task_struct *p = bpf_task_from_pid((__s32)t->leader);
+	int failed = 0;
+
+	t->signal = 0;
+	if (!p)
+		return 0;
+	failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
+	bpf_task_release(p);
+	/* From a kernel thread none can be sent, and one may be on its way: the next look tries again. */
+	if (failed == -1 || failed == -16) {
+		t->signal = 1;
+		note(domain, task);
+	}
+	return 0;
+}
+
+/* Its number may be given out again; threads that still stand in its queue are let out beside the others. */
+PD_FN int domain_gone(pd_u32 domain, pd_u32 task)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	t->generation++;
+	t->members = 0;
+	t->done = 0;
+	t->signal = 0;
+	t->uncharged = 0;
+	if (t->runnable)
+		domain_background(domain, task, 1);
+	return 0;
+}
+
+/* How things stand with a task about which there is a note. */
+PD_INLINE void domain_take(__u32 domain, __u32 task, pd_u64 now)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	pd_ref d = PD_AT(domain);
+	__u32 done;
+
+	domain_charge(domain, task, now);
+	if (t->signal)
+		domain_signal(domain, task);
+	done = __sync_lock_test_and_set(&t->done, 0);
+	pd_while (done) {
+		pd_task_done(d, task, now);
+		done--;
+	}
+	if (__sync_lock_test_and_set(&t->gone, 0)) {
+		pd_task_gone(d, task, now);
+		domain_gone(domain, task);
+	} else if (t->runnable) {
+		pd_task_ready(d, task, now);
+	} else {
+		pd_task_blocked(d, task, now);
+	}
+}
+
+/* First part of an instant: what was executed, and what happened. */
+PD_FN int domain_take_in(pd_u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	__u64 words;
+
+	c->taken = scx_bpf_now();
+	if (c->tail != PD_NONE) {
+		domain_charge(domain, c->tail, now);
+		c->tail = PD_NONE;
+	}
+	if (c->task != PD_NONE && c->paid) {
+		domain_count(domain, c->base + (c->taken - c->clock));
+		domain_charge(domain, c->task, now);
+	}
+	if (!n->words)
+		return 0;
+	words = __sync_lock_test_and_set(&n->words, 0);
+	pd_while (words) {
+		__u32 word = lowest_bit(words) % TASK_WORDS;
+		__u64 bits = __sync_lock_test_and_set(&n->tasks[word], 0);
+
+		words &= words - 1;
+		pd_while (bits) {
+			domain_take(domain, word * 64 + lowest_bit(bits), now);
+			bits &= bits - 1;
+		}
+	}
+	return 0;
+}
+
+/* What the kernel does about overruns. From the records, which are there even when no event has room. */
+PD_FN int domain_heed(pd_u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	pd_ref d = PD_AT(domain);
+
+	pd_while (c->heeded < PD(d)->record_count) {
+		pd_record_p r = PD_RECORD(d, c->heeded & PD(d)->record_mask);
+		__u32 task = r->small;
+		__u32 kind = r->kind;
+
+		c->heeded++;
+		if (kind == PD_REC_EVENT + PD_EV_OVERRUN) {
+			domain_signal(domain, task);
+		} else if (kind == PD_REC_EVENT + PD_EV_BACKGROUND && task < PUNCTUAL_TASKS) {
+			domain_background(domain, task, 1);
+		} else if (kind == PD_REC_EVENT + PD_EV_RELEASED && task < PUNCTUAL_TASKS) {
+			domain_background(domain, task, 0);
+		}
+	}
+	return 0;
+}
+
+/* Whether an allocator's thread goes before the jobs. Any CPU may ask. */
+PD_INLINE bool domain_allocates(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	return c->of_allocators < ALLOCATOR_SHARE ||
+	       bpf_ktime_get_ns() - c->allocators_window >= ALLOCATOR_WINDOW;
+}
+
+/* Somebody else would run. */
+PD_INLINE bool domain_others_wait(__u32 domain)
+{
+	return DOMAIN(domain)->others || fair_waits(domain_cpu(domain));
+}
+
+PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 was = c->capped;
+
+	c->capped = 0;
+	if (now - c->window >= CAP_WINDOW) {
+		c->window = now;
+		c->of_jobs = 0;
+	}
+	if (c->choice == PD_NONE)
+		return;
+	if (c->of_jobs < CAP_SHARE) {
+		c->allowance = pd_min(c->allowance, CAP_SHARE - c->of_jobs);
+	} else if (domain_others_wait(domain)) {
+		c->capped = 1;
+		c->throttled += !was;
+		c->next = pd_min(c->next, c->window + CAP_WINDOW);
+	} else {
+		c->next = pd_min(c->next, now + CAP_LOOK);
+	}
+}
+
+/* Second part of an instant: what is due, and who is to run. */
+PD_FN int domain_choose(pd_u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	pd_ref d = PD_AT(domain);
+	pd_u64 job;
+
+	pd_advance(d, now);
+	job = pd_select(d, 0, now);
+	c->next = pd_timer(d, 0, 0, now);
+	c->choice = PD_NONE;
+	c->allowance = PD_INFINITE;
+	if (job) {
+		pd_job_p j = PD_JOB(d, (pd_u32)job);
+
+		c->choice = j->attr.task;
+		c->allowance = j->marks == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);
+	}
+	domain_cap(domain, now);
+	c->fresh = 1;
+	if (c->heeds)
+		domain_heed(domain);
+	if (c->hears && c->rung != PD(d)->event_head) {
+		c->rung = PD(d)->event_head;
+		domain_ring(domain);
+	}
+	return 0;
+}
+
+/* Whether somebody else than who runs is to. */
+PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 task = c->capped ? PD_NONE : c->choice;
+
+	if (now >= c->turn_end)
+		return true;
+	if (c->allocating)
+		return false;
+	if (notes[IN_DOMAINS(domain)].allocators)
+		return true;
+	if (task == PD_NONE)
+		return c->task != PD_NONE && c->paid;
+	return c->task != task || !c->paid;
+}
+
+/* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. */
+PD_INLINE void domain_set_due(__u32 domain, __u64 from)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 ends = PD_INFINITE;
+
+	c->due = pd_min(c->next, c->turn_end);
+	c->end = 0;
+	if (c->choice == PD_NONE || c->capped)
+		return;
+	ends = pd_later(from, c->allowance);
+	if (ends != PD_INFINITE && ends + c->offset < c->due) {
+		c->due = ends + c->offset;
+		c->end = ends;
+	}
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Which threads belong to which task. A task is a process with all its threads and children: membership is inherited at
+ * fork, kept over exec, and left at exit. A task is ready while one of its threads is runnable where its jobs run.
+ *
+ *            enqueue (counted)                    job selected
+ *   asleep ───────────────────> in its task's queue ─────────> running
+ *      ^                              ^  stopping, slice 0       │ │
+ *      │                              └──────────────────────────┘ │
+ *      └────────────────────────────────────────────────────────────┘ quiescent (no longer counted)
+ *
+ * These callbacks run on whatever CPU a waker or a signal is on, and the dispatcher is not called there. They leave notes:
+ * numbers that are changed atomically, a bit for the task, and one for that bit's word. Who calls the dispatcher next,
+ * on the domain's CPU, takes them in (domain.h). What it takes in is how things stand then, so that a thread that woke
+ * and slept in between needs no queue of notes.
+ */
+#ifndef PUNCTUAL_MEMBER_H
+#define PUNCTUAL_MEMBER_H
+
+/* Of each domain. */
+#define PUNCTUAL_TASKS PD_ARENA_TASKS
+#define TASK_WORDS (PUNCTUAL_TASKS / 64)
+#define TASK_QUEUE(domain, task) (0x10000ULL + (__u64)(domain) * PUNCTUAL_TASKS + (task))
+#define ALLOCATOR_QUEUE(domain) (0x1000ULL + (domain))
+#define FOREVER (~0ULL)
+/* Threads of one task take turns of so much execution, ns. */
+#define TURN 1000000ULL
+
+/* Where a thread was last put. */
+enum member_place {
+	WITH_OTHERS = 0,
+	WITH_ITS_TASK = 1,
+	WITH_ALLOCATORS = 2,
+};
+
+struct member {
+	__u32 domain;
+	__u32 task;
+	__u32 generation; /* of the task's number */
+	__u32 flags;	  /* enum punctual_member_flag */
+	__u32 left;	  /* it is one no longer */
+	__u32 place;
+	__u32 counted;	/* among its task's runnable threads */
+	__u32 put_back; /* the enqueue that follows is no wake-up */
+	__u64 turn;	/* executed of it */
+	__u64 told;	/* its execution time when the trace was told that it runs; 0: it was not */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct member);
+} members SEC(".maps");
+
+/* Notes about a task. */
+struct punctual_task {
+	__u32 runnable;	  /* threads in its queue or running from there */
+	__u32 members;	  /* threads */
+	__u32 generation; /* uses of this number */
+	__u32 done;	  /* yields of those that cooperate */
+	__u32 gone;	  /* its last thread left */
+	__u32 leader;	  /* process that gets its signal */
+	__u32 signal;	  /* it is to get one */
+	__u32 background; /* beside the others until its next release; or its threads are to be let out */
+	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
+};
+
+/* Not static: the compiler would take structures apart, and their type information with them. */
+struct punctual_task tasks[PD_DOMAINS][PUNCTUAL_TASKS];
+struct punctual_notes {
+	__u64 words; /* bit i: something is in tasks[i] */
+	__u64 tasks[TASK_WORDS];
+	__u32 allocators; /* in their queue */
+	__u32 unused;
+} notes[PD_DOMAINS];
+
+_Static_assert((PUNCTUAL_TASKS & (PUNCTUAL_TASKS - 1)) == 0, "task numbers are masked");
+
+/* Whether anybody ever joined. */
+__u32 anybody;
+
+#define TASK_OF(domain, task) (&tasks[IN_DOMAINS(domain)][(task) & (PUNCTUAL_TASKS - 1)])
+
+/* The lowest bit's number, by de Bruijn's sequence: BPF has no instruction for it, and the compiler's way is long. */
+const __u8 lowest_bits[64] = {
+	0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
+	62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
+	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
+	46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9, 13, 8, 7, 6,
+};
+
+PD_INLINE __u32 lowest_bit(__u64 bits)
+{
+	return lowest_bits[(bits & -bits) * 0x03f79d71b4cb0a89ULL >> 58];
+}
+
+PD_INLINE void note(__u32 domain, __u32 task)
+{
+	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	__u32 word = task / 64 % TASK_WORDS;
+
+	__sync_fetch_and_or(&n->tasks[word], 1ULL << (task % 64));
+	__sync_fetch_and_or(&n->words, 1ULL << word);
+}
+
+PD_INLINE void kick(__s32 cpu)
+{
+	scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_PREEMPT));
+}
+
+PD_INLINE struct member *member_of(struct task_struct *p)
+{
+	return anybody ? bpf_task_storage_get(&members, p, 0, 0) : 0;
+}
+
+/* No longer among its task's runnable threads. */
+PD_INLINE void member_uncount(struct member *m)
+{
+	if (!__sync_lock_test_and_set(&m->counted, 0))
+		return;
+	if (m->flags & PUNCTUAL_ALLOCATOR) {
+		__sync_fetch_and_sub(&notes[IN_DOMAINS(m->domain)].allocators, 1);
+		return;
+	}
+	if (__sync_fetch_and_sub(&TASK_OF(m->domain, m->task)->runnable, 1) == 1)
+		note(m->domain, m->task);
+}
+
+PD_INLINE void member_leave(struct member *m)
+{
+	struct punctual_task *t = TASK_OF(m->domain, m->task);
+
+	member_uncount(m);
+	if (__sync_lock_test_and_set(&m->left, 1) || m->flags & PUNCTUAL_ALLOCATOR ||
+	    m->generation != t->generation)
+		return;
+	if (__sync_fetch_and_sub(&t->members, 1) != 1)
+		return;
+	t->gone = 1;
+	note(m->domain, m->task);
+}
+
+/* Not with its task: who is dying, who may not run on the domain's CPU, and the kernel's own threads. */
+PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
+{
+	if (m->left)
+		return WITH_OTHERS;
+	if (p->flags & (PF_EXITING | PF_KTHREAD)) {
+		member_leave(m);
+		return WITH_OTHERS;
+	}
+	if (!bpf_cpumask_test_cpu((__u32)domain_cpu(m->domain), p->cpus_ptr))
+		return WITH_OTHERS;
+	if (m->flags & PUNCTUAL_ALLOCATOR)
+		return WITH_ALLOCATORS;
+	if (m->generation != TASK_OF(m->domain, m->task)->generation) {
+		m->left = 1;
+		return WITH_OTHERS;
+	}
+	return WITH_ITS_TASK;
+}
+
+/* A thread is put into its task's queue: at the head if it did not end its turn. */
+PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
+{
+	__u32 others;
+
+	if (put_back && m->turn < TURN)
+		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
+	else
+		m->turn = 0;
+	insert(p, TASK_QUEUE(m->domain, m->task), FOREVER, enq_flags);
+	if (m->counted)
+		return;
+	m->counted = 1;
+	others = __sync_fetch_and_add(&TASK_OF(m->domain, m->task)->runnable, 1);
+	/* The first makes the task ready, the second has the first take turns. */
+	if (others > 1)
+		return;
+	note(m->domain, m->task);
+	kick(domain_cpu(m->domain));
+}
+
+PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, __u64 enq_flags)
+{
+	insert(p, ALLOCATOR_QUEUE(m->domain), FOREVER, enq_flags);
+	if (m->counted)
+		return;
+	m->counted = 1;
+	__sync_fetch_and_add(&notes[IN_DOMAINS(m->domain)].allocators, 1);
+	kick(domain_cpu(m->domain));
+}
+
+/* A new thread or process belongs where the one that made it does. */
+PD_INLINE __s32 member_fork(struct task_struct *child)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct member *m = member_of(parent);
+	struct member born = {};
+
+	if (!m || m->left || m->generation != TASK_OF(m->domain, m->task)->generation)
+		return 0;
+	born.domain = m->domain;
+	born.task = m->task;
+	born.generation = m->generation;
+	born.flags = m->flags;
+	if (!bpf_task_storage_get(&members, child, &born, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		return -12; /* ENOMEM: the fork fails */
+	if (!(born.flags & PUNCTUAL_ALLOCATOR))
+		__sync_fetch_and_add(&TASK_OF(born.domain, born.task)->members, 1);
+	return 0;
+}
+
+#endif

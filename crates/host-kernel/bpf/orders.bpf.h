@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The programs behind orders.h. An order is an instant like any other: what was executed and what happened is taken in,
+ * the order is carried out, and who is to run is chosen anew, all at one time with interrupts off.
+ */
+#ifndef PUNCTUAL_ORDERS_BPF_H
+#define PUNCTUAL_ORDERS_BPF_H
+
+/* The instant begins; `irq` is to be given to order_ends. 0, or PUNCTUAL_ELSEWHERE and it did not begin. */
+#define order_begins(order, irq)                                                                       \
+	({                                                                                             \
+		bpf_local_irq_save(irq);                                                               \
+		(order)->now = bpf_ktime_get_ns();                                                     \
+		bool here = domain_on((__s32)bpf_get_smp_processor_id()) == (order)->domain &&         \
+			    (order)->domain < PD_DOMAINS;                                              \
+		if (here)                                                                              \
+			domain_take_in((order)->domain, (order)->now);                                 \
+		here ? 0 : PUNCTUAL_ELSEWHERE;                                                         \
+	})
+
+PD_INLINE void order_decides(__u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	domain_choose(domain, now);
+	c->decided = 0;
+	if (domain_differs(domain, now))
+		kick(domain_cpu(domain));
+	domain_set_due(domain, c->taken);
+	alarm_set(domain);
+}
+
+PD_INLINE void order_draft_job(pd_ref d, struct punctual_order *order)
+{
+	struct pd_job_attr PD_ARENA *a = pd_draft(d);
+
+	a->start = order->job.start;
+	a->finish = order->job.finish;
+	a->budget = order->job.budget;
+	a->priority = order->job.priority;
+	a->cookie = order->job.cookie;
+	a->task = order->job.task;
+	a->group = order->job.group;
+	a->server = order->job.server;
+	a->budget_group = order->job.budget_group;
+	a->budget_server = order->job.budget_server;
+	a->reserved = 0;
+}
+
+PD_INLINE void order_draft_reservation(pd_ref d, struct punctual_order *order)
+{
+	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;
+
+	a->start = order->reservation.start;
+	a->period = order->reservation.period;
+	a->budget = order->reservation.budget;
+	a->deadline = order->reservation.deadline;
+	a->priority = order->reservation.priority;
+	a->cookie = order->reservation.cookie;
+	a->task = order->reservation.task;
+	a->group = order->reservation.group;
+	a->overrun = order->reservation.overrun;
+	a->wakeup_rule = order->reservation.wakeup_rule;
+	a->server = order->reservation.server;
+	a->budget_group = order->reservation.budget_group;
+	a->budget_server = order->reservation.budget_server;
+	a->own_cookie = order->reservation.own_cookie;
+	if (a->overrun == PD_SIGNAL || a->overrun == PD_BACKGROUND)
+		DOMAIN(order->domain)->heeds = 1;
+}
+
+/* A number that is no reservation's is none that was not made either. */
+PD_INLINE bool order_reservation(pd_ref d, __u32 number)
+{
+	return number < PD(d)->limits.reservations;
+}
+
+PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
+{
+	switch (order->what) {
+	case PUNCTUAL_SET_ORDER:
+		return pd_group_set_order(d, order->number, order->value);
+	case PUNCTUAL_JOB_ADD:
+		order_draft_job(d, order);
+		return pd_job_add(d, order->now);
+	case PUNCTUAL_JOB_CANCEL:
+		return pd_job_cancel(d, order->id, order->now);
+	case PUNCTUAL_TIMER_ASK:
+		return pd_timer_ask(d, order->time, order->cookie, order->now);
+	case PUNCTUAL_TIMER_CANCEL:
+		return pd_timer_cancel(d, order->id, order->now);
+	case PUNCTUAL_RESERVATION_ADD:
+		order_draft_reservation(d, order);
+		return pd_reservation_add(d, order->now);
+	case PUNCTUAL_RESERVATION_CHANGE:
+		order_draft_reservation(d, order);
+		return pd_reservation_change(d, order->number, order->now);
+	case PUNCTUAL_RESERVATION_REMOVE:
+		return pd_reservation_remove(d, order->number, order->now);
+	case PUNCTUAL_TAKE_LOST:
+		return pd_reservation_take_lost(d, order->number);
+	}
+	return PD_EINVALID;
+}
+
+PD_INLINE pd_i64 order_query(pd_ref d, struct punctual_order *order)
+{
+	switch (order->what) {
+	case PUNCTUAL_REMAINING:
+		return (pd_i64)pd_job_remaining(d, order->id);
+	case PUNCTUAL_USED:
+		return (pd_i64)pd_job_used(d, order->id);
+	case PUNCTUAL_STANDING:
+		return pd_job_standing(d, order->id);
+	case PUNCTUAL_JOB_OF:
+		return (pd_i64)pd_reservation_job(d, order->number);
+	case PUNCTUAL_DELAYED:
+		return pd_reservation_delayed(d, order->number);
+	}
+	return PD_EINVALID;
+}
+
+SEC("syscall")
+int punctual_order(struct punctual_order *order)
+{
+	unsigned long irq;
+	pd_i64 result = order_begins(order, &irq);
+
+	if (!result) {
+		if (order->what < PUNCTUAL_REMAINING)
+			result = order_do(PD_AT(order->domain), order);
+		else
+			result = order_query(PD_AT(order->domain), order);
+		order_decides(order->domain, order->now);
+	}
+	bpf_local_irq_restore(&irq);
+	order->result = result;
+	return 0;
+}
+
+/* Asleep until a thread of it is runnable. */
+PD_INLINE pd_i64 member_task_add(struct punctual_order *order)
+{
+	pd_ref d = PD_AT(order->domain);
+	pd_i64 number = pd_task_add(d, order->now);
+
+	if (number < 0)
+		return number;
+	/* Threads of the last one of this number still wait to be let out. */
+	if (number >= PUNCTUAL_TASKS || TASK_OF(order->domain, number)->runnable) {
+		pd_task_gone(d, (pd_u32)number, order->now);
+		return number >= PUNCTUAL_TASKS ? PD_EFULL : PD_EBUSY;
+	}
+	pd_task_blocked(d, (pd_u32)number, order->now);
+	return number;
+}
+
+PD_INLINE pd_i64 member_task_gone(struct punctual_order *order)
+{
+	int failed = pd_task_gone(PD_AT(order->domain), order->number, order->now);
+
+	if (!failed)
+		domain_gone(order->domain, order->number);
+	return failed;
+}
+
+/* SCHED_FIFO and the like are above every sched_ext scheduler. */
+PD_INLINE bool out_of_reach(struct task_struct *p)
+{
+	return p->policy == SCHED_FIFO || p->policy == SCHED_RR || p->policy == SCHED_DEADLINE;
+}
+
+PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_order *order)
+{
+	struct punctual_task *t = TASK_OF(order->domain, order->number);
+	bool allocator = order->id & PUNCTUAL_ALLOCATOR;
+	struct member joins = {};
+	struct member *m;
+
+	if (p->flags & (PF_EXITING | PF_KTHREAD))
+		return PUNCTUAL_NO_THREAD;
+	if (out_of_reach(p))
+		return PUNCTUAL_ABOVE;
+	if (!allocator &&
+	    (order->number >= PUNCTUAL_TASKS || !PD_TASK(PD_AT(order->domain), order->number)->used))
+		return PD_ENOTHING;
+	joins.domain = order->domain;
+	joins.task = order->number % PUNCTUAL_TASKS;
+	joins.generation = t->generation;
+	joins.flags = (__u32)order->id;
+	joins.left = 1;
+	m = bpf_task_storage_get(&members, p, &joins, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!m)
+		return PD_EFULL;
+	/* It may be one of a task that is there no longer. */
+	if (!m->left && m->generation == TASK_OF(m->domain, m->task)->generation)
+		return PD_EBUSY;
+	member_leave(m);
+	m->domain = joins.domain;
+	m->task = joins.task;
+	m->generation = joins.generation;
+	m->flags = joins.flags;
+	if (!allocator) {
+		if (!__sync_fetch_and_add(&t->members, 1))
+			t->leader = (__u32)p->tgid;
+	}
+	m->left = 0;
+	anybody = 1;
+	return 0;
+}
+
+PD_INLINE pd_i64 member_thread(struct punctual_order *order)
+{
+	struct task_struct *p = bpf_task_from_vpid((__s32)order->value);
+	pd_i64 result = PUNCTUAL_NO_THREAD;
+	struct member *m;
+
+	if (!p)
+		return PUNCTUAL_NO_THREAD;
+	if (order->what == PUNCTUAL_JOIN) {
+		result = member_join(p, order);
+	} else {
+		m = bpf_task_storage_get(&members, p, 0, 0);
+		if (m && !m->left) {
+			member_leave(m);
+			result = 0;
+		}
+	}
+	bpf_task_release(p);
+	return result;
+}
+
+SEC("syscall")
+int punctual_member(struct punctual_order *order)
+{
+	unsigned long irq;
+	pd_i64 result = order_begins(order, &irq);
+
+	if (!result) {
+		if (order->what == PUNCTUAL_TASK_ADD)
+			result = member_task_add(order);
+		else if (order->what == PUNCTUAL_TASK_GONE)
+			result = member_task_gone(order);
+		else if (order->what == PUNCTUAL_JOIN || order->what == PUNCTUAL_LEAVE)
+			result = member_thread(order);
+		else
+			result = PD_EINVALID;
+		order_decides(order->domain, order->now);
+	}
+	bpf_local_irq_restore(&irq);
+	order->result = result;
+	/* A queue stays for the next task of that number. This may sleep. */
+	if (order->what == PUNCTUAL_TASK_ADD && result >= 0)
+		scx_bpf_create_dsq(TASK_QUEUE(IN_DOMAINS(order->domain), result), -1);
+	return 0;
+}
+
+SEC("syscall")
+int punctual_look(struct punctual_look *look)
+{
+	struct punctual_domain *c = DOMAIN(look->domain);
+	pd_ref d = PD_AT(look->domain);
+	unsigned long irq;
+
+	if (look->domain >= PD_DOMAINS || !d)
+		return PD_EINVALID;
+	bpf_local_irq_save(&irq);
+	if (domain_on((__s32)bpf_get_smp_processor_id()) != look->domain) {
+		bpf_local_irq_restore(&irq);
+		return PUNCTUAL_ELSEWHERE;
+	}
+	pd_while (look->pop) {
+		pd_event_pop(d);
+		look->pop--;
+	}
+	look->record_count = PD(d)->record_count;
+	look->event_head = PD(d)->event_head;
+	look->event_tail = PD(d)->event_tail;
+	look->event_lost = PD(d)->event_lost;
+	look->throttled = c->throttled;
+	look->next = c->due;
+	bpf_local_irq_restore(&irq);
+	look->records = (pd_u64)PD_RECORD(d, 0);
+	look->events = (pd_u64)PD_EVENT(d, 0);
+	return 0;
+}
+
+SEC("syscall")
+int punctual_create(struct punctual_create *create)
+{
+	struct punctual_domain *c = DOMAIN(create->domain);
+	int failed;
+
+	if (create->domain >= PD_DOMAINS || create->cpu >= MOST_CPUS)
+		return PD_EINVALID;
+	if (domain_of[create->cpu % MOST_CPUS])
+		return PD_EBUSY;
+	failed = pd_make(create->domain, &create->limits);
+	if (!failed)
+		failed = pd_set_granularity(PD_AT(create->domain), create->granularity);
+	if (!failed)
+		failed = alarm_create(create->domain);
+	if (failed)
+		return failed;
+	c->task = PD_NONE;
+	c->choice = PD_NONE;
+	c->tail = PD_NONE;
+	c->turn_end = PD_INFINITE;
+	c->next = PD_INFINITE;
+	c->due = PD_INFINITE;
+	c->hears = create->hears;
+	cpu_of[IN_DOMAINS(create->domain)] = create->cpu + 1;
+	domain_of[create->cpu % MOST_CPUS] = create->domain + 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A domain's CPU: who is given it, who has it, and who had it. The kernel asks whom to run next while the last one still
+ * stands there (`dispatch`), then stops that one and starts the next:
+ *
+ *   dispatch(prev) ── stopping(prev) ── enqueue(prev), if it is still runnable ── running(next)
+ *
+ * and when it is told that the last one goes on, it calls neither of these.
+ */
+#ifndef PUNCTUAL_RUN_H
+#define PUNCTUAL_RUN_H
+
+/* A turn in the background, ns. */
+#define BACKGROUND_SLICE 3000000ULL
+
+/* The next schedule() would keep the run queue's clock as it is, and not count what was executed until then. */
+#define RQCF_REQ_SKIP 1U
+
+/* Whether a dispatch has left that request behind: of a CPU that was idle, from 7.x on. It is meant for a schedule()
+ * that follows a clock's update at once, but was made in the middle of one. */
+PD_INLINE bool clock_stands(void)
+{
+	struct rq *rq;
+
+	if (!bpf_ksym_exists(scx_bpf_locked_rq))
+		return false;
+	rq = scx_bpf_locked_rq();
+	return rq && (rq->clock_update_flags & RQCF_REQ_SKIP);
+}
+
+/* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
+PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, bool stopped)
+{
+	if ((__s32)bpf_get_smp_processor_id() != domain_cpu(domain))
+		return;
+	if (!stopped && !m->told) {
+		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, bpf_ktime_get_ns(), (__u32)p->pid, 0);
+		m->told = executed + 1;
+	} else if (stopped && m->told) {
+		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, bpf_ktime_get_ns(), executed + 1 - m->told,
+			  (__u32)p->pid);
+		m->told = 0;
+	}
+}
+
+/* An allocator's thread began. Its budget ends as a turn does. */
+PD_INLINE void run_allocator(__u32 domain, struct member *m)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (__sync_lock_test_and_set(&m->counted, 0))
+		__sync_fetch_and_sub(&notes[IN_DOMAINS(domain)].allocators, 1);
+	if (now - c->allocators_window >= ALLOCATOR_WINDOW) {
+		c->allocators_window = now;
+		c->of_allocators = 0;
+	}
+	c->allocating = 1;
+	c->turn_end = now + (c->of_allocators < ALLOCATOR_SHARE ? ALLOCATOR_SHARE - c->of_allocators : 0);
+	domain_set_due(domain, PD_INFINITE);
+	alarm_set(domain);
+}
+
+/* A task's thread began, from its queue. */
+PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct punctual_task *t = TASK_OF(domain, m->task);
+	__u64 now = bpf_ktime_get_ns();
+
+	c->task = m->task;
+	c->charged = c->base;
+	c->paid = !t->background;
+	if (t->runnable > 1)
+		c->turn_end = now + (TURN - pd_min(m->turn, TURN));
+	if (!c->paid) {
+		set_slice(p, BACKGROUND_SLICE);
+		return;
+	}
+	run_tell(domain, m, p, c->base, false);
+	/* It was chosen once, but no longer. */
+	if (c->choice != m->task || c->capped) {
+		kick(domain_cpu(domain));
+		return;
+	}
+	if (c->decided)
+		c->switching = lately(c->switching, c->clock - c->decided);
+	c->decided = 0;
+	if (now - c->clock - c->offset > OFFSET_MOST)
+		c->offset = (__s64)(now - c->clock);
+	domain_set_due(domain, c->clock - t->uncharged);
+	alarm_set(domain);
+}
+
+PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct member *m = member_of(p);
+
+	/* An early schedule(), which changes nothing, uses the request up. */
+	if (clock_stands())
+		scx_bpf_kick_cpu(domain_cpu(domain), 0);
+	c->clock = scx_bpf_now();
+	c->base = p->se.sum_exec_runtime;
+	if (!m || m->place == WITH_OTHERS) {
+		c->others = 1;
+		fair_running(p);
+	} else if (m->place == WITH_ALLOCATORS) {
+		run_allocator(domain, m);
+	} else {
+		run_member(domain, p, m);
+	}
+}
+
+/* A job's execution ends here; what the thread does next is not its job's. */
+PD_INLINE void run_unpaid(__u32 domain, struct task_struct *p, struct member *m, __u64 executed)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	domain_count(domain, executed);
+	/* It is charged at the next decision, and there is no hurry. */
+	if (c->tail == PD_NONE)
+		c->tail = c->task;
+	else if (c->tail != c->task)
+		note(domain, c->task);
+	run_tell(domain, m, p, executed, true);
+}
+
+PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 executed = p->se.sum_exec_runtime;
+	struct member *m = member_of(p);
+
+	if (c->others) {
+		fair_stopping(p, runnable);
+		if (c->backgrounds)
+			c->others_time += (executed - c->base) / (1 + fair_waits(domain_cpu(domain)));
+	} else if (c->allocating) {
+		c->of_allocators += executed - c->base;
+	} else if (m && c->task != PD_NONE) {
+		m->turn += executed - c->base;
+		if (c->paid)
+			run_unpaid(domain, p, m, executed);
+		else
+			c->background_time += executed - c->base;
+	}
+	c->task = PD_NONE;
+	c->allocating = 0;
+	c->others = 0;
+	c->turn_end = PD_INFINITE;
+	if (!runnable)
+		return;
+	if (m)
+		m->put_back = 1;
+	/* Who is put back with a slice left would stand at the head of the CPU's own queue, past the dispatcher. */
+	set_slice(p, 0);
+}
+
+/* The one that runs is chosen again. */
+PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 executed = c->base + (c->taken - c->clock);
+
+	set_slice(p, FOREVER);
+	if (!c->paid) {
+		c->paid = 1;
+		c->charged = executed;
+		run_tell(domain, m, p, executed, false);
+	}
+	if (now >= c->turn_end) {
+		m->turn = 0;
+		c->turn_end = TASK_OF(domain, c->task)->runnable > 1 ? now + TURN : PD_INFINITE;
+	}
+	domain_set_due(domain, c->taken);
+	alarm_set(domain);
+}
+
+/* The next task in the background, round about; PD_NONE for none. */
+PD_INLINE __u32 run_next_background(struct punctual_domain *c)
+{
+	__u32 word = c->background / 64;
+	__u64 later = c->background_tasks[word % TASK_WORDS] & (~1ULL << (c->background % 64));
+	__u32 words = TASK_WORDS;
+
+	pd_while (!later && words) {
+		word++;
+		later = c->background_tasks[word % TASK_WORDS];
+		words--;
+	}
+	return later ? word % TASK_WORDS * 64 + lowest_bit(later) : PD_NONE;
+}
+
+/* Tasks in the background together are as one more of the others. */
+PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct member *m)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 task;
+
+	if (c->background_time > c->others_time && domain_others_wait(domain))
+		return false;
+	task = run_next_background(c);
+	if (task == PD_NONE)
+		return false;
+	c->background = task;
+	if (move_to_local(TASK_QUEUE(domain, task)))
+		return true;
+	if (prev && m && c->task == task) {
+		if (c->paid)
+			run_unpaid(domain, prev, m, c->base + (scx_bpf_now() - c->clock));
+		c->paid = 0;
+		set_slice(prev, BACKGROUND_SLICE);
+		return true;
+	}
+	/* It sleeps, and saves nothing up; or all who were left of it are out. */
+	c->background_time = c->others_time;
+	if (!TASK_OF(domain, task)->members)
+		domain_background(domain, task, 0);
+	return false;
+}
+
+PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct member *m = prev ? member_of(prev) : 0;
+	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	__u64 now = bpf_ktime_get_ns();
+	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next;
+	__u32 task;
+
+	if (decides) {
+		domain_take_in(domain, now);
+		domain_choose(domain, now);
+		c->decided = 0;
+	}
+	c->fresh = 0;
+	if (n->allocators && move_to_local(ALLOCATOR_QUEUE(domain)))
+		return;
+	task = c->capped ? PD_NONE : c->choice;
+	if (task != PD_NONE) {
+		bool runs = prev && m && c->task == task;
+
+		if (runs && now < c->turn_end) {
+			run_on(domain, prev, m, now);
+			return;
+		}
+		if (move_to_local(TASK_QUEUE(domain, task)))
+			return;
+		if (runs) {
+			run_on(domain, prev, m, now);
+			return;
+		}
+	}
+	if (!c->backgrounds || !run_background(domain, prev, m))
+		fair_dispatch(cpu, prev && c->others ? prev : 0);
+	if (decides) {
+		domain_set_due(domain, c->taken);
+		alarm_set(domain);
+	}
+}
+
+#endif
