@@ -147,7 +147,7 @@ PD_FOLD pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 sibling
 	pd_while (i < siblings) {
 		if (pd_before(d, heap, s[i].key, s[i].item, best))
 			best = s + i;
-		i++;
+		i = PD_ZERO(d) + i + 1;
 	}
 	return best;
 }

@@ -275,6 +275,8 @@ struct pd {
 #define PD_EVENT(d, i) (&(d)->events[i])
 #define PD_RECORD(d, i) (&(d)->records[i])
 #define PD_ZERO(d) 0
+/* The host keeps more than the selected job ready to run, and has pd_timer look at them. */
+#define PD_RUNNERS_UP 1
 #else
 #include "arena.h"
 /* Where a counter starts. The verifier must not know it, or it follows the loop turn by turn. */

@@ -40,6 +40,8 @@ typedef pd_u64 pd_ref;
 		asm("" : "+r"(pd_nth));         \
 		pd_nth;                         \
 	}))
+/* What is in memory is read again from there: the verifier does not know it then, and has one way less to follow. */
+#define PD_FORGET() asm volatile("" ::: "memory")
 #define pd_can_loop                                                    \
 	({                                                             \
 		__label__ l_break, l_on;                               \
@@ -67,6 +69,7 @@ typedef struct pd *pd_ref;
 #define PD_INLINE static inline __attribute__((always_inline))
 #define PD_WALKS(pointer) ((void)0)
 #define PD_NTH(array, i) ((array)[i])
+#define PD_FORGET() ((void)0)
 #define pd_can_loop 1
 
 #endif

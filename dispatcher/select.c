@@ -92,5 +92,7 @@ PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 		next = pd_min(next, pd_later(now, j->attr.budget));
 	else if (j->state == PD_READY)
 		next = pd_min(next, pd_later(now, pd_allowance(d, PD_CPU(d, cpu)->ranked[0])));
-	return PD_LIKELY(ranks == 1) ? next : pd_min(next, pd_timer_of_others(d, cpu, ranks, now));
+	if (!PD_RUNNERS_UP || PD_LIKELY(ranks == 1))
+		return next;
+	return pd_min(next, pd_timer_of_others(d, cpu, ranks, now));
 }

@@ -10,11 +10,14 @@
 /* A node or one above it became dry, or is wet again. */
 PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 {
-	int starves = PD_NODE(d, node)->starves;
 	pd_u32 i = PD_NODE(d, node)->first_job;
 
 	pd_while (i != PD_NONE) {
 		pd_job_p j = PD_JOB(d, i);
+		int starves;
+
+		PD_FORGET();
+		starves = PD_NODE(d, node)->starves;
 
 		if (starves && j->state == PD_READY) {
 			pd_job_leave(d, i, PD_STARVED);

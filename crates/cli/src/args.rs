@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(name = "punctual", version, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 done, all deadlines met; 1 it ran and deadlines were missed; 2 bad usage \
-or a bad file; 3 not admitted; 4 the machine does not permit it; 130 interrupted.\n\nFirst steps:\n  \
+or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's scheduler was ended while it \
+ran; 130 interrupted.\n\nFirst steps:\n  \
 punctual doctor                                      what is in the way of real time here\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
 punctual check SET.toml                              does it fit\n  \
@@ -83,7 +84,7 @@ pub struct Run {
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Trace records kept, 32 bytes each: the newest; rounded up to a power of two
+    /// Trace records kept, 32 bytes each: the newest; rounded up to a power of two (the kernel host keeps all)
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub trace_records: u32,
     /// Which host carries the decisions out
@@ -122,8 +123,10 @@ pub enum HostArg {
     User,
     /// Exact virtual time: nothing is started (`punctual sim` has more options)
     Sim,
-    /// Inside the kernel, by sched_ext: Linux 6.18 or later, one CPU, synthetic tasks (docs/kernel-host.md)
+    /// Inside the kernel, by sched_ext: Linux 6.18 or later (docs/kernel-host.md)
     Kernel,
+    /// The kernel host where machine and set permit it, else the user host; says which and why
+    Auto,
 }
 
 #[derive(Args)]

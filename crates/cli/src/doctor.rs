@@ -12,6 +12,7 @@ pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
     let probe = Probe::machine();
     let mut findings = doctor::examine(&probe);
     findings.extend(leftovers());
+    findings.push(kernel_host());
     let code = doctor::exit_code(&findings);
     let text = if args.json {
         Document::new(&probe, findings).to_json()
@@ -20,6 +21,23 @@ pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
     };
     say(&mut std::io::stdout(), text.trim_end());
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(MACHINE)))
+}
+
+/// Whether the dispatcher can work inside this kernel. Where it cannot, the user host does: nothing is in its way.
+fn kernel_host() -> Finding {
+    let missing = punctual_host_kernel::machine::missing();
+    let state = std::fs::read_to_string("/sys/kernel/sched_ext/state").unwrap_or_else(|e| format!("({e})"));
+    let finding = Finding::about("kernel-host", "The kernel host (run --host kernel)")
+        .saw(&Reading::new("/sys/kernel/sched_ext/state", state.trim()));
+    if missing.is_empty() {
+        return finding.good("the dispatcher can work inside this kernel");
+    }
+    let cause: Vec<String> = missing.into_iter().map(|e| e.cause).collect();
+    finding.note(
+        cause.join("; "),
+        "run --host kernel is refused; the user host works all the same",
+        ["# use --host user"],
+    )
 }
 
 /// What a killed Punctual left, told among the rest.

@@ -5,7 +5,8 @@ use punctual_taskset::TaskSetError;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-/// Exit codes are a contract (design, 5).
+/// Exit codes are a contract (design, 5). There is one more, 5, in the kernel host's own errors: its scheduler was ended
+/// while it ran, by the kernel or by somebody else.
 pub const MISSED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const NOT_ADMITTED: u8 = 3;

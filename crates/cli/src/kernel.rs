@@ -1,59 +1,108 @@
-//! `punctual run --host kernel`: the dispatcher inside the kernel.
+//! `punctual run --host kernel`: the dispatcher inside the kernel. And `--host auto`.
 
-use std::io::BufWriter;
-use std::process::ExitCode;
+use std::cell::RefCell;
+use std::fs::File;
+use std::sync::atomic::AtomicBool;
 
-use punctual_host_kernel::RunOptions;
-use punctual_report::{Collector, HogResult, Host, Run as About};
-use punctual_taskset::TaskSet;
+use punctual_host_kernel::{Output, RunOptions, RunOutcome, Told};
+use punctual_report::{Collector, HogResult, Host, KernelDispatcherStats, Results, Run as About};
+use punctual_taskset::{Body, TaskSet};
 use punctual_workload::Hog;
 
-use crate::args::Run;
-use crate::failure::{Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
-use crate::run::{open_traces, print, start_hog, stop_on_signals};
+use crate::args::{HostArg, Run};
+use crate::failure::{say, Failure, USAGE};
+use crate::run::start_hog;
+use crate::screen::Screen;
 
-pub fn run(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
-    punctual_host_kernel::machine::check()?;
+/// The best host that the machine and the set permit; in one line which, and why.
+pub fn choose(args: &Run, set: &TaskSet) -> HostArg {
+    let (kernel, why) = match asks_for_more(args) {
+        Some(option) => (false, format!("{option} is not for the kernel host")),
+        None => punctual_host_kernel::best_for(set),
+    };
+    let (host, name) = if kernel { (HostArg::Kernel, "kernel") } else { (HostArg::User, "user") };
+    if !args.quiet {
+        say(&mut std::io::stderr(), &format!("punctual: the {name} host: {why}"));
+    }
+    host
+}
+
+/// An option that this host has not.
+fn asks_for_more(args: &Run) -> Option<&'static str> {
+    args.awake.then_some("--awake")
+}
+
+/// Refuses what cannot be, before anything is done.
+pub fn check(args: &Run, set: &TaskSet) -> Result<(), Failure> {
+    punctual_host_kernel::machine::check(&set.cpus)?;
     punctual_host_kernel::accepts(set)?;
-    let others = [(args.awake, "--awake"), (!args.compare.is_empty(), "--compare")];
-    if let Some((_, option)) = others.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::new(
+    match asks_for_more(args) {
+        None => Ok(()),
+        Some(option) => Err(Failure::new(
             USAGE,
             format!("{option} is not for the kernel host"),
             format!("leave out {option}, or use --host user"),
-        ));
+        )),
     }
-    let trace = args.trace.as_ref().map(|path| open_traces(path, set)).transpose()?;
-    let stop = stop_on_signals()?;
+}
+
+/// The set on this host: its results, and whether it was interrupted.
+pub fn run(
+    args: &Run,
+    set: &TaskSet,
+    overload: bool,
+    single: bool,
+    traces: Vec<(u32, File)>,
+    stop: &AtomicBool,
+) -> Result<(Results, bool), Failure> {
     let about = About { overload, ..About::new(Host::Kernel, &set.policy.name, &set.cpus) };
-    let mut collector = Collector::for_set(about, set);
-    let hog = args.hog.then(|| start_hog(0)).transpose()?;
-    let options = RunOptions { stop: &stop, records: args.trace_records.next_power_of_two() as usize };
-    let outcome = punctual_host_kernel::run(set, &options, &mut |period| collector.record(&period))?;
+    let collector = RefCell::new(Collector::for_set(about, set));
+    let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
+    // With a command that writes where we do, a table could not be redrawn.
+    let screen = RefCell::new(Screen::new(args.quiet, !commands));
+    let hog = args.hog.then(|| start_hog(set.cpus[0])).transpose()?;
+    let options = RunOptions {
+        stop,
+        owner: std::env::args().collect::<Vec<_>>().join(" "),
+        traces,
+        stdin: single && commands,
+        output: if args.quiet {
+            Output::Nowhere
+        } else if args.json {
+            Output::StandardError
+        } else {
+            Output::Inherit
+        },
+    };
+    let outcome = punctual_host_kernel::run(
+        set,
+        options,
+        &mut |told| match told {
+            Told::Period(period) => collector.borrow_mut().record(&period),
+            Told::Ended(index, how) => {
+                let name = set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
+                screen.borrow_mut().say(&format!("{name}: {how}"));
+            }
+            Told::Warning(text) => screen.borrow_mut().say(&format!("punctual: {text}")),
+        },
+        &mut || screen.borrow_mut().tick(|| collector.borrow().snapshot()),
+    );
+    screen.borrow_mut().clear();
+    let RunOutcome { ran, ended, events, lateness, notes, interrupted } = outcome?;
     let hog = hog.map(Hog::stop);
-    collector.finish(outcome.ended);
+    let mut collector = collector.into_inner();
+    collector.finish(ended);
     let mut results = collector.snapshot();
-    results.duration_ns = outcome.ran;
-    results.interrupted = outcome.interrupted;
+    results.duration_ns = ran;
+    results.interrupted = interrupted;
+    results.kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {
+        events,
+        releases: l.releases,
+        release_to_running_p50_ns: l.p50,
+        release_to_running_p99_ns: l.p99,
+        release_to_running_max_ns: l.max,
+    });
     results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
-    results.notes.extend(outcome.notes);
-    if let Some((_, file)) = trace.into_iter().flatten().next() {
-        if outcome.trace.header.first > 0 {
-            results
-                .notes
-                .push("the trace has not all records and cannot be replayed; --trace-records keeps more".into());
-        }
-        outcome.trace.write(&mut BufWriter::new(file)).map_err(|e| {
-            Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")
-        })?;
-    }
-    let missed = results.exit_code() != 0;
-    print(args, &[results], false);
-    Ok(if outcome.interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if missed {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    results.notes.extend(notes);
+    Ok((results, interrupted))
 }

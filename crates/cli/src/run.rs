@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use punctual_admission::{KERNEL_LIMIT, LIMIT};
 use punctual_host_user::{Awake, Finished, Output, RunOptions, RunOutcome, Told};
 use punctual_report::{side_by_side, table, Collector, DispatcherStats, HogResult, Host, Results, Run as About};
 use punctual_taskset::{Body, Loaded, TaskSet};
@@ -24,17 +25,19 @@ const HOG_LIFE: u64 = 3_600_000_000_000;
 
 pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let Loaded { set, unrepresented } = set::read(args)?;
-    let Admitted { overload, verdict } = set::admit(&set, args.overload)?;
+    let host = if args.host == HostArg::Auto { kernel::choose(args, &set) } else { args.host };
+    let limit = if host == HostArg::Kernel { KERNEL_LIMIT } else { LIMIT };
+    let Admitted { overload, verdict } = set::admit(&set, limit, args.overload)?;
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
         unrepresented.iter().for_each(|line| say(warn, &format!("punctual: left out: {line}")));
         say(warn, &format!("punctual: {verdict}"));
     }
-    if args.host == HostArg::Sim {
+    if host == HostArg::Sim {
         return in_virtual_time(args, &set, overload);
     }
-    if args.host == HostArg::Kernel {
-        return kernel::run(args, &set, overload);
+    if host == HostArg::Kernel {
+        kernel::check(args, &set)?;
     }
     if !args.compare.is_empty() && set.duration.is_none() {
         return Err(Failure::new(
@@ -47,7 +50,11 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let stop = stop_on_signals()?;
     let single = args.file.is_none();
 
-    let (results, interrupted) = punctual(args, &set, overload, single, trace, &stop)?;
+    let (results, interrupted) = if host == HostArg::Kernel {
+        kernel::run(args, &set, overload, single, trace.unwrap_or_default(), &stop)?
+    } else {
+        punctual(args, &set, overload, single, trace, &stop)?
+    };
     let mut runs = vec![results];
     for &peer in &args.compare {
         if !stop.load(Ordering::Relaxed) {
@@ -232,7 +239,7 @@ fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> R
     Ok(notes)
 }
 
-pub fn print(args: &Run, runs: &[Results], single: bool) {
+fn print(args: &Run, runs: &[Results], single: bool) {
     let text = if args.json {
         match runs {
             [one] => one.to_json(),

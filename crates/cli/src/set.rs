@@ -1,6 +1,6 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_admission::{analyse, refusal, summary, Over};
+use punctual_admission::{analyse_within, refusal, summary, Over, Ppm};
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, Run};
@@ -84,9 +84,9 @@ pub struct Admitted {
     pub verdict: String,
 }
 
-/// Refuses what does not fit, unless it is asked for all the same.
-pub fn admit(set: &TaskSet, overload: bool) -> Result<Admitted, Failure> {
-    let analysis = analyse(set);
+/// Refuses what does not fit into so much of a CPU, unless it is asked for all the same.
+pub fn admit(set: &TaskSet, limit: Ppm, overload: bool) -> Result<Admitted, Failure> {
+    let analysis = analyse_within(set, limit);
     let verdict = summary(&analysis);
     match refusal(set, &analysis) {
         Ok(_) => Ok(Admitted { overload: false, verdict }),

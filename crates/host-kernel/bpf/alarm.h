@@ -19,9 +19,6 @@
 #define ALARM_SLACK 2000ULL
 #define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
 
-/* Set before load where the kernel refuses bpf_timer (PREEMPT_RT): a thread of the loader's serves for it. */
-const volatile __u32 alarm_by_thread SEC(".rodata.alarm");
-
 struct alarm {
 	struct bpf_timer timer;
 };
@@ -36,11 +33,8 @@ struct {
 PD_INLINE void alarm_start(__u32 domain, __u64 at)
 {
 	__u32 key = IN_DOMAINS(domain);
-	struct alarm *alarm;
+	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &key);
 
-	if (alarm_by_thread)
-		return;
-	alarm = bpf_map_lookup_elem(&alarms, &key);
 	if (alarm)
 		bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
@@ -51,6 +45,10 @@ PD_INLINE void alarm_set(__u32 domain)
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 at = c->due - c->early;
 
+	if (alarm_by_thread) {
+		alarm_thread_set(domain);
+		return;
+	}
 	if (c->due == PD_INFINITE || (c->armed && c->armed <= at && at - c->armed <= ALARM_SLACK))
 		return;
 	c->armed = at;

@@ -34,7 +34,7 @@ const volatile __u32 alarm_by_thread SEC(".rodata.alarm") = 0;
 /* So much of a difference is taken in at once. */
 #define THREAD_STEP 1000ULL
 /* By signal it comes so much earlier at least, or it is not sent: a signal goes by way of a kernel thread. For the end of
- * a turn it is sent only if that would be late by another turn. */
+ * a turn it is sent only if that would be late by two more. */
 #define THREAD_GAIN 8000ULL
 /* It is not slept for so short a time. */
 #define THREAD_NAP 5000ULL
@@ -111,7 +111,7 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 early = c->end ? t->stop : t->lead;
-	__u64 gain = c->due == c->turn_end ? TURN : THREAD_GAIN;
+	__u64 gain = c->due == c->turn_end ? 2 * TURN : THREAD_GAIN;
 	struct task_struct *p;
 
 	if (t->decided && c->task != PD_NONE && c->clock > t->decided) {
@@ -198,8 +198,8 @@ PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
 	return turns ? pd_min(next, begins + TURN) : next;
 }
 
-/* One decision; when the process is to come again. Not inlined, for the sake of the verifier's count. */
-PD_FN pd_u64 alarm_thread_decide(pd_u32 domain)
+/* One decision; when the process is to come again. */
+PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 {
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);

@@ -25,6 +25,8 @@
 #define PD_ARENA_WINDOWS 4096U
 #define PD_ARENA_EVENTS 8192U
 #define PD_ARENA_RECORDS 65536U
+/* The verifier has less to go through. */
+#define PD_RUNNERS_UP 0
 #endif
 #define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
 #define PD_ARENA_CPUS 1U

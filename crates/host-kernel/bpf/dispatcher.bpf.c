@@ -21,6 +21,7 @@ struct {
 #define PD_ARENA_WINDOWS 4096U
 #define PD_ARENA_EVENTS 4096U
 #define PD_ARENA_RECORDS 65536U
+#define PD_RUNNERS_UP 1
 /* What the exercise or the decisions remember. */
 #define PD_ARENA_BESIDE 69632U
 

@@ -39,6 +39,7 @@ struct punctual_domain {
 	__u64 clock;	  /* the scheduler's clock when it began */
 	__u64 base;	  /* its execution time then */
 	__u64 charged;	  /* its execution time that was charged */
+	__u64 stopped;	  /* the scheduler's clock when the last one had stopped */
 	__u64 turn_end;	  /* its turn's end, CLOCK_MONOTONIC; PD_INFINITE for none */
 	/* The decision. */
 	__u32 choice;	 /* the task to run, PD_NONE for anybody else */

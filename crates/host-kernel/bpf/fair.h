@@ -36,11 +36,12 @@
 #define FAIR_TURN 3000000ULL
 /* Less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
-/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. */
-#define FAIR_CREDIT 3000000ULL
+/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. So who slept long breaks into a
+ * turn at once, and those who wake each other all the time leave each other whole turns. */
+#define FAIR_CREDIT 4000000ULL
 #define FAIR_CREDIT_KERNEL 20000000ULL
-/* Virtual ns: to break into a turn. */
-#define FAIR_BREAK 1000000ULL
+/* To break into a turn. */
+#define FAIR_BREAK FAIR_TURN
 /* Nobody is further ahead of its queue's clock than so many of its turns. */
 #define FAIR_AHEAD 4
 #define FAIR_NEVER (~0ULL >> 1)
@@ -317,7 +318,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 
 /* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
  * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
-static inline bool fair_dispatch(__s32 cpu, struct task_struct *prev)
+PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 	__u64 shared = FAIR_NEVER, own = FAIR_NEVER, now = scx_bpf_now();
@@ -362,10 +363,10 @@ static inline void fair_yield(void)
 	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
 }
 
-/* From ops.running. */
+/* From ops.running; on another CPU if what is changed is who may run where. */
 static inline void fair_running(struct task_struct *p)
 {
-	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 left = p->scx.slice;
 	bool own = fair_bound(p);
 	__u32 rate = fair_rate(p);
@@ -390,7 +391,7 @@ static inline void fair_running(struct task_struct *p)
 /* From ops.stopping. If it is still runnable its slice is set to 0 after this. */
 static inline void fair_stopping(struct task_struct *p, bool runnable)
 {
-	struct fair_cpu *c = FAIR_CPU(bpf_get_smp_processor_id());
+	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 ran = p->se.sum_exec_runtime - c->executed;
 	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
 

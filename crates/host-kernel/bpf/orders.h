@@ -92,8 +92,8 @@ struct punctual_look {
 /* punctual_alarm: what is due, where a thread serves for the timer (PREEMPT_RT). */
 struct punctual_alarm {
 	pd_u32 domain;
-	pd_u32 thread; /* its id */
-	pd_u64 next; /* out: when it is to come again, ns; PD_INFINITE: when it is told to */
+	pd_u32 unused;
+	pd_u64 next; /* out: when it is to come again, ns */
 };
 
 /* What rings the doorbell (ring buffer `doorbell`): a domain has new events. */
@@ -115,8 +115,8 @@ struct punctual_exit {
 
 /* The codes with which the scheduler ends itself; the low half is a CPU. */
 #define PUNCTUAL_EXIT_CPU_GONE 0x50000000ULL	/* a domain's CPU went offline */
-#define PUNCTUAL_EXIT_ALARM_GONE 0x51000000ULL	/* the thread that serves for the timer died */
-#define PUNCTUAL_EXIT_ALARM_STORM 0x52000000ULL /* or is not there in time */
+#define PUNCTUAL_EXIT_ALARM_GONE 0x51000000ULL	/* the process that serves for the timer died, or was stopped */
+#define PUNCTUAL_EXIT_ALARM_STORM 0x52000000ULL /* or eats the CPU */
 
 /* Host records in the trace ring, beside the dispatcher's. No inputs: a replay passes over kinds 96 to 127. */
 enum punctual_record_kind {

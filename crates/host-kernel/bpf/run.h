@@ -132,6 +132,7 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	__u64 executed = p->se.sum_exec_runtime;
 	struct member *m = member_of(p);
 
+	c->stopped = c->clock + (executed - c->base);
 	if (c->others) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
@@ -178,8 +179,9 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 }
 
 /* The next task in the background, round about; PD_NONE for none. */
-PD_INLINE __u32 run_next_background(struct punctual_domain *c)
+PD_FN pd_u32 run_next_background(pd_u32 domain)
 {
+	struct punctual_domain *c = DOMAIN(domain);
 	__u32 word = c->background / 64;
 	__u64 later = c->background_tasks[word % TASK_WORDS] & (~1ULL << (c->background % 64));
 	__u32 words = TASK_WORDS;
@@ -200,7 +202,7 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 
 	if (c->background_time > c->others_time && domain_others_wait(domain))
 		return false;
-	task = run_next_background(c);
+	task = run_next_background(domain);
 	if (task == PD_NONE)
 		return false;
 	c->background = task;
@@ -229,6 +231,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next;
 	__u32 task;
 
+	alarm_thread_look(domain, now);
 	if (decides) {
 		domain_take_in(domain, now);
 		domain_choose(domain, now);

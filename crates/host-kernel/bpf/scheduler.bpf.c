@@ -5,7 +5,7 @@
  *   member.h   who belongs to which task, and the notes of what befell it
  *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
  *   run.h      carries a decision out, and counts what was executed
- *   alarm.h    when to look again
+ *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
  *   orders.bpf.h   what user space asks
  *   fair.h     everybody else
  *
@@ -28,6 +28,7 @@ struct {
 #include "member.h"
 #include "doorbell.h"
 #include "domain.h"
+#include "alarm_thread.h"
 #include "alarm.h"
 #include "run.h"
 #include "orders.bpf.h"
@@ -148,6 +149,7 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 {
 	struct member *m = member_of(p);
 
+	alarm_thread_gone(p);
 	if (m && p->flags & PF_EXITING)
 		member_leave(m);
 }

@@ -6,20 +6,48 @@
 //! trusted with it; its programs only run when called.
 //!
 //! `bpf/scheduler.bpf.c` is a sched_ext scheduler around the same dispatcher. [`run()`] loads it, has it schedule a task
-//! set, and takes it away again; [`machine`] says what a machine needs for it.
+//! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
+//!
+//! ```text
+//!   run ─┬─ tasks: synthetic, command, adopted (gate)        whom it is about
+//!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it
+//!        ├─ domain: members, gsi (abi), ring                 a thread per CPU: orders, events, records
+//!        └─ story, lateness, trace_file, ended               what became of it
+//! ```
 
-mod follow;
+mod abi;
+mod accepts;
+mod adopted;
+mod alarm_thread;
+mod choose;
+mod command;
+mod domain;
+mod ended;
+mod gate;
+mod gsi;
 mod kernel;
+mod lateness;
 pub mod machine;
-mod orders;
+mod members;
 mod privilege;
+mod probe;
+mod programs;
+mod ring;
 mod run;
 mod run_error;
+mod said;
 mod scheduler;
 pub mod selftest;
+mod story;
+mod synthetic;
 mod tasks;
+mod trace_file;
 
+pub use accepts::accepts;
+pub use choose::best_for;
+pub use command::Output;
 pub use kernel::{Kernel, KernelError, ProgramStatistics};
+pub use lateness::Lateness;
 pub use privilege::Missing;
-pub use run::{accepts, run, RunOptions, RunOutcome};
+pub use run::{run, RunOptions, RunOutcome, Told};
 pub use run_error::RunError;

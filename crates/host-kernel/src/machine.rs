@@ -1,64 +1,81 @@
 //! What the machine needs before the scheduler is loaded.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::privilege::Missing;
 use crate::run_error::{RunError, OTHERS};
 
 const OLDEST: (u32, u32) = (6, 18);
+/// A scheduler that is going is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether this machine can run the kernel host.
+/// Whether this machine can run the kernel host on these CPUs.
 ///
 /// # Errors
 /// The first thing that is missing, by name, and what the other hosts do instead.
-pub fn check() -> Result<(), RunError> {
-    check_at(Path::new("/"), Missing::here())
+pub fn check(cpus: &[u32]) -> Result<(), RunError> {
+    let limit = Instant::now() + PATIENCE;
+    while read(Path::new("/"), STATE) == "disabling" && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    missing_at(Path::new("/"), Missing::here(), cpus).into_iter().next().map_or(Ok(()), Err)
 }
 
-fn check_at(root: &Path, missing: Option<Missing>) -> Result<(), RunError> {
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
-    let lacks = |what: String| Err(RunError::machine(what, OTHERS));
-    let release = read("proc/sys/kernel/osrelease");
-    let release = release.trim();
-    if version(release).is_some_and(|v| v < OLDEST) {
-        return lacks(format!(
-            "this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"
-        ));
+/// All that is missing on this machine, the most fundamental first; empty: the kernel host can work.
+pub fn missing() -> Vec<RunError> {
+    missing_at(Path::new("/"), Missing::here(), &[])
+}
+
+const STATE: &str = "sys/kernel/sched_ext/state";
+
+fn read(root: &Path, path: &str) -> String {
+    std::fs::read_to_string(root.join(path)).unwrap_or_default().trim().to_owned()
+}
+
+fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunError> {
+    let mut found = Vec::new();
+    let mut lacks = |what: String| found.push(RunError::machine(what, OTHERS));
+    let release = read(root, "proc/sys/kernel/osrelease");
+    if version(&release).is_some_and(|v| v < OLDEST) {
+        lacks(format!("this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"));
     }
     if !root.join("sys/kernel/sched_ext").exists() {
-        return lacks(format!(
+        lacks(format!(
             "this kernel has no sched_ext ({release}; CONFIG_SCHED_CLASS_EXT is not set), which the kernel host is made of"
         ));
     }
     if !root.join("sys/kernel/btf/vmlinux").exists() {
-        return lacks(format!(
-            "this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF), which the kernel host needs"
+        lacks(format!(
+            "this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF is not set), by which the kernel host finds its way"
         ));
     }
-    if read("sys/kernel/realtime").trim() == "1" {
-        return lacks("this kernel is PREEMPT_RT, where the kernel host has no timer yet".to_owned());
-    }
-    if read("sys/kernel/security/lockdown").contains("[confidentiality]") {
-        return lacks("this kernel is locked down (confidentiality), which forbids BPF to read its memory".to_owned());
+    if read(root, "sys/kernel/security/lockdown").contains("[confidentiality]") {
+        lacks("this kernel is locked down (confidentiality), which forbids BPF to read its memory".to_owned());
     }
     if let Some(missing) = missing {
-        return lacks(missing.to_string());
+        lacks(missing.to_string());
     }
-    let online = read("sys/devices/system/cpu/online");
-    if online.trim() != "0" {
-        return lacks(format!(
-            "the CPUs {} are online, and the kernel host works on machines with one CPU yet",
-            online.trim()
-        ));
+    let online = read(root, "sys/devices/system/cpu/online");
+    if let Some(cpu) = cpus.iter().find(|&&cpu| !in_list(&online, cpu)) {
+        let cure = format!("choose one of these, or bring it up: chcpu -e {cpu}");
+        found.push(RunError::machine(format!("CPU {cpu} is not online (online are {online})"), cure));
     }
-    if read("sys/kernel/sched_ext/state").trim() == "enabled" {
-        let name = read("sys/kernel/sched_ext/root/ops");
-        return Err(RunError::machine(
-            format!("another sched_ext scheduler is there already ({})", name.trim()),
-            format!("end it; or {OTHERS}"),
-        ));
+    if !matches!(read(root, STATE).as_str(), "" | "disabled") {
+        let name = read(root, "sys/kernel/sched_ext/root/ops");
+        let cause = format!("another sched_ext scheduler is there already ({name}); there is one at a time");
+        found.push(RunError::machine(cause, format!("end it; or {OTHERS}")));
     }
-    Ok(())
+    found
+}
+
+/// Whether a list such as `0-3,8` has a number.
+fn in_list(list: &str, number: u32) -> bool {
+    list.split(',').any(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse::<u32>(), last.trim().parse::<u32>());
+        matches!((first, last), (Ok(first), Ok(last)) if (first..=last).contains(&number))
+    })
 }
 
 /// Major and minor of a kernel release.
@@ -69,18 +86,18 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_at, version};
+    use super::{in_list, missing_at, version};
     use std::fs;
     use std::path::PathBuf;
 
-    /// A machine that has everything, but for what `change` does to it.
-    fn machine(name: &str, change: impl Fn(&PathBuf)) -> String {
+    /// What is missing of a machine that has everything, but for what `change` does to it; asked for CPUs 0 and 1.
+    fn machine(name: &str, change: impl Fn(&PathBuf)) -> Vec<String> {
         let root = std::env::temp_dir().join(format!("punctual-machine-{name}-{}", std::process::id()));
         let files = [
             ("proc/sys/kernel/osrelease", "6.18.15-amd64\n"),
             ("sys/kernel/sched_ext/state", "disabled\n"),
             ("sys/kernel/btf/vmlinux", ""),
-            ("sys/devices/system/cpu/online", "0\n"),
+            ("sys/devices/system/cpu/online", "0-1\n"),
         ];
         for (path, text) in files {
             let path = root.join(path);
@@ -88,30 +105,54 @@ mod tests {
             fs::write(path, text).expect("room");
         }
         change(&root);
-        let said = check_at(&root, None).map_or_else(|e| format!("{}: {e}", e.exit_code), |()| "fine".to_owned());
+        let found = missing_at(&root, None, &[0, 1]);
         fs::remove_dir_all(&root).expect("ours");
-        said
+        found.iter().map(|e| format!("{}: {e}", e.exit_code)).collect()
+    }
+
+    fn only(found: &[String]) -> &str {
+        assert_eq!(found.len(), 1, "{found:?}");
+        &found[0]
     }
 
     #[test]
-    fn a_machine_with_everything_is_fine() {
-        assert_eq!(machine("whole", |_| {}), "fine");
+    fn a_machine_with_everything_lacks_nothing() {
+        assert_eq!(machine("whole", |_| {}), Vec::<String>::new());
     }
 
     #[test]
     fn what_is_missing_is_named_with_what_the_other_hosts_do() {
         let old = machine("old", |r| fs::write(r.join("proc/sys/kernel/osrelease"), "6.12.1").expect("room"));
-        assert!(old.starts_with("4: this kernel (6.12.1) is too old"), "{old}");
+        assert!(only(&old).starts_with("4: this kernel (6.12.1) is too old"), "{old:?}");
         let none = machine("none", |r| fs::remove_dir_all(r.join("sys/kernel/sched_ext")).expect("ours"));
-        assert!(none.starts_with("4: this kernel has no sched_ext") && none.contains("--host user"), "{none}");
+        assert!(only(&none).starts_with("4: this kernel has no sched_ext"), "{none:?}");
+        assert!(none[0].contains("--host user") && none[0].contains("--host sim"), "{none:?}");
         let btf = machine("btf", |r| fs::remove_file(r.join("sys/kernel/btf/vmlinux")).expect("ours"));
-        assert!(btf.starts_with("4: this kernel has no BTF"), "{btf}");
-        let rt = machine("rt", |r| fs::write(r.join("sys/kernel/realtime"), "1\n").expect("room"));
-        assert!(rt.starts_with("4: this kernel is PREEMPT_RT"), "{rt}");
-        let cpus = machine("cpus", |r| fs::write(r.join("sys/devices/system/cpu/online"), "0-3\n").expect("room"));
-        assert!(cpus.starts_with("4: the CPUs 0-3 are online"), "{cpus}");
+        assert!(only(&btf).starts_with("4: this kernel has no BTF"), "{btf:?}");
+        let cpus = machine("cpus", |r| fs::write(r.join("sys/devices/system/cpu/online"), "0,2-3\n").expect("room"));
+        assert!(only(&cpus).starts_with("4: CPU 1 is not online (online are 0,2-3)"), "{cpus:?}");
         let taken = machine("taken", |r| fs::write(r.join("sys/kernel/sched_ext/state"), "enabled\n").expect("room"));
-        assert!(taken.starts_with("4: another sched_ext scheduler"), "{taken}");
+        assert!(only(&taken).starts_with("4: another sched_ext scheduler is there already"), "{taken:?}");
+        let locked = machine("locked", |r| {
+            fs::create_dir_all(r.join("sys/kernel/security")).expect("room");
+            fs::write(r.join("sys/kernel/security/lockdown"), "none integrity [confidentiality]\n").expect("room");
+        });
+        assert!(only(&locked).contains("locked down (confidentiality)"), "{locked:?}");
+    }
+
+    #[test]
+    fn all_that_is_missing_is_found() {
+        let bare = machine("bare", |r| {
+            fs::write(r.join("proc/sys/kernel/osrelease"), "6.1.0").expect("room");
+            fs::remove_dir_all(r.join("sys/kernel/sched_ext")).expect("ours");
+        });
+        assert_eq!(bare.len(), 2, "{bare:?}");
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read() {
+        assert!(in_list("0-3,8", 2) && in_list("0-3,8", 8) && in_list("0", 0));
+        assert!(!in_list("0-3,8", 5) && !in_list("", 0));
     }
 
     #[test]

@@ -1,34 +1,66 @@
 //! A whole task set inside the kernel, from start to end.
+//!
+//! ```text
+//!   tasks stand in the gate ──> scheduler attached ──> each domain: tasks join ──> the gate opens ──> first releases
+//!      ──> looks ... ──> domains stop ──> scheduler detached ──> what was started is ended
+//! ```
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use punctual_dispatcher::{Limits, TaskId};
-use punctual_policies::Allocators;
-use punctual_taskset::{Body, Overrun, ServerKind, ServerSpec, TaskSet};
-use punctual_trace::{Header, Period, Trace};
+use punctual_custody::CpuLock;
+use punctual_dispatcher::TaskId;
+use punctual_policies::Told as Policy;
+use punctual_taskset::TaskSet;
+use punctual_trace::Period;
 use punctual_workload::monotonic_ns;
 
-use crate::follow::Follow;
-use crate::machine;
-use crate::orders::Recorder;
+use crate::accepts::{parts, Part};
+use crate::domain::{self, Batch, Brief, Command, Joining, News};
+use crate::lateness::Lateness;
+use crate::probe::Alarm;
 use crate::run_error::RunError;
 use crate::scheduler::Scheduler;
+use crate::story::Story;
 use crate::tasks::Tasks;
+use crate::trace_file::Traces;
+use crate::{ended, machine, Output};
 
 /// From asking for the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
-const HOUSEKEEPING: Duration = Duration::from_millis(25);
-/// The kernel's watchdog evicts a scheduler whose runnable task waits for 30 s.
-const LONGEST_PERIOD: u64 = 20_000_000_000;
+const LOOK: Duration = Duration::from_millis(25);
+/// How long a domain's thread may take to be heard of: it is an ordinary one, and its CPU may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A task's end among the records.
+const TASK_GONE: u32 = 6;
 
 /// How to run a set.
 pub struct RunOptions<'a> {
     /// Becomes true when it shall end early.
     pub stop: &'a AtomicBool,
-    /// Trace records kept: the newest.
-    pub records: usize,
+    /// For those who are refused because of us.
+    pub owner: String,
+    /// By CPU: a file for its trace.
+    pub traces: Vec<(u32, File)>,
+    /// Whether commands get our standard input (only sensible with a single one).
+    pub stdin: bool,
+    /// Where commands' output goes.
+    pub output: Output,
+}
+
+/// What became known while it ran.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// One release of one task.
+    Period(Period),
+    /// The task (its place in the set) has ended: all its processes are gone.
+    Ended(u32, String),
+    /// Something people should know.
+    Warning(String),
 }
 
 /// How a run went.
@@ -37,146 +69,311 @@ pub struct RunOutcome {
     pub ran: u64,
     /// When it ended, CLOCK_MONOTONIC ns.
     pub ended: u64,
-    /// Events of the dispatcher.
+    /// Events of the dispatchers.
     pub events: u64,
-    /// The trace: the newest records.
-    pub trace: Trace,
+    /// From due to running.
+    pub lateness: Option<Lateness>,
     /// What people should know.
     pub notes: Vec<String>,
     /// It was stopped early.
     pub interrupted: bool,
 }
 
-/// Whether this host can carry a set out.
+/// Runs a set inside the kernel; `sink` hears everything as it becomes known, `tick` some forty times a second.
 ///
 /// # Errors
-/// What of it only the other hosts can do.
-pub fn accepts(set: &TaskSet) -> Result<(), RunError> {
-    if set.cpus != [0] {
-        return Err(RunError::set(format!(
-            "the set names the CPUs {:?}, and the kernel host works on CPU 0 yet",
-            set.cpus
-        )));
-    }
-    for task in &set.tasks {
-        let place = format!("task \"{}\"", task.name);
-        if !matches!(task.body, Body::Spin(_) | Body::Steps(_)) {
-            return Err(RunError::set(format!("{place}: the kernel host runs synthetic work, no programs yet")));
-        }
-        if !matches!(task.overrun, Overrun::Carry | Overrun::Skip) {
-            return Err(RunError::set(format!("{place}: the kernel host has the overrun policies carry and skip yet")));
-        }
-        if task.period > LONGEST_PERIOD {
-            return Err(RunError::set(format!("{place}: a period over 20 s would wake the watchdog of sched_ext")));
-        }
-    }
-    for group in &set.groups {
-        if matches!(group.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. }) {
-            let why = "a polling server is asked at each release, which the kernel host does not do yet";
-            return Err(RunError::set(format!("group \"{}\": {why}", group.name)));
+/// What the set or the machine does not permit; and a scheduler that was ended while it ran. Nothing is left behind.
+pub fn run(
+    set: &TaskSet,
+    options: RunOptions<'_>,
+    sink: &mut dyn FnMut(Told),
+    tick: &mut dyn FnMut(),
+) -> Result<RunOutcome, RunError> {
+    let parts = parts(set)?;
+    machine::check(&set.cpus)?;
+    let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
+    let _locks = locks.collect::<Result<Vec<_>, _>>()?;
+    let traces = Traces::new(set, &parts, options.traces)?;
+    let mut tasks = Tasks::start(set, options.stdin, options.output)?;
+    let alarm = Alarm::of_this_kernel()?;
+    let mut scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+    // Dropped after the scheduler was detached, which would not live without them.
+    let mut alarms = Vec::new();
+    for (domain, part) in parts.iter().enumerate() {
+        let domain = domain as u32;
+        scheduler.create(domain, part.cpu, part.hears, &part.limits, 0)?;
+        if alarm == Alarm::Thread {
+            alarms.push(scheduler.alarm_thread(domain, part.cpu)?);
         }
     }
-    let mut recorder = Recorder::new(0);
-    let mut allocators = allocators(set)?;
-    let mut taken = allocators.begin(&mut recorder, LEAD);
-    for index in 0..set.tasks.len() {
-        taken = taken.and_then(|()| allocators.add(&mut recorder, index, TaskId(index as u32)));
-    }
-    if recorder.needs_policy {
-        return Err(RunError::set(format!(
-            "policy \"{}\": some of its jobs need the policy at each release, which the kernel host does not do yet",
-            set.policy.name
-        )));
-    }
-    taken.map_err(|e| RunError::set(e.to_string()))
-}
-
-fn allocators(set: &TaskSet) -> Result<Allocators, RunError> {
-    Allocators::new(set, 0).map_err(|e| RunError::set(e.to_string()))
-}
-
-/// Runs a set inside the kernel; `sink` hears of each period as it becomes known.
-///
-/// # Errors
-/// What the set or the machine does not permit; and a scheduler that the kernel ended. Nothing is left behind.
-pub fn run(set: &TaskSet, options: &RunOptions<'_>, sink: &mut dyn FnMut(Period)) -> Result<RunOutcome, RunError> {
-    machine::check()?;
-    accepts(set)?;
-    let mut allocators = allocators(set)?;
-    let limits = Limits { events: 4096, records: 65_536, ..allocators.limits() };
-    let mut scheduler = Scheduler::start(limits)?;
-    let mut tasks = Tasks::start(set, &mut scheduler)?;
-    let numbers = tasks.joined()?;
-    let mut recorder = Recorder::new(monotonic_ns());
-    let origin = recorder.now + LEAD;
-    let mut asked = allocators.begin(&mut recorder, origin);
-    for (index, &number) in numbers.iter().enumerate() {
-        asked = asked.and_then(|()| allocators.add(&mut recorder, index, TaskId(number)));
-    }
-    asked.map_err(|e| RunError::set(e.to_string()))?;
-    scheduler.carry_out(&recorder.orders)?;
-
-    let mut kept = VecDeque::new();
-    let (mut seen, mut done, mut notes) = (0, 0, Vec::new());
-    let mut follow = Follow::new(set, &numbers);
-    let end = set.duration.map(|d| origin.saturating_add(d));
-    let (mut interrupted, mut alive) = (false, numbers.len());
-    loop {
-        let now = monotonic_ns();
-        interrupted = interrupted || options.stop.load(Ordering::Relaxed);
-        let over = interrupted || alive == 0 || end.is_some_and(|e| e <= now);
-        let look = scheduler.look(done)?;
-        done = look.events.len() as u64;
-        let records = scheduler.records(seen, &look);
-        if records.len() as u64 != look.call.record_count - seen {
-            notes.push("the kernel's ring of records overflowed: the trace has a gap".to_owned());
-            kept.clear();
-        }
-        seen = look.call.record_count;
-        follow.records(&records);
-        kept.extend(records);
-        let surplus = kept.len().saturating_sub(options.records);
-        kept.drain(..surplus);
-        for event in look.events.iter().filter_map(|e| e.event()) {
-            follow.event(&mut allocators, &event, sink);
-        }
-        if look.call.exit_kind != 0 {
-            return Err(ended_by_kernel(look.call.exit_kind));
-        }
-        if over {
-            if look.call.throttled > 0 {
-                notes.push(format!("jobs were held back {} times to leave others 5 % of the CPU", look.call.throttled));
-            }
-            break;
-        }
-        while let Some(index) = tasks.died() {
-            alive -= 1;
-            notes.push(format!("{} ended", set.tasks[index].name));
-        }
-        let left = end.map_or(HOUSEKEEPING, |e| Duration::from_nanos(e.saturating_sub(now)));
-        std::thread::sleep(HOUSEKEEPING.min(left));
-    }
-    let ended = monotonic_ns();
-    tasks.end();
-    scheduler.detach();
-    drop(tasks);
-    let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-    let header = Header::new("kernel", 0, &set.policy.name, names, limits.into());
-    let trace = Trace { header: Header { first: seen - kept.len() as u64, ..header }, records: kept.into() };
-    let events = follow.events;
-    Ok(RunOutcome { ran: ended.saturating_sub(origin), ended, events, trace, notes, interrupted })
-}
-
-/// `enum scx_exit_kind`, in words.
-fn ended_by_kernel(kind: u64) -> RunError {
-    let why = match kind {
-        64..=66 => "somebody took it away",
-        67 => "SysRq-S",
-        1026 => "its watchdog: a runnable task waited too long",
-        _ => "an error; the kernel's log has it",
+    scheduler.attach()?;
+    let hears = parts.iter().any(|p| p.hears);
+    let mut run = Run {
+        set,
+        domains: Vec::new(),
+        news: None,
+        stories: BTreeMap::new(),
+        traces,
+        alive: vec![true; set.tasks.len()],
+        gone: vec![false; set.tasks.len()],
+        events: 0,
+        throttled: BTreeMap::new(),
+        notes: Vec::new(),
     };
-    RunError::machine(
-        format!("the kernel ended the scheduler ({why}); all tasks are back in the normal class"),
-        "see dmesg, and run it again",
-    )
+    let told = run.follow(parts, &mut scheduler, &mut tasks, options.stop, sink, tick);
+    // An end from outside is the cause of whatever else went wrong then.
+    let by_kernel = scheduler.ended();
+    tasks.end();
+    run.join();
+    scheduler.detach();
+    drop(alarms);
+    drop(tasks);
+    if hears {
+        // SAFETY: passes no memory.
+        unsafe { libc::munlockall() };
+    }
+    let (ran, ended, interrupted) = match by_kernel {
+        Some(exit) => return Err(ended::explain(&exit)),
+        None => told?,
+    };
+    run.outcome(ran, ended, interrupted, sink)
+}
+
+/// A domain's thread, from here.
+struct Domain {
+    commands: Sender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Run<'a> {
+    set: &'a TaskSet,
+    domains: Vec<Domain>,
+    news: Option<Receiver<(u32, News)>>,
+    stories: BTreeMap<u32, Story<'a>>,
+    traces: Traces,
+    /// By place in the set: some process of it is there.
+    alive: Vec<bool>,
+    /// By place in the set: the dispatcher has heard that it is gone.
+    gone: Vec<bool>,
+    events: u64,
+    throttled: BTreeMap<u32, u64>,
+    notes: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    /// Starts the domains and listens to them, to the end: how long it ran, when it ended, whether it was interrupted.
+    fn follow(
+        &mut self,
+        parts: Vec<Part>,
+        scheduler: &mut Scheduler,
+        tasks: &mut Tasks,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(Told),
+        tick: &mut dyn FnMut(),
+    ) -> Result<(u64, u64, bool), RunError> {
+        let (say, news) = channel();
+        self.news = Some(news);
+        for (domain, part) in parts.into_iter().enumerate() {
+            self.spawn(domain as u32, part, scheduler, tasks, say.clone())?;
+        }
+        drop(say);
+        self.all("its tasks cannot join", scheduler)?;
+        tasks.open();
+        let origin = monotonic_ns() + LEAD;
+        for domain in &self.domains {
+            drop(domain.commands.send(Command::Begin(origin)));
+        }
+        self.all("its first releases cannot be set", scheduler)?;
+        let end = self.set.duration.map(|d| origin.saturating_add(d));
+        let mut interrupted = false;
+        while self.alive.contains(&true) && end.is_none_or(|end| monotonic_ns() < end) {
+            if stop.load(Ordering::Relaxed) {
+                interrupted = true;
+                break;
+            }
+            let left = end.map_or(LOOK, |e| Duration::from_nanos(e.saturating_sub(monotonic_ns())));
+            self.listen(LOOK.min(left), sink)?;
+            if scheduler.ended().is_some() {
+                break;
+            }
+            tasks.look()?;
+            self.who_ended(tasks, sink);
+            tick();
+        }
+        let ended = monotonic_ns();
+        self.stop(sink)?;
+        Ok((ended.saturating_sub(origin), ended, interrupted))
+    }
+
+    fn spawn(
+        &mut self,
+        domain: u32,
+        part: Part,
+        scheduler: &mut Scheduler,
+        tasks: &Tasks,
+        say: Sender<(u32, News)>,
+    ) -> Result<(), RunError> {
+        let Part { cpu, allocators, limits, hears } = part;
+        let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
+        let joining = of_the_cpu.map(|(index, spec)| Joining {
+            index,
+            pid: tasks.pid(index),
+            cooperates: punctual_workload::Work::of(&spec.body).is_some(),
+            adopted: matches!(spec.body, punctual_taskset::Body::Pid(_)),
+            pidfd: tasks.pidfd(index),
+        });
+        let joining = joining.collect();
+        let doorbell = hears.then(|| scheduler.doorbell(domain)).transpose()?;
+        let brief = Brief { domain, cpu, programs: scheduler.programs(), allocators, limits, doorbell, joining };
+        let (commands, orders) = channel();
+        let thread = std::thread::Builder::new().name(format!("domain/{cpu}"));
+        let thread = thread.spawn(move || domain::run(brief, &orders, &say));
+        let thread =
+            thread.map_err(|e| RunError::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC"))?;
+        self.domains.push(Domain { commands, thread: Some(thread) });
+        Ok(())
+    }
+
+    /// Until each domain has said that it is as far; none has batches yet.
+    fn all(&mut self, what: &str, scheduler: &Scheduler) -> Result<(), RunError> {
+        let limit = Instant::now() + PATIENCE;
+        let mut heard = 0;
+        while heard < self.domains.len() {
+            let Some(news) = &self.news else { return Ok(()) };
+            match news.recv_timeout(LOOK) {
+                Ok((domain, News::Joined(tasks))) => {
+                    self.joined(domain, &tasks);
+                    heard += 1;
+                }
+                Ok((_, News::Begun)) => heard += 1,
+                Ok((_, News::Failed(e))) => return Err(e),
+                Ok((domain, News::Batch(batch))) => self.early(domain, &batch)?,
+                Ok((_, News::Stopped)) => return Err(silent(what)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < limit && scheduler.ended().is_none() => {}
+                Err(_) => return Err(silent(what)),
+            }
+        }
+        Ok(())
+    }
+
+    fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
+        self.stories.insert(domain, Story::new(self.set, tasks));
+    }
+
+    /// A batch of a domain that begins sooner than another one.
+    fn early(&mut self, domain: u32, batch: &Batch) -> Result<(), RunError> {
+        self.batch(domain, batch, &mut |_| {})
+    }
+
+    /// What the domains have to say within that time.
+    fn listen(&mut self, time: Duration, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+        let limit = Instant::now() + time;
+        loop {
+            let left = limit.saturating_duration_since(Instant::now());
+            let Some(news) = &self.news else { return Ok(()) };
+            match news.recv_timeout(left) {
+                Ok((domain, News::Batch(batch))) => self.batch(domain, &batch, sink)?,
+                Ok((_, News::Failed(e))) => return Err(e),
+                Ok(_) => {}
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn batch(&mut self, domain: u32, batch: &Batch, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+        self.traces.records(domain, &batch.records)?;
+        self.events += batch.events;
+        self.throttled.insert(domain, batch.throttled);
+        let Some(story) = self.stories.get_mut(&domain) else { return Ok(()) };
+        if batch.records.lost > 0 {
+            story.gap();
+            // Who is gone may be among them: then the end of a first process has to do.
+            self.gone.fill(true);
+            let lost = batch.records.lost;
+            self.notes
+                .push(format!("{lost} records were overwritten before they were read: the trace has not all of it"));
+        }
+        story.records(&batch.records.records);
+        for tale in &batch.tales {
+            match tale.told {
+                Policy::EventsLost { count, .. } => sink(Told::Warning(format!(
+                    "{count} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
+                ))),
+                Policy::DelayedSaturated { index, .. } => sink(Told::Warning(format!(
+                    "{}: 30,000 waits are overdue; further ones are not counted",
+                    self.set.tasks[index as usize].name
+                ))),
+                _ => story.tale(tale, &mut |period| sink(Told::Period(period))),
+            }
+        }
+        for r in batch.records.records.iter().filter(|r| r.kind == TASK_GONE) {
+            if let Some(place) = story.place(r.small) {
+                self.gone[place] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of a task with children that go on after its first process, nothing is said until they are gone too.
+    fn who_ended(&mut self, tasks: &Tasks, sink: &mut dyn FnMut(Told)) {
+        for index in 0..self.alive.len() {
+            let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.gone[index]) else { continue };
+            self.alive[index] = false;
+            sink(Told::Ended(index as u32, how.to_owned()));
+        }
+    }
+
+    /// Each domain looks once more.
+    fn stop(&mut self, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+        for domain in &self.domains {
+            drop(domain.commands.send(Command::Stop));
+        }
+        let limit = Instant::now() + PATIENCE;
+        let mut stopped = 0;
+        while stopped < self.domains.len() {
+            let Some(news) = &self.news else { return Ok(()) };
+            match news.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+                Ok((domain, News::Batch(batch))) => self.batch(domain, &batch, sink)?,
+                Ok((_, News::Failed(e))) => return Err(e),
+                Ok((_, News::Stopped)) => stopped += 1,
+                Ok(_) => {}
+                Err(_) => return Err(silent("it does not stop")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever happened: no thread of ours gives orders any more.
+    fn join(&mut self) {
+        self.news = None;
+        for domain in self.domains.drain(..) {
+            drop(domain.commands);
+            domain.thread.map(JoinHandle::join);
+        }
+    }
+
+    fn outcome(
+        mut self,
+        ran: u64,
+        ended: u64,
+        interrupted: bool,
+        sink: &mut dyn FnMut(Told),
+    ) -> Result<RunOutcome, RunError> {
+        let mut lateness = None;
+        for story in self.stories.values_mut() {
+            story.finish(&mut |period| sink(Told::Period(period)));
+            lateness = Lateness::worse(lateness, story.lateness());
+        }
+        self.notes.extend(self.traces.finish()?);
+        let throttled: u64 = self.throttled.values().sum();
+        if throttled > 0 {
+            self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
+        }
+        let (events, notes) = (self.events, self.notes);
+        Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted })
+    }
+}
+
+fn silent(what: &str) -> RunError {
+    RunError::machine(format!("the kernel host: {what}"), "try when the machine is less busy; see punctual doctor")
 }

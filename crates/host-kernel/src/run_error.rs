@@ -1,4 +1,6 @@
-//! Why a set does not run inside the kernel: cause, cure, exit code.
+//! Why a set does not run inside the kernel, or no longer: cause, cure, exit code.
+
+use punctual_policies::PolicyError;
 
 /// One clear error; nothing is left behind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +10,8 @@ pub struct RunError {
     pub cause: String,
     /// What helps.
     pub cure: String,
-    /// 2: the set asks for what this host does not do; 4: the machine does not permit it.
+    /// 2: the set asks for what this host does not do; 4: the machine does not permit it; 5: the scheduler was ended
+    /// while it ran, by the kernel or by somebody else.
     pub exit_code: u8,
 }
 
@@ -23,5 +26,15 @@ impl RunError {
 
     pub(crate) fn set(cause: impl Into<String>) -> RunError {
         RunError { cause: cause.into(), cure: OTHERS.to_owned(), exit_code: 2 }
+    }
+
+    pub(crate) fn policy(e: &PolicyError) -> RunError {
+        RunError { cause: format!("{}: {}", e.place, e.cause), cure: e.cure.clone(), exit_code: 2 }
+    }
+}
+
+impl From<punctual_custody::CustodyError> for RunError {
+    fn from(e: punctual_custody::CustodyError) -> RunError {
+        RunError { exit_code: e.exit_code() as u8, cause: e.cause, cure: e.cure }
     }
 }

@@ -1,161 +1,301 @@
-//! The processes that synthetic tasks are. Not threads of ours: whoever stops us does not stop them.
+//! The processes of a set's tasks: started or found, watched, ended.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_taskset::TaskSet;
+use punctual_custody::descendants;
+use punctual_taskset::{Body, TaskSet};
 use punctual_workload::{Spinner, Work};
 
+use crate::adopted;
+use crate::command::{self, Output, Started, MARK};
+use crate::gate::Gate;
+use crate::members::{pidfd, signal};
 use crate::run_error::RunError;
-use crate::scheduler::Scheduler;
+use crate::synthetic;
 
-/// A task set has no more of them here.
-const MOST: usize = 256;
-const NOT_YET: i64 = i64::MIN;
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Looks at the processes that a killed command has left; each finds who was started meanwhile.
+const ROUNDS: usize = 20;
 
-/// What they and we see.
-#[repr(C)]
-struct Shared {
-    over: AtomicBool,
-    numbers: [AtomicI64; MOST],
+/// One task's first process.
+struct Process {
+    pid: i32,
+    pidfd: Arc<OwnedFd>,
+    kind: Kind,
+    /// How it ended.
+    ended: Option<String>,
 }
 
+enum Kind {
+    Synthetic,
+    Command(Started),
+    Adopted,
+}
+
+/// All of them, in the order of the set. Dropping it ends those that were started.
 pub(crate) struct Tasks {
-    shared: *mut Shared,
-    pids: Vec<i32>,
+    gate: Gate,
+    mark: String,
+    all: Vec<Process>,
 }
 
 impl Tasks {
-    /// Starts one process per task; each joins the scheduler and waits for its first release.
-    pub fn start(set: &TaskSet, scheduler: &mut Scheduler) -> Result<Tasks, RunError> {
-        let machine = |what: &str| {
-            let e = std::io::Error::last_os_error();
-            RunError::machine(format!("{what}: {e}"), "make room for the set's processes")
-        };
-        if set.tasks.len() > MOST {
-            return Err(RunError::set(format!("{} tasks are more than the kernel host's {MOST}", set.tasks.len())));
-        }
-        // SAFETY: a new mapping of our own.
-        let shared = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Shared>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if shared == libc::MAP_FAILED {
-            return Err(machine("memory for the tasks"));
-        }
-        let mut tasks = Tasks { shared: shared.cast(), pids: Vec::new() };
-        tasks.numbers().iter().for_each(|n| n.store(NOT_YET, Ordering::Relaxed));
-        let spinner = Spinner::calibrate();
-        for (index, spec) in set.tasks.iter().enumerate() {
-            let Some(mut work) = Work::of(&spec.body) else { continue };
-            // SAFETY: getpid and fork take nothing; the child uses what it inherited, and leaves by _exit.
-            let (us, pid) = unsafe { (libc::getpid(), libc::fork()) };
-            match pid {
-                -1 => return Err(machine("a process for a task")),
-                0 => tasks.live(us, index, &mut work, &spinner, scheduler),
-                pid => tasks.pids.push(pid),
-            }
+    /// Starts and finds them; what is started stands in the gate. `stdin`: whether commands get our standard input.
+    ///
+    /// # Errors
+    /// A command that is not there, a process that cannot be adopted; the system's. Nothing is left behind.
+    pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, RunError> {
+        let mut tasks = Tasks { gate: Gate::new()?, mark: mark(), all: Vec::with_capacity(set.tasks.len()) };
+        let mut spinner = None;
+        for spec in &set.tasks {
+            let place = |e: RunError| RunError { cause: format!("task \"{}\": {}", spec.name, e.cause), ..e };
+            let (pid, kind) = match (&spec.body, Work::of(&spec.body)) {
+                (Body::Command(argv), _) => {
+                    let started = command::start(&tasks.gate, argv, stdin, output, &tasks.mark).map_err(place)?;
+                    (started.pid, Kind::Command(started))
+                }
+                (Body::Pid(pid), _) => {
+                    let pidfd = Arc::new(adopted::check(*pid, spec.cpu).map_err(place)?);
+                    tasks.all.push(Process { pid: *pid, pidfd, kind: Kind::Adopted, ended: None });
+                    continue;
+                }
+                (_, Some(work)) => {
+                    let spinner = spinner.get_or_insert_with(Spinner::calibrate);
+                    (synthetic::start(&tasks.gate, work, spinner).map_err(place)?, Kind::Synthetic)
+                }
+                (_, None) => continue,
+            };
+            let held = pidfd(pid).map_err(|e| {
+                // SAFETY: a child of ours that was not waited for.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+                RunError::machine(format!("process {pid} cannot be watched: {e}"), "raise RLIMIT_NOFILE")
+            });
+            tasks.all.push(Process { pid, pidfd: Arc::new(held.map_err(place)?), kind, ended: None });
         }
         Ok(tasks)
     }
 
-    fn over(&self) -> &AtomicBool {
-        // SAFETY: mapped until we are dropped.
-        unsafe { &(*self.shared).over }
+    /// The first process of a task, by its place in the set.
+    pub fn pid(&self, index: usize) -> i32 {
+        self.all[index].pid
     }
 
-    fn numbers(&self) -> &[AtomicI64; MOST] {
-        // SAFETY: as above.
-        unsafe { &(*self.shared).numbers }
+    /// What holds on to it.
+    pub fn pidfd(&self, index: usize) -> Arc<OwnedFd> {
+        self.all[index].pidfd.clone()
     }
 
-    /// The child's whole life.
-    fn live(&self, parent: i32, index: usize, work: &mut Work, spinner: &Spinner, scheduler: &mut Scheduler) -> ! {
-        // SAFETY: plain system calls on ourselves. Whoever starts us dies with us in tow.
-        let orphan = unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            libc::getppid() != parent
-        };
-        if orphan {
-            // SAFETY: nothing is left to do.
-            unsafe { libc::_exit(1) };
-        }
-        let number = scheduler.join().unwrap_or(-1);
-        // What keeps the scheduler attached is the loader's alone.
-        // SAFETY: nothing here uses a descriptor from now on.
-        unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
-        self.numbers()[index].store(number, Ordering::Release);
-        loop {
-            // SAFETY: takes nothing. It returns at the next release, or when the scheduler is gone.
-            unsafe { libc::sched_yield() };
-            if self.over().load(Ordering::Acquire) || !work.run_job(spinner, self.over()) {
-                // SAFETY: no destructor of what was inherited may run here.
-                unsafe { libc::_exit(0) };
+    /// Everybody is a member: they go on, on their budgets.
+    pub fn open(&self) {
+        self.gate.open();
+    }
+
+    /// Sees who has ended.
+    ///
+    /// # Errors
+    /// A program that could not be executed.
+    pub fn look(&mut self) -> Result<(), RunError> {
+        for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
+            let Some(how) = process.how_ended() else { continue };
+            process.ended = Some(how);
+            if let Kind::Command(started) = &mut process.kind {
+                if let Some(failure) = started.failure() {
+                    return Err(failure);
+                }
             }
         }
+        Ok(())
     }
 
-    /// Their numbers in the dispatcher, in the order of the set.
-    pub fn joined(&self) -> Result<Vec<u32>, RunError> {
-        let limit = Instant::now() + PATIENCE;
-        loop {
-            let numbers: Vec<i64> =
-                self.numbers()[..self.pids.len()].iter().map(|n| n.load(Ordering::Acquire)).collect();
-            if let Some(refusal) = numbers.iter().find(|&&n| n < 0 && n != NOT_YET) {
-                return Err(RunError::machine(format!("a task could not join the scheduler ({refusal})"), "try again"));
-            }
-            if !numbers.contains(&NOT_YET) {
-                return Ok(numbers.into_iter().map(|n| n as u32).collect());
-            }
-            if Instant::now() > limit {
-                return Err(RunError::machine(
-                    "the tasks were not started in time",
-                    "try when the machine is less busy",
-                ));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+    /// How a task's first process ended, if it has. What it started may go on.
+    pub fn ended(&self, index: usize) -> Option<&str> {
+        self.all[index].ended.as_deref()
     }
 
-    /// The first that has died since it was last asked for: its place in the set.
-    pub fn died(&mut self) -> Option<usize> {
-        self.pids.iter_mut().position(|pid| {
-            // SAFETY: a child of ours that was not waited for.
-            let gone = *pid > 0 && unsafe { libc::waitpid(*pid, std::ptr::null_mut(), libc::WNOHANG) } == *pid;
-            *pid = if gone { 0 } else { *pid };
-            gone
-        })
-    }
-
-    /// They are to end at their next look.
+    /// Synthetic tasks are to end at their next look, before the scheduler goes: their sched_yield would return at once.
     pub fn end(&self) {
-        self.over().store(true, Ordering::Release);
+        self.gate.over().store(true, Ordering::Release);
+    }
+}
+
+/// What the environment of our commands says, and of no other run's.
+fn mark() -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19)).unwrap_or("0");
+    format!("{}.{start}", std::process::id())
+}
+
+impl Process {
+    fn how_ended(&self) -> Option<String> {
+        if let Kind::Adopted = self.kind {
+            let mut poll = libc::pollfd { fd: self.pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one structure, valid for the call, which does not wait.
+            return (unsafe { libc::poll(&mut poll, 1, 0) } == 1).then(|| "ended".to_owned());
+        }
+        let mut status = 0;
+        // SAFETY: a child of ours that was not waited for; writes one number.
+        let gone = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) } == self.pid;
+        let status = gone.then(|| ExitStatus::from_raw(status))?;
+        Some(match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exited with {code}"),
+            (_, Some(signal)) => format!("ended by signal {signal}"),
+            _ => "ended".to_owned(),
+        })
     }
 }
 
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.end();
+        // Whoever still stands in the gate would never see that it is over.
+        self.gate.open();
         let limit = Instant::now() + Duration::from_secs(1);
-        while self.pids.iter().any(|&pid| pid > 0) && Instant::now() < limit {
-            while self.died().is_some() {}
+        let synthetic = |p: &Process| matches!(p.kind, Kind::Synthetic) && p.ended.is_none();
+        while self.all.iter().any(synthetic) && Instant::now() < limit {
+            drop(self.look());
             std::thread::sleep(Duration::from_millis(2));
         }
-        for &pid in self.pids.iter().filter(|&&pid| pid > 0) {
-            // SAFETY: children of ours that were not waited for.
-            unsafe {
-                libc::kill(pid, libc::SIGKILL);
-                libc::waitpid(pid, std::ptr::null_mut(), 0);
+        let commands = || self.all.iter().filter(|p| matches!(p.kind, Kind::Command(_)));
+        let started: Vec<i32> = commands().filter(|p| p.ended.is_none()).map(|p| p.pid).collect();
+        for process in self.all.iter().filter(|p| !matches!(p.kind, Kind::Adopted) && p.ended.is_none()) {
+            signal(&process.pidfd, libc::SIGKILL);
+        }
+        if commands().next().is_some() {
+            end_families(&started, &self.mark);
+        }
+        for process in self.all.iter().filter(|p| !matches!(p.kind, Kind::Adopted) && p.ended.is_none()) {
+            // SAFETY: a child of ours that was killed and not waited for.
+            unsafe { libc::waitpid(process.pid, std::ptr::null_mut(), 0) };
+        }
+    }
+}
+
+/// Ends what commands have started, wherever it went: by descent, and by the mark in its environment.
+fn end_families(roots: &[i32], mark: &str) {
+    let pair = format!("{MARK}={mark}");
+    let marked = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&b| b == 0).any(|e| e == pair.as_bytes())
+    };
+    let us = std::process::id() as i32;
+    for _ in 0..ROUNDS {
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut family: Vec<i32> = all.filter(marked).filter(|&pid| pid != us).collect();
+        family.extend(descendants(roots));
+        if family.is_empty() {
+            return;
+        }
+        for pid in family {
+            // Held on to before it is looked at again, so that its number names nobody else.
+            let Ok(held) = pidfd(pid) else { continue };
+            if marked(&pid) || descendants(roots).contains(&pid) {
+                signal(&held, libc::SIGKILL);
             }
         }
-        // SAFETY: our mapping; nobody here uses it any more.
-        unsafe { libc::munmap(self.shared.cast(), size_of::<Shared>()) };
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_taskset::TaskSet;
+
+    fn set(body: Body) -> TaskSet {
+        TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
+    }
+
+    fn until_ended(tasks: &mut Tasks) -> String {
+        let limit = Instant::now() + Duration::from_secs(20);
+        while tasks.ended(0).is_none() {
+            assert!(Instant::now() < limit, "it does not end");
+            tasks.look().expect("it was executed");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        tasks.ended(0).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_command_executes_nothing_before_the_gate_is_open() {
+        let name = std::env::temp_dir().join(format!("punctual-gate-{}", std::process::id()));
+        drop(std::fs::remove_file(&name));
+        let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
+        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        std::thread::sleep(Duration::from_millis(50));
+        tasks.look().expect("nothing");
+        assert!(tasks.ended(0).is_none() && !name.exists());
+        tasks.open();
+        assert_eq!(until_ended(&mut tasks), "exited with 3");
+        assert!(name.exists());
+        drop(std::fs::remove_file(&name));
+    }
+
+    #[test]
+    fn what_is_no_program_is_an_error_before_or_when_it_is_executed() {
+        let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
+        let e = Tasks::start(&missing, false, Output::Nowhere).err().expect("it is not there");
+        assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code == 2, "{e}");
+        let name = std::env::temp_dir().join(format!("punctual-broken-{}", std::process::id()));
+        std::fs::write(&name, "#!/no/such/interpreter\n").expect("room");
+        let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
+        assert!(allow.is_ok_and(|s| s.success()));
+        let broken = set(Body::Command(vec![name.to_str().expect("plain").to_owned()]));
+        let mut tasks = Tasks::start(&broken, false, Output::Nowhere).expect("a file that may be executed");
+        tasks.open();
+        let limit = Instant::now() + Duration::from_secs(20);
+        let failure = loop {
+            assert!(Instant::now() < limit, "its failure is not told");
+            match tasks.look() {
+                Ok(()) => std::thread::sleep(Duration::from_millis(2)),
+                Err(e) => break e,
+            }
+        };
+        assert!(failure.cause.contains("cannot start") && failure.exit_code == 2, "{failure}");
+        drop(std::fs::remove_file(&name));
+    }
+
+    #[test]
+    fn the_end_of_a_run_ends_what_its_commands_have_started() {
+        let name = std::env::temp_dir().join(format!("punctual-family-{}", std::process::id()));
+        drop(std::fs::remove_file(&name));
+        let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
+        let argv = ["/bin/sh", "-c", script, name.to_str().expect("plain")].map(str::to_owned);
+        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        tasks.open();
+        let limit = Instant::now() + Duration::from_secs(20);
+        let child: i32 = loop {
+            assert!(Instant::now() < limit, "the shell starts nobody");
+            match std::fs::read_to_string(&name).unwrap_or_default().trim().parse() {
+                Ok(pid) => break pid,
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        drop(tasks);
+        let alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
+        };
+        let limit = Instant::now() + Duration::from_secs(20);
+        while alive() {
+            assert!(Instant::now() < limit, "process {child} goes on");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(std::fs::remove_file(&name));
+    }
+
+    #[test]
+    fn synthetic_tasks_end_with_the_run() {
+        let spin = Body::Spin(punctual_taskset::Spin::Forever);
+        let tasks = Tasks::start(&set(spin), false, Output::Nowhere).expect("a process");
+        let pid = tasks.pid(0);
+        tasks.open();
+        drop(tasks);
+        // SAFETY: signal 0 only asks.
+        assert_ne!(unsafe { libc::kill(pid, 0) }, 0, "process {pid} is still there");
     }
 }

@@ -1,0 +1,180 @@
+//! What this host makes of a set, before anything is started.
+
+use punctual_dispatcher::{Dispatcher, Limits, TaskId};
+use punctual_policies::{Allocators, Native};
+use punctual_taskset::{Arrival, Overrun, ServerKind, ServerSpec, TaskSet, TaskSpec};
+
+use crate::run_error::{RunError, OTHERS};
+
+/// The kernel's watchdog evicts a scheduler whose runnable task waits for 30 s.
+const LONGEST_WAIT: u64 = 20_000_000_000;
+/// Of random arrivals with this mean, one in a million is farther away than the watchdog's 30 s.
+const LONGEST_MEAN: u64 = 2_000_000_000;
+/// The dispatcher's rings: a stopped loader finds all of a second in them.
+const EVENTS: u32 = 8_192;
+const RECORDS: u32 = 65_536;
+/// Windows that `bpf/arena.h` has; tasks for which they are too few are carried out by the policy.
+const WINDOWS: u32 = 4_096;
+/// Domains that `bpf/arena.h` has.
+const MOST_CPUS: usize = 8;
+
+/// One CPU's part of a set.
+pub(crate) struct Part {
+    pub cpu: u32,
+    pub allocators: Allocators,
+    pub limits: Limits,
+    /// Its policies are asked at each job; else the kernel needs nobody.
+    pub hears: bool,
+}
+
+/// Whether this host can carry a set out.
+///
+/// # Errors
+/// What of it only the other hosts can do.
+pub fn accepts(set: &TaskSet) -> Result<(), RunError> {
+    parts(set).map(drop)
+}
+
+/// A set by its CPUs.
+pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, RunError> {
+    if set.cpus.len() > MOST_CPUS {
+        return Err(RunError::set(format!(
+            "the kernel host serves {MOST_CPUS} CPUs in a set; this one has {:?}",
+            set.cpus
+        )));
+    }
+    set.tasks.iter().try_for_each(|task| waits(set, task))?;
+    groups_wait(set)?;
+    set.cpus.iter().map(|&cpu| part(set, cpu)).collect()
+}
+
+fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
+    let allocators = Allocators::new(set, cpu).map_err(|e| RunError::policy(&e))?;
+    let limits = allocators.limits();
+    let windows = limits.windows.min(WINDOWS);
+    let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
+    let hears = rehearse(set, cpu, limits)?;
+    Ok(Part { cpu, allocators, limits, hears })
+}
+
+/// What a dispatcher and its allocators make of the set, tried in this process: whether some policy is asked at each job.
+fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, RunError> {
+    let refused = |e: &dyn std::fmt::Display| RunError::set(format!("CPU {cpu}: the dispatcher refuses the set: {e}"));
+    let mut allocators = Allocators::new(set, cpu).map_err(|e| RunError::policy(&e))?;
+    let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
+    allocators.begin(&mut Native::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
+    let polling = |g: &punctual_taskset::GroupSpec| {
+        g.cpu == cpu && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
+    };
+    let mut hears = set.groups.iter().any(polling);
+    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+        let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
+        allocators.add(&mut Native::new(&mut dispatcher, 0), index, task).map_err(|e| refused(&e))?;
+        let made = allocators.reservation_of(task).is_none();
+        hears |= made;
+        if made && spec.overrun == Overrun::Background {
+            let group = spec.group.map_or(0, |g| g as u32 + 1);
+            let policy = allocators.policy_of(group).map_or("?", |p| p.name);
+            return Err(RunError::set(format!(
+                "task \"{}\": overrun = \"background\" needs the dispatcher's own reservations; under policy \
+                 \"{policy}\", with this arrival, its jobs are made one by one",
+                spec.name
+            )));
+        }
+    }
+    Ok(hears)
+}
+
+/// How long a task may wait for its next release, though it is runnable.
+fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), RunError> {
+    let refuse = |what: &str| {
+        Err(RunError {
+            cause: format!(
+                "task \"{}\": {what}, and a runnable task that waits for 30 s makes the kernel's watchdog end the scheduler",
+                task.name
+            ),
+            cure: format!("make it 20 s at most; or {OTHERS}"),
+            exit_code: 2,
+        })
+    };
+    if task.start > LONGEST_WAIT {
+        return refuse("it starts more than 20 s after the run");
+    }
+    match &task.arrival {
+        Arrival::Periodic if task.period > LONGEST_WAIT => refuse("its period is over 20 s"),
+        Arrival::Sporadic { longest, .. } if *longest > LONGEST_WAIT => refuse("its arrivals may be over 20 s apart"),
+        Arrival::Aperiodic { mean, .. } if *mean > LONGEST_MEAN => {
+            refuse("its random arrivals, more than 2 s apart on average, may be over 30 s apart")
+        }
+        Arrival::List(times) => {
+            let far = times.windows(2).any(|w| w[1].saturating_sub(w[0]) > LONGEST_WAIT);
+            let first = times.first().is_some_and(|&t| t > LONGEST_WAIT);
+            let last = times.last().copied().unwrap_or(0);
+            let after = set.duration.map_or(u64::MAX, |d| d.saturating_sub(last));
+            match (far || first, after > LONGEST_WAIT) {
+                (true, _) => refuse("its listed arrivals are over 20 s apart"),
+                (_, true) => refuse("its list of arrivals ends more than 20 s before the run (give it a duration)"),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How long a group's members may wait for its budget.
+fn groups_wait(set: &TaskSet) -> Result<(), RunError> {
+    let of_group = set.groups.iter().map(|g| match &g.server {
+        ServerSpec::Periodic { period, .. } => ("group", &g.name, *period),
+        ServerSpec::Windows { cycle, .. } => ("group", &g.name, *cycle),
+    });
+    let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));
+    match of_group.chain(of_budget).find(|(_, _, period)| *period > LONGEST_WAIT) {
+        Some((what, name, _)) => Err(RunError::set(format!(
+            "{what} \"{name}\": its period is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
+             watchdog end the scheduler"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> TaskSet {
+        TaskSet::parse(text, "set.toml").expect("it is in order")
+    }
+
+    const TASK: &str = "[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = { spin = \"1ms\" }\n";
+
+    fn hears(policy: &str, more: &str) -> bool {
+        let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
+        parts(&set(&text)).expect("it can be carried out")[0].hears
+    }
+
+    #[test]
+    fn reservations_need_nobody_in_user_space_and_job_by_job_policies_do() {
+        assert!(!hears("rm", "") && !hears("edf", "") && !hears("fp", "priority = 3\n"));
+        assert!(hears("imprecise", "mandatory = \"1ms\"\n"));
+        assert!(hears("dual", ""));
+    }
+
+    #[test]
+    fn waits_that_the_watchdog_would_end_are_refused_with_the_cure() {
+        let long = format!("cpu = 0\npolicy = \"edf\"\n{}", TASK.replace("10ms", "21s"));
+        let e = accepts(&set(&long)).expect_err("too long");
+        assert!(e.to_string().contains("task \"a\": its period is over 20 s"), "{e}");
+        assert!(e.to_string().contains("--host user"), "{e}");
+        assert_eq!(e.exit_code, 2);
+        let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}start = \"25s\"\n");
+        assert!(accepts(&set(&late)).expect_err("too late").to_string().contains("starts more than 20 s"));
+    }
+
+    #[test]
+    fn background_is_refused_where_jobs_are_made_one_by_one() {
+        let text = format!("cpu = 0\npolicy = \"imprecise\"\n{TASK}mandatory = \"1ms\"\noverrun = \"background\"\n");
+        let e = accepts(&set(&text)).expect_err("no reservation");
+        assert!(e.to_string().contains("policy \"imprecise\""), "{e}");
+        assert!(accepts(&set(&format!("cpu = 0\npolicy = \"edf\"\n{TASK}overrun = \"background\"\n"))).is_ok());
+    }
+}

@@ -1,0 +1,183 @@
+//! Commands: the child stands in the gate until it is a member of its task, and executes the program on the task's own
+//! budgets; nothing of it before its first release.
+
+use std::ffi::{c_char, CString, OsStr};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::gate::{fork, Gate};
+use crate::run_error::RunError;
+
+/// Where commands' output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours goes.
+    Inherit,
+    /// All of it to our standard error.
+    StandardError,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// In the environment of commands and what they start: whose they are.
+pub(crate) const MARK: &str = "PUNCTUAL_RUN";
+
+/// A command that was started.
+pub(crate) struct Started {
+    pub pid: i32,
+    /// Tells the error if the program could not be executed; at its end when it could.
+    pub errors: File,
+    pub name: String,
+}
+
+/// Starts one; it stands in the gate.
+///
+/// # Errors
+/// There is no such program, or it may not be executed (exit code 2); the system's.
+pub(crate) fn start(
+    gate: &Gate,
+    argv: &[String],
+    stdin: bool,
+    output: Output,
+    mark: &str,
+) -> Result<Started, RunError> {
+    let name = argv.first().cloned().unwrap_or_default();
+    let programs = programs(&name)?;
+    let zero =
+        |_| RunError { cause: format!("{name}: an argument has a zero byte"), cure: CURE.to_owned(), exit_code: 2 };
+    let argv = argv.iter().map(|a| CString::new(a.as_bytes())).collect::<Result<Vec<_>, _>>().map_err(zero)?;
+    let environment = environment(mark);
+    let pointers =
+        |all: &[CString]| all.iter().map(|c| c.as_ptr()).chain([std::ptr::null()]).collect::<Vec<*const c_char>>();
+    let (argv_at, environment_at) = (pointers(&argv), pointers(&environment));
+    let broken = |e: std::io::Error| RunError::machine(format!("cannot start {name}: {e}"), "raise RLIMIT_NOFILE");
+    let null = File::options().read(true).write(true).open("/dev/null").map_err(broken)?;
+    let null = null.as_raw_fd();
+    let streams = match output {
+        Output::Inherit => [if stdin { 0 } else { null }, 1, 2],
+        Output::StandardError => [if stdin { 0 } else { null }, 2, 2],
+        Output::Nowhere => [if stdin { 0 } else { null }, null, null],
+    };
+    let (errors, said) = pipe().map_err(broken)?;
+    if let Some(pid) = fork()? {
+        return Ok(Started { pid, errors: errors.into(), name });
+    }
+    // SAFETY: all pointers are of what lives in this function, and their lists end with null. System calls only.
+    unsafe {
+        ordinary_signals();
+        libc::setpgid(0, 0);
+        arrange(streams);
+        gate.pass();
+        let mut errno = libc::ENOENT;
+        for program in &programs {
+            libc::execve(program.as_ptr(), argv_at.as_ptr(), environment_at.as_ptr());
+            errno = *libc::__errno_location();
+        }
+        let bytes = errno.to_ne_bytes();
+        libc::write(said.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
+        libc::_exit(127)
+    }
+}
+
+impl Started {
+    /// Why the program could not be executed; to be asked when the child has ended.
+    pub fn failure(&mut self) -> Option<RunError> {
+        let mut bytes = [0; 4];
+        self.errors.read_exact(&mut bytes).ok()?;
+        let why = std::io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
+        Some(RunError { cause: format!("cannot start {}: {why}", self.name), cure: CURE.to_owned(), exit_code: 2 })
+    }
+}
+
+const CURE: &str = "check the program and its arguments; a script needs a first line such as #!/bin/sh";
+
+/// The files that the name may mean, in PATH's order.
+fn programs(name: &str) -> Result<Vec<CString>, RunError> {
+    let usage = |cause: String, cure: &str| RunError { cause, cure: cure.to_owned(), exit_code: 2 };
+    let files: Vec<PathBuf> = if name.contains('/') {
+        vec![PathBuf::from(name)]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        std::env::split_paths(&path).map(|d| d.join(name)).collect()
+    };
+    let there: Vec<&PathBuf> = files.iter().filter(|f| f.is_file()).collect();
+    if name.is_empty() || there.is_empty() {
+        let cause = format!("there is no program {name}");
+        return Err(usage(cause, "correct its name, install it, or give its whole path"));
+    }
+    let found: Vec<CString> =
+        there.into_iter().filter(|f| executable(f)).filter_map(|f| cstring(f.as_os_str())).collect();
+    if found.is_empty() {
+        return Err(usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory"));
+    }
+    Ok(found)
+}
+
+fn executable(file: &Path) -> bool {
+    // SAFETY: the path is terminated.
+    cstring(file.as_os_str()).is_some_and(|f| unsafe { libc::access(f.as_ptr(), libc::X_OK) } == 0)
+}
+
+fn cstring(text: &OsStr) -> Option<CString> {
+    CString::new(text.as_bytes()).ok()
+}
+
+/// Ours, and the mark.
+fn environment(mark: &str) -> Vec<CString> {
+    let ours = std::env::vars_os().filter(|(name, _)| name != MARK);
+    let pairs = ours.chain([(MARK.into(), mark.into())]).map(|(name, value)| {
+        let mut pair = name.into_vec();
+        pair.push(b'=');
+        pair.extend_from_slice(value.as_bytes());
+        pair
+    });
+    pairs.filter_map(|pair| CString::new(pair).ok()).collect()
+}
+
+fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [0; 2];
+    // SAFETY: writes two numbers, of new descriptors that are ours.
+    unsafe {
+        if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
+    }
+}
+
+/// # Safety
+/// In a child that is to execute a program: the handlers are not its own.
+unsafe fn ordinary_signals() {
+    // SAFETY: a zeroed action with the default handler is valid; masks are valid for the calls.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        for signal in 1..=64 {
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+/// # Safety
+/// In a child: its standard streams are replaced.
+unsafe fn arrange(streams: [i32; 3]) {
+    let mut copies = [-1; 3];
+    // SAFETY: numbers only. Copies first: a stream may itself stand where another one is to be.
+    unsafe {
+        for (copy, fd) in copies.iter_mut().zip(streams) {
+            *copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
+        }
+        for (n, copy) in copies.into_iter().enumerate() {
+            // One that is closed with us stays closed.
+            if copy >= 0 {
+                libc::dup2(copy, n as i32);
+            }
+        }
+    }
+}

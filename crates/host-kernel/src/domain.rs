@@ -1,0 +1,294 @@
+//! One domain's thread in user space, on the domain's CPU: it gives the orders and reads the rings.
+//!
+//! ```text
+//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators, records to the run ──> Stop
+//! ```
+//!
+//! With reservations only, the kernel needs nobody: the thread looks now and then, for the results, and is one of the
+//! ordinary tasks. A policy that is asked at each job hears the doorbell and answers with orders; then the thread is
+//! the domain's allocator, before all jobs, with a budget of its own (`bpf/domain.h`).
+
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use punctual_dispatcher::{Event, Limits, Refusal, TaskId};
+use punctual_policies::{Allocators, Told};
+use punctual_trace::Record;
+use punctual_workload::monotonic_ns;
+
+use crate::abi::{ALLOCATOR, COOPERATES};
+use crate::gsi::Orders;
+use crate::members;
+use crate::programs::Programs;
+use crate::ring::{Records, Rings};
+use crate::run_error::RunError;
+
+/// Between two looks for the results.
+const LOOK: Duration = Duration::from_millis(25);
+/// For a task number, a millisecond apart.
+const TRIES: u32 = 1_000;
+/// A task's end among the records.
+const TASK_GONE: u32 = 6;
+
+/// Whose threads become a task's members.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    /// The task's place in the set.
+    pub index: usize,
+    /// Its first process.
+    pub pid: i32,
+    /// Its sched_yield ends its job.
+    pub cooperates: bool,
+    /// Its other threads and its children are there already.
+    pub adopted: bool,
+    /// Holds on to the process, whatever its number is given to.
+    pub pidfd: Arc<OwnedFd>,
+}
+
+/// What a domain's thread is made with.
+pub(crate) struct Brief {
+    pub domain: u32,
+    pub cpu: u32,
+    pub programs: Arc<Programs>,
+    pub allocators: Allocators,
+    pub limits: Limits,
+    /// For a domain whose policies are asked at each job.
+    pub doorbell: Option<MapHandle>,
+    pub joining: Vec<Joining>,
+}
+
+/// What a domain is told.
+pub(crate) enum Command {
+    /// All members have joined: offsets count from here, ns.
+    Begin(u64),
+    /// One more look, and the end.
+    Stop,
+}
+
+/// What names a release in the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// The number that the dispatcher's reservation gave it.
+    Reserved(u64),
+    /// The cookie of its first job.
+    Made(u64),
+}
+
+/// What the allocators told, and for a release how it stands in the records.
+pub(crate) struct Tale {
+    pub told: Told,
+    pub key: Key,
+}
+
+/// What a domain tells the run.
+pub(crate) enum News {
+    /// Its tasks are in the dispatcher: number by place in the set.
+    Joined(Vec<(usize, TaskId)>),
+    /// The first releases are set.
+    Begun,
+    /// What became known, all records of it included.
+    Batch(Batch),
+    /// It could not go on.
+    Failed(RunError),
+    /// Its last word.
+    Stopped,
+}
+
+/// Some 25 ms of a domain.
+pub(crate) struct Batch {
+    pub records: Records,
+    pub tales: Vec<Tale>,
+    pub events: u64,
+    /// Times that jobs were held back to leave others their share, so far.
+    pub throttled: u64,
+}
+
+/// Runs until it is told to stop, or nobody is there any more to tell it.
+pub(crate) fn run(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) {
+    let domain = brief.domain;
+    let last = match live(brief, commands, news) {
+        Ok(()) => News::Stopped,
+        Err(e) => News::Failed(e),
+    };
+    // Whoever does not listen any more has ended the run.
+    drop(news.send((domain, last)));
+}
+
+fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) -> Result<(), RunError> {
+    let Brief { domain, cpu, programs, allocators, limits, doorbell, joining } = brief;
+    members::pin(cpu)?;
+    let mut orders = Orders::new(&programs, domain, monotonic_ns());
+    let bell = doorbell.as_ref().map(|bell| listen(bell, &mut orders)).transpose()?;
+    let say = |what| news.send((domain, what)).is_ok();
+    let joined = join(&mut orders, cpu, &joining)?;
+    if !say(News::Joined(joined.clone())) {
+        return Ok(());
+    }
+    let Ok(Command::Begin(origin)) = commands.recv() else { return Ok(()) };
+    let rings = Rings::new(&programs, domain, limits);
+    let mut at = Domain { allocators, orders, rings, joining, tales: Vec::new(), events: 0 };
+    at.begin(origin, &joined)?;
+    if !say(News::Begun) {
+        return Ok(());
+    }
+    let mut next = Instant::now() + LOOK;
+    loop {
+        let stop = wait(bell.as_ref(), commands, next);
+        at.hear()?;
+        if stop || Instant::now() >= next {
+            next = Instant::now() + LOOK;
+            if !say(News::Batch(at.gather()?)) {
+                return Ok(());
+            }
+        }
+        if stop {
+            return Ok(());
+        }
+    }
+}
+
+/// The thread becomes the domain's allocator, and wakes from here on when there are events.
+fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, RunError> {
+    let failed = |what: &str| RunError::machine(format!("no allocator thread: {what}"), "see punctual doctor");
+    // SAFETY: passes no memory. Without it, page faults delay the policies; nothing else.
+    let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+    if locked != 0 {
+        return Err(failed(&format!("its memory cannot be locked ({})", std::io::Error::last_os_error())));
+    }
+    // SAFETY: takes nothing.
+    let me = unsafe { libc::gettid() };
+    let refusal = orders.join(TaskId::NONE, me, ALLOCATOR);
+    orders.check()?;
+    if refusal != 0 {
+        return Err(failed(&members::why(me, refusal)));
+    }
+    let mut builder = RingBufferBuilder::new();
+    // What it says is only that there is something.
+    builder.add(doorbell, |_| 0).map_err(|e| failed(&e.to_string()))?;
+    builder.build().map_err(|e| failed(&e.to_string()))
+}
+
+fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, RunError> {
+    let mut joined = Vec::with_capacity(joining.len());
+    for one in joining {
+        let mut task = orders.add_task();
+        for _ in 0..TRIES {
+            if task != Err(Refusal::Busy) {
+                break;
+            }
+            // Threads that had this number still stand in its queue.
+            std::thread::sleep(Duration::from_millis(1));
+            task = orders.add_task();
+        }
+        orders.check()?;
+        let task = task.map_err(|e| RunError::set(format!("CPU {cpu}: no room for a task: {e}")))?;
+        let flags = if one.cooperates { COOPERATES } else { 0 };
+        let mut add = |thread| orders.join(task, thread, flags);
+        let all = if one.adopted { members::join_all(one.pid, &mut add) } else { members::join_one(one.pid, &mut add) };
+        orders.check()?;
+        all?;
+        joined.push((one.index, task));
+    }
+    Ok(joined)
+}
+
+/// Until the doorbell, the next look, or a command; whether it was the one to stop.
+fn wait(bell: Option<&RingBuffer<'_>>, commands: &Receiver<Command>, next: Instant) -> bool {
+    use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+    let left = next.saturating_duration_since(Instant::now());
+    match bell {
+        Some(bell) => {
+            // Interrupted by a signal, it is asked again.
+            let _ = bell.poll(left);
+            !matches!(commands.try_recv(), Err(TryRecvError::Empty))
+        }
+        None => !matches!(commands.recv_timeout(left), Err(RecvTimeoutError::Timeout)),
+    }
+}
+
+/// A domain that has begun.
+struct Domain<'a> {
+    allocators: Allocators,
+    orders: Orders<'a>,
+    rings: Rings<'a>,
+    joining: Vec<Joining>,
+    tales: Vec<Tale>,
+    events: u64,
+}
+
+impl Domain<'_> {
+    fn begin(&mut self, origin: u64, joined: &[(usize, TaskId)]) -> Result<(), RunError> {
+        let Domain { allocators, orders, .. } = self;
+        let mut asked = allocators.begin(orders, origin);
+        for &(index, task) in joined {
+            asked = asked.and_then(|()| allocators.add(orders, index, task));
+        }
+        orders.check()?;
+        asked.map_err(|e| RunError::set(format!("the dispatcher refused the set: {e}")))
+    }
+
+    /// Takes in the events that are there, until the allocators' answers lead to no more.
+    fn hear(&mut self) -> Result<(), RunError> {
+        const ROUNDS: usize = 16;
+        for _ in 0..ROUNDS {
+            self.look()?;
+            let mut any = false;
+            while let Some(event) = self.rings.event() {
+                any = true;
+                self.handle(&event)?;
+            }
+            if !any {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), RunError> {
+        self.rings.look().map_err(|e| RunError::machine(e, "leave the affinity of this program's threads as it is"))
+    }
+
+    fn handle(&mut self, event: &Event) -> Result<(), RunError> {
+        let Domain { allocators, orders, joining, tales, events, .. } = self;
+        *events += 1;
+        orders.at(monotonic_ns());
+        let made = orders.last_job.clone();
+        // Whom the dispatcher's own reservations say it of, the kernel has signalled already.
+        let signalled = matches!(event, Event::Overrun { .. });
+        allocators.handle(orders, event, &mut |told| {
+            let key = match *event {
+                Event::Released { number, .. } => Key::Reserved(number),
+                _ => Key::Made(made.get()),
+            };
+            match told {
+                Told::Overrun { index, .. } if !signalled => {
+                    let whose = joining.iter().find(|j| j.index == index as usize);
+                    whose.into_iter().for_each(|j| members::signal(&j.pidfd, libc::SIGXCPU));
+                }
+                _ => {}
+            }
+            tales.push(Tale { told, key });
+        });
+        orders.check()
+    }
+
+    /// All that became known since the last time. Each record of what was told is there already.
+    fn gather(&mut self) -> Result<Batch, RunError> {
+        self.look()?;
+        let records = self.rings.records();
+        let gone = records.records.iter().filter(|r| r.kind == TASK_GONE).map(|r: &Record| TaskId(r.small));
+        for task in gone {
+            self.allocators.remove(&mut self.orders, task);
+        }
+        self.orders.check()?;
+        Ok(Batch {
+            records,
+            tales: std::mem::take(&mut self.tales),
+            events: std::mem::take(&mut self.events),
+            throttled: self.rings.throttled(),
+        })
+    }
+}

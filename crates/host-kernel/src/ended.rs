@@ -1,0 +1,96 @@
+//! How the kernel, or somebody through it, ended the scheduler, in words.
+
+use crate::abi::Exit;
+use crate::run_error::RunError;
+
+/// `enum scx_exit_kind`.
+const DONE: u32 = 1;
+const UNREGISTERED: u32 = 64;
+const BY_BPF: u32 = 65;
+const BY_KERNEL: u32 = 66;
+const SYSRQ: u32 = 67;
+const ERROR: u32 = 1024;
+const ERROR_BPF: u32 = 1025;
+const STALLED: u32 = 1026;
+/// `PUNCTUAL_EXIT_...`, with the CPU in the lower half.
+const CPU_GONE: i64 = 0x5000_0000;
+const ALARM_GONE: i64 = 0x5100_0000;
+const ALARM_STORM: i64 = 0x5200_0000;
+
+/// The error of a run whose scheduler ended before it.
+pub(crate) fn explain(exit: &Exit) -> RunError {
+    let said = [exit.reason(), exit.message()];
+    let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
+    let (why, cure) = words(exit.kind, exit.code, &exit.message());
+    let said = if said.is_empty() { String::new() } else { format!("; the kernel says: {}", said.join(": ")) };
+    RunError {
+        cause: format!("the scheduler was ended while it ran: {why}{said}. All tasks are in the normal class"),
+        cure,
+        exit_code: 5,
+    }
+}
+
+fn words(kind: u32, code: i64, message: &str) -> (String, String) {
+    let again = "run it again".to_owned();
+    let tell =
+        "see the kernel's log (dmesg), and tell us with the task set; --host user does without sched_ext".to_owned();
+    let cpu = code & 0xffff;
+    match code & !0xffff {
+        CPU_GONE => {
+            return (format!("CPU {cpu} went offline"), format!("bring it back (chcpu -e {cpu}), or use another CPU"))
+        }
+        ALARM_GONE => {
+            return (
+                format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept from running"),
+                again,
+            )
+        }
+        ALARM_STORM => {
+            return (format!("its alarm process of CPU {cpu} was woken more than 50,000 times a second"), tell)
+        }
+        _ => {}
+    }
+    match kind {
+        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => ("somebody took it away".to_owned(), again),
+        SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
+        STALLED => {
+            let who = waited(message).map_or("a runnable task".to_owned(), |who| format!("the runnable task {who}"));
+            let cure = "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)".to_owned();
+            (format!("by the kernel's watchdog, for {who} waited too long"), cure)
+        }
+        ERROR | ERROR_BPF => ("the kernel found an error in it".to_owned(), tell),
+        kind => (format!("for a reason that this version does not know ({kind})"), tell),
+    }
+}
+
+/// Who waited, as the watchdog has it: "name[pid] failed to run for 30.123s".
+fn waited(message: &str) -> Option<&str> {
+    let (who, _) = message.split_once(" failed to run")?;
+    Some(who.trim()).filter(|who| !who.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watchdogs_victim_is_named() {
+        let (why, _) = words(STALLED, 0, "cat[123] failed to run for 30.012s");
+        assert_eq!(why, "by the kernel's watchdog, for the runnable task cat[123] waited too long");
+    }
+
+    #[test]
+    fn a_cpu_that_went_is_named() {
+        let (why, cure) = words(BY_BPF, CPU_GONE | 3, "");
+        assert_eq!(why, "CPU 3 went offline");
+        assert!(cure.contains("chcpu -e 3"));
+    }
+
+    #[test]
+    fn every_end_has_words() {
+        for kind in [UNREGISTERED, SYSRQ, ERROR, ERROR_BPF, 7] {
+            let (why, cure) = words(kind, 0, "");
+            assert!(!why.is_empty() && !cure.is_empty());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the loader and the processes that it starts see of each other: a page of shared memory.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::run_error::RunError;
+
+#[repr(C)]
+struct Page {
+    open: AtomicU32,
+    over: AtomicBool,
+}
+
+/// Children stand in it from their start until they are members of their tasks.
+pub(crate) struct Gate(*mut Page);
+
+impl Gate {
+    pub fn new() -> Result<Gate, RunError> {
+        // SAFETY: a new mapping of our own.
+        let page = unsafe {
+            let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+            libc::mmap(std::ptr::null_mut(), size_of::<Page>(), prot, flags, -1, 0)
+        };
+        if page == libc::MAP_FAILED {
+            let why = std::io::Error::last_os_error();
+            return Err(RunError::machine(format!("no memory for the tasks: {why}"), "make room, or run fewer tasks"));
+        }
+        // All zero: closed, and not over.
+        Ok(Gate(page.cast()))
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: mapped until this is dropped; made of atomics, of which all zero is a value.
+        unsafe { &*self.0 }
+    }
+
+    /// The child's side: until it is open. Async-signal-safe.
+    pub fn pass(&self) {
+        let open = &self.page().open;
+        while open.load(Ordering::Acquire) == 0 {
+            // SAFETY: the word is mapped; no timeout. A signal only ends it early.
+            unsafe { libc::syscall(libc::SYS_futex, open.as_ptr(), libc::FUTEX_WAIT, 0, std::ptr::null::<u8>()) };
+        }
+    }
+
+    /// Lets everybody through.
+    pub fn open(&self) {
+        let open = &self.page().open;
+        open.store(1, Ordering::Release);
+        // SAFETY: the word is mapped.
+        unsafe { libc::syscall(libc::SYS_futex, open.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+
+    /// True when the run is over.
+    pub fn over(&self) -> &AtomicBool {
+        &self.page().over
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        // SAFETY: our mapping; children have their own of the same page.
+        unsafe { libc::munmap(self.0.cast(), size_of::<Page>()) };
+    }
+}
+
+/// A child that dies with us. The caller's code in it ends by `_exit`.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn fork() -> Result<Option<i32>, RunError> {
+    // SAFETY: getpid and fork take nothing; the child keeps to what its callers promise.
+    let (us, pid) = unsafe { (libc::getpid(), libc::fork()) };
+    match pid {
+        -1 => {
+            let why = std::io::Error::last_os_error();
+            Err(RunError::machine(format!("no process for a task: {why}"), "raise the limit on processes (ulimit -u)"))
+        }
+        0 => {
+            // SAFETY: plain system calls on ourselves. We may be orphaned before the first takes hold.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() != us {
+                    libc::_exit(1);
+                }
+            }
+            Ok(None)
+        }
+        pid => Ok(Some(pid)),
+    }
+}

@@ -1,0 +1,124 @@
+//! Threads, as they become members of tasks.
+
+use std::collections::HashSet;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use punctual_custody::{descendants, threads_of};
+
+use crate::abi::{ABOVE, ELSEWHERE, NO_THREAD};
+use crate::run_error::{RunError, OTHERS};
+
+/// As `PD_EBUSY`.
+const BUSY: i64 = -5;
+/// Looks at a process that has threads and children; each finds who was started meanwhile by one not yet joined.
+const ROUNDS: usize = 50;
+
+/// The calling thread, to one CPU.
+///
+/// # Errors
+/// The CPU is not there, or not in our cpuset.
+pub(crate) fn pin(cpu: u32) -> Result<(), RunError> {
+    let refused = |why: &dyn std::fmt::Display| {
+        let cause = format!("CPU {cpu}: no thread of this program may run there ({why})");
+        RunError::machine(cause, "choose a CPU that is online and in our cpuset (see punctual doctor)")
+    };
+    if cpu as usize >= libc::CPU_SETSIZE as usize {
+        return Err(refused(&"there is no such CPU"));
+    }
+    // SAFETY: the set is valid for the call, and written only within its size.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu as usize, &mut cpus);
+        if libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) != 0 {
+            return Err(refused(&std::io::Error::last_os_error()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a process may run on a CPU; true where that cannot be asked.
+pub(crate) fn may_run_on(pid: i32, cpu: u32) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(pid, size_of_val(&cpus), &mut cpus) != 0
+            || (cpu as usize) < libc::CPU_SETSIZE as usize && libc::CPU_ISSET(cpu as usize, &cpus)
+    }
+}
+
+/// A process that is there, whatever its number is given to later.
+pub(crate) fn pidfd(pid: i32) -> std::io::Result<OwnedFd> {
+    // SAFETY: passes no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor of ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// Sends a signal; whoever is gone gets nothing.
+pub(crate) fn signal(pidfd: &OwnedFd, signal: i32) {
+    // SAFETY: passes no memory but a null, for the signal's usual information.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, std::ptr::null::<u8>(), 0) };
+}
+
+/// Why a thread could not become a member.
+pub(crate) fn why(thread: i32, refusal: i64) -> String {
+    match refusal {
+        NO_THREAD => format!("there is no thread {thread}"),
+        ABOVE => format!("thread {thread} is in a real-time class, which is above sched_ext"),
+        BUSY => format!("thread {thread} is a task's already"),
+        ELSEWHERE => "it was asked on another CPU".to_owned(),
+        _ => format!("the kernel refused thread {thread} ({refusal})"),
+    }
+}
+
+fn refused(pid: i32, thread: i32, refusal: i64) -> RunError {
+    let cause = format!("process {pid}: {}", why(thread, refusal));
+    match refusal {
+        ABOVE => {
+            RunError { cause, cure: format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}"), exit_code: 2 }
+        }
+        NO_THREAD => RunError { cause, cure: "name a process that runs".to_owned(), exit_code: 2 },
+        BUSY => RunError { cause, cure: "adopt a process once, and none within another one".to_owned(), exit_code: 2 },
+        _ => RunError::machine(cause, OTHERS),
+    }
+}
+
+/// A process of one thread.
+pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), RunError> {
+    match join(pid) {
+        0 => Ok(()),
+        refusal => Err(refused(pid, pid, refusal)),
+    }
+}
+
+/// A process with all its threads, and its children with theirs. Whoever a member starts from here on is one by birth.
+pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), RunError> {
+    let mut seen = HashSet::new();
+    for _ in 0..ROUNDS {
+        let mut new = 0;
+        for process in std::iter::once(pid).chain(descendants(&[pid])) {
+            for thread in threads_of(process) {
+                if !seen.insert(thread) {
+                    continue;
+                }
+                new += 1;
+                match join(thread) {
+                    0 => {}
+                    // It has ended since, or is a member by birth; the first one alone has to be there, and nobody's.
+                    NO_THREAD | BUSY if thread != pid => {}
+                    refusal => return Err(refused(process, thread, refusal)),
+                }
+            }
+        }
+        if seen.is_empty() {
+            return Err(refused(pid, pid, NO_THREAD));
+        }
+        if new == 0 {
+            break;
+        }
+    }
+    Ok(())
+}

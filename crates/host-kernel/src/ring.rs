@@ -1,0 +1,98 @@
+//! The dispatcher's rings in the kernel: its events and records stand in an arena that is mapped here.
+
+use punctual_dispatcher::{Event, Limits};
+use punctual_trace::Record;
+
+use crate::abi::{Look, Plain, RawEvent};
+use crate::programs::Programs;
+
+/// One domain's, from the reader's end.
+pub(crate) struct Rings<'a> {
+    programs: &'a Programs,
+    domain: u32,
+    limits: Limits,
+    /// As it was last looked.
+    look: Look,
+    /// Events that were taken since.
+    taken: u32,
+    /// Records that were read.
+    read: u64,
+}
+
+/// Records, oldest first.
+pub(crate) struct Records {
+    /// Number of the first of them.
+    pub first: u64,
+    /// So many before it were overwritten before they were read.
+    pub lost: u64,
+    pub records: Vec<Record>,
+}
+
+impl<'a> Rings<'a> {
+    pub fn new(programs: &'a Programs, domain: u32, limits: Limits) -> Rings<'a> {
+        Rings { programs, domain, limits, look: Look::default(), taken: 0, read: 0 }
+    }
+
+    /// Gives back the room of events that were taken, and sees what is new. The calling thread is pinned to the domain's CPU.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn look(&mut self) -> Result<(), String> {
+        let mut look = Look { domain: self.domain, pop: self.taken, ..Look::default() };
+        if self.programs.run("punctual_look", look.bytes())? != 0 {
+            return Err(format!("the rings of domain {} cannot be read from another CPU", self.domain));
+        }
+        self.look = look;
+        self.taken = 0;
+        Ok(())
+    }
+
+    /// Times that jobs were held back to leave others their share.
+    pub fn throttled(&self) -> u64 {
+        self.look.throttled
+    }
+
+    /// The oldest event not yet taken, as of the last look.
+    pub fn event(&mut self) -> Option<Event> {
+        loop {
+            let number = self.look.event_tail + u64::from(self.taken);
+            if number >= self.look.event_head {
+                return None;
+            }
+            self.taken += 1;
+            let at = self.look.events + number % u64::from(self.limits.events) * size_of::<RawEvent>() as u64;
+            // SAFETY: the arena is mapped there as long as the object is loaded, and the ring has that many entries;
+            // one between tail and head is not written again before it is given back.
+            let raw = unsafe { std::ptr::read_volatile(at as *const RawEvent) };
+            if let Some(event) = raw.event() {
+                return Some(event);
+            }
+        }
+    }
+
+    /// All records that are new as of the last look.
+    pub fn records(&mut self) -> Records {
+        let count = self.look.record_count;
+        let size = u64::from(self.limits.records);
+        let start = self.read.max(count.saturating_sub(size));
+        let records: Vec<Record> = (start..count).map(|n| self.record(n)).collect();
+        // What was written meanwhile may stand where the oldest of them stood.
+        let mut now = self.look;
+        now.pop = 0;
+        let written = match self.programs.run("punctual_look", now.bytes()) {
+            Ok(0) => now.record_count,
+            _ => count,
+        };
+        let first = start.max(written.saturating_sub(size)).min(count);
+        let lost = first - self.read;
+        let records = records.into_iter().skip((first - start) as usize).collect();
+        self.read = count;
+        Records { first, lost, records }
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let at = self.look.records + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
+        // SAFETY: as above; a record (`struct pd_record`) that is written over meanwhile is plain numbers still.
+        unsafe { std::ptr::read_volatile(at as *const Record) }
+    }
+}

@@ -1,0 +1,121 @@
+//! Periods, from records and tales as a run leaves them.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn set(work: &str) -> TaskSet {
+    let task = format!("[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = {work}\n");
+    TaskSet::parse(&format!("cpu = 0\npolicy = \"edf\"\n{task}"), "set.toml").expect("it is in order")
+}
+
+fn record(kind: u32, time: u64, a: u64) -> Record {
+    Record { time, a, b: 0, small: 0, kind }
+}
+
+/// The n-th release, at n * 10 ms; noticed 2 us late.
+fn released(n: u64) -> Tale {
+    let (at, release) = (n * 10 * MS + 2_000, n * 10 * MS);
+    let (deadline, task) = (release + 10 * MS, TaskId(0));
+    let told = Told::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
+    Tale { told, key: Key::Reserved(n) }
+}
+
+fn over(n: u64, end: End, at: u64) -> Tale {
+    let told = Told::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS };
+    Tale { told, key: Key::Made(0) }
+}
+
+/// One release with its records: selected at once, running 5 us after due, stopped after 1 ms.
+fn usual(n: u64) -> Vec<Record> {
+    let due = n * 10 * MS;
+    vec![
+        record(RELEASED, due + 2_000, n),
+        record(SELECTED, due + 2_000, 77),
+        record(RUNNING, due + 5_000, 4711),
+        record(CHARGE_TASK, due + MS + 5_000, MS),
+        record(COMPLETED, due + MS + 5_000, 77),
+        record(STOPPED, due + MS + 6_000, MS),
+    ]
+}
+
+fn told(set: &TaskSet, parts: &[(Vec<Record>, Vec<Tale>)]) -> (Vec<Period>, Option<Lateness>) {
+    let mut story = Story::new(set, &[(0, TaskId(0))]);
+    let mut periods = Vec::new();
+    for (records, tales) in parts {
+        story.records(records);
+        tales.iter().for_each(|t| story.tale(t, &mut |p| periods.push(p)));
+    }
+    story.finish(&mut |p| periods.push(p));
+    (periods, story.lateness())
+}
+
+#[test]
+fn a_period_has_what_was_executed_until_the_next_and_when_it_began() {
+    let set = set("{ spin = \"1ms\" }");
+    let mut second = vec![record(CHARGE_TASK, 10 * MS, 300)];
+    second.extend(usual(1));
+    let first = (usual(0), vec![released(0), over(0, End::Completed, MS + 5_000)]);
+    let second = (second, vec![released(1), over(1, End::Completed, 11 * MS + 5_000)]);
+    let (periods, lateness) = told(&set, &[first, second]);
+    assert_eq!(periods.len(), 2);
+    assert_eq!((periods[0].received, periods[0].started, periods[0].completed), (MS + 300, 5_000, MS + 5_000));
+    assert_eq!((periods[1].received, periods[1].number, periods[1].miss), (MS, 1, false));
+    assert_eq!(lateness, Some(Lateness { releases: 2, p50: 5_000, p99: 5_000, max: 5_000 }));
+}
+
+#[test]
+fn who_was_not_selected_at_once_is_no_measure_of_lateness() {
+    let set = set("{ spin = \"1ms\" }");
+    let mut records = usual(0);
+    records[1].time += 100_000;
+    let (periods, lateness) = told(&set, &[(records, vec![released(0), over(0, End::Completed, 2 * MS)])]);
+    assert_eq!((periods.len(), lateness), (1, None));
+}
+
+#[test]
+fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
+    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()])).build().expect("in order");
+    let late = |more: Vec<Record>| {
+        let mut records = vec![record(RELEASED, 0, 0)];
+        records.extend(more);
+        records.push(record(EXPIRED, 10 * MS, 77));
+        told(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
+    };
+    assert!(late(Vec::new()));
+    assert!(late(vec![record(TASK_BLOCKED, MS, 0), record(TASK_READY, MS + 50_000, 0)]));
+    assert!(!late(vec![record(TASK_BLOCKED, MS, 0), record(TASK_READY, 3 * MS, 0)]));
+    assert!(!late(vec![record(TASK_BLOCKED, MS, 0)]));
+}
+
+#[test]
+fn after_a_gap_a_period_has_what_its_jobs_say() {
+    let set = set("{ spin = \"1ms\" }");
+    let mut story = Story::new(&set, &[(0, TaskId(0))]);
+    let mut periods = Vec::new();
+    story.records(&usual(0));
+    story.tale(&released(0), &mut |p| periods.push(p));
+    story.gap();
+    story.tale(&over(0, End::Completed, MS), &mut |p| periods.push(p));
+    story.tale(&released(1), &mut |p| periods.push(p));
+    assert_eq!((periods[0].received, periods[0].started), (MS, NEVER));
+}
+
+#[test]
+fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
+    let set = set("{ spin = \"1ms\" }");
+    let added = |cookie: u64, at: u64| {
+        [record(JOB_ADD, at, 0), Record { b: cookie, kind: JOB_ADD_2, small: 0, ..Record::default() }]
+    };
+    let mut records = Vec::new();
+    records.extend(added(5, 0));
+    records.push(record(CHARGE_TASK, MS, 10));
+    records.extend(added(6, MS));
+    records.push(record(CHARGE_TASK, 2 * MS, 20));
+    records.extend(added(7, 10 * MS));
+    records.push(record(CHARGE_TASK, 11 * MS, 40));
+    let by = |tale: Tale, cookie| Tale { key: Key::Made(cookie), ..tale };
+    let tales = vec![by(released(0), 5), over(0, End::Completed, 2 * MS), by(released(1), 7)];
+    let (periods, _) = told(&set, &[(records, tales)]);
+    assert_eq!((periods.len(), periods[0].received), (1, 30));
+}
