@@ -17,6 +17,8 @@
 #define EARLY_MOST 4000ULL
 /* A timer that stands so much too early is left alone: the wait costs less than to set it. */
 #define ALARM_SLACK 2000ULL
+/* Between two looks. */
+#define ALARM_LEAST 1000ULL
 #define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
 
 struct alarm {
@@ -89,6 +91,7 @@ PD_INLINE void alarm_look(__u32 domain)
 		return;
 	}
 	now = alarm_wait(c, now);
+	c->seen = now;
 	c->offset = (__s64)(now - scx_bpf_now());
 	domain_take_in(domain, now);
 	domain_choose(domain, now);
@@ -97,6 +100,9 @@ PD_INLINE void alarm_look(__u32 domain)
 	if (!goes_on)
 		kick(domain_cpu(domain));
 	domain_set_due(domain, goes_on ? c->taken : c->taken + c->switching);
+	/* Never so near that there is nothing but alarms. */
+	if (c->due < now + ALARM_LEAST)
+		c->due = now + ALARM_LEAST;
 	alarm_set(domain);
 }
 

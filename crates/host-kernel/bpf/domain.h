@@ -50,6 +50,7 @@ struct punctual_domain {
 	__u64 next;	 /* when something happens by itself but for its end */
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
 	/* The alarm. */
+	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
 	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
 	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */
 	__u64 armed;  /* what the timer stands at, 0 when it went off */
@@ -315,13 +316,14 @@ PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 	return c->task != task || !c->paid;
 }
 
-/* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. */
+/* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. A turn that is over is seen to
+ * already. */
 PD_INLINE void domain_set_due(__u32 domain, __u64 from)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 ends = PD_INFINITE;
 
-	c->due = pd_min(c->next, c->turn_end);
+	c->due = c->turn_end <= c->seen ? c->next : pd_min(c->next, c->turn_end);
 	c->end = 0;
 	if (c->choice == PD_NONE || c->capped)
 		return;

@@ -172,8 +172,10 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	}
 	if (now >= c->turn_end) {
 		m->turn = 0;
-		c->turn_end = TASK_OF(domain, c->task)->runnable > 1 ? now + TURN : PD_INFINITE;
+		c->turn_end = PD_INFINITE;
 	}
+	if (c->turn_end == PD_INFINITE && TASK_OF(domain, c->task)->runnable > 1)
+		c->turn_end = now + TURN;
 	domain_set_due(domain, c->taken);
 	alarm_set(domain);
 }

@@ -46,7 +46,7 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
             )
         }
         ALARM_STORM => {
-            return (format!("its alarm process of CPU {cpu} was woken more than 50,000 times a second"), tell)
+            return (format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
         }
         _ => {}
     }

@@ -1,12 +1,15 @@
 //! The BPF object, loaded.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Object, ObjectBuilder, PrintLevel, ProgramInput};
+use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
+use crate::probe::Alarm;
+use crate::run_error::RunError;
+use crate::said::listening;
+use crate::scheduler::Scheduler;
 
 /// ELF wants its headers aligned.
 #[repr(C, align(8))]
@@ -70,28 +73,12 @@ pub struct Kernel {
     load_execution: Duration,
 }
 
-/// What libbpf says while it loads. One load at a time, for libbpf's print function is global.
-static SAID: Mutex<String> = Mutex::new(String::new());
-static LOADING: Mutex<()> = Mutex::new(());
-
-fn listen(_: PrintLevel, text: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push_str(&text);
-    }
-}
-
 /// What the calling thread has executed.
 fn execution() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec to be written.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// The end of a verifier's log tells what is wrong.
-fn last_lines(text: &str) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 impl Kernel {
@@ -103,16 +90,14 @@ impl Kernel {
         if let Some(missing) = Missing::here() {
             return Err(KernelError::Missing(missing));
         }
-        let _one = LOADING.lock().unwrap_or_else(|e| e.into_inner());
-        let before = libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-        let (start, executed) = (Instant::now(), execution());
-        let loaded = ObjectBuilder::default().open_memory(&OBJECT.0).and_then(|o| o.load());
-        let (load_time, load_execution) = (start.elapsed(), execution().saturating_sub(executed));
-        libbpf_rs::set_print(before);
-        let log = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+        let ((loaded, load_time, load_execution), log) = listening(|| {
+            let (start, executed) = (Instant::now(), execution());
+            let loaded = ObjectBuilder::default().open_memory(&OBJECT.0).and_then(|o| o.load());
+            (loaded, start.elapsed(), execution().saturating_sub(executed))
+        });
         match loaded {
             Ok(object) => Ok(Kernel { object, load_time, load_execution }),
-            Err(cause) => Err(KernelError::Refused { cause, log: last_lines(&log) }),
+            Err(cause) => Err(KernelError::Refused { cause, log }),
         }
     }
 
@@ -137,6 +122,31 @@ impl Kernel {
         let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
         let output = found.test_run(input).map_err(|cause| KernelError::Run { program, cause })?;
         Ok(output.return_value as i32)
+    }
+}
+
+/// The scheduler's object, loaded as for a run and let go again.
+#[derive(Debug, Clone)]
+pub struct SchedulerLoad {
+    /// What the verifier did, by program.
+    pub programs: Vec<ProgramStatistics>,
+    /// Opening, verifying and compiling, in all.
+    pub time: Duration,
+    /// What of that this thread executed.
+    pub execution: Duration,
+}
+
+impl SchedulerLoad {
+    /// Loads it; nothing is scheduled by it.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn try_it() -> Result<SchedulerLoad, RunError> {
+        let alarm = Alarm::of_this_kernel()?;
+        let (start, executed) = (Instant::now(), execution());
+        let scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let (time, execution) = (start.elapsed(), execution().saturating_sub(executed));
+        Ok(SchedulerLoad { programs: statistics(scheduler.object()), time, execution })
     }
 }
 

@@ -46,7 +46,7 @@ mod trace_file;
 pub use accepts::accepts;
 pub use choose::best_for;
 pub use command::Output;
-pub use kernel::{Kernel, KernelError, ProgramStatistics};
+pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use privilege::Missing;
 pub use run::{run, RunOptions, RunOutcome, Told};

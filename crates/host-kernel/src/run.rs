@@ -101,7 +101,7 @@ pub fn run(
     let mut alarms = Vec::new();
     for (domain, part) in parts.iter().enumerate() {
         let domain = domain as u32;
-        scheduler.create(domain, part.cpu, part.hears, &part.limits, 0)?;
+        scheduler.create(domain, part.cpu, part.hears, &part.limits, alarm.granularity())?;
         if alarm == Alarm::Thread {
             alarms.push(scheduler.alarm_thread(domain, part.cpu)?);
         }

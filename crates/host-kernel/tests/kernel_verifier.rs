@@ -3,7 +3,7 @@
 //! The folder `verifier` has a file for each kernel: `6.18`, `7.3`, `7.3-rt` (Debian's, as in `vm/kernel`), and releases that
 //! differ from these (`6.18.44`). `crates/host-kernel/tests/verifier/renew` writes them anew.
 
-use punctual_host_kernel::{Kernel, KernelError, ProgramStatistics};
+use punctual_host_kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 use std::fmt::Write as _;
 
 /// Of one program, whatever the kernel.
@@ -114,6 +114,19 @@ fn the_dispatcher_takes_the_verifier_no_more_than_was_written_down() {
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     println!("loaded in {:.1} ms, of which {:.1} executed", ms(kernel.load_time()), ms(kernel.load_execution()));
     compare("dispatcher", &kernel.statistics());
+}
+
+#[test]
+fn the_scheduler_takes_the_verifier_no_more_than_was_written_down() {
+    let needed = std::env::var("PUNCTUAL_SCHED_EXT").as_deref() == Ok("required");
+    if !needed && !std::path::Path::new("/sys/kernel/sched_ext").exists() {
+        eprintln!("not run: this kernel has no sched_ext");
+        return;
+    }
+    let load = SchedulerLoad::try_it().unwrap_or_else(|e| panic!("{e}"));
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    println!("loaded in {:.1} ms, of which {:.1} executed", ms(load.time), ms(load.execution));
+    compare("scheduler", &load.programs);
 }
 
 #[test]
