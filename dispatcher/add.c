@@ -127,7 +127,7 @@ PD_API int pd_job_complete(pd_ref d, pd_u64 job, pd_u64 now)
 	if (i == PD_NONE)
 		return PD_ENOTHING;
 	pd_record(d, PD_REC_JOB_COMPLETE, 0, now, job, 0);
-	pd_job_end(d, i, PD_EV_COMPLETED, now);
+	pd_job_end_here(d, i, PD_EV_COMPLETED, now);
 	pd_settle(d, now);
 	return 0;
 }

@@ -70,8 +70,20 @@ PD_APART int pd_advance_due(pd_ref d, pd_u64 now, pd_u64 horizon)
 	pd_advance_starts(d, now);
 	pd_while (pd_heap_least(d, PD_TIMERS) <= now && pd_heap_size(d, PD_TIMERS))
 		pd_timer_fire(d, now);
-	pd_while (pd_heap_least(d, PD_RELEASES) <= now && pd_heap_size(d, PD_RELEASES))
-		pd_reservation_release(d, pd_heap_first(d, PD_RELEASES), now);
+	pd_while (1) {
+		pd_u32 r = PD(d)->first_going;
+
+		if (PD_UNLIKELY(r != PD_NONE)) {
+			PD(d)->first_going = PD_RESERVATION(d, r)->next_free;
+		} else {
+			if (pd_heap_least(d, PD_RELEASES) > now || !pd_heap_size(d, PD_RELEASES))
+				break;
+			r = pd_heap_first(d, PD_RELEASES);
+			if (!pd_reservation_release(d, r, now))
+				continue;
+		}
+		pd_reservation_put(d, r, now);
+	}
 	pd_settle(d, now);
 	return 0;
 }

@@ -8,12 +8,12 @@
 /* What looks down in its file and is called from one above. */
 PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i);
 PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now);
-PD_FN int pd_reservation_ended(pd_ref d, pd_u32 job, pd_u32 kind, pd_u64 now);
+PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now);
 PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by);
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r);
-PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
+PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 
 #include "event.c"
 #include "heap.c"
@@ -26,6 +26,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now);
 #include "add.c"
 #include "task.c"
 #include "timer.c"
+#include "table.c"
 #include "reservation.c"
 #include "reserve.c"
 #include "advance.c"

@@ -13,10 +13,11 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 	       l->reservations <= 1U << 20 && l->groups >= 1 && l->groups <= 1024 &&
 	       l->budget_groups <= 1024 && l->timers <= 1U << 20 && l->depth >= 1 &&
 	       l->depth <= PD_MAX_DEPTH && pd_power_of_two(l->events) && l->events <= 1U << 24 &&
-	       pd_power_of_two(l->records) && l->records <= 1U << 28 && l->cpus == 1;
+	       pd_power_of_two(l->records) && l->records <= 1U << 28 && l->cpus == 1 &&
+	       l->windows <= 1U << 20;
 }
 
-/* Jobs, tasks, reservations and timers: all free. */
+/* Jobs, tasks, reservations, timers and windows: all free. */
 PD_FOLD int pd_start_free(pd_ref d)
 {
 	pd_p p = PD(d);
@@ -24,6 +25,7 @@ PD_FOLD int pd_start_free(pd_ref d)
 	pd_task_p t = PD_TASK(d, 0);
 	pd_reservation_p v = PD_RESERVATION(d, 0);
 	pd_timer_p m = PD_TIMER(d, 0);
+	pd_window_p w = PD_WINDOW(d, 0);
 	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i <= p->limits.jobs) {
@@ -55,6 +57,14 @@ PD_FOLD int pd_start_free(pd_ref d)
 		m->id = ~pd_id(1, i);
 		m->next_free = i + 1 < p->limits.timers ? i + 1 : PD_NONE;
 		m++;
+		i++;
+	}
+	p->free_window = p->limits.windows ? 0 : PD_NONE;
+	i = PD_ZERO(d);
+	pd_while (i < p->limits.windows) {
+		PD_WALKS(w);
+		w->next = i + 1 < p->limits.windows ? i + 1 : PD_NONE;
+		w++;
 		i++;
 	}
 	return 0;
@@ -109,6 +119,8 @@ PD_FN int pd_start(pd_ref d)
 	p->record_mask = p->limits.records - 1;
 	p->first_due = PD_NONE;
 	p->first_due_segment = PD_NONE;
+	p->first_going = PD_NONE;
+	p->drafted_last = PD_NONE;
 	p->rare = PD_INFINITE;
 	pd_start_free(d);
 	pd_start_heaps(d);
@@ -156,6 +168,7 @@ static pd_u64 pd_layout(struct pd *d, const struct pd_limits *l)
 	PD_PLACE(chunk_table, PD_CHUNK_ENTRIES(l->jobs, l->reservations, l->timers, queues));
 	PD_PLACE(positions, PD_POSITIONS((pd_u64)l->jobs, l->reservations, l->timers));
 	PD_PLACE(reservations, l->reservations);
+	PD_PLACE(windows, l->windows);
 	PD_PLACE(cpus, l->cpus);
 	PD_PLACE(events, l->events);
 	PD_PLACE(records, l->records);
@@ -216,7 +229,8 @@ PD_API int pd_create(pd_ref d)
 	if (!pd_limits_valid(l) || l->jobs > PD_ARENA_JOBS || l->tasks > PD_ARENA_TASKS ||
 	    l->reservations > PD_ARENA_RESERVATIONS || l->groups > PD_ARENA_GROUPS ||
 	    l->budget_groups > PD_ARENA_NODES || l->timers > PD_ARENA_TIMERS ||
-	    l->events > PD_ARENA_EVENTS || l->records > PD_ARENA_RECORDS)
+	    l->windows > PD_ARENA_WINDOWS || l->events > PD_ARENA_EVENTS ||
+	    l->records > PD_ARENA_RECORDS)
 		return PD_EINVALID;
 	return pd_start(d);
 }

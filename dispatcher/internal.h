@@ -99,6 +99,16 @@ enum pd_heap_number {
 /* + node: its open segments by finish. */
 #define PD_NODES(d) (PD_GROUPS + PD(d)->limits.groups - 1)
 
+/* One of a table's, which is a ring of them (table.c). */
+struct pd_window {
+	pd_u64 start; /* from the release on */
+	pd_u64 length;
+	pd_u32 next;	 /* in the ring, or of the free ones */
+	pd_u32 next_row; /* of the first one of a row: that of the next row */
+	pd_u32 ends;	 /* the last one of its row */
+	pd_u32 unused;
+};
+
 struct pd_slot {
 	pd_u64 key;
 	pd_u32 item;
@@ -149,6 +159,8 @@ struct pd_terms {
 	pd_u8 wakeup_rule;
 	pd_u8 own_cookie;
 	pd_u8 unused;
+	pd_u32 table; /* the last one of its windows; PD_NONE without */
+	pd_u32 rows;
 };
 
 struct pd_reservation {
@@ -159,13 +171,16 @@ struct pd_reservation {
 	pd_i64 error; /* executed beyond (+) or short of (-) what was assigned, to be settled */
 	pd_u64 release_number;
 	pd_u64 job; /* id of the current one, 0 between two */
+	pd_u64 left; /* what the release may execute from its current job on */
+	pd_u32 window; /* with windows: that of the job after the current one; PD_NONE for none */
+	pd_u32 row;	 /* with windows: the first one of the next release */
 	pd_u32 task; /* PD_NONE for server jobs and segments */
 	pd_u32 server;
 	pd_u32 budget_group;
 	pd_u32 budget_server;
 	pd_u32 delayed; /* wait_period calls that are due from releases gone by */
 	pd_u32 lost;	/* releases that the next return of wait_period reports */
-	pd_u32 next_free;
+	pd_u32 next_free; /* or the next one that goes on */
 	pd_u8 used;
 	pd_u8 waits; /* its task has called wait_period */
 	pd_u8 changes;
@@ -216,6 +231,15 @@ struct pd {
 	pd_u64 unsettled_heights; /* bit h - 1: there are groups of height h to settle */
 	pd_u32 unsettled_groups[PD_MAX_DEPTH]; /* the first of them, by height - 1 */
 	struct pd_reservation_attr reservation_draft;
+	pd_u32 first_going; /* reservations whose releases go on in another window, first come first */
+	pd_u32 last_going;
+	pd_u32 free_window;
+	pd_u32 drafted; /* windows so far */
+	pd_u32 drafted_rows;
+	pd_u32 drafted_row;  /* the first window of the last of them */
+	pd_u32 drafted_last; /* window; PD_NONE for none */
+	pd_u32 unused;
+	pd_u64 drafted_end; /* the latest end of all */
 #ifndef __bpf__
 	struct pd_job *jobs;
 	struct pd_task *tasks;
@@ -227,6 +251,7 @@ struct pd {
 	pd_u32 *chunk_table;
 	pd_u32 *positions;
 	struct pd_reservation *reservations;
+	struct pd_window *windows;
 	struct pd_cpu *cpus;
 	struct pd_event *events;
 	struct pd_record *records;
@@ -245,6 +270,7 @@ struct pd {
 #define PD_CHUNK_ENTRY(d, i) ((d)->chunk_table[i])
 #define PD_POSITION(d, i) ((d)->positions[i])
 #define PD_RESERVATION(d, i) (&(d)->reservations[i])
+#define PD_WINDOW(d, i) (&(d)->windows[i])
 #define PD_CPU(d, i) (&(d)->cpus[i])
 #define PD_EVENT(d, i) (&(d)->events[i])
 #define PD_RECORD(d, i) (&(d)->records[i])
@@ -265,6 +291,7 @@ struct pd {
 #define pd_heap_p struct pd_heap PD_ARENA *
 #define pd_slot_p struct pd_slot PD_ARENA *
 #define pd_reservation_p struct pd_reservation PD_ARENA *
+#define pd_window_p struct pd_window PD_ARENA *
 #define pd_cpu_p struct pd_cpu PD_ARENA *
 #define pd_event_p struct pd_event PD_ARENA *
 #define pd_record_p struct pd_record PD_ARENA *

@@ -187,7 +187,7 @@ PD_APART int pd_job_take_out(pd_ref d, pd_u32 i)
 	return j->tied ? pd_job_untie(d, i) : 0;
 }
 
-PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
+PD_SHARE int pd_job_end_here(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -199,8 +199,9 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 		pd_list_out(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
 		PD(d)->unsettled |= PD_UNSETTLED_TIMES;
-	pd_event_job(d, now, kind, i);
-	if (j->reservation != PD_NONE)
+	if (PD_LIKELY(j->reservation == PD_NONE))
+		pd_event_job(d, now, kind, i);
+	else
 		pd_reservation_ended(d, i, kind, now);
 	j->state = PD_FREE;
 	j->id = ~(j->id + pd_id(1, 0));
@@ -209,6 +210,12 @@ PD_FN int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 	j->next = PD(d)->free_job;
 	PD(d)->free_job = i;
 	return 0;
+}
+
+/* Likewise, where it is not the end of most jobs. */
+PD_APART int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
+{
+	return pd_job_end_here(d, i, kind, now);
 }
 
 /* Takes the draft; for a reservation's job too. */

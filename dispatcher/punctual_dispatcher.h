@@ -99,6 +99,10 @@ enum pd_event_kind {
 	PD_EV_DELAYED_SATURATED = 17,
 	/* A segment reached its finish: as PD_EV_SEGMENT_EXHAUSTED. */
 	PD_EV_SEGMENT_EXPIRED = 18,
+	/* The job of a window ended as PD_EV_EXHAUSTED or PD_EV_EXPIRED says, and its release goes on in
+	 * the next window. */
+	PD_EV_WINDOW_EXHAUSTED = 19,
+	PD_EV_WINDOW_EXPIRED = 20,
 };
 
 struct pd_event {
@@ -123,6 +127,8 @@ struct pd_limits {
 	pd_u32 events;	     /* a power of two */
 	pd_u32 records;	     /* a power of two: the trace ring, 32 bytes each */
 	pd_u32 cpus;	     /* 1 .. PD_MAX_CPUS */
+	pd_u32 windows;	     /* of all reservations together, 0 .. 1 << 20 */
+	pd_u32 unused;
 };
 
 /* A job's attributes, as an allocator gives them (design, "Job"; docs/model.md tells the three
@@ -247,8 +253,8 @@ PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
 /* Reservations: the standard periodic allocator, in here so that no host needs a round trip for
  * it (RED-Linux, IV-C). */
 PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now);
-/* From the next release on: period, budget, deadline, priority, overrun, wakeup_rule, cookie and group as the
- * draft has them. */
+/* From the next release on: period, budget, deadline, priority, overrun, wakeup_rule, cookie, group and
+ * windows as the draft has them. */
 PD_API int pd_reservation_change(pd_ref d, pd_u32 reservation, pd_u64 now);
 PD_API int pd_reservation_remove(pd_ref d, pd_u32 reservation, pd_u64 now);
 /* Releases lost by the wait that returned last, and reset (PD_SKIP, and releases never made). */
@@ -256,5 +262,12 @@ PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 reservation);
 PD_API pd_u64 pd_reservation_job(pd_ref d, pd_u32 reservation);
 PD_API pd_u32 pd_reservation_delayed(pd_ref d, pd_u32 reservation);
 PD_API pd_i64 pd_reservation_error(pd_ref d, pd_u32 reservation);
+
+/* Windows (the time-driven table): the next pd_reservation_add or _change takes all that were drafted
+ * since the last, for a task. `start` counts from the release; `begins`: it is the first of the
+ * next row. Rows are for one release each, in turn: row n of m for the releases n, n + m, ... */
+PD_API int pd_window_add(pd_ref d, pd_u64 start, pd_u64 length, pd_u32 begins, pd_u64 now);
+/* Takes back what was drafted, as after a refusal. */
+PD_API int pd_window_drop(pd_ref d, pd_u64 now);
 
 #endif

@@ -27,6 +27,8 @@ enum pd_record_kind {
 	PD_REC_RESERVATION_REMOVE = 14, /* small = reservation */
 	PD_REC_TIMER_ASK = 15,	    /* a = at, b = cookie */
 	PD_REC_TIMER_CANCEL = 16,   /* a = timer */
+	PD_REC_WINDOW_ADD = 17,	    /* small = begins, a = start, b = length */
+	PD_REC_WINDOW_DROP = 18,
 	/* Additions take several records: the call, then what it was given (a job's third only if
 	 * it is not all zero). */
 	PD_REC_JOB_ADD = 20,	       /* small = task, a = start, b = finish */
@@ -35,6 +37,7 @@ enum pd_record_kind {
 	PD_REC_RESERVATION_ADD = 23,   /* small = task, a = start, b = period */
 	PD_REC_RESERVATION_ADD_2 = 24, /* time = budget, a = deadline, b = priority, small = group */
 	PD_REC_RESERVATION_ADD_3 = 25, /* time = cookie, a = wakeup_rule, b = overrun, small = own_cookie */
+	/* small = windows that it takes */
 	PD_REC_RESERVATION_ADD_4 = 26, /* time = server, a = budget_group, b = budget_server */
 	/* The same four follow it, but for a change (ADD's start, task and servers mean nothing). */
 	PD_REC_RESERVATION_CHANGE = 27, /* small = reservation */

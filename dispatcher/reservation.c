@@ -7,6 +7,7 @@
  *      ^                   │ budget used up, or finish reached
  *      └───────────────────┘ overrun: one wait is delayed
  *
+ * (With windows a release has one job after the other: table.c.)
  * Invariants: at most one job; delayed counts releases that overran and whose wait_period has not
  * come; error is settled into the next job's budget and never exceeds one budget either way.
  */
@@ -40,18 +41,26 @@ PD_INLINE void pd_reservation_delay(pd_ref d, pd_reservation_p v, pd_u64 now)
 		pd_event_task(d, now, PD_EV_DELAYED_SATURATED, v->task, PD_MAX_DELAYED);
 }
 
-/* A job of a reservation ended (it is still there to be read). */
-PD_FN int pd_reservation_ended(pd_ref d, pd_u32 job, pd_u32 kind, pd_u64 now)
+/* A job of a reservation ends (it is still there to be read), and it is told. */
+PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
-	pd_job_p j = PD_JOB(d, job);
+	pd_job_p j = PD_JOB(d, i);
 	pd_u32 r = j->reservation;
 	pd_reservation_p v = PD_RESERVATION(d, r);
+	pd_u64 left = j->attr.budget;
 
 	v->job = 0;
+	if (PD_UNLIKELY(v->now.table != PD_NONE)) {
+		kind = (pd_u32)pd_table_ends(d, i, kind);
+		left = pd_min(v->left, v->now.budget);
+	}
+	pd_event_job(d, now, kind, i);
+	if (kind == PD_EV_WINDOW_EXHAUSTED || kind == PD_EV_WINDOW_EXPIRED)
+		return 0;
 	if (j->excess)
 		pd_reservation_overran(d, r, (pd_i64)pd_min(j->excess, v->now.budget));
-	if (kind == PD_EV_EXHAUSTED && j->attr.budget)
-		pd_reservation_overran(d, r, -(pd_i64)j->attr.budget);
+	if (kind == PD_EV_EXHAUSTED && left)
+		pd_reservation_overran(d, r, -(pd_i64)left);
 	/* Only a task can overrun: to use up its budget is a server's and a segment's normal life. */
 	if ((kind != PD_EV_EXHAUSTED && kind != PD_EV_EXPIRED) || v->task == PD_NONE)
 		return 0;
@@ -98,7 +107,7 @@ PD_FN pd_u64 pd_bandwidth_of(pd_u64 x, pd_u64 budget, pd_u64 deadline)
 }
 
 /* Its task woke in mid-job: what is left is cut to what its bandwidth allows before the finish
- * (the revised CBS wake-up rule), by replacing the job. */
+ * (the revised CBS wake-up rule), by replacing the job: 1 if another one is to be put. */
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
@@ -115,11 +124,13 @@ PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 	if (j->attr.budget <= allowed)
 		return 0;
 	pd_job_end(d, i, PD_EV_CANCELLED, now);
-	return pd_reservation_put(d, r, allowed, now);
+	v->left = allowed;
+	return 1;
 }
 
-/* A job for the latest release, with so much budget. */
-PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
+/* A job for the latest release: the only one, or the one in the next window. One without budget, or
+ * whose window has gone by, ends at once. */
+PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
@@ -127,7 +138,7 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 
 	a->start = v->latest_release;
 	a->finish = pd_later(v->latest_release, v->now.deadline);
-	a->budget = budget;
+	a->budget = v->left;
 	a->priority = v->now.priority;
 	a->cookie = v->now.own_cookie ? v->now.cookie : v->release_number - 1;
 	a->task = v->task;
@@ -135,9 +146,10 @@ PD_FOLD int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 budget, pd_u64 now)
 	a->server = v->server;
 	a->budget_group = v->budget_group;
 	a->budget_server = v->budget_server;
+	if (PD_UNLIKELY(v->now.table != PD_NONE))
+		pd_table_next(d, r);
 	id = pd_job_make(d, r, a->group | a->server | a->budget_group | a->budget_server, now);
 	pd_job_end_at_once(d, (pd_u32)id, now);
-	/* One without budget has ended already. */
 	if (PD_LIKELY(pd_job_index(d, (pd_u64)id) != PD_NONE))
 		v->job = (pd_u64)id;
 	return 0;
@@ -158,6 +170,8 @@ PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 	v->release_number += lost;
 	v->next_release = pd_later(v->next_release, lost * v->now.period);
 	pd_reservation_lost(v, lost);
+	if (v->now.table != PD_NONE)
+		pd_table_turn(d, r, lost);
 	return 0;
 }
 
@@ -173,9 +187,27 @@ PD_INLINE void pd_terms_copy(struct pd_terms PD_ARENA *to, struct pd_terms PD_AR
 	to->overrun = from->overrun;
 	to->wakeup_rule = from->wakeup_rule;
 	to->own_cookie = from->own_cookie;
+	to->table = from->table;
+	to->rows = from->rows;
 }
 
-/* The job of a release: its budget is the reservation's, less what was overrun before. */
+/* What was changed takes effect. */
+PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
+{
+	pd_reservation_p v = PD_RESERVATION(d, r);
+
+	pd_table_free(d, v->now.table);
+	pd_terms_copy(&v->now, &v->next);
+	v->changes = 0;
+	if (v->now.table != PD_NONE) {
+		v->row = PD_WINDOW(d, v->now.table)->next;
+		pd_table_turn(d, r, v->release_number);
+	}
+	/* No more than one budget of the new size. */
+	return pd_reservation_overran(d, r, 0);
+}
+
+/* A release: its budget is the reservation's, less what was overrun before. 1 if its job is to be put. */
 PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
@@ -183,12 +215,8 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 	pd_u64 budget;
 
 	PD(d)->unsettled |= PD_UNSETTLED_TIMES;
-	if (PD_UNLIKELY(v->changes)) {
-		pd_terms_copy(&v->now, &v->next);
-		v->changes = 0;
-		/* No more than one budget of the new size. */
-		pd_reservation_overran(d, r, 0);
-	}
+	if (PD_UNLIKELY(v->changes))
+		pd_reservation_renew(d, r);
 	budget = (pd_u64)((pd_i64)v->now.budget - v->error);
 	if (PD_UNLIKELY(now - v->next_release >= v->now.period))
 		pd_reservation_lose(d, r, (now - v->next_release) / v->now.period, now);
@@ -212,5 +240,8 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 		e->used = v->latest_release;
 		e->remaining = budget;
 	}
-	return pd_reservation_put(d, r, budget, now);
+	v->left = budget;
+	if (PD_UNLIKELY(v->now.table != PD_NONE))
+		pd_table_begin(d, v);
+	return 1;
 }

@@ -7,11 +7,15 @@ PD_INLINE int pd_reservation_there(pd_ref d, pd_u32 r)
 	return r < PD(d)->limits.reservations && PD_RESERVATION(d, r)->used;
 }
 
-/* Budget, deadline, period, policy. */
-PD_FN int pd_terms_invalid(pd_ref d)
+/* Budget, deadline, period, policy, windows: they are for tasks, and another way to keep to a bandwidth
+ * than the wake-up rule. */
+PD_FN int pd_terms_invalid(pd_ref d, pd_u32 task)
 {
 	pd_p p = PD(d);
 
+	if (p->drafted && (task == PD_NONE || p->reservation_draft.wakeup_rule ||
+			   p->drafted_end > p->reservation_draft.deadline))
+		return 1;
 	return !p->reservation_draft.budget ||
 	       p->reservation_draft.budget > p->reservation_draft.deadline ||
 	       p->reservation_draft.deadline > p->reservation_draft.period ||
@@ -27,7 +31,7 @@ PD_FN int pd_reservation_refusal(pd_ref d)
 	if (a->task != PD_NONE && PD_TASK(d, a->task)->reservation != PD_NONE)
 		return PD_EBUSY;
 	if (pd_kind_invalid(d, a->task, a->group, a->server, a->budget_server) ||
-	    pd_terms_invalid(d))
+	    pd_terms_invalid(d, a->task))
 		return PD_EINVALID;
 	if (a->server | a->budget_server) {
 		int refusal = pd_tree_refusal(d, a->group, a->server, a->budget_group,
@@ -49,7 +53,7 @@ PD_FN int pd_reservation_record(pd_ref d, pd_u64 now)
 		  (pd_u64)a->priority);
 	pd_record(d, PD_REC_RESERVATION_ADD_3, a->own_cookie, a->cookie, a->wakeup_rule,
 		  a->overrun);
-	pd_record(d, PD_REC_RESERVATION_ADD_4, 0, a->server, a->budget_group, a->budget_server);
+	pd_record(d, PD_REC_RESERVATION_ADD_4, PD(d)->drafted, a->server, a->budget_group, a->budget_server);
 	return 0;
 }
 
@@ -66,6 +70,7 @@ PD_INLINE void pd_terms_take(pd_ref d, struct pd_terms PD_ARENA *t)
 	t->overrun = (pd_u8)a->overrun;
 	t->wakeup_rule = a->wakeup_rule != 0;
 	t->own_cookie = a->own_cookie != 0;
+	pd_table_take(d, t);
 }
 
 PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now)
@@ -82,7 +87,10 @@ PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now)
 	v->used = 1;
 	v->changes = 0;
 	v->next_release = a->start;
+	pd_reservation_record(d, now);
 	pd_terms_take(d, &v->now);
+	if (v->now.table != PD_NONE)
+		v->row = PD_WINDOW(d, v->now.table)->next;
 	v->task = a->task;
 	v->server = a->server;
 	v->budget_group = a->budget_group;
@@ -97,7 +105,6 @@ PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now)
 		PD_TASK(d, v->task)->reservation = r;
 	else
 		pd_tree_grow(d, a->group, a->server, a->budget_group, a->budget_server);
-	pd_reservation_record(d, now);
 	pd_heap_insert(d, PD_RELEASES, v->next_release, r);
 	PD(d)->unsettled |= PD_UNSETTLED_TIMES;
 	pd_settle(d, now);
@@ -112,13 +119,16 @@ PD_API int pd_reservation_change(pd_ref d, pd_u32 r, pd_u64 now)
 	if (!pd_reservation_there(d, r))
 		return PD_ENOTHING;
 	v = PD_RESERVATION(d, r);
-	if (pd_kind_invalid(d, v->task, a->group, v->server, v->budget_server) || pd_terms_invalid(d))
+	if (pd_kind_invalid(d, v->task, a->group, v->server, v->budget_server) ||
+	    pd_terms_invalid(d, v->task))
 		return PD_EINVALID;
 	/* A server job's group is its place in the tree. */
 	if (v->server && PD_GROUP(d, v->server)->parent != a->group)
 		return PD_ETREE;
 	pd_record(d, PD_REC_RESERVATION_CHANGE, r, now, 0, 0);
 	pd_reservation_record(d, now);
+	if (v->changes)
+		pd_table_free(d, v->next.table);
 	pd_terms_take(d, &v->next);
 	v->changes = 1;
 	return 0;
@@ -132,6 +142,9 @@ PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r)
 
 	if (job != PD_NONE)
 		PD_JOB(d, job)->reservation = PD_NONE;
+	pd_table_free(d, v->now.table);
+	if (v->changes)
+		pd_table_free(d, v->next.table);
 	pd_heap_remove(d, PD_RELEASES, r);
 	PD(d)->unsettled |= PD_UNSETTLED_TIMES;
 	if (v->task != PD_NONE)

@@ -106,8 +106,9 @@ PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now)
 			pd_job_stand(d, i, now);
 		i = PD_JOB(d, i)->next;
 	}
-	if (PD_TASK(d, task)->reservation != PD_NONE)
-		pd_reservation_woke(d, PD_TASK(d, task)->reservation, now);
+	if (PD_TASK(d, task)->reservation != PD_NONE &&
+	    pd_reservation_woke(d, PD_TASK(d, task)->reservation, now))
+		pd_reservation_put(d, PD_TASK(d, task)->reservation, now);
 	pd_settle(d, now);
 	return 0;
 }

@@ -2,6 +2,9 @@
 /* The invariants of the design (section 3), on what the dispatcher says and what it was given. */
 #include "shadow.h"
 
+/* A start that no allocator gave. */
+#define UNKNOWN (PD_INFINITE - 1)
+
 static bool is_real(const struct known *k)
 {
 	return k->attr.task != PD_NONE;
@@ -33,6 +36,8 @@ static void check_events(struct shadow *s)
 		case PD_EV_TASK_GONE:
 		case PD_EV_SEGMENT_EXHAUSTED:
 		case PD_EV_SEGMENT_EXPIRED:
+		case PD_EV_WINDOW_EXHAUSTED:
+		case PD_EV_WINDOW_EXPIRED:
 			MUST(pd_job_standing(s->d, e->job) == PD_FREE);
 			k = shadow_find(s, e->job);
 			if (!k) {
@@ -61,7 +66,9 @@ static void learn(struct shadow *s)
 		MUST(s->reservation_there[r]);
 
 		struct pd_job_attr attr = {
-			.finish = PD_INFINITE, /* it has one, which is the reservation's business */
+			/* It has both, which are the reservation's business, and its windows'. */
+			.start = pd_job_standing(s->d, id) == PD_WAITING ? UNKNOWN : s->now,
+			.finish = PD_INFINITE,
 			.cookie = a->cookie,
 			.task = a->task,
 			.group = a->group,
@@ -111,7 +118,7 @@ static void check_standings(struct shadow *s)
 			MUST(!s->fresh || k->attr.start > s->now);
 			continue;
 		}
-		MUST(k->attr.start <= s->now);
+		MUST(k->attr.start <= s->now || k->attr.start == UNKNOWN);
 		if (is_segment(k))
 			MUST(k->standing == PD_OPEN);
 		else if (is_real(k) && s->task_blocked[k->attr.task])
@@ -159,7 +166,8 @@ static void check_selection(struct shadow *s)
 		MUST(last && last->standing == PD_READY && last->attr.group == group && depth < DEPTH);
 		group = last->attr.server;
 		if (s->fresh) {
-			MUST(last->attr.start <= s->now && s->now < last->attr.finish);
+			MUST(last->attr.start <= s->now || last->attr.start == UNKNOWN);
+			MUST(s->now < last->attr.finish);
 			MUST(last->remaining > 0);
 		}
 	}

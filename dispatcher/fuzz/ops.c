@@ -16,6 +16,7 @@ static const struct pd_limits limits = {
 	.events = 256,
 	.records = 16,
 	.cpus = 1,
+	.windows = WINDOWS,
 };
 
 /* Mostly soon; now and then never. */
@@ -90,6 +91,24 @@ static void some_reservation(struct shadow *s, struct stream *in, struct pd_rese
 	a->priority = flags / 8 % 4;
 	a->cookie = flags;
 	a->own_cookie = 1;
+}
+
+/* Windows for the next reservation: up to three, and now and then none is to stay. */
+static void some_windows(struct shadow *s, struct stream *in, uint8_t how)
+{
+	pd_u64 end = 0;
+
+	for (int i = how % 4; i > 0; i--) {
+		uint8_t byte = stream_byte(in);
+		pd_u64 start = end + byte % 4, length = byte / 4 % 8;
+		int drafted = pd_window_add(s->d, start, length, byte / 32 % 2, s->now);
+
+		MUST(drafted == 0 || drafted == PD_EINVALID || drafted == PD_EFULL);
+		MUST(drafted != 0 || length != 0);
+		end = byte / 32 % 2 ? 0 : start + length;
+	}
+	if (how >= 240)
+		MUST(pd_window_drop(s->d, s->now) == 0);
 }
 
 static void add_reservation(struct shadow *s, struct stream *in)
@@ -169,7 +188,8 @@ static void operate(struct shadow *s, struct stream *in)
 	pd_u64 job = s->jobs[argument % JOBS].id;
 	pd_i64 number;
 
-	switch (op % 24) {
+	/* So few for the last, that kept inputs mean what they meant. */
+	switch (op >= 248 ? 24 : op % 24) {
 	case 0: case 1: case 2:
 		add_job(s, in);
 		break;
@@ -230,6 +250,9 @@ static void operate(struct shadow *s, struct stream *in)
 		break;
 	case 23:
 		ask_timer(s, in, argument);
+		break;
+	case 24:
+		some_windows(s, in, argument);
 		break;
 	}
 }

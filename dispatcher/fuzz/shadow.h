@@ -17,6 +17,7 @@ enum {
 	GROUPS = 4,
 	NODES = 3,
 	TIMERS = 2,
+	WINDOWS = 6,
 	DEPTH = 3,
 };
 

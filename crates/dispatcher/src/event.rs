@@ -24,6 +24,8 @@ pub enum Event {
     /// A job ended; `used` is what it executed, `remaining` what it did not use. `task` is
     /// [`TaskId::NONE`] for server jobs, and for segments that were cancelled.
     JobEnded { at: u64, end: End, job: JobId, task: TaskId, cookie: u64, used: u64, remaining: u64 },
+    /// The job of a window ended, exhausted or expired, and its release goes on in the next window.
+    WindowEnded { at: u64, end: End, job: JobId, task: TaskId, cookie: u64, used: u64, remaining: u64 },
     /// A segment of this budget-group node ended by itself: exhausted or expired.
     SegmentEnded { at: u64, end: End, job: JobId, node: u32, cookie: u64, used: u64, remaining: u64 },
     /// A timer that an allocator asked for, due at `due`.
@@ -57,6 +59,7 @@ impl Event {
         let (at, task, job) = (e.time, TaskId(e.task), JobId(e.job));
         let (cookie, used, remaining) = (e.cookie, e.used, e.remaining);
         let ended = |end| Event::JobEnded { at, end, job, task, cookie, used, remaining };
+        let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
         let segment = |end| Event::SegmentEnded { at, end, job, node: e.task, cookie, used, remaining };
         Some(match e.kind {
             1 => ended(End::Completed),
@@ -77,6 +80,8 @@ impl Event {
             16 => Event::Background { at, task, number: cookie },
             17 => Event::DelayedSaturated { at, task },
             18 => segment(End::Expired),
+            19 => window(End::Exhausted),
+            20 => window(End::Expired),
             _ => return None,
         })
     }

@@ -22,6 +22,8 @@ pub struct Limits {
     pub events: u32,
     pub records: u32,
     pub cpus: u32,
+    pub windows: u32,
+    pub unused: u32,
 }
 
 #[repr(C)]
@@ -109,6 +111,8 @@ extern "C" {
     pub fn pd_reservation_take_lost(d: *mut Pd, reservation: u32) -> u32;
     pub fn pd_reservation_job(d: *mut Pd, reservation: u32) -> u64;
     pub fn pd_reservation_delayed(d: *mut Pd, reservation: u32) -> u32;
+    pub fn pd_window_add(d: *mut Pd, start: u64, length: u64, begins: u32, now: u64) -> i32;
+    pub fn pd_window_drop(d: *mut Pd, now: u64) -> i32;
     pub fn pd_reservation_error(d: *mut Pd, reservation: u32) -> i64;
     pub fn pd_record_count(d: *mut Pd) -> u64;
     pub fn pd_record_at(d: *mut Pd, number: u64) -> *const Record;

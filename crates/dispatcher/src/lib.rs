@@ -26,6 +26,7 @@ mod limits;
 mod refusal;
 mod reservation;
 mod reservations;
+mod windows;
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;

@@ -23,6 +23,8 @@ pub struct Limits {
     pub events: u32,
     /// Records in the trace ring, 32 bytes each: a power of two.
     pub records: u32,
+    /// Windows of all reservations together (the time-driven table), at most 2^20.
+    pub windows: u32,
 }
 
 impl Limits {
@@ -41,6 +43,7 @@ impl Limits {
             depth: Limits::DEPTH,
             events: (8 * (tasks + 8)).next_power_of_two(),
             records: 1 << 16,
+            windows: 0,
         }
     }
 
@@ -56,6 +59,8 @@ impl Limits {
             events: self.events,
             records: self.records,
             cpus: 1,
+            windows: self.windows,
+            unused: 0,
         }
     }
 }
@@ -73,6 +78,7 @@ impl From<Limits> for punctual_trace::TraceLimits {
             depth: l.depth,
             events: l.events,
             records: l.records,
+            windows: l.windows,
         }
     }
 }
@@ -90,6 +96,7 @@ impl From<punctual_trace::TraceLimits> for Limits {
             depth: l.depth,
             events: l.events,
             records: l.records,
+            windows: l.windows,
         }
     }
 }

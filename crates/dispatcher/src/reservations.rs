@@ -3,10 +3,12 @@
 use crate::{checked, ffi, refusal, Dispatcher, JobId, Refusal, Reservation, ReservationId};
 
 impl Dispatcher {
-    /// A periodic reservation, from its first release on.
+    /// A periodic reservation, from its first release on, with the windows that were drafted
+    /// ([`Dispatcher::draft_window`]); after a refusal they are still there.
     ///
     /// # Errors
-    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62; [`Refusal::Busy`]
+    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62, and for windows that end
+    /// after the deadline, are for no task, or go with the wake-up rule; [`Refusal::Busy`]
     /// when the task has one.
     pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
         // SAFETY: the draft is valid until the next call, and nobody else has it.
@@ -17,8 +19,8 @@ impl Dispatcher {
         u32::try_from(n).map(ReservationId).map_err(|_| refusal(n))
     }
 
-    /// Another period, budget, deadline, priority, overrun policy, wake-up rule, cookie and group,
-    /// from the next release on; the rest of `to` means nothing.
+    /// Another period, budget, deadline, priority, overrun policy, wake-up rule, cookie, group and
+    /// windows (those that were drafted), from the next release on; the rest of `to` means nothing.
     ///
     /// # Errors
     /// As of [`Dispatcher::add_reservation`].

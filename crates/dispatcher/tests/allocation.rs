@@ -40,6 +40,7 @@ const LIMITS: Limits = Limits {
     depth: 4,
     events: 64,
     records: 64,
+    windows: 6,
 };
 
 fn reservation(serves: For) -> Reservation {
@@ -92,7 +93,11 @@ fn use_all(d: &mut Dispatcher) {
         if now % 50 == 0 {
             let by = [Attribute::Priority, Attribute::Budget, Attribute::Finish, Attribute::Start];
             d.set_order((now / 50 % 4) as u32, &by[(now / 200 % 4) as usize..]).expect("a valid order");
-            let _ = d.change_reservation(r, &reservation(For::Task(tasks[0])), now);
+            let _ = d.draft_window(0, 1, true, now);
+            let _ = d.draft_window(2, 3, false, now);
+            let windows = now % 100 == 0;
+            let terms = Reservation { wakeup_rule: !windows, ..reservation(For::Task(tasks[0])) };
+            d.change_reservation(r, &terms, now).map_or_else(|_| d.drop_windows(now), drop);
         }
         d.advance(now);
         d.select(0, now);

@@ -12,6 +12,7 @@ const LIMITS: Limits = Limits {
     depth: 2,
     events: 32,
     records: 64,
+    windows: 0,
 };
 
 /// In short, what was told since it was last asked.

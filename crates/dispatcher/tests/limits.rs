@@ -12,6 +12,7 @@ const LIMITS: Limits = Limits {
     depth: 3,
     events: 64,
     records: 8,
+    windows: 6,
 };
 
 fn is_refused(limits: Limits) -> bool {
@@ -54,6 +55,7 @@ fn limits_beyond_their_ranges_are_refused_at_creation() {
         depth: 1,
         events: 1,
         records: 1,
+        windows: 6,
     };
     assert!(!is_refused(least));
 }

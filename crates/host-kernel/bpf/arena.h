@@ -22,6 +22,7 @@
 #define PD_ARENA_GROUPS 64U
 #define PD_ARENA_NODES 64U
 #define PD_ARENA_TIMERS 512U
+#define PD_ARENA_WINDOWS 4096U
 #define PD_ARENA_EVENTS 8192U
 #define PD_ARENA_RECORDS 65536U
 /* The verifier has less to go through. */
@@ -53,6 +54,7 @@ struct pd_block {
 			     << PD_CHUNK_BITS] __attribute__((aligned(64)));
 	struct pd_reservation reservations[PD_ARENA_RESERVATIONS];
 	struct pd_timer timers[PD_ARENA_TIMERS];
+	struct pd_window windows[PD_ARENA_WINDOWS];
 	pd_u64 beside[PD_ARENA_BESIDE / sizeof(pd_u64)];
 	struct pd_event events[PD_ARENA_EVENTS];
 	struct pd_record records[PD_ARENA_RECORDS];
@@ -93,6 +95,7 @@ pd_ref pd_blocks[PD_DOMAINS];
 #define PD_CHUNK_ENTRY(d, i) (*PD_ITEM(d, pd_u32, chunk_table, i))
 #define PD_POSITION(d, i) (*PD_ITEM(d, pd_u32, positions, i))
 #define PD_RESERVATION(d, i) PD_ITEM(d, struct pd_reservation, reservations, i)
+#define PD_WINDOW(d, i) PD_ITEM(d, struct pd_window, windows, i)
 #define PD_CPU(d, i) PD_ITEM(d, struct pd_cpu, cpus, i)
 #define PD_EVENT(d, i) PD_ITEM(d, struct pd_event, events, i)
 #define PD_RECORD(d, i) PD_ITEM(d, struct pd_record, records, i)
@@ -133,6 +136,7 @@ PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 	l->events = given->events;
 	l->records = given->records;
 	l->cpus = given->cpus;
+	l->windows = given->windows;
 	refused = pd_create(d);
 	if (refused)
 		bpf_arena_free_pages(in, block, pages);

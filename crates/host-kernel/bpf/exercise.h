@@ -40,6 +40,7 @@ struct exercise {
 	pd_u32 wanted;
 	pd_u32 left;
 	pd_u32 unused;
+	pd_u64 window_end; /* of the last one drafted */
 	pd_u64 ids[EXERCISE_IDS]; /* jobs, most of them gone */
 	pd_u64 timers[EXERCISE_TIMERS];
 	pd_u32 tasks[EXERCISE_TASKS];
@@ -153,6 +154,28 @@ PD_FOLD int exercise_instant(pd_ref d)
 	return 0;
 }
 
+/* Windows for the next reservation, mostly one behind the other. */
+PD_FN int exercise_window(pd_ref d)
+{
+	pd_u64 r = exercise_random(d);
+	pd_u32 begins = r % 4 == 0 || !PD(d)->drafted;
+	pd_u64 start = (begins ? 0 : EX(d)->window_end) + (r >> 2) % 4096;
+	pd_u64 length = (r >> 14) % 8192;
+	int drafted;
+
+	if ((r >> 27) % 64 == 0) {
+		exercise_fold_int(d, pd_window_drop(d, EX(d)->now));
+		return 0;
+	}
+	if ((r >> 33) % 64 == 0)
+		start -= 4096;
+	drafted = pd_window_add(d, start, length, begins, EX(d)->now);
+	exercise_fold_int(d, drafted);
+	if (!drafted)
+		EX(d)->window_end = start + length;
+	return 0;
+}
+
 PD_FOLD int exercise_ask(pd_ref d)
 {
 	pd_u32 r = exercise_reservation(d);
@@ -170,6 +193,7 @@ PD_FOLD int exercise_ask(pd_ref d)
 	exercise_fold(d, pd_task_job(d, exercise_task(d)));
 	exercise_fold(d, pd_select(d, 0, EX(d)->now));
 	exercise_fold(d, pd_runner_up(d, 0, (pd_u32)exercise_below(d, 18)));
+	exercise_window(d);
 	return 0;
 }
 

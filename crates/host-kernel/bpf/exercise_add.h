@@ -143,6 +143,9 @@ PD_FN int exercise_draft(pd_ref d)
 		a->group = place;
 		a->budget_group = r >> 24 & 3 ? 0 : place;
 	}
+	/* Windows do not go with it. */
+	if (PD(d)->drafted && r >> 32 & 15)
+		a->wakeup_rule = 0;
 	return 0;
 }
 

@@ -99,6 +99,10 @@ PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
 		return pd_reservation_remove(d, order->number, order->now);
 	case PUNCTUAL_TAKE_LOST:
 		return pd_reservation_take_lost(d, order->number);
+	case PUNCTUAL_WINDOW_ADD:
+		return pd_window_add(d, order->time, order->cookie, order->number, order->now);
+	case PUNCTUAL_WINDOW_DROP:
+		return pd_window_drop(d, order->now);
 	}
 	return PD_EINVALID;
 }

@@ -37,6 +37,8 @@ enum punctual_what {
 	PUNCTUAL_RESERVATION_CHANGE = 7, /* [number, reservation] */
 	PUNCTUAL_RESERVATION_REMOVE = 8, /* [number] */
 	PUNCTUAL_TAKE_LOST = 9,	/* [number = reservation] */
+	PUNCTUAL_WINDOW_ADD = 10, /* [time = start, cookie = length, number = it begins a row] */
+	PUNCTUAL_WINDOW_DROP = 11, /* those that were added and that no reservation took */
 	/* punctual_order, which change nothing */
 	PUNCTUAL_REMAINING = 16, /* [id] */
 	PUNCTUAL_USED = 17,	 /* [id] */

@@ -20,6 +20,8 @@ pub(crate) enum What {
     ReservationAdd = 6,
     ReservationChange = 7,
     ReservationRemove = 8,
+    WindowAdd = 10,
+    WindowDrop = 11,
     Remaining = 16,
     Used = 17,
     Standing = 18,
@@ -62,14 +64,14 @@ pub(crate) struct Create {
     pub cpu: u32,
     pub hears: u32,
     pub unused: u32,
-    limits: [u32; 10],
+    limits: [u32; 12],
     pub granularity: u64,
 }
 
 impl Create {
     pub fn new(domain: u32, cpu: u32, hears: bool, l: &Limits, granularity: u64) -> Create {
-        let Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records } = *l;
-        let limits = [jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, 1];
+        let Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, windows } = *l;
+        let limits = [jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, 1, windows, 0];
         Create { domain, cpu, hears: hears.into(), unused: 0, limits, granularity }
     }
 }
@@ -205,6 +207,7 @@ impl RawEvent {
         let RawEvent { time: at, kind, task, job: id, cookie, used, remaining } = *self;
         let (job, node, task) = (JobId::from_u64(id), task, TaskId(task));
         let ended = |end| Event::JobEnded { at, end, job, task, cookie, used, remaining };
+        let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
         let segment = |end| Event::SegmentEnded { at, end, job, node, cookie, used, remaining };
         Some(match kind {
             1 => ended(End::Completed),
@@ -225,6 +228,8 @@ impl RawEvent {
             16 => Event::Background { at, task, number: cookie },
             17 => Event::DelayedSaturated { at, task },
             18 => segment(End::Expired),
+            19 => window(End::Exhausted),
+            20 => window(End::Expired),
             _ => return None,
         })
     }

@@ -13,6 +13,8 @@ const LONGEST_MEAN: u64 = 2_000_000_000;
 /// The dispatcher's rings: a stopped loader finds all of a second in them.
 const EVENTS: u32 = 8_192;
 const RECORDS: u32 = 65_536;
+/// Windows that `bpf/arena.h` has; tasks for which they are too few are carried out by the policy.
+const WINDOWS: u32 = 4_096;
 /// Domains that `bpf/arena.h` has.
 const MOST_CPUS: usize = 8;
 
@@ -49,7 +51,8 @@ pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, RunError> {
 fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
     let allocators = Allocators::new(set, cpu).map_err(|e| RunError::policy(&e))?;
     let limits = allocators.limits();
-    let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, ..limits };
+    let windows = limits.windows.min(WINDOWS);
+    let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
     let hears = rehearse(set, cpu, limits)?;
     Ok(Part { cpu, allocators, limits, hears })
 }

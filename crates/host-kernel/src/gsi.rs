@@ -117,6 +117,13 @@ impl Gsi for Orders<'_> {
     fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal> {
         self.done(What::TimerCancel, Order { id: timer.as_u64(), ..Order::default() }).map(drop)
     }
+    fn draft_window(&mut self, start: u64, length: u64, begins: bool) -> Result<(), Refusal> {
+        let order = Order { time: start, cookie: length, number: begins.into(), ..Order::default() };
+        self.done(What::WindowAdd, order).map(drop)
+    }
+    fn drop_windows(&mut self) {
+        self.ask(What::WindowDrop, Order::default());
+    }
     fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal> {
         let order = Order { attributes: Attributes::of_reservation(reservation), ..Order::default() };
         self.done(What::ReservationAdd, order).map(|n| ReservationId(n as u32))

@@ -21,6 +21,8 @@ struct Limits {
     events: u32,
     records: u32,
     cpus: u32,
+    windows: u32,
+    unused: u32,
 }
 
 /// All that a block of the arena has room for (`bpf/dispatcher.bpf.c`).
@@ -35,6 +37,8 @@ const LIMITS: Limits = Limits {
     events: 4096,
     records: 65536,
     cpus: 1,
+    windows: 4096,
+    unused: 0,
 };
 
 /// As `struct pd_create_call` in `bpf/calls.h`.

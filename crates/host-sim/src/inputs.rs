@@ -65,6 +65,8 @@ pub(crate) fn tell(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(
         14 => d.remove_reservation(ReservationId(small), now)?,
         15 => drop(d.ask_timer(a, b, now)?),
         16 => d.cancel_timer(TimerId::from_u64(a), now)?,
+        17 => d.draft_window(a, b, small != 0, now)?,
+        18 => d.drop_windows(now),
         JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
         RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
         RESERVATION_CHANGE => {

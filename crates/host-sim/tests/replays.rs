@@ -33,6 +33,27 @@ fn a_simulated_run_replays_to_the_same_decisions() {
     assert_eq!((replayed.header.host.as_str(), replayed.until), ("sim", 385 * MS));
 }
 
+/// A release executes in several windows, others in each of three releases.
+fn windows() -> TaskSet {
+    let tasks = [
+        "period = \"4ms\"; budget = \"1ms\"; work = { spin = \"forever\" }",
+        "period = \"6ms\"; budget = \"2ms\"; work = { uniform = [\"1ms\", \"2.5ms\"], seed = 3 }",
+        "period = \"12ms\"; budget = \"4ms\"; work = { spin = \"forever\" }; overrun = \"signal\"",
+    ];
+    set("td", &tasks)
+}
+
+#[test]
+fn a_time_table_in_the_dispatcher_replays_to_the_same_decisions() {
+    let bytes = trace(&windows(), 120 * MS);
+    let records = Trace::read(&mut &bytes[..]).expect("it is a trace").records;
+    let of = |kind: u32| records.iter().filter(|r| r.kind == kind).count();
+    assert!(of(17) > 4 && of(128 + 19) + of(128 + 20) > 15, "windows were drafted, and releases went on");
+    assert_eq!((of(15), of(20)), (0, 0), "nobody asked for a timer or added a job");
+    let replayed = replayed(&bytes).expect("it can be replayed");
+    assert_eq!(replayed.difference, None);
+}
+
 #[test]
 fn two_runs_of_one_set_leave_the_same_bytes() {
     assert_eq!(trace(&busy(), 100 * MS), trace(&busy(), 100 * MS));
@@ -145,7 +166,7 @@ fn what_is_cut_or_asks_for_an_impossible_dispatcher_is_refused() {
 /// Everything that a host may tell a dispatcher, once.
 #[test]
 fn every_kind_of_input_is_replayed() {
-    let limits = Limits { groups: 3, budget_groups: 2, timers: 4, ..Limits::for_tasks(4) };
+    let limits = Limits { groups: 3, budget_groups: 2, timers: 4, windows: 2, ..Limits::for_tasks(4) };
     let mut d = Dispatcher::new(limits).expect("possible limits");
     let say = "as it says";
     d.set_granularity(5).expect(say);
@@ -172,6 +193,8 @@ fn every_kind_of_input_is_replayed() {
         overrun: punctual_dispatcher::Overrun::Skip,
         wakeup_rule: true,
     };
+    d.draft_window(0, 1, true, 0).expect(say);
+    d.drop_windows(0);
     let r = d.add_reservation(&reservation, 0).expect(say);
     d.change_reservation(r, &punctual_dispatcher::Reservation { budget: 150, ..reservation }, 0).expect(say);
     d.advance(0);
@@ -197,7 +220,7 @@ fn every_kind_of_input_is_replayed() {
 
     let records: Vec<Record> = (0..d.record_count()).map(|n| d.record(n).expect("the ring is large")).collect();
     let kinds = |kind: u32| records.iter().any(|r| r.kind == kind);
-    let missing: Vec<u32> = (1..=16).chain(20..=27).filter(|&k| !kinds(k)).collect();
+    let missing: Vec<u32> = (1..=18).chain(20..=27).filter(|&k| !kinds(k)).collect();
     assert_eq!(missing, [0; 0], "every input of record.h is here");
     let mut bytes = Vec::new();
     let header = Header::new("user", 0, "edf", vec![], limits.into());

@@ -1,7 +1,7 @@
 //! What a policy is: a small type that turns each release of a task into jobs.
 
 use punctual_dispatcher::{Attribute, End, TaskId};
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{TaskSpec, Window};
 
 /// What a policy knows of a task. Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,19 @@ pub trait Allocator: Send {
     fn terms(&self, member: &Member) -> Option<Terms> {
         let _ = member;
         None
+    }
+
+    /// With [`Allocator::terms`]: after how many releases the task's windows come again; 0 where a
+    /// release is one job.
+    fn rows(&self, member: &Member) -> u64 {
+        let _ = member;
+        0
+    }
+
+    /// The windows of a release of that number, one at least, in order; starts count from the release.
+    fn windows(&self, member: &Member, number: u64) -> &[Window] {
+        let _ = (member, number);
+        &[]
     }
 
     /// Whether a task that is not in the set can be taken in.

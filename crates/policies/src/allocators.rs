@@ -125,6 +125,8 @@ impl Allocators {
     pub fn limits(&self) -> Limits {
         let mine = self.set.tasks.iter().filter(|t| t.cpu == self.cpu).count() as u32 + self.options.room;
         let tasks = mine.max(1);
+        // A task may have windows and others from its next release on.
+        let windows = 2 * self.slots.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
         let standing = self.servers.len() as u32;
         Limits {
             jobs: 2 * tasks + 2 * standing + 8,
@@ -136,7 +138,15 @@ impl Allocators {
             depth: Limits::DEPTH,
             events: (8 * (tasks + standing + 8)).next_power_of_two(),
             records: 1 << 16,
+            windows: windows.min(1 << 20) as u32,
         }
+    }
+
+    /// How many windows a reservation of the task needs, all rows together.
+    fn windows_of(&self, slot: &Slot) -> u64 {
+        let allocator = &self.at_work[self.groups[slot.member.group as usize].1 as usize];
+        let rows = 0..allocator.rows(&slot.member);
+        rows.map(|number| allocator.windows(&slot.member, number).len() as u64).sum()
     }
 
     /// The start: orders of all groups, budgets of budget groups, server jobs. Offsets count from
@@ -312,13 +322,20 @@ impl Allocators {
     pub(crate) fn reserve(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<bool, Refusal> {
         let slot = &mut self.slots[s];
         // A reservation begins without delayed waits; those that are due are ignored here first.
-        if self.options.job_by_job || !slot.stream.is_periodic() || slot.delayed > 0 {
+        if self.options.job_by_job || !slot.stream.is_periodic() || slot.delayed > 0 || slot.no_room {
             return Ok(false);
         }
-        let Some(reservation) = standing(slot, self.at_work[slot.next_by as usize].as_ref()) else {
+        let allocator = self.at_work[slot.next_by as usize].as_ref();
+        let Some(reservation) = standing(slot, allocator) else {
             return Ok(false);
         };
-        let id = gsi.add_reservation(&reservation)?;
+        let id = match in_windows(gsi, slot, allocator, |gsi| gsi.add_reservation(&reservation))? {
+            Some(id) => id,
+            None => {
+                slot.no_room = true;
+                return Ok(false);
+            }
+        };
         slot.by = slot.next_by;
         slot.phase = Phase::Reserved(id);
         slot.seen = false;
@@ -343,6 +360,35 @@ pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reserva
         overrun: slot.overrun,
         wakeup_rule: terms.wakeup_rule,
     })
+}
+
+/// Drafts the windows that the task's reservation is to have, if any, and asks for it. The dispatcher
+/// counts its releases from the slot's number on. `None`: there is no room for so many windows.
+pub(crate) fn in_windows<T>(
+    gsi: &mut dyn Gsi,
+    slot: &Slot,
+    allocator: &dyn Allocator,
+    ask: impl FnOnce(&mut dyn Gsi) -> Result<T, Refusal>,
+) -> Result<Option<T>, Refusal> {
+    let rows = allocator.rows(&slot.member);
+    if rows == 0 {
+        return ask(gsi).map(Some);
+    }
+    let mut asked = Ok(());
+    for row in 0..rows {
+        let windows = allocator.windows(&slot.member, slot.number.wrapping_add(row));
+        for (place, w) in windows.iter().enumerate() {
+            asked = asked.and_then(|()| gsi.draft_window(w.start, w.length, place == 0));
+        }
+    }
+    let asked = asked.and_then(|()| ask(gsi));
+    if asked.is_err() {
+        gsi.drop_windows();
+    }
+    match asked {
+        Err(Refusal::Full) => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// A group's number by its place in the set.

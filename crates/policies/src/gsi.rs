@@ -26,6 +26,14 @@ pub trait Gsi {
     fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal>;
     /// Takes a timer back.
     fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal>;
+    /// Drafts a window for the next reservation that is added or changed, which takes all that were
+    /// drafted: `start` and `length` ns after its releases; `begins` the row of another release.
+    fn draft_window(&mut self, start: u64, length: u64, begins: bool) -> Result<(), Refusal> {
+        let _ = (start, length, begins);
+        Err(Refusal::Full)
+    }
+    /// Takes back the windows that were drafted.
+    fn drop_windows(&mut self) {}
     /// Has the dispatcher itself release a job each period.
     fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal>;
     /// Changes a reservation from its next release on.
@@ -79,6 +87,12 @@ impl Gsi for Native<'_> {
     }
     fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal> {
         self.dispatcher.cancel_timer(timer, self.now)
+    }
+    fn draft_window(&mut self, start: u64, length: u64, begins: bool) -> Result<(), Refusal> {
+        self.dispatcher.draft_window(start, length, begins, self.now)
+    }
+    fn drop_windows(&mut self) {
+        self.dispatcher.drop_windows(self.now);
     }
     fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal> {
         self.dispatcher.add_reservation(reservation, self.now)

@@ -26,6 +26,7 @@ impl Allocators {
                     self.reserved_ended(s, at, end, used, remaining, told);
                 }
             }
+            Event::WindowEnded { task, used, .. } => self.window_ended(task, used),
             Event::Timer { timer, cookie, .. } => {
                 let s = cookie as usize;
                 if self.slots.get(s).is_some_and(|slot| slot.timer == Some(timer)) {
@@ -89,7 +90,8 @@ impl Allocators {
             // Its end was lost.
             self.tell_end(s, at, End::Cancelled, told);
         }
-        let leaves = self.at_work[self.slots[s].next_by as usize].terms(&self.slots[s].member).is_none();
+        let next = &self.at_work[self.slots[s].next_by as usize];
+        let leaves = next.terms(&self.slots[s].member).is_none() || self.slots[s].no_room;
         let slot = &mut self.slots[s];
         if leaves {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
@@ -106,6 +108,7 @@ impl Allocators {
         slot.by = slot.next_by;
         slot.open = true;
         slot.seen = true;
+        slot.cut = false;
         slot.granted = budget;
         slot.used = 0;
         slot.release.number = slot.number + number;
@@ -138,12 +141,22 @@ impl Allocators {
         slot.used += used;
         if end == End::Cancelled && reserved {
             // By the wake-up rule: another one of the same release, with less budget, follows.
+            slot.cut = true;
             return;
         }
-        slot.granted = slot.used + remaining;
+        if slot.cut {
+            slot.granted = slot.used + remaining;
+        }
         self.tell_end(s, at, end, told);
         if end == End::TaskGone {
             self.slots[s].phase = Phase::Empty;
+        }
+    }
+
+    /// A job of a reservation with windows ended, and another one of the same release follows.
+    fn window_ended(&mut self, task: TaskId, used: u64) {
+        if let Some(s) = self.slot_of(task).filter(|&s| self.slots[s].open) {
+            self.slots[s].used += used;
         }
     }
 

@@ -55,7 +55,12 @@ impl Allocators {
             slot.seen = true;
             slot.open = true;
             slot.used = 0;
+            slot.cut = false;
             slot.granted = gsi.used(job) + gsi.remaining(job);
+            if self.at_work[slot.by as usize].rows(&slot.member) > 0 {
+                // What its earlier windows used was lost; of several, this one has a part only.
+                slot.granted = slot.granted.max(slot.member.budget);
+            }
             told(self.released_now(s, now));
         }
     }

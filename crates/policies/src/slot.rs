@@ -51,6 +51,10 @@ pub(crate) struct Slot {
     pub(crate) use_of: u32,
     /// A release is told and not yet ended (whoever carries it).
     pub(crate) open: bool,
+    /// The dispatcher has no room for its windows: its jobs are made here.
+    pub(crate) no_room: bool,
+    /// The wake-up rule has cut the release in flight.
+    pub(crate) cut: bool,
     /// Its present reservation has made a release that was told.
     pub(crate) seen: bool,
     /// What it was given, and what it has executed in jobs that have ended, ns.
@@ -83,6 +87,8 @@ impl Slot {
             job: None,
             use_of: 0,
             open: false,
+            no_room: false,
+            cut: false,
             seen: false,
             granted: 0,
             used: 0,

@@ -2,7 +2,7 @@
 
 use punctual_taskset::PolicySpec;
 
-use crate::allocators::{standing, Allocators};
+use crate::allocators::{in_windows, standing, Allocators};
 use crate::policy::Setup;
 use crate::slot::Phase;
 use crate::{Gsi, PolicyError};
@@ -31,11 +31,16 @@ impl Allocators {
         }
         for slot in self.slots.iter_mut().filter(|s| s.member.group == group) {
             slot.next_by = at;
+            slot.no_room = false;
             if let Phase::Reserved(r) = slot.phase {
                 // Without a reservation under the new policy, it leaves this one at its next release.
-                if let Some(to) = standing(slot, self.at_work[at as usize].as_ref()) {
-                    gsi.change_reservation(r, &to).map_err(refused)?;
-                    slot.by = at;
+                let allocator = self.at_work[at as usize].as_ref();
+                if let Some(to) = standing(slot, allocator) {
+                    let changed = in_windows(gsi, slot, allocator, |gsi| gsi.change_reservation(r, &to));
+                    match changed.map_err(refused)? {
+                        Some(()) => slot.by = at,
+                        None => slot.no_room = true,
+                    }
                 }
             }
         }

@@ -1,14 +1,14 @@
 //! Time driven: a table says when each task and each group executes (RED-Linux Table 1, Table 2).
 //!
-//! Each window of the table is a job whose start and finish are the window's, ordered by start. A
-//! task's windows are given in the set, or found off line by earliest deadline first in the time
+//! Each window of the table is a job whose start and finish are the window's, ordered by start: the
+//! dispatcher's reservations make them, so that no host needs a round trip for each. A task's windows are given in the set, or found off line by earliest deadline first in the time
 //! that nobody else's windows take.
 
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::table::{overlap, TableError, Taken, TimeTable, Wanted, LARGEST_TABLE};
 use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSpec, Window};
 
-use crate::allocator::{number, Allocator, Member, Part, Release};
+use crate::allocator::{number, Allocator, Member, Part, Release, Terms};
 use crate::error::place;
 use crate::policy::{Policy, Setup};
 use crate::PolicyError;
@@ -62,7 +62,10 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
             place: place("task", &t.name, t.line),
             taken: Taken { start: t.start % t.period + w.start, cycle: t.period, length: w.length },
         }));
-        sources[index] = Source::Given(t.windows.clone().into_boxed_slice());
+        let mut windows = t.windows.clone();
+        windows.retain(|w| w.length > 0);
+        windows.sort_by_key(|w| w.start);
+        sources[index] = Source::Given(windows.into_boxed_slice());
     }
     let closed = outside_of_servers(setup, !tasks.is_empty())?;
     no_overlaps(&given, &closed)?;
@@ -231,12 +234,7 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
 impl TimeDriven {
     /// The window after `part` jobs of a release.
     fn window(&self, m: &Member, r: &Release) -> Option<Part> {
-        let windows = match self.sources.get(m.index as usize)? {
-            Source::Nowhere => return None,
-            Source::Given(windows) => windows,
-            Source::Found(task) => self.table.windows(*task, r.number),
-        };
-        let w = windows.get(r.part as usize)?;
+        let w = self.windows(m, r.number).get(r.part as usize)?;
         let start = r.at.saturating_add(w.start);
         Some(Part { start, finish: start.saturating_add(w.length), budget: w.length.min(r.left), priority: 0 })
     }
@@ -245,6 +243,26 @@ impl TimeDriven {
 impl Allocator for TimeDriven {
     fn order(&self) -> &[Attribute] {
         POLICY.order
+    }
+
+    fn terms(&self, m: &Member) -> Option<Terms> {
+        self.admits(m).then_some(Terms { priority: 0, wakeup_rule: false })
+    }
+
+    fn rows(&self, m: &Member) -> u64 {
+        match self.sources.get(m.index as usize) {
+            None | Some(Source::Nowhere) => 0,
+            Some(Source::Given(_)) => 1,
+            Some(Source::Found(task)) => self.table.rows(*task),
+        }
+    }
+
+    fn windows(&self, m: &Member, number: u64) -> &[Window] {
+        match self.sources.get(m.index as usize) {
+            None | Some(Source::Nowhere) => &[],
+            Some(Source::Given(windows)) => windows,
+            Some(Source::Found(task)) => self.table.windows(*task, number),
+        }
     }
 
     fn admits(&self, m: &Member) -> bool {

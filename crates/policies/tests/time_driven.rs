@@ -3,8 +3,8 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_policies::{Allocators, PolicyError};
-use punctual_taskset::{TaskSet, TaskSpec, Window};
+use punctual_policies::{Allocators, Native, Options, PolicyError, Told};
+use punctual_taskset::{Overrun, TaskSet, TaskSpec, Window};
 use support::{at_times, group, set, task, windowed, Cpu};
 
 fn windows(t: TaskSpec, w: &[(u64, u64)]) -> TaskSpec {
@@ -151,4 +151,121 @@ fn a_table_inside_a_server_keeps_to_the_windows_of_that_server() {
     assert!(refused(&all).cause.contains("no time table"));
     all.tasks[0] = windows(all.tasks[0].clone(), &[(0, 5)]);
     assert!(refused(&all).cause.contains("outside the windows of the server"));
+}
+
+fn job_by_job() -> Options {
+    Options { job_by_job: true, ..Options::default() }
+}
+
+/// Four tasks for a table whose rows differ, and two for windows that are given.
+fn mixed(overrun: Overrun) -> TaskSet {
+    let found = [task("a", 10, 3), task("b", 20, 4), task("c", 40, 5)];
+    let given = [windows(task("d", 20, 2), &[(4, 1), (13, 2)]), windows(task("e", 40, 3), &[(9, 1), (19, 1), (36, 3)])];
+    set("td", found.into_iter().chain(given).map(|t| TaskSpec { overrun, ..t }).collect())
+}
+
+#[test]
+fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
+    let demands: [&[u64]; 5] = [&[3, 1, 7, 2], &[4, 9, 1], &[2, 5, 90], &[1, 2, 3], &[3, 4, 30, 1]];
+    for overrun in [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal] {
+        let mut reserved = Cpu::new(&mixed(overrun), &demands);
+        let mut made = Cpu::with(&mixed(overrun), &demands, job_by_job());
+        reserved.run(800);
+        made.run(800);
+        assert_eq!(reserved.ran, made.ran, "{overrun:?}");
+        for index in 0..5 {
+            let told = |cpu: &Cpu| cpu.told.iter().filter(|t| of(t) == Some(index)).copied().collect::<Vec<Told>>();
+            assert_eq!(told(&reserved), told(&made), "{overrun:?}, task {index}");
+            let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[index as usize].id));
+            assert_eq!(lost[0], lost[1], "{overrun:?}, task {index}");
+            assert!(reserved.a.reservation_of(reserved.tasks[index as usize].id).is_some());
+            assert!(made.a.reservation_of(made.tasks[index as usize].id).is_none());
+        }
+    }
+}
+
+fn of(told: &Told) -> Option<u32> {
+    match *told {
+        Told::Released { index, .. }
+        | Told::Ended { index, .. }
+        | Told::Lost { index, .. }
+        | Told::Overrun { index, .. }
+        | Told::Background { index, .. }
+        | Told::DelayedSaturated { index, .. } => Some(index),
+        Told::EventsLost { .. } => None,
+    }
+}
+
+#[test]
+fn who_comes_late_has_the_row_of_its_release() {
+    // Rows differ from release to release; each task comes at another time.
+    let all = || set("td", vec![task("a", 10, 3), task("b", 15, 6), task("c", 30, 8)]);
+    let demands: [&[u64]; 3] = [&[3], &[6], &[8]];
+    let mut always = Cpu::new(&all(), &demands);
+    always.run(300);
+    for at in 1..70 {
+        for options in [Options::default(), job_by_job()] {
+            let mut cpu = Cpu::with(&all(), &demands[..2], options);
+            cpu.run(at);
+            cpu.add(2, demands[2]).unwrap();
+            cpu.run(300);
+            let late = |cpu: &Cpu| cpu.ran.iter().filter(|r| r.0 >= 120).copied().collect::<Vec<_>>();
+            assert_eq!(late(&cpu), late(&always), "at {at}");
+        }
+    }
+}
+
+#[test]
+fn releases_that_nobody_looked_at_have_their_rows_too() {
+    let all = || set("td", vec![task("a", 10, 3), task("b", 15, 6), task("c", 30, 8)]);
+    let demands: [&[u64]; 3] = [&[3], &[6], &[8]];
+    for to in 21..90 {
+        let [mut reserved, mut made] =
+            [Options::default(), job_by_job()].map(|options| Cpu::with(&all(), &demands, options));
+        for cpu in [&mut reserved, &mut made] {
+            cpu.run(20);
+            cpu.now = to;
+            cpu.run(300);
+        }
+        assert_eq!(reserved.ran, made.ran, "until {to}");
+    }
+}
+
+#[test]
+fn a_table_for_which_the_dispatcher_has_no_room_is_carried_out_all_the_same() {
+    let demands: [&[u64]; 5] = [&[2], &[3], &[4], &[1], &[2]];
+    let mut always = Cpu::new(&mixed(Overrun::Carry), &demands);
+    always.run(400);
+    // It was made for another policy, and so for no windows.
+    let mut other = mixed(Overrun::Carry);
+    other.policy = support::policy("edf");
+    for at in 0..60 {
+        let mut cpu = Cpu::new(&other, &demands);
+        cpu.run(at);
+        cpu.swap(0, "td");
+        cpu.run(400);
+        let late = |cpu: &Cpu| cpu.ran.iter().filter(|r| r.0 >= 120).copied().collect::<Vec<_>>();
+        assert_eq!(late(&cpu), late(&always), "at {at}");
+        assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_none());
+        // Back to one that needs none.
+        cpu.a.swap(&mut Native::new(&mut cpu.d, cpu.now), 0, &support::policy("edf")).unwrap();
+        cpu.run(500);
+        assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_some());
+    }
+}
+
+#[test]
+fn a_table_that_takes_the_place_of_another_one_keeps_to_the_numbers_of_releases() {
+    let all = || set("td", vec![task("a", 10, 3), task("b", 15, 6), task("c", 30, 8)]);
+    let demands: [&[u64]; 3] = [&[3], &[6], &[8]];
+    let mut always = Cpu::new(&all(), &demands);
+    always.run(300);
+    for at in 0..70 {
+        let mut cpu = Cpu::new(&all(), &demands);
+        cpu.run(at);
+        cpu.swap(0, "td");
+        cpu.run(300);
+        assert_eq!(cpu.ran, always.ran, "at {at}");
+        assert!(cpu.tasks.iter().all(|t| cpu.a.reservation_of(t.id).is_some()), "there is room for both");
+    }
 }

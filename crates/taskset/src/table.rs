@@ -84,6 +84,12 @@ impl TimeTable {
         &self.windows[from as usize..to as usize]
     }
 
+    /// After how many releases a task's windows come again; 0 for a task that is not in the table.
+    #[must_use]
+    pub fn rows(&self, task: usize) -> u64 {
+        self.rows.get(task).map_or(0, |(rows, _)| rows.len() as u64)
+    }
+
     /// A table that is given: the same windows at every release.
     #[must_use]
     pub fn given(tasks: &[&[Window]]) -> TimeTable {

@@ -40,6 +40,9 @@ pub struct TraceLimits {
     pub depth: u32,
     pub events: u32,
     pub records: u32,
+    /// Traces from before there were windows do not name it.
+    #[serde(default)]
+    pub windows: u32,
 }
 
 impl Header {

@@ -13,6 +13,7 @@ fn limits() -> TraceLimits {
         depth: 16,
         events: 128,
         records: 64,
+        windows: 0,
     }
 }
 
@@ -98,8 +99,16 @@ fn another_version_is_named() {
 }
 
 #[test]
+fn a_header_from_before_there_were_windows_has_none() {
+    let line = serde_json::to_string(&sample().header).expect("a header");
+    let older = line.replace(",\"windows\":0", "");
+    assert_ne!(line, older);
+    assert_eq!(serde_json::from_str::<Header>(&older).expect("a header"), sample().header);
+}
+
+#[test]
 fn every_kind_of_record_has_its_word() {
     let known = |kind| Record { kind, ..Record::default() }.what().is_some();
-    assert!((1..=16).chain(20..=27).chain([64]).chain(129..=146).all(known));
-    assert!(![0, 17, 28, 65, 128, 147].into_iter().any(known));
+    assert!((1..=18).chain(20..=27).chain([64]).chain(129..=148).all(known));
+    assert!(![0, 19, 28, 65, 128, 149].into_iter().any(known));
 }

@@ -32,12 +32,20 @@ impl Names {
 
     /// Jobs that reservations make are first heard of in events.
     fn learn(&mut self, event: Option<Event>, model: Option<Told>) {
-        use Told::{Ended, Released, SegmentEnded};
+        use Told::{Ended, Released, SegmentEnded, WindowEnded};
         let real = match event {
-            Some(Event::Released { job, .. } | Event::JobEnded { job, .. } | Event::SegmentEnded { job, .. }) => job,
+            Some(
+                Event::Released { job, .. }
+                | Event::JobEnded { job, .. }
+                | Event::WindowEnded { job, .. }
+                | Event::SegmentEnded { job, .. },
+            ) => job,
             _ => return,
         };
-        let Some(Released { job, .. } | Ended { job, .. } | SegmentEnded { job, .. }) = model else { return };
+        let Some(Released { job, .. } | Ended { job, .. } | WindowEnded { job, .. } | SegmentEnded { job, .. }) = model
+        else {
+            return;
+        };
         if self.model_job(real).is_none() && !self.jobs.iter().any(|n| n.0 == job) {
             self.jobs.push((job, real));
         }
@@ -52,6 +60,9 @@ impl Names {
         match event {
             Event::JobEnded { at, end, job: id, task, cookie, used, remaining } => {
                 Told::Ended { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
+            }
+            Event::WindowEnded { at, end, job: id, task, cookie, used, remaining } => {
+                Told::WindowEnded { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
             }
             Event::SegmentEnded { at, end, job: id, node, cookie, used, remaining } => {
                 Told::SegmentEnded { at, end: end.into(), job: job(id), node, cookie, used, remaining }

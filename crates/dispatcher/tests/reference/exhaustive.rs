@@ -29,6 +29,7 @@ const LIMITS: Limits = Limits {
     depth: 2,
     events: 32,
     records: 1,
+    windows: 0,
 };
 
 #[derive(Clone, Copy, Debug)]

@@ -95,7 +95,12 @@ impl Ledger {
     /// What was told about ends: each job once.
     pub fn ended(&mut self, told: &[Told]) {
         for event in told {
-            let (Told::Ended { job, used, .. } | Told::SegmentEnded { job, used, .. }) = event else { continue };
+            let (Told::Ended { job, used, .. }
+            | Told::WindowEnded { job, used, .. }
+            | Told::SegmentEnded { job, used, .. }) = event
+            else {
+                continue;
+            };
             if let Some((serves, group, ended)) = self.places.get_mut(*job as usize) {
                 assert!(!*ended, "job {job} ended twice");
                 *ended = true;

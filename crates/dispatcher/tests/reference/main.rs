@@ -5,6 +5,7 @@
 
 mod events;
 mod exhaustive;
+mod exhaustive_windows;
 mod invariants;
 mod model;
 mod operation;
@@ -17,6 +18,7 @@ mod trace;
 mod world;
 
 use punctual_dispatcher::Limits;
+use runner::Seen;
 use world::World;
 
 fn environment(name: &str, otherwise: u64) -> u64 {
@@ -37,6 +39,7 @@ const FLAT: World = World {
         depth: 1,
         events: 64,
         records: 64,
+        windows: 12,
     },
     span: 8,
     origin: 100,
@@ -52,8 +55,9 @@ const BOTH: World =
 /// In this share of the operations, percent.
 fn random_operations(world: &World, percent: u64) -> u64 {
     let operations = environment("PUNCTUAL_OPERATIONS", 10_000_000) * percent / 100;
-    let (jobs, lost) = runner::run(world, environment("PUNCTUAL_SEED", 1), operations);
+    let Seen { jobs, lost, went_on } = runner::run(world, environment("PUNCTUAL_SEED", 1), operations);
     assert!(jobs > operations / 20, "too few jobs to mean anything: {jobs} in {operations} operations");
+    assert!(went_on > operations / 1000, "too few windows to mean anything: {went_on} in {operations} operations");
     lost
 }
 

@@ -32,6 +32,9 @@ pub enum Op {
     Granularity(u64),
     AskTimer(u64, u64),
     CancelTimer(usize),
+    /// Start, length, and whether it begins a row.
+    DraftWindow(u64, u64, bool),
+    DropWindows,
     AddReservation(Reservation),
     ChangeReservation(u32, Reservation),
     RemoveReservation(u32),

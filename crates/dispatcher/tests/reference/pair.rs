@@ -168,6 +168,14 @@ impl Pair {
                 };
                 same(real.cancel_timer(id, now), model.cancel_timer(model_id), "cancel_timer");
             }
+            Op::DraftWindow(start, length, begins) => {
+                let drafted = model.draft_window(*start, *length, *begins);
+                same(real.draft_window(*start, *length, *begins, now), drafted, "draft_window");
+            }
+            Op::DropWindows => {
+                real.drop_windows(now);
+                model.drop_windows();
+            }
             Op::AddReservation(r) => {
                 let number = real.add_reservation(r, now).map(|r| r.0 as usize);
                 same(number, model.add_reservation(r, number.ok()), "add_reservation");

@@ -19,6 +19,7 @@ const LIMITS: Limits = Limits {
     depth: 2,
     events: 1024,
     records: 64,
+    windows: 0,
 };
 
 /// As many jobs as there may be, all in one queue; then none.

@@ -74,11 +74,19 @@ fn report(world: &World, quiet: bool, ops: Vec<Op>) -> ! {
     unreachable!("it differed before");
 }
 
-/// So many operations, in one short life after the other. Returns how many jobs ended and how many
-/// events were lost.
-pub fn run(world: &World, seed: u64, operations: u64) -> (u64, u64) {
+/// How many jobs there were in random operations, how many events were lost, and how often a release
+/// went on in another window.
+#[derive(Default)]
+pub struct Seen {
+    pub jobs: u64,
+    pub lost: u64,
+    pub went_on: u64,
+}
+
+/// So many operations, in one short life after the other.
+pub fn run(world: &World, seed: u64, operations: u64) -> Seen {
     let mut random = Random(seed);
-    let (mut jobs, mut lost) = (0, 0);
+    let mut seen = Seen::default();
     let mut done = 0;
     while done < operations {
         let quiet = random.one_in(4);
@@ -94,10 +102,11 @@ pub fn run(world: &World, seed: u64, operations: u64) -> (u64, u64) {
             }
         }
         done += LIFE;
-        jobs += pair.model.jobs_so_far();
-        lost += pair.ring.lost_ever;
+        seen.jobs += pair.model.jobs_so_far();
+        seen.lost += pair.ring.lost_ever;
+        seen.went_on += pair.model.went_on;
     }
-    (jobs, lost)
+    seen
 }
 
 /// A sequence once found, kept so that what it showed stays mended.

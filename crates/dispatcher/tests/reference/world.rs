@@ -137,6 +137,36 @@ impl World {
         }
     }
 
+    /// One that can mostly take the windows that were drafted.
+    fn some_reservation_in_windows(&self, model: &Model, random: &mut Random, now: u64) -> Reservation {
+        let any = self.some_reservation(model, random, now);
+        if model.drafted_end() == 0 || random.one_in(8) {
+            return any;
+        }
+        let deadline = model.drafted_end().saturating_add(random.below(4)) - u64::from(random.one_in(16));
+        Reservation {
+            serves: For::Task(TaskId(self.some_task(random))),
+            deadline,
+            period: deadline.saturating_add(random.below(self.span)),
+            budget: 1 + random.below(self.span),
+            wakeup_rule: random.one_in(32),
+            ..any
+        }
+    }
+
+    /// Behind the one that was drafted last, or as the first of another row.
+    fn some_window(&self, model: &Model, random: &mut Random) -> Op {
+        let begins = random.one_in(3);
+        let after = if begins { 0 } else { model.drafted_last_end() };
+        let start = after.saturating_add(random.below(4)).saturating_sub(u64::from(random.one_in(8)));
+        let length = random.below_or_at(self.span / 2);
+        if self.extreme && random.one_in(16) {
+            let large = (1 << [50, 61, 62][random.below(3) as usize]) - random.below(3);
+            return if begins { Op::DraftWindow(large, length, true) } else { Op::DraftWindow(start, large, false) };
+        }
+        Op::DraftWindow(start, length, begins)
+    }
+
     fn some_execution(&self, model: &Model, random: &mut Random, place: usize) -> u64 {
         let left = model.jobs.get(place).map_or(0, |j| j.remaining);
         match random.below(4) {
@@ -151,7 +181,7 @@ impl World {
     pub fn some_op(&self, model: &Model, random: &mut Random, now: u64) -> Op {
         let place = random.below(model.jobs.len() as u64 + 1) as usize;
         let reservation = random.below32(self.limits.reservations + 1);
-        match random.below(64) {
+        match random.below(70) {
             0 if random.one_in(8) => Op::Pass(random.below(40 * self.span)),
             0..=9 => Op::Pass(random.below(4)),
             10..=17 => Op::Advance,
@@ -171,9 +201,9 @@ impl World {
             56 => Op::Order(self.some_group(random), some_order(random)),
             57 => Op::AskTimer(now.saturating_add(random.below(4)).saturating_sub(1), random.below(4)),
             58 if random.one_in(2) => Op::CancelTimer(random.below(3) as usize),
-            59 => Op::AddReservation(self.some_reservation(model, random, now)),
+            59 => Op::AddReservation(self.some_reservation_in_windows(model, random, now)),
             60 if random.one_in(2) => {
-                let to = self.some_reservation(model, random, now);
+                let to = self.some_reservation_in_windows(model, random, now);
                 let same = model.reservations.get(reservation as usize).and_then(Option::as_ref);
                 let group = same.filter(|_| !random.one_in(4)).map_or(to.group, |v| v.attr.group);
                 Op::ChangeReservation(reservation, Reservation { group, ..to })
@@ -181,6 +211,9 @@ impl World {
             61 if random.one_in(4) => Op::RemoveReservation(reservation),
             62 => Op::TakeLost(reservation),
             63 => Op::Take(random.below(6) as usize),
+            64..=67 => self.some_window(model, random),
+            68 if random.one_in(6) => Op::DropWindows,
+            69 => Op::AddReservation(self.some_reservation_in_windows(model, random, now)),
             _ => Op::Advance,
         }
     }

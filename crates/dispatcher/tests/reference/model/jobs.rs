@@ -116,6 +116,7 @@ impl Model {
             "used + remaining = budget + excess"
         );
         let (cookie, used, remaining) = (job.attr.cookie, job.used, job.remaining);
+        let goes_on = job.reservation.is_some_and(|r| self.goes_on(r, &job, end));
         let by_itself = matches!(end, End::Exhausted | End::Expired);
         self.tell(match job.attr.serves {
             For::Budget(node) if by_itself => {
@@ -123,11 +124,17 @@ impl Model {
             }
             _ => {
                 let task = job.task().unwrap_or(TaskId::NONE.0);
-                Told::Ended { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                if goes_on {
+                    Told::WindowEnded { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                } else {
+                    Told::Ended { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                }
             }
         });
-        if let Some(r) = job.reservation {
-            self.reservation_ended(r, &job, end, now);
+        match job.reservation {
+            Some(r) if goes_on => self.window_ended(r, &job),
+            Some(r) => self.reservation_ended(r, &job, end, now),
+            None => {}
         }
     }
 

@@ -13,10 +13,12 @@ mod reservations;
 mod settle;
 mod tasks;
 mod told;
+mod windows;
 
 use punctual_dispatcher::{Attribute, Job, Limits, Refusal, Reservation, Standing};
 
 pub use told::Told;
+use windows::Rows;
 
 /// A job, server job or segment.
 #[derive(Clone, Debug)]
@@ -44,7 +46,13 @@ pub struct ModelTask {
 pub struct ModelReservation {
     pub attr: Reservation,
     /// What it is from the next release on.
-    pending: Option<Reservation>,
+    pending: Option<(Reservation, Rows)>,
+    /// Its windows; none for one job each release.
+    pub rows: Rows,
+    /// Windows of the release in flight that no job was made for yet.
+    ahead: Vec<(u64, u64)>,
+    /// With windows: what the release may execute, the present job's part among it.
+    left: u64,
     next_release: u64,
     latest_release: u64,
     /// Of the next release.
@@ -82,6 +90,12 @@ pub struct Model {
     pub tasks: Vec<Option<ModelTask>>,
     pub reservations: Vec<Option<ModelReservation>>,
     pub timers: Vec<ModelTimer>,
+    /// Windows for the next reservation.
+    drafted: Rows,
+    /// Reservations whose releases are to have another job at this instant.
+    going: Vec<usize>,
+    /// How often a release went on in another window, so far.
+    pub went_on: u64,
     /// Jobs and segments whose budgets are used up, in the order in which that happened.
     due: Vec<u64>,
     /// Jobs so far, and timers so far.
@@ -103,6 +117,9 @@ impl Model {
             tasks: vec![None; limits.tasks as usize],
             reservations: vec![None; limits.reservations as usize],
             timers: Vec::new(),
+            drafted: Rows::new(),
+            going: Vec::new(),
+            went_on: 0,
             due: Vec::new(),
             added: 0,
             asked: 0,

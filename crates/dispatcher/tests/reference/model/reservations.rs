@@ -24,7 +24,7 @@ impl Model {
         self.reservations.iter().position(|r| r.as_ref().is_some_and(|r| r.attr.serves == serves))
     }
 
-    fn reservation(&mut self, r: usize) -> &mut ModelReservation {
+    pub(super) fn reservation(&mut self, r: usize) -> &mut ModelReservation {
         self.reservations[r].as_mut().expect("it is there")
     }
 
@@ -45,6 +45,7 @@ impl Model {
             return Err(Refusal::Invalid);
         }
         self.check_ranges(attr.serves, attr.group)?;
+        self.check_windows(attr.serves, attr.deadline, attr.wakeup_rule)?;
         self.check_tree(attr.serves, attr.group, attr.budget_group)?;
         if self.reservations.iter().all(Option::is_some) {
             return Err(Refusal::Full);
@@ -52,9 +53,13 @@ impl Model {
         let number = number.expect("there is room");
         assert!(self.reservations[number].is_none(), "reservation {number} is there already");
         self.fix(attr.serves, attr.group, attr.budget_group);
+        let rows = std::mem::take(&mut self.drafted);
         self.reservations[number] = Some(ModelReservation {
             attr: *attr,
             pending: None,
+            rows,
+            ahead: Vec::new(),
+            left: 0,
             next_release: attr.start,
             latest_release: 0,
             number: 0,
@@ -74,8 +79,10 @@ impl Model {
             return Err(Refusal::Invalid);
         }
         self.check_ranges(serves, to.group)?;
+        self.check_windows(serves, to.deadline, to.wakeup_rule)?;
         self.check_tree(serves, to.group, budget_group)?;
-        self.reservation(r).pending = Some(Reservation { serves, budget_group, ..*to });
+        let rows = std::mem::take(&mut self.drafted);
+        self.reservation(r).pending = Some((Reservation { serves, budget_group, ..*to }, rows));
         Ok(())
     }
 
@@ -103,8 +110,10 @@ impl Model {
     }
 
     pub(super) fn release_due(&mut self, now: u64) {
+        self.go_on(now);
         while let Some((_, r)) = self.next_release().filter(|(at, _)| *at <= now) {
             self.release(r, now);
+            self.go_on(now);
         }
     }
 
@@ -137,8 +146,9 @@ impl Model {
     }
 
     fn release(&mut self, r: usize, now: u64) {
-        if let Some(attr) = self.reservation(r).pending.take() {
+        if let Some((attr, rows)) = self.reservation(r).pending.take() {
             self.reservation(r).attr = attr;
+            self.reservation(r).rows = rows;
             self.settle_later(r, 0);
         }
         let v = self.reservation(r);
@@ -158,15 +168,29 @@ impl Model {
         v.number += 1;
         let (task, number, release) = (task_of(v.attr.serves), v.number - 1, v.latest_release);
         self.tell(Told::Released { at: now, job, task, number, release, budget });
-        self.put(r, budget, now);
+        let v = self.reservation(r);
+        if v.rows.is_empty() {
+            v.ahead.clear();
+            return self.put(r, budget, now);
+        }
+        v.ahead = v.rows[(number % v.rows.len() as u64) as usize].clone();
+        v.left = budget;
+        self.going.push(r);
     }
 
     /// What the end of its job means to a reservation.
     pub(super) fn reservation_ended(&mut self, r: usize, job: &ModelJob, end: End, now: u64) {
-        self.reservation(r).job = None;
-        self.settle_later(r, job.excess.into());
+        let v = self.reservation(r);
+        v.job = None;
+        // With windows, the release's own: a job of it may have had less than that.
+        let (excess, left) = if v.rows.is_empty() {
+            (job.excess, job.remaining)
+        } else {
+            (job.used.saturating_sub(v.left), v.left.saturating_sub(job.used))
+        };
+        self.settle_later(r, excess.into());
         if end == End::Exhausted {
-            self.settle_later(r, -i128::from(job.remaining));
+            self.settle_later(r, -i128::from(left));
         }
         let For::Task(TaskId(task)) = job.attr.serves else { return };
         if !matches!(end, End::Exhausted | End::Expired) {

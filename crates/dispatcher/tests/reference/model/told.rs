@@ -5,6 +5,7 @@ use punctual_dispatcher::End;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Told {
     Ended { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
+    WindowEnded { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
     SegmentEnded { at: u64, end: Ending, job: u64, node: u32, cookie: u64, used: u64, remaining: u64 },
     Timer { at: u64, timer: u64, cookie: u64, due: u64 },
     Released { at: u64, job: u64, task: u32, number: u64, release: u64, budget: u64 },
