@@ -27,40 +27,25 @@
 #ifndef PUNCTUAL_FAIR_H
 #define PUNCTUAL_FAIR_H
 
+#include "fair_time.h"
+
 #define FAIR_SHARED 1ULL
 #define FAIR_OWN(cpu) (1ULL << 32 | (__u32)(cpu))
 /* The most CPUs; a power of two. */
 #define FAIR_CPUS 1024U
 
-/* ns. The kernel looks at the end of a turn in its ticks. */
-#define FAIR_TURN 3000000ULL
-/* Less is not worth a switch of its own. */
+/* ns: less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
-/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. So who slept long breaks into a
- * turn at once, and those who wake each other all the time leave each other whole turns. */
-#define FAIR_CREDIT 4000000ULL
-#define FAIR_CREDIT_KERNEL 20000000ULL
 /* To break into a turn. */
 #define FAIR_BREAK FAIR_TURN
-/* Nobody is further ahead of its queue's clock than so many of its turns. */
-#define FAIR_AHEAD 4
 #define FAIR_NEVER (~0ULL >> 1)
+/* CPUs that a waker looks at when a job holds its own. */
+#define FAIR_LOOKS 4
+/* Entries of a queue that are looked at in one go. */
+#define FAIR_DEPTH 64
 /* ns that somebody may wait before virtual time no longer matters, and between searches for such a one. */
 #define FAIR_PATIENCE 10000000000ULL
 #define FAIR_SEARCH 100000000ULL
-
-/* CPUs that a waker looks at when a job holds its own. */
-#define FAIR_LOOKS 4
-
-/* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)). SCHED_IDLE has a weight of
- * 3 where nice 0 has 1,024. */
-const __u32 fair_rates[64] = {
-	12089,	  15112,    18889,    23612,	29515,	  36893,    46117,    57646,	72058,	  90072,
-	112590,	  140737,   175922,   219902,	274878,	  343597,   429497,   536871,	671089,	  838861,
-	1048576,  1310720,  1638400,  2048000,	2560000,  3200000,  4000000,  5000000,	6250000,  7812500,
-	9765625,  12207031, 15258789, 19073486, 23841858, 29802322, 37252903, 46566129, 58207661, 72759576,
-};
-#define FAIR_RATE_IDLE 357913941U
 
 /* What a CPU runs of ours, and its own queue. Written under its run queue's lock; others read it to guess. */
 struct fair_cpu {
@@ -76,6 +61,7 @@ struct fair_cpu {
 	__u32 rate;   /* the runner's; 0: nobody of ours runs */
 	__u32 back;   /* who is put back: the enqueue that follows is no wake-up */
 	__u32 claims; /* for whom this CPU was found idle */
+	__u32 looked; /* a loop's count: in memory, for the verifier need not tell its values apart */
 	__u8 own;     /* the runner is of the own queue */
 	__u8 kicked;  /* somebody breaks into its turn */
 	__u8 over;    /* its turn is over whatever is left */
@@ -91,42 +77,11 @@ __u64 fair_begin, fair_begin_jiffies;
 
 #define FAIR_CPU(cpu) (&fair_cpus[(__u32)(cpu) & (FAIR_CPUS - 1)])
 
-static inline bool fair_before(__u64 a, __u64 b)
-{
-	return (__s64)(a - b) < 0;
-}
-
-static inline __u32 fair_rate(struct task_struct *p)
-{
-	if (p->policy == SCHED_IDLE)
-		return FAIR_RATE_IDLE;
-	return fair_rates[(__u32)(p->static_prio - 100) & 63];
-}
-
-static inline __u64 fair_virtual(__u64 executed, __u32 rate)
-{
-	return (executed & 0xffffffff) * rate >> 20;
-}
-
 /* It can run on its CPU only. (The kernel may count its own call of us as one more reason against migration of `current`.) */
 static inline bool fair_bound(struct task_struct *p)
 {
 	return fair_several && (p->nr_cpus_allowed == 1 || p->migration_disabled > 1 ||
 				(p->migration_disabled && p->pid != (__s32)bpf_get_current_pid_tgid()));
-}
-
-/* Where p stands against its queue's clock: what it comes with, within what it may keep. */
-static inline __u64 fair_place(struct task_struct *p, __u64 clock, __u32 rate, bool own)
-{
-	__u64 time = p->scx.dsq_vtime;
-	__u64 credit = own && p->flags & PF_KTHREAD ? FAIR_CREDIT_KERNEL : FAIR_CREDIT;
-
-	if (!time)
-		return clock;
-	if (fair_before(time, clock - credit))
-		return clock - credit;
-	clock += FAIR_AHEAD * fair_virtual(FAIR_TURN, rate);
-	return fair_before(clock, time) ? clock : time;
 }
 
 /* The runner's virtual time, in the shared queue's terms; nearly, on another CPU. */
@@ -142,16 +97,17 @@ static inline __s32 fair_init(void)
 {
 	__u32 cpus = scx_bpf_nr_cpu_ids();
 	__s32 failed = scx_bpf_create_dsq(FAIR_SHARED, -1);
-	__u32 cpu = 0;
 
 	if (cpus > FAIR_CPUS)
 		return -7; /* E2BIG */
-	fair_several = cpus > 1 ? cpus : 0;
 	fair_begin = bpf_ktime_get_ns();
 	fair_begin_jiffies = bpf_jiffies64();
-	pd_while (cpu < fair_several && !failed) {
-		failed = scx_bpf_create_dsq(FAIR_OWN(cpu), -1);
-		cpu++;
+	/* Counted in memory, for the verifier need not tell the CPUs apart. */
+	fair_several = 0;
+	pd_while (cpus > 1 && fair_several < cpus && !failed) {
+		FAIR_CPU(fair_several)->clock = fair_clock;
+		failed = scx_bpf_create_dsq(FAIR_OWN(fair_several), -1);
+		fair_several++;
 	}
 	return failed;
 }
@@ -244,8 +200,9 @@ static inline __u64 fair_first(__u64 queue, __s32 cpu, __u32 *rate)
 	struct task_struct *p;
 	__u64 time = FAIR_NEVER;
 
+	FAIR_CPU(cpu)->looked = 0;
 	bpf_iter_scx_dsq_new(&it, queue, 0);
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
+	while (FAIR_CPU(cpu)->looked++ < FAIR_DEPTH && (p = bpf_iter_scx_dsq_next(&it))) {
 		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			time = p->scx.dsq_vtime;
 			*rate = fair_rate(p);
@@ -283,8 +240,10 @@ static inline bool fair_rescue(__u64 queue, __s32 cpu)
 	if (age < FAIR_PATIENCE)
 		return false;
 	limit = (jiffies - fair_begin_jiffies) * 1000 / (age / (FAIR_PATIENCE / 1000));
-	bpf_iter_scx_dsq_new(&it, queue, 0);
-	while (!found && (p = bpf_iter_scx_dsq_next(&it))) {
+	FAIR_CPU(cpu)->looked = 0;
+	/* From the end: they are late by their virtual time. */
+	bpf_iter_scx_dsq_new(&it, queue, SCX_ENUM(scx_dsq_iter_flags, SCX_DSQ_ITER_REV));
+	while (!found && FAIR_CPU(cpu)->looked++ < FAIR_DEPTH && (p = bpf_iter_scx_dsq_next(&it))) {
 		if (jiffies - p->scx.runnable_at > limit && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			found = scx_bpf_dsq_move(&it, p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
 	}

@@ -106,6 +106,9 @@ enum scx_kick_flags {
 enum scx_ent_flags {
 	SCX_TASK_QUEUED = 1,
 };
+enum scx_dsq_iter_flags {
+	SCX_DSQ_ITER_REV = 1,
+};
 enum scx_dsq_id_flags {
 	SCX_DSQ_LOCAL = 1,
 };
