@@ -1,37 +1,33 @@
 //! One domain's thread in user space, on the domain's CPU: it gives the orders and reads the rings.
 //!
 //! ```text
-//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators, records to the run ──> Stop
+//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and tales to the run ──> Stop
 //! ```
 //!
 //! With reservations only, the kernel needs nobody: the thread looks now and then, for the results, and is one of the
 //! ordinary tasks. A policy that is asked at each job hears the doorbell and answers with orders; then the thread is
-//! the domain's allocator, before all jobs, with a budget of its own (`bpf/domain.h`).
+//! the domain's allocator, before all jobs, with a budget of its own (`bpf/domain.h`), and another one reads the records.
 
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use punctual_dispatcher::{Event, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, Told};
-use punctual_trace::Record;
 use punctual_workload::monotonic_ns;
 
 use crate::abi::{ALLOCATOR, COOPERATES};
 use crate::gsi::Orders;
 use crate::members;
 use crate::programs::Programs;
-use crate::ring::{Records, Rings};
+use crate::reader::{Batch, Reader, LOOK};
+use crate::ring::Rings;
 use crate::run_error::RunError;
 
-/// Between two looks for the results.
-const LOOK: Duration = Duration::from_millis(25);
 /// For a task number, a millisecond apart.
 const TRIES: u32 = 1_000;
-/// A task's end among the records.
-const TASK_GONE: u32 = 6;
 
 /// Whose threads become a task's members.
 #[derive(Debug)]
@@ -64,6 +60,8 @@ pub(crate) struct Brief {
 pub(crate) enum Command {
     /// All members have joined: offsets count from here, ns.
     Begin(u64),
+    /// All threads of the task are gone.
+    Gone(TaskId),
     /// One more look, and the end.
     Stop,
 }
@@ -89,21 +87,22 @@ pub(crate) enum News {
     Joined(Vec<(usize, TaskId)>),
     /// The first releases are set.
     Begun,
-    /// What became known, all records of it included.
-    Batch(Batch),
+    /// What the allocators told.
+    Tales(Tales),
+    /// What was recorded.
+    Records(Batch),
     /// It could not go on.
     Failed(RunError),
-    /// Its last word.
+    /// The last word of one of its threads.
     Stopped,
 }
 
-/// Some 25 ms of a domain.
-pub(crate) struct Batch {
-    pub records: Records,
+/// What the allocators told at once. All records of it were there at `at`, CLOCK_MONOTONIC ns.
+pub(crate) struct Tales {
+    pub at: u64,
     pub tales: Vec<Tale>,
+    /// Events that it came of, and of which nothing is told.
     pub events: u64,
-    /// Times that jobs were held back to leave others their share, so far.
-    pub throttled: u64,
 }
 
 /// Runs until it is told to stop, or nobody is there any more to tell it.
@@ -129,6 +128,8 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
     }
     let Ok(Command::Begin(origin)) = commands.recv() else { return Ok(()) };
     let rings = Rings::new(&programs, domain, limits);
+    // An allocator has somebody to read for it.
+    let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
     let mut at = Domain { allocators, orders, rings, joining, tales: Vec::new(), events: 0 };
     at.begin(origin, &joined)?;
     if !say(News::Begun) {
@@ -136,12 +137,18 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
     }
     let mut next = Instant::now() + LOOK;
     loop {
-        let stop = wait(bell.as_ref(), commands, next);
+        let stop = at.wait(bell.as_ref(), commands, next)?;
         at.hear()?;
+        let told = at.tales.is_empty() || say(News::Tales(at.told()));
+        if !told {
+            return Ok(());
+        }
         if stop || Instant::now() >= next {
             next = Instant::now() + LOOK;
-            if !say(News::Batch(at.gather()?)) {
-                return Ok(());
+            if let Some(reader) = &mut reader {
+                if !say(News::Records(reader.gather()?)) {
+                    return Ok(());
+                }
             }
         }
         if stop {
@@ -195,20 +202,6 @@ fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(u
     Ok(joined)
 }
 
-/// Until the doorbell, the next look, or a command; whether it was the one to stop.
-fn wait(bell: Option<&RingBuffer<'_>>, commands: &Receiver<Command>, next: Instant) -> bool {
-    use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
-    let left = next.saturating_duration_since(Instant::now());
-    match bell {
-        Some(bell) => {
-            // Interrupted by a signal, it is asked again.
-            let _ = bell.poll(left);
-            !matches!(commands.try_recv(), Err(TryRecvError::Empty))
-        }
-        None => !matches!(commands.recv_timeout(left), Err(RecvTimeoutError::Timeout)),
-    }
-}
-
 /// A domain that has begun.
 struct Domain<'a> {
     allocators: Allocators,
@@ -248,7 +241,7 @@ impl Domain<'_> {
     }
 
     fn look(&mut self) -> Result<(), RunError> {
-        self.rings.look().map_err(|e| RunError::machine(e, "leave the affinity of this program's threads as it is"))
+        self.rings.look().map_err(RunError::elsewhere)
     }
 
     fn handle(&mut self, event: &Event) -> Result<(), RunError> {
@@ -275,20 +268,38 @@ impl Domain<'_> {
         orders.check()
     }
 
-    /// All that became known since the last time. Each record of what was told is there already.
-    fn gather(&mut self) -> Result<Batch, RunError> {
-        self.look()?;
-        let records = self.rings.records();
-        let gone = records.records.iter().filter(|r| r.kind == TASK_GONE).map(|r: &Record| TaskId(r.small));
-        for task in gone {
-            self.allocators.remove(&mut self.orders, task);
+    /// What was told since the last time.
+    fn told(&mut self) -> Tales {
+        let (tales, events) = (std::mem::take(&mut self.tales), std::mem::take(&mut self.events));
+        Tales { at: monotonic_ns(), tales, events }
+    }
+
+    /// Until the doorbell, the next look, or a command; whether it was the one to stop.
+    fn wait(
+        &mut self,
+        bell: Option<&RingBuffer<'_>>,
+        commands: &Receiver<Command>,
+        next: Instant,
+    ) -> Result<bool, RunError> {
+        let left = next.saturating_duration_since(Instant::now());
+        let mut command = match bell {
+            Some(bell) => {
+                // Interrupted by a signal, it is asked again.
+                let _ = bell.poll(left);
+                commands.try_recv().map_err(|e| e == TryRecvError::Disconnected)
+            }
+            None => commands.recv_timeout(left).map_err(|e| e == RecvTimeoutError::Disconnected),
+        };
+        loop {
+            match command {
+                Ok(Command::Gone(task)) => self.allocators.remove(&mut self.orders, task),
+                Ok(Command::Begin(_)) => {}
+                Ok(Command::Stop) | Err(true) => return Ok(true),
+                Err(false) => break,
+            }
+            self.orders.check()?;
+            command = commands.try_recv().map_err(|e| e == TryRecvError::Disconnected);
         }
-        self.orders.check()?;
-        Ok(Batch {
-            records,
-            tales: std::mem::take(&mut self.tales),
-            events: std::mem::take(&mut self.events),
-            throttled: self.rings.throttled(),
-        })
+        Ok(false)
     }
 }

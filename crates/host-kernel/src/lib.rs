@@ -11,8 +11,8 @@
 //! ```text
 //!   run ─┬─ tasks: synthetic, command, adopted (gate)        whom it is about
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it
-//!        ├─ domain: members, gsi (abi), ring                 a thread per CPU: orders, events, records
-//!        └─ story, lateness, trace_file, ended               what became of it
+//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
+//!        └─ known: story, lateness, trace_file; ended         what became of it
 //! ```
 
 mod abi;
@@ -26,12 +26,14 @@ mod ended;
 mod gate;
 mod gsi;
 mod kernel;
+mod known;
 mod lateness;
 pub mod machine;
 mod members;
 mod privilege;
 mod probe;
 mod programs;
+mod reader;
 mod ring;
 mod run;
 mod run_error;

@@ -5,7 +5,6 @@
 //!      ──> looks ... ──> domains stop ──> scheduler detached ──> what was started is ended
 //! ```
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -13,30 +12,26 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use punctual_custody::CpuLock;
-use punctual_dispatcher::TaskId;
-use punctual_policies::Told as Policy;
 use punctual_taskset::TaskSet;
 use punctual_trace::Period;
 use punctual_workload::monotonic_ns;
 
 use crate::accepts::{parts, Part};
-use crate::domain::{self, Batch, Brief, Command, Joining, News};
+use crate::domain::{self, Brief, Command, Joining, News};
+use crate::known::Known;
 use crate::lateness::Lateness;
 use crate::probe::Alarm;
+use crate::reader::LOOK;
 use crate::run_error::RunError;
 use crate::scheduler::Scheduler;
-use crate::story::Story;
 use crate::tasks::Tasks;
 use crate::trace_file::Traces;
-use crate::{ended, machine, Output};
+use crate::{ended, machine, reader, Output};
 
 /// From asking for the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
-const LOOK: Duration = Duration::from_millis(25);
 /// How long a domain's thread may take to be heard of: it is an ordinary one, and its CPU may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A task's end among the records.
-const TASK_GONE: u32 = 6;
 
 /// How to run a set.
 pub struct RunOptions<'a> {
@@ -108,18 +103,9 @@ pub fn run(
     }
     scheduler.attach()?;
     let hears = parts.iter().any(|p| p.hears);
-    let mut run = Run {
-        set,
-        domains: Vec::new(),
-        news: None,
-        stories: BTreeMap::new(),
-        traces,
-        alive: vec![true; set.tasks.len()],
-        gone: vec![false; set.tasks.len()],
-        events: 0,
-        throttled: BTreeMap::new(),
-        notes: Vec::new(),
-    };
+    let alive = vec![true; set.tasks.len()];
+    let mut run =
+        Run { set, domains: Vec::new(), readers: Vec::new(), news: None, known: Known::new(set, traces), alive };
     let told = run.follow(parts, &mut scheduler, &mut tasks, options.stop, sink, tick);
     // An end from outside is the cause of whatever else went wrong then.
     let by_kernel = scheduler.ended();
@@ -136,31 +122,33 @@ pub fn run(
         Some(exit) => return Err(ended::explain(&exit)),
         None => told?,
     };
-    run.outcome(ran, ended, interrupted, sink)
+    let (events, lateness, notes) = run.known.finish(sink)?;
+    Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted })
 }
 
 /// A domain's thread, from here.
 struct Domain {
     commands: Sender<Command>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
+}
+
+/// The one that reads for an allocator, from here: until `go_on` is dropped.
+struct Reading {
+    go_on: Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 struct Run<'a> {
     set: &'a TaskSet,
     domains: Vec<Domain>,
+    readers: Vec<Reading>,
     news: Option<Receiver<(u32, News)>>,
-    stories: BTreeMap<u32, Story<'a>>,
-    traces: Traces,
+    known: Known<'a>,
     /// By place in the set: some process of it is there.
     alive: Vec<bool>,
-    /// By place in the set: the dispatcher has heard that it is gone.
-    gone: Vec<bool>,
-    events: u64,
-    throttled: BTreeMap<u32, u64>,
-    notes: Vec<String>,
 }
 
-impl<'a> Run<'a> {
+impl Run<'_> {
     /// Starts the domains and listens to them, to the end: how long it ran, when it ended, whether it was interrupted.
     fn follow(
         &mut self,
@@ -224,17 +212,23 @@ impl<'a> Run<'a> {
         });
         let joining = joining.collect();
         let doorbell = hears.then(|| scheduler.doorbell(domain)).transpose()?;
+        let no_thread = |e| RunError::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
+        let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
+        if hears {
+            // Started here and not by the allocator, whose threads are allocators by birth.
+            let brief = reader::Brief { domain, cpu, programs: scheduler.programs(), limits };
+            let ((go_on, goes_on), say) = (channel(), say.clone());
+            let thread = thread("reader").spawn(move || reader::run(brief, &goes_on, &say)).map_err(no_thread)?;
+            self.readers.push(Reading { go_on, thread });
+        }
         let brief = Brief { domain, cpu, programs: scheduler.programs(), allocators, limits, doorbell, joining };
         let (commands, orders) = channel();
-        let thread = std::thread::Builder::new().name(format!("domain/{cpu}"));
-        let thread = thread.spawn(move || domain::run(brief, &orders, &say));
-        let thread =
-            thread.map_err(|e| RunError::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC"))?;
-        self.domains.push(Domain { commands, thread: Some(thread) });
+        let thread = thread("domain").spawn(move || domain::run(brief, &orders, &say)).map_err(no_thread)?;
+        self.domains.push(Domain { commands, thread });
         Ok(())
     }
 
-    /// Until each domain has said that it is as far; none has batches yet.
+    /// Until each domain has said that it is as far.
     fn all(&mut self, what: &str, scheduler: &Scheduler) -> Result<(), RunError> {
         let limit = Instant::now() + PATIENCE;
         let mut heard = 0;
@@ -242,13 +236,13 @@ impl<'a> Run<'a> {
             let Some(news) = &self.news else { return Ok(()) };
             match news.recv_timeout(LOOK) {
                 Ok((domain, News::Joined(tasks))) => {
-                    self.joined(domain, &tasks);
+                    self.known.joined(domain, &tasks);
                     heard += 1;
                 }
                 Ok((_, News::Begun)) => heard += 1,
-                Ok((_, News::Failed(e))) => return Err(e),
-                Ok((domain, News::Batch(batch))) => self.early(domain, &batch)?,
                 Ok((_, News::Stopped)) => return Err(silent(what)),
+                // Others may be further, or read already.
+                Ok((domain, more)) => self.heard(domain, more, &mut |_| {})?,
                 Err(RecvTimeoutError::Timeout) if Instant::now() < limit && scheduler.ended().is_none() => {}
                 Err(_) => return Err(silent(what)),
             }
@@ -256,13 +250,18 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
-        self.stories.insert(domain, Story::new(self.set, tasks));
-    }
-
-    /// A batch of a domain that begins sooner than another one.
-    fn early(&mut self, domain: u32, batch: &Batch) -> Result<(), RunError> {
-        self.batch(domain, batch, &mut |_| {})
+    fn heard(&mut self, domain: u32, news: News, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+        match news {
+            News::Tales(tales) => self.known.tales(domain, tales),
+            News::Records(batch) => {
+                for task in self.known.records(domain, &batch, sink)? {
+                    drop(self.domains[domain as usize].commands.send(Command::Gone(task)));
+                }
+            }
+            News::Failed(e) => return Err(e),
+            News::Joined(_) | News::Begun | News::Stopped => {}
+        }
+        Ok(())
     }
 
     /// What the domains have to say within that time.
@@ -272,105 +271,61 @@ impl<'a> Run<'a> {
             let left = limit.saturating_duration_since(Instant::now());
             let Some(news) = &self.news else { return Ok(()) };
             match news.recv_timeout(left) {
-                Ok((domain, News::Batch(batch))) => self.batch(domain, &batch, sink)?,
-                Ok((_, News::Failed(e))) => return Err(e),
-                Ok(_) => {}
+                Ok((domain, news)) => self.heard(domain, news, sink)?,
                 Err(_) => return Ok(()),
             }
         }
     }
 
-    fn batch(&mut self, domain: u32, batch: &Batch, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
-        self.traces.records(domain, &batch.records)?;
-        self.events += batch.events;
-        self.throttled.insert(domain, batch.throttled);
-        let Some(story) = self.stories.get_mut(&domain) else { return Ok(()) };
-        if batch.records.lost > 0 {
-            story.gap();
-            // Who is gone may be among them: then the end of a first process has to do.
-            self.gone.fill(true);
-            let lost = batch.records.lost;
-            self.notes
-                .push(format!("{lost} records were overwritten before they were read: the trace has not all of it"));
-        }
-        story.records(&batch.records.records);
-        for tale in &batch.tales {
-            match tale.told {
-                Policy::EventsLost { count, .. } => sink(Told::Warning(format!(
-                    "{count} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
-                ))),
-                Policy::DelayedSaturated { index, .. } => sink(Told::Warning(format!(
-                    "{}: 30,000 waits are overdue; further ones are not counted",
-                    self.set.tasks[index as usize].name
-                ))),
-                _ => story.tale(tale, &mut |period| sink(Told::Period(period))),
-            }
-        }
-        for r in batch.records.records.iter().filter(|r| r.kind == TASK_GONE) {
-            if let Some(place) = story.place(r.small) {
-                self.gone[place] = true;
-            }
-        }
-        Ok(())
-    }
-
     /// Of a task with children that go on after its first process, nothing is said until they are gone too.
     fn who_ended(&mut self, tasks: &Tasks, sink: &mut dyn FnMut(Told)) {
         for index in 0..self.alive.len() {
-            let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.gone[index]) else { continue };
+            let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.known.is_gone(index)) else {
+                continue;
+            };
             self.alive[index] = false;
             sink(Told::Ended(index as u32, how.to_owned()));
         }
     }
 
-    /// Each domain looks once more.
+    /// Each domain looks once more; then its reader, who finds all that came of it.
     fn stop(&mut self, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
         for domain in &self.domains {
             drop(domain.commands.send(Command::Stop));
         }
+        self.stopped(self.domains.len(), sink)?;
+        let reading = self.readers.drain(..).map(|r| (drop(r.go_on), r.thread).1).collect::<Vec<_>>();
+        let all = self.stopped(reading.len(), sink);
+        reading.into_iter().for_each(|thread| drop(thread.join()));
+        all
+    }
+
+    /// Until so many threads have said their last word.
+    fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
         let limit = Instant::now() + PATIENCE;
         let mut stopped = 0;
-        while stopped < self.domains.len() {
+        while stopped < threads {
             let Some(news) = &self.news else { return Ok(()) };
             match news.recv_timeout(limit.saturating_duration_since(Instant::now())) {
-                Ok((domain, News::Batch(batch))) => self.batch(domain, &batch, sink)?,
-                Ok((_, News::Failed(e))) => return Err(e),
                 Ok((_, News::Stopped)) => stopped += 1,
-                Ok(_) => {}
+                Ok((domain, news)) => self.heard(domain, news, sink)?,
                 Err(_) => return Err(silent("it does not stop")),
             }
         }
         Ok(())
     }
 
-    /// Whatever happened: no thread of ours gives orders any more.
+    /// Whatever happened: no thread of ours gives orders or looks any more.
     fn join(&mut self) {
         self.news = None;
-        for domain in self.domains.drain(..) {
-            drop(domain.commands);
-            domain.thread.map(JoinHandle::join);
+        for Domain { commands, thread } in self.domains.drain(..) {
+            drop(commands);
+            drop(thread.join());
         }
-    }
-
-    fn outcome(
-        mut self,
-        ran: u64,
-        ended: u64,
-        interrupted: bool,
-        sink: &mut dyn FnMut(Told),
-    ) -> Result<RunOutcome, RunError> {
-        let mut lateness = None;
-        for story in self.stories.values_mut() {
-            story.finish(&mut |period| sink(Told::Period(period)));
-            lateness = Lateness::worse(lateness, story.lateness());
+        for Reading { go_on, thread } in self.readers.drain(..) {
+            drop(go_on);
+            drop(thread.join());
         }
-        self.notes.extend(self.traces.finish()?);
-        let throttled: u64 = self.throttled.values().sum();
-        if throttled > 0 {
-            self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
-        }
-        let (events, notes) = (self.events, self.notes);
-        Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted })
     }
 }
 

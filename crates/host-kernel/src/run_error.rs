@@ -28,6 +28,11 @@ impl RunError {
         RunError { cause: cause.into(), cure: OTHERS.to_owned(), exit_code: 2 }
     }
 
+    /// A thread that is to be on a domain's CPU is not.
+    pub(crate) fn elsewhere(cause: String) -> RunError {
+        RunError::machine(cause, "leave the affinity of this program's threads as it is")
+    }
+
     pub(crate) fn policy(e: &PolicyError) -> RunError {
         RunError { cause: format!("{}: {}", e.place, e.cause), cure: e.cure.clone(), exit_code: 2 }
     }

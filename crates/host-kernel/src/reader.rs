@@ -1,0 +1,73 @@
+//! Reads a domain's records, for the results and the trace. Never the allocators' business, whose budget is small.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_dispatcher::Limits;
+use punctual_workload::monotonic_ns;
+
+use crate::domain::News;
+use crate::members;
+use crate::programs::Programs;
+use crate::ring::{Records, Rings};
+use crate::run_error::RunError;
+
+/// Between two looks for the results.
+pub(crate) const LOOK: Duration = Duration::from_millis(25);
+
+/// Some 25 ms of a domain's records.
+pub(crate) struct Batch {
+    /// All that was recorded until then is here, CLOCK_MONOTONIC ns.
+    pub looked: u64,
+    pub records: Records,
+    /// Times that jobs were held back to leave others their share, so far.
+    pub throttled: u64,
+}
+
+/// One domain's, on the domain's CPU.
+pub(crate) struct Reader<'a>(Rings<'a>);
+
+impl<'a> Reader<'a> {
+    pub fn new(programs: &'a Programs, domain: u32, limits: Limits) -> Reader<'a> {
+        Reader(Rings::new(programs, domain, limits))
+    }
+
+    /// What is new.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn gather(&mut self) -> Result<Batch, RunError> {
+        let looked = monotonic_ns();
+        self.0.look().map_err(RunError::elsewhere)?;
+        Ok(Batch { looked, records: self.0.records(), throttled: self.0.throttled() })
+    }
+}
+
+/// What a thread of its own is made with.
+pub(crate) struct Brief {
+    pub domain: u32,
+    pub cpu: u32,
+    pub programs: Arc<Programs>,
+    pub limits: Limits,
+}
+
+/// Beside an allocator: reads until `go_on` is dropped, and once more then.
+pub(crate) fn run(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) {
+    let domain = brief.domain;
+    let last = live(brief, go_on, news).map_or_else(News::Failed, |()| News::Stopped);
+    // Whoever does not listen any more has ended the run.
+    drop(news.send((domain, last)));
+}
+
+fn live(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) -> Result<(), RunError> {
+    members::pin(brief.cpu)?;
+    let mut reader = Reader::new(&brief.programs, brief.domain, brief.limits);
+    loop {
+        let stop = !matches!(go_on.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
+        let heard = news.send((brief.domain, News::Records(reader.gather()?))).is_ok();
+        if stop || !heard {
+            return Ok(());
+        }
+    }
+}
