@@ -281,14 +281,15 @@ impl Domain<'_> {
         commands: &Receiver<Command>,
         next: Instant,
     ) -> Result<bool, RunError> {
-        let left = next.saturating_duration_since(Instant::now());
         let mut command = match bell {
             Some(bell) => {
-                // Interrupted by a signal, it is asked again.
-                let _ = bell.poll(left);
+                // Whole milliseconds: what is left of a look's time would come to none. After a signal it is asked again.
+                let _ = bell.poll(LOOK);
                 commands.try_recv().map_err(|e| e == TryRecvError::Disconnected)
             }
-            None => commands.recv_timeout(left).map_err(|e| e == RecvTimeoutError::Disconnected),
+            None => commands
+                .recv_timeout(next.saturating_duration_since(Instant::now()))
+                .map_err(|e| e == RecvTimeoutError::Disconnected),
         };
         loop {
             match command {
