@@ -291,8 +291,15 @@ PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg
 		}
 		c->searched = now;
 	}
-	if (!prev && !both)
-		return move_to_local(FAIR_SHARED);
+	/* Who kicked has compared already. */
+	if (!both && (!prev || c->kicked)) {
+		if (move_to_local(FAIR_SHARED)) {
+			c->over = 1;
+			return true;
+		}
+		if (!prev)
+			return false;
+	}
 	shared = fair_first(FAIR_SHARED, cpu, &shared_rate);
 	if (both)
 		own = fair_first(FAIR_OWN(cpu), cpu, &own_rate);
