@@ -14,7 +14,7 @@ fn adopting() -> (Running, Running) {
     let adopted = companion("spin-threads 2");
     until("it executes", || executed(adopted.id()) > 5_000_000);
     let pid = adopted.id().to_string();
-    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "120s", "--pid", &pid]);
+    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "4s", "--pid", &pid]);
     scheduler_becomes("enabled");
     (run, adopted)
 }
@@ -45,7 +45,7 @@ fn the_watchdog_ends_it_with_a_word() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.expects("runnable task stall");
     let scratch = Scratch::new();
-    let run = start(&scratch.file("dual.toml", &TWO.replace("\"edf\"", "\"dual\"")), &["--duration", "120s"]);
+    let run = start(&scratch.file("dual.toml", &TWO.replace("\"edf\"", "\"dual\"")), &["--duration", "60s"]);
     run.tasks_after(2, 10_000_000);
     run.send(libc::SIGSTOP);
     let waited = std::time::Instant::now();

@@ -156,6 +156,11 @@ pub fn is_dead(pid: u32) -> bool {
     stat(pid).is_none_or(|fields| fields[0] == "Z" || fields[0] == "X")
 }
 
+/// What it calls itself.
+pub fn name(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
 pub fn children(parent: u32) -> Vec<u32> {
     let parent = parent.to_string();
     pids().into_iter().filter(|&pid| stat(pid).is_some_and(|fields| fields.get(1) == Some(&parent))).collect()

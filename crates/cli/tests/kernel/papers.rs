@@ -47,7 +47,7 @@ const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");
 fn rtai_table_2() {
     let Some(ran) = example(TABLE_2, &["--hog", "--duration", "600ms"], 0) else { return };
     for name in ["task 1", "task 2"] {
-        keeps_its_budget(task(&ran.results, name), 5_000);
+        keeps_its_budget(task(&ran.results, name), 10_000);
     }
     let executed = ran.task("task 1").executed;
     assert!(executed >= 298_000_000, "{executed} ns of 300 ms");
@@ -59,13 +59,14 @@ fn rtai_table_3() {
     let text = TABLE_2.replace("work = { spin = \"forever\" }", &format!("command = {}", list(&unruly("spin"))));
     let Some(ran) = example(&text, &["--hog", "--duration", "600ms"], 0) else { return };
     for name in ["task 1", "task 2"] {
-        keeps_its_budget(task(&ran.results, name), 5_000);
+        keeps_its_budget(task(&ran.results, name), 10_000);
     }
     let executed = ran.task("task 1").executed;
     assert!(executed >= 298_000_000, "{executed} ns of 300 ms");
 }
 
-/// With the printed budgets, 100 % of the CPU: the longest period gives way, for a twentieth is the others'.
+/// Three tasks that never stop and a program in the player's place, 90 % of the CPU. A single period may be some microseconds off, for
+/// each time that another one comes in between; the next one carries it.
 #[test]
 fn rtai_fig_6() {
     let text = include_str!("../../../../examples/rtai-fig6.toml");
@@ -73,7 +74,7 @@ fn rtai_fig_6() {
     assert!(text.contains(player), "the example's player");
     let text = text.replace(player, &list(&unruly("spin")));
     let Some(ran) = example(&text, &["--hog", "--duration", "600ms"], 0) else { return };
-    for (name, within) in [("task 1", 5_000), ("task 2", 5_000), ("task 3", 10_000), ("player", 5_000)] {
+    for (name, within) in [("task 1", 10_000), ("task 2", 20_000), ("task 3", 40_000), ("player", 10_000)] {
         keeps_its_budget(task(&ran.results, name), within);
     }
 }

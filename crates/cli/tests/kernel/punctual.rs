@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use punctual_trace::Trace;
 use serde_json::Value;
 
-use crate::machine::{children, executed_by, scheduler_becomes, until};
+use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
 pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
+/// The name of the process that wakes the dispatcher on PREEMPT_RT.
+pub const ALARM: &str = "punctual-alarm";
 
 /// A directory of a test's own, removed at its end.
 pub struct Scratch(PathBuf);
@@ -67,6 +69,10 @@ pub fn companion(role: &str) -> Running {
 pub struct Running(Option<Child>);
 
 impl Running {
+    pub fn of(child: Child) -> Running {
+        Running(Some(child))
+    }
+
     pub fn id(&self) -> u32 {
         self.0.as_ref().expect("it was not waited for").id()
     }
@@ -84,7 +90,7 @@ impl Running {
     pub fn tasks_after(&self, count: usize, execution: u64) -> Vec<u32> {
         scheduler_becomes("enabled");
         until("the tasks execute", || executed_by(&children(self.id())) >= execution);
-        let tasks = children(self.id());
+        let tasks: Vec<u32> = children(self.id()).into_iter().filter(|&pid| name(pid) != ALARM).collect();
         assert_eq!(tasks.len(), count, "tasks of the command: {tasks:?}");
         tasks
     }

@@ -95,7 +95,7 @@ fn what_the_verifier_refuses_is_told_in_its_words() {
     std::fs::write(&spoilt, bytes).expect("room for a program");
     std::fs::set_permissions(&spoilt, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
     let output = said(&spoilt, |_| ());
-    says(&output, 4, &["verifier", "R9 !read_ok", OTHERS[0], OTHERS[1]]);
+    says(&output, 4, &["refused to load the scheduler", "R9 ", OTHERS[0], OTHERS[1]]);
 }
 
 /// Where in a program's file the instructions of the scheduler's `dispatch` begin: an ELF file of BPF within the program,
