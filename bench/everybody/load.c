@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ordinary programs for bench/everybody: what an ordinary scheduler is judged by.
+ *
+ *   load shares SECONDS NICE...           processes that spin, each at its nice value (or "idle", "batch"): how far what
+ *                                         each executed is from what its weight says
+ *   load pipe ROUNDS                      two processes and two pipes: ns for a round
+ *   load wake HOGS PERIOD_US COUNT        a process that sleeps on an absolute clock beside so many that spin: how late
+ *                                         it runs
+ *   load shell HOGS COUNT                 a shell's life beside them: sleep, then start /bin/true and wait for its end
+ *
+ * Lines of a name, a tab and a number: ns, or parts in a thousand.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 64
+#define SECOND 1000000000ULL
+
+static void die(const char *what)
+{
+	fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
+	exit(126);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static void sleep_until(uint64_t time)
+{
+	struct timespec t = { .tv_sec = time / SECOND, .tv_nsec = time % SECOND };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+/* ns on a CPU, by the kernel's count. */
+static uint64_t executed(pid_t pid)
+{
+	unsigned long long ran = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%llu", &ran) != 1)
+		die(path);
+	fclose(f);
+	return ran;
+}
+
+/* Takes "5", "-5", "idle" or "batch"; its weight where nice 0 has 1,024 (sched(7): a quarter per step). */
+static double become(const char *how)
+{
+	struct sched_param zero = { 0 };
+	double weight = 1024;
+	int nice;
+
+	if (!strcmp(how, "idle")) {
+		if (sched_setscheduler(0, SCHED_IDLE, &zero))
+			die("SCHED_IDLE");
+		return 3;
+	}
+	if (!strcmp(how, "batch")) {
+		if (sched_setscheduler(0, SCHED_BATCH, &zero))
+			die("SCHED_BATCH");
+		return weight;
+	}
+	if (setpriority(PRIO_PROCESS, 0, atoi(how)))
+		die("nice");
+	for (nice = atoi(how); nice > 0; nice--)
+		weight /= 1.25;
+	for (; nice < 0; nice++)
+		weight *= 1.25;
+	return weight;
+}
+
+static pid_t spin(const char *how, double *weight)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		*weight = become(how);
+		for (;;)
+			__asm__ volatile("" ::: "memory");
+	}
+	return pid;
+}
+
+static double *weights(void)
+{
+	double *w = mmap(NULL, MOST * sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (w == MAP_FAILED)
+		die("mmap");
+	return w;
+}
+
+static void stop(pid_t *pids, int count)
+{
+	for (int i = 0; i < count; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+}
+
+static int shares(int seconds, char **how, int count)
+{
+	double *weight = weights(), all = 0, total = 0;
+	uint64_t began[MOST], ran[MOST];
+	pid_t pids[MOST];
+
+	/* So that who measures is not what is measured. */
+	setpriority(PRIO_PROCESS, 0, -20);
+	for (int i = 0; i < count; i++)
+		pids[i] = spin(how[i], &weight[i]);
+	sleep_until(now() + SECOND / 2);
+	for (int i = 0; i < count; i++)
+		began[i] = executed(pids[i]);
+	sleep_until(now() + seconds * SECOND);
+	for (int i = 0; i < count; i++) {
+		ran[i] = executed(pids[i]) - began[i];
+		all += ran[i];
+		total += weight[i];
+	}
+	stop(pids, count);
+	for (int i = 0; i < count; i++) {
+		double off = (ran[i] / all) / (weight[i] / total) * 1000 - 1000;
+
+		printf("share_off_nice_%s\t%+.1f\n", how[i], off);
+	}
+	return 0;
+}
+
+static int pipes(int rounds)
+{
+	int there[2], back[2];
+	uint64_t began;
+	pid_t pid;
+	char c = 0;
+
+	if (pipe(there) || pipe(back))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		for (int i = 0; i < rounds + 100; i++)
+			if (read(there[0], &c, 1) != 1 || write(back[1], &c, 1) != 1)
+				_exit(1);
+		_exit(0);
+	}
+	began = now();
+	for (int i = 0; i < rounds + 100; i++) {
+		if (i == 100)
+			began = now();
+		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			die("pipe");
+	}
+	printf("pipe_round\t%llu\n", (unsigned long long)((now() - began) / rounds));
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void distribution(const char *name, uint64_t *values, int count)
+{
+	qsort(values, count, sizeof(*values), by_size);
+	printf("%s_p50\t%llu\n", name, (unsigned long long)values[count / 2]);
+	printf("%s_p99\t%llu\n", name, (unsigned long long)values[(count - 1) * 99 / 100]);
+	printf("%s_max\t%llu\n", name, (unsigned long long)values[count - 1]);
+}
+
+static int beside(int hogs, uint64_t period, int count, int start)
+{
+	uint64_t *late = calloc(count, sizeof(*late)), next;
+	double *weight = weights();
+	pid_t pids[MOST], child;
+	char name[64];
+
+	/* A timer of an ordinary thread may be 50 us late by default. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	if (!late || hogs > MOST || count < 1)
+		die("arguments");
+	for (int i = 0; i < hogs; i++)
+		pids[i] = spin("0", &weight[i]);
+	next = now() + SECOND / 5;
+	for (int i = 0; i < count; i++, next += period) {
+		sleep_until(next);
+		if (start) {
+			child = fork();
+			if (!child) {
+				execl("/bin/true", "true", (char *)NULL);
+				_exit(1);
+			}
+			if (child < 0 || waitpid(child, NULL, 0) != child)
+				die("a program");
+		}
+		late[i] = now() - next;
+		if (now() > next + period)
+			next = now();
+	}
+	stop(pids, hogs);
+	snprintf(name, sizeof(name), "%s_beside_%d", start ? "shell" : "wake", hogs);
+	distribution(name, late, count);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[1] : "";
+
+	if (!strcmp(what, "shares") && argc > 3 && argc - 3 <= MOST)
+		return shares(atoi(argv[2]), argv + 3, argc - 3);
+	if (!strcmp(what, "pipe"))
+		return pipes(atoi(argv[2]));
+	if (!strcmp(what, "wake") && argc == 5)
+		return beside(atoi(argv[2]), atoi(argv[3]) * 1000ULL, atoi(argv[4]), 0);
+	if (!strcmp(what, "shell") && argc == 4)
+		return beside(atoi(argv[2]), SECOND / 50, atoi(argv[3]), 1);
+	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake HOGS PERIOD_US COUNT | shell HOGS COUNT\n");
+	return 126;
+}
