@@ -20,13 +20,14 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     let results = results(&run.output());
     // 500 ms and 120 ms.
     assert!((610_000_000..=640_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
-    keeps_its_budget(task(&results, "spinning"), 5_000);
+    keeps_its_budget(task(&results, "spinning"), 10_000);
     assert!(task(&results, "spinning")["periods"].as_u64() >= Some(990), "{results:#}");
 }
 
 #[test]
 fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
-    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
     let scratch = Scratch::new();
     let run = start(&scratch.file("killed.toml", TWO), &[]);
     let tasks = run.tasks_after(2, 20_000_000);
