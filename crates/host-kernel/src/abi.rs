@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_header() {
-        assert_eq!(size_of::<Create>(), 16 + 40 + 8);
+        assert_eq!(size_of::<Create>(), 16 + 48 + 8);
         assert_eq!(size_of::<Order>(), 56 + 80);
         assert_eq!(size_of::<Look>(), 72);
         assert_eq!(size_of::<Exit>(), 16 + REASON + MESSAGE);

@@ -160,11 +160,6 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
 /// The thread becomes the domain's allocator, and wakes from here on when there are events.
 fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, RunError> {
     let failed = |what: &str| RunError::machine(format!("no allocator thread: {what}"), "see punctual doctor");
-    // SAFETY: passes no memory. Without it, page faults delay the policies; nothing else.
-    let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
-    if locked != 0 {
-        return Err(failed(&format!("its memory cannot be locked ({})", std::io::Error::last_os_error())));
-    }
     // SAFETY: takes nothing.
     let me = unsafe { libc::gettid() };
     let refusal = orders.join(TaskId::NONE, me, ALLOCATOR);

@@ -45,6 +45,11 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Something people should know.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
     /// A domain's tasks have these numbers in its dispatcher.
     pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
         self.stories.insert(domain, Story::new(self.set, tasks));

@@ -106,6 +106,11 @@ pub fn run(
     let alive = vec![true; set.tasks.len()];
     let mut run =
         Run { set, domains: Vec::new(), readers: Vec::new(), news: None, known: Known::new(set, traces), alive };
+    // SAFETY: passes no memory.
+    if hears && unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        let why = std::io::Error::last_os_error();
+        run.known.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
+    }
     let told = run.follow(parts, &mut scheduler, &mut tasks, options.stop, sink, tick);
     // An end from outside is the cause of whatever else went wrong then.
     let by_kernel = scheduler.ended();
