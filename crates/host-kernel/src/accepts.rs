@@ -124,13 +124,13 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), RunError> {
 /// How long a group's members may wait for its budget.
 fn groups_wait(set: &TaskSet) -> Result<(), RunError> {
     let of_group = set.groups.iter().map(|g| match &g.server {
-        ServerSpec::Periodic { period, .. } => ("group", &g.name, *period),
+        ServerSpec::Periodic { period, start, .. } => ("group", &g.name, (*period).max(*start)),
         ServerSpec::Windows { cycle, .. } => ("group", &g.name, *cycle),
     });
     let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));
     match of_group.chain(of_budget).find(|(_, _, period)| *period > LONGEST_WAIT) {
         Some((what, name, _)) => Err(RunError::set(format!(
-            "{what} \"{name}\": its period is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
+            "{what} \"{name}\": its period (or its start) is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
              watchdog end the scheduler"
         ))),
         None => Ok(()),
