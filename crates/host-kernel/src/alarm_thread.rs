@@ -4,7 +4,7 @@
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
 //!     │                  ┌──────────────────────────────────────────────────────────────┐
 //!     │                  └> punctual_alarm: what is due, who is to run (bpf/alarm_thread.h) ──> sleep until the time it named
-//!     └ killed, ended: it is killed too (PR_SET_PDEATHSIG)                       ^ or until its signal: something is due earlier
+//!     └ killed, ended: so is the scheduler, and with it this process              ^ or until its signal: something is due earlier
 //! ```
 //!
 //! A process and no thread of ours: whoever stops us does not stop it. It never spins: each turn ends in a sleep, and the
@@ -20,6 +20,8 @@ const PRIORITY: i32 = 99;
 /// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
 const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
+/// So long it goes on without a loader, ns. It wakes at least once in a second.
+const ORPHAN: u64 = 1_000_000_000;
 
 /// `struct punctual_alarm`.
 #[repr(C)]
@@ -54,7 +56,7 @@ pub(crate) struct AlarmThread {
 
 impl AlarmThread {
     /// Starts it, and returns when it waits for the first time. Before the scheduler is attached: the process is not to
-    /// hold what keeps it so. It dies with the thread that calls this.
+    /// hold what keeps it so.
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
@@ -141,10 +143,6 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     };
     // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != loader {
-            libc::_exit(0);
-        }
         libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
         wait_for_one_signal();
         // The terminal and whatever else the loader has open is none of its business.
@@ -170,7 +168,7 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     run.test.prog_fd = program as u32;
     run.test.ctx_in = &raw mut call as u64;
     run.test.ctx_size_in = size_of::<Call>() as u32;
-    let mut told = false;
+    let (mut told, mut orphan_since) = (false, None);
     loop {
         // SAFETY: the command with its attributes; the context is valid, and as long as is said.
         let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
@@ -182,6 +180,14 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         }
         // SAFETY: the program wrote to it behind the compiler's back.
         let next = unsafe { (&raw const call.next).read_volatile() };
+        // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
+        // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler.
+        // SAFETY: getppid and _exit take no memory.
+        unsafe {
+            if libc::getppid() != loader && next > *orphan_since.get_or_insert(next) + ORPHAN {
+                libc::_exit(0);
+            }
+        }
         let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
         // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
         // SAFETY: a valid time.
