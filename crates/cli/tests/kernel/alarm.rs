@@ -1,0 +1,121 @@
+//! Where the kernel has no timer for BPF programs (PREEMPT_RT), a process wakes the dispatcher. It is forced here, so that
+//! each kernel shows it.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::budgets::TWO;
+use crate::machine::{children, executed_by, is_dead, name, scheduler_becomes, until, Machine};
+use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, Scratch, ALARM, PUNCTUAL};
+
+const ENDED: i32 = 5;
+/// What the kernel says of a scheduler that ended itself.
+const BY_ITSELF: &str = "unregistered from BPF";
+
+/// The set, with an alarm process whatever kernel this is.
+fn start(scratch: &Scratch, more: &[&str]) -> Running {
+    let mut command = Command::new(PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--json", "--overload"]).args(more);
+    command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_ALARM", "thread");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    Running::of(child.expect("it was built"))
+}
+
+/// Its alarm process, when the tasks have executed for a while.
+fn alarm_of(run: &Running) -> u32 {
+    scheduler_becomes("enabled");
+    let alarms = || -> Vec<u32> { children(run.id()).into_iter().filter(|&pid| name(pid) == ALARM).collect() };
+    until("its alarm process is there, and tasks execute", || {
+        alarms().len() == 1 && executed_by(&children(run.id())) >= 100_000_000
+    });
+    alarms()[0]
+}
+
+fn send(pid: u32, signal: i32) {
+    // SAFETY: a system call without memory.
+    assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+}
+
+#[test]
+fn with_an_alarm_process_each_budget_is_kept_within_three_per_mille_and_the_trace_replays() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let trace = scratch.path("trace");
+    let run = start(&scratch, &["--hog", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
+    let alarm = alarm_of(&run);
+    // SAFETY: a system call without memory.
+    assert_eq!(unsafe { libc::sched_getscheduler(alarm as i32) }, libc::SCHED_FIFO);
+    let results = results(&run.output());
+    keeps_its_budget(task(&results, "spinning"), 3_000);
+    assert_eq!(task(&results, "periodic")["misses"], 0);
+    assert!(is_dead(alarm));
+    replays(&trace);
+}
+
+#[test]
+fn reservations_go_on_by_an_alarm_process_while_the_loader_is_stopped() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = start(&scratch, &["--duration", "1s"]);
+    let alarm = alarm_of(&run);
+    let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != alarm).collect();
+    run.send(libc::SIGSTOP);
+    let before = executed_by(&tasks);
+    std::thread::sleep(Duration::from_millis(500));
+    let meanwhile = executed_by(&tasks) - before;
+    run.send(libc::SIGCONT);
+    // 250 ms and 60 ms.
+    assert!((305_000_000..=320_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
+    keeps_its_budget(task(&results(&run.output()), "spinning"), 3_000);
+}
+
+#[test]
+fn a_killed_loader_leaves_no_alarm_process() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = start(&scratch, &[]);
+    let alarm = alarm_of(&run);
+    run.send(libc::SIGKILL);
+    assert_eq!(run.output().status.code(), None, "it was killed");
+    scheduler_becomes("disabled");
+    until("the alarm process is dead", || is_dead(alarm));
+}
+
+#[test]
+fn a_killed_or_stopped_alarm_process_ends_the_scheduler_with_a_word() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    for signal in [libc::SIGKILL, libc::SIGSTOP] {
+        machine.expects(BY_ITSELF);
+        let scratch = Scratch::new();
+        let run = start(&scratch, &["--duration", "120s"]);
+        send(alarm_of(&run), signal);
+        says(&run.output(), ENDED, &["alarm process of CPU 0", "ended, stopped", "normal class"]);
+    }
+}
+
+/// Whoever wakes a real-time process all the time has it eat the CPU.
+#[test]
+fn an_alarm_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.expects(BY_ITSELF);
+    let scratch = Scratch::new();
+    let run = start(&scratch, &["--duration", "120s"]);
+    let alarm = alarm_of(&run);
+    // Half of the CPU is not for who shares with a hog.
+    let first = libc::sched_param { sched_priority: 50 };
+    // SAFETY: a valid pointer; of this thread alone.
+    assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &first) }, 0);
+    for _ in 0..2_000 {
+        if is_dead(alarm) {
+            break;
+        }
+        for _ in 0..100 {
+            // SAFETY: a system call without memory. A zombie at most: the loader waits for it.
+            unsafe { libc::kill(alarm as i32, libc::SIGUSR1) };
+        }
+    }
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &ordinary) }, 0);
+    says(&run.output(), ENDED, &["alarm process of CPU 0", "half of the CPU", "normal class"]);
+}
