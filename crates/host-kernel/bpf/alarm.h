@@ -42,19 +42,20 @@ PD_INLINE void alarm_start(__u32 domain, __u64 at)
 }
 
 /* Has it go off for what is due. One that is set for an earlier time finds nothing then, and sets itself anew. */
-PD_INLINE void alarm_set(__u32 domain)
+PD_FN int alarm_set(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 at = c->due - c->early;
 
 	if (alarm_by_thread) {
 		alarm_thread_set(domain);
-		return;
+		return 0;
 	}
 	if (c->due == PD_INFINITE || (c->armed && c->armed <= at && at - c->armed <= ALARM_SLACK))
-		return;
+		return 0;
 	c->armed = at;
 	alarm_start(domain, at);
+	return 0;
 }
 
 /* The least of what was lately seen. */

@@ -318,7 +318,7 @@ PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 
 /* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. A turn that is over is seen to
  * already. */
-PD_INLINE void domain_set_due(__u32 domain, __u64 from)
+PD_FN int domain_set_due(pd_u32 domain, pd_u64 from)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 ends = PD_INFINITE;
@@ -326,12 +326,13 @@ PD_INLINE void domain_set_due(__u32 domain, __u64 from)
 	c->due = c->turn_end <= c->seen ? c->next : pd_min(c->next, c->turn_end);
 	c->end = 0;
 	if (c->choice == PD_NONE || c->capped)
-		return;
+		return 0;
 	ends = pd_later(from, c->allowance);
 	if (ends != PD_INFINITE && ends + c->offset < c->due) {
 		c->due = ends + c->offset;
 		c->end = ends;
 	}
+	return 0;
 }
 
 #endif

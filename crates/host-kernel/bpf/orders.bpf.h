@@ -78,17 +78,11 @@ PD_INLINE bool order_reservation(pd_ref d, __u32 number)
 PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
 {
 	switch (order->what) {
-	case PUNCTUAL_SET_ORDER:
-		return pd_group_set_order(d, order->number, order->value);
 	case PUNCTUAL_JOB_ADD:
 		order_draft_job(d, order);
 		return pd_job_add(d, order->now);
 	case PUNCTUAL_JOB_CANCEL:
 		return pd_job_cancel(d, order->id, order->now);
-	case PUNCTUAL_TIMER_ASK:
-		return pd_timer_ask(d, order->time, order->cookie, order->now);
-	case PUNCTUAL_TIMER_CANCEL:
-		return pd_timer_cancel(d, order->id, order->now);
 	case PUNCTUAL_RESERVATION_ADD:
 		order_draft_reservation(d, order);
 		return pd_reservation_add(d, order->now);
@@ -234,6 +228,26 @@ PD_INLINE pd_i64 member_thread(struct punctual_order *order)
 	return result;
 }
 
+PD_INLINE pd_i64 member_do(pd_ref d, struct punctual_order *order)
+{
+	switch (order->what) {
+	case PUNCTUAL_TASK_ADD:
+		return member_task_add(order);
+	case PUNCTUAL_TASK_GONE:
+		return member_task_gone(order);
+	case PUNCTUAL_JOIN:
+	case PUNCTUAL_LEAVE:
+		return member_thread(order);
+	case PUNCTUAL_SET_ORDER:
+		return pd_group_set_order(d, order->number, order->value);
+	case PUNCTUAL_TIMER_ASK:
+		return pd_timer_ask(d, order->time, order->cookie, order->now);
+	case PUNCTUAL_TIMER_CANCEL:
+		return pd_timer_cancel(d, order->id, order->now);
+	}
+	return PD_EINVALID;
+}
+
 SEC("syscall")
 int punctual_member(struct punctual_order *order)
 {
@@ -241,14 +255,7 @@ int punctual_member(struct punctual_order *order)
 	pd_i64 result = order_begins(order, &irq);
 
 	if (!result) {
-		if (order->what == PUNCTUAL_TASK_ADD)
-			result = member_task_add(order);
-		else if (order->what == PUNCTUAL_TASK_GONE)
-			result = member_task_gone(order);
-		else if (order->what == PUNCTUAL_JOIN || order->what == PUNCTUAL_LEAVE)
-			result = member_thread(order);
-		else
-			result = PD_EINVALID;
+		result = member_do(PD_AT(order->domain), order);
 		order_decides(order->domain, order->now);
 	}
 	bpf_local_irq_restore(&irq);

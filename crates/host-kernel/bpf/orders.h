@@ -28,11 +28,8 @@ struct punctual_create {
 /* What of an order is asked. In brackets what is read beside `domain`. */
 enum punctual_what {
 	/* punctual_order */
-	PUNCTUAL_SET_ORDER = 1, /* [number = group, value = its order] */
 	PUNCTUAL_JOB_ADD = 2,	/* [job] */
 	PUNCTUAL_JOB_CANCEL = 3, /* [id] */
-	PUNCTUAL_TIMER_ASK = 4,	/* [time, cookie] */
-	PUNCTUAL_TIMER_CANCEL = 5, /* [id] */
 	PUNCTUAL_RESERVATION_ADD = 6, /* [reservation] */
 	PUNCTUAL_RESERVATION_CHANGE = 7, /* [number, reservation] */
 	PUNCTUAL_RESERVATION_REMOVE = 8, /* [number] */
@@ -50,6 +47,10 @@ enum punctual_what {
 	PUNCTUAL_TASK_GONE = 33, /* [number] its threads go to the others */
 	PUNCTUAL_JOIN = 34,	 /* [number = task, value = a thread, id = enum punctual_member_flag] */
 	PUNCTUAL_LEAVE = 35,	 /* [value = a thread] */
+	/* punctual_member too, which has the room: one program's share of the verifier's work is limited */
+	PUNCTUAL_SET_ORDER = 36, /* [number = group, value = its order] */
+	PUNCTUAL_TIMER_ASK = 37, /* [time, cookie] */
+	PUNCTUAL_TIMER_CANCEL = 38, /* [id] */
 };
 
 /* Of a thread; its children inherit them. */

@@ -246,11 +246,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	if (task != PD_NONE) {
 		bool runs = prev && m && c->task == task;
 
-		if (runs && now < c->turn_end) {
-			run_on(domain, prev, m, now);
-			return;
-		}
-		if (move_to_local(TASK_QUEUE(domain, task)))
+		if ((!runs || now >= c->turn_end) && move_to_local(TASK_QUEUE(domain, task)))
 			return;
 		if (runs) {
 			run_on(domain, prev, m, now);

@@ -12,11 +12,8 @@ pub(crate) const ABOVE: i64 = -102;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum What {
-    SetOrder = 1,
     JobAdd = 2,
     JobCancel = 3,
-    TimerAsk = 4,
-    TimerCancel = 5,
     ReservationAdd = 6,
     ReservationChange = 7,
     ReservationRemove = 8,
@@ -29,13 +26,16 @@ pub(crate) enum What {
     Delayed = 20,
     TaskAdd = 32,
     Join = 34,
+    SetOrder = 36,
+    TimerAsk = 37,
+    TimerCancel = 38,
 }
 
 impl What {
     /// The program that does it.
     pub fn program(self) -> &'static str {
         match self {
-            What::TaskAdd | What::Join => "punctual_member",
+            What::TaskAdd | What::Join | What::SetOrder | What::TimerAsk | What::TimerCancel => "punctual_member",
             _ => "punctual_order",
         }
     }
