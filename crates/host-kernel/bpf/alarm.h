@@ -19,6 +19,9 @@
 #define ALARM_SLACK 2000ULL
 /* Between two looks. */
 #define ALARM_LEAST 1000ULL
+/* What is due so soon is waited for at once: going and coming back takes longer. Not more often than so. */
+#define ALARM_NEAR 4000ULL
+#define ALARM_LOOKS 4
 #define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
 
 struct alarm {
@@ -77,20 +80,12 @@ PD_INLINE __u64 alarm_wait(struct punctual_domain *c, __u64 now)
 	return now;
 }
 
-/* The alarm went off, on the domain's CPU. */
-PD_INLINE void alarm_look(__u32 domain)
+/* An instant of the alarm's; the time afterwards. */
+PD_INLINE __u64 alarm_decide(__u32 domain, __u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	__u64 now = bpf_ktime_get_ns();
 	bool goes_on;
 
-	if (c->armed && now > c->armed)
-		c->early = pd_min(lately(c->early, now - c->armed), EARLY_MOST);
-	c->armed = 0;
-	if (c->due > now + WAIT_MOST) {
-		alarm_set(domain);
-		return;
-	}
 	now = alarm_wait(c, now);
 	c->seen = now;
 	c->offset = (__s64)(now - scx_bpf_now());
@@ -101,6 +96,29 @@ PD_INLINE void alarm_look(__u32 domain)
 	if (!goes_on)
 		kick(domain_cpu(domain));
 	domain_set_due(domain, goes_on ? c->taken : c->taken + c->switching);
+	/* Who is to be stopped is stopped, before anything else is looked at. */
+	return goes_on ? bpf_ktime_get_ns() : 0;
+}
+
+/* The alarm went off, on the domain's CPU. */
+PD_INLINE void alarm_look(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (c->armed && now > c->armed)
+		c->early = pd_min(lately(c->early, now - c->armed), EARLY_MOST);
+	c->armed = 0;
+	if (c->due > now + WAIT_MOST) {
+		alarm_set(domain);
+		return;
+	}
+	c->looks = ALARM_LOOKS;
+	do {
+		now = alarm_decide(domain, now);
+		c->looks--;
+	} while (now && c->looks && c->due < now + ALARM_NEAR && pd_can_loop);
+	now = c->seen;
 	/* Never so near that there is nothing but alarms. */
 	if (c->due < now + ALARM_LEAST)
 		c->due = now + ALARM_LEAST;

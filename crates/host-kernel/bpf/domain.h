@@ -50,6 +50,8 @@ struct punctual_domain {
 	__u64 next;	 /* when something happens by itself but for its end */
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
 	/* The alarm. */
+	__u32 looks;  /* that the alarm may still make at once */
+	__u32 unused;
 	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
 	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
 	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */
@@ -88,14 +90,18 @@ PD_INLINE void domain_count(__u32 domain, __u64 executed)
 	__sync_fetch_and_add(&TASK_OF(domain, c->task)->uncharged, (__s64)(executed - before));
 }
 
+/* Where there is neither a job nor a reservation to charge, it is kept for the next job. */
 PD_INLINE void domain_charge(__u32 domain, __u32 task, pd_u64 now)
 {
 	__s64 ran = (__s64)__sync_lock_test_and_set(&TASK_OF(domain, task)->uncharged, 0);
+	pd_ref d = PD_AT(domain);
+	__u32 job = PD_TASK(d, task)->first_job;
 
-	if (ran > 0) {
+	if (ran > 0 && (PD_TASK(d, task)->reservation != PD_NONE ||
+			(job != PD_NONE && PD_JOB(d, job)->state != PD_WAITING))) {
 		DOMAIN(domain)->of_jobs += ran;
-		pd_charge_task(PD_AT(domain), task, ran, now);
-	} else if (ran < 0) {
+		pd_charge_task(d, task, ran, now);
+	} else if (ran) {
 		__sync_fetch_and_add(&TASK_OF(domain, task)->uncharged, ran);
 	}
 }

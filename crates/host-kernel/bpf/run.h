@@ -29,16 +29,15 @@ PD_INLINE bool clock_stands(void)
 }
 
 /* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
-PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, bool stopped)
+PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
 {
 	if ((__s32)bpf_get_smp_processor_id() != domain_cpu(domain))
 		return;
 	if (!stopped && !m->told) {
-		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, bpf_ktime_get_ns(), (__u32)p->pid, 0);
+		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, now, (__u32)p->pid, 0);
 		m->told = executed + 1;
 	} else if (stopped && m->told) {
-		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, bpf_ktime_get_ns(), executed + 1 - m->told,
-			  (__u32)p->pid);
+		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, now, executed + 1 - m->told, (__u32)p->pid);
 		m->told = 0;
 	}
 }
@@ -62,11 +61,10 @@ PD_INLINE void run_allocator(__u32 domain, struct member *m)
 }
 
 /* A task's thread began, from its queue. */
-PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m)
+PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m, __u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_task *t = TASK_OF(domain, m->task);
-	__u64 now = bpf_ktime_get_ns();
 
 	c->task = m->task;
 	c->charged = c->base;
@@ -77,7 +75,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m)
 		set_slice(p, BACKGROUND_SLICE);
 		return;
 	}
-	run_tell(domain, m, p, c->base, false);
+	run_tell(domain, m, p, c->base, now, false);
 	/* It was chosen once, but no longer. */
 	if (c->choice != m->task || c->capped) {
 		kick(domain_cpu(domain));
@@ -96,6 +94,7 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct member *m = member_of(p);
+	__u64 now = m ? bpf_ktime_get_ns() : 0;
 
 	/* An early schedule(), which changes nothing, uses the request up. */
 	if (clock_stands())
@@ -108,7 +107,7 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 	} else if (m->place == WITH_ALLOCATORS) {
 		run_allocator(domain, m);
 	} else {
-		run_member(domain, p, m);
+		run_member(domain, p, m, now);
 	}
 }
 
@@ -123,14 +122,14 @@ PD_INLINE void run_unpaid(__u32 domain, struct task_struct *p, struct member *m,
 		c->tail = c->task;
 	else if (c->tail != c->task)
 		note(domain, c->task);
-	run_tell(domain, m, p, executed, true);
+	run_tell(domain, m, p, executed, bpf_ktime_get_ns(), true);
 }
 
 PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = p->se.sum_exec_runtime;
-	struct member *m = member_of(p);
+	struct member *m = c->others ? 0 : member_of(p);
 
 	c->stopped = c->clock + (executed - c->base);
 	if (c->others) {
@@ -168,7 +167,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	if (!c->paid) {
 		c->paid = 1;
 		c->charged = executed;
-		run_tell(domain, m, p, executed, false);
+		run_tell(domain, m, p, executed, now, false);
 	}
 	if (now >= c->turn_end) {
 		m->turn = 0;
@@ -227,7 +226,7 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	struct member *m = prev ? member_of(prev) : 0;
+	struct member *m = prev && c->task != PD_NONE ? member_of(prev) : 0;
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	__u64 now = bpf_ktime_get_ns();
 	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next;

@@ -49,10 +49,11 @@ impl Alarm {
     }
 
     /// What a budget may be short of when its job is stopped, ns; the next one has it. The process aims at a quarter of it,
-    /// and misses by a microsecond at times; the timer's callback can wait for the end itself.
+    /// and misses by a microsecond at times. The timer's callback can wait for the end itself; but where something else is
+    /// due just before it, a decision more would take longer than what is left.
     pub fn granularity(self) -> u64 {
         match self {
-            Alarm::Timer => 0,
+            Alarm::Timer => 1_000,
             Alarm::Thread => 2_000,
         }
     }
