@@ -32,6 +32,8 @@ use crate::{ended, machine, reader, Output};
 const LEAD: u64 = 20_000_000;
 /// How long a domain's thread may take to be heard of: it is an ordinary one, and its CPU may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the kernel may take to say how it ended the scheduler.
+const END_KNOWN: Duration = Duration::from_secs(2);
 
 /// How to run a set.
 pub struct RunOptions<'a> {
@@ -112,8 +114,14 @@ pub fn run(
         run.known.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
     }
     let told = run.follow(parts, &mut scheduler, &mut tasks, options.stop, sink, tick);
-    // An end from outside is the cause of whatever else went wrong then.
-    let by_kernel = scheduler.ended();
+    // An end from outside is the cause of whatever else went wrong then, and may be known a moment later: a CPU that
+    // goes offline first takes our threads to another one.
+    let limit = Instant::now() + END_KNOWN;
+    let mut by_kernel = scheduler.ended();
+    while by_kernel.is_none() && told.as_ref().is_err_and(|e| e.exit_code == 4) && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(10));
+        by_kernel = scheduler.ended();
+    }
     tasks.end();
     run.join();
     scheduler.detach();

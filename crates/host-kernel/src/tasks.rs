@@ -116,9 +116,16 @@ impl Tasks {
         self.all[index].ended.as_deref()
     }
 
-    /// Synthetic tasks are to end at their next look, before the scheduler goes: their sched_yield would return at once.
+    /// What was started is to end, before the scheduler goes. Synthetic tasks at their next look, for their sched_yield
+    /// would return at once then; commands now, for some make it hard for a scheduler to go (6.18: one that changes its
+    /// own class all the time).
     pub fn end(&self) {
         self.gate.over().store(true, Ordering::Release);
+        for process in self.all.iter().filter(|p| matches!(p.kind, Kind::Command(_)) && p.ended.is_none()) {
+            signal(&process.pidfd, libc::SIGKILL);
+            // SAFETY: passes no memory. Its first process was not waited for, so the group's number is its own.
+            unsafe { libc::kill(-process.pid, libc::SIGKILL) };
+        }
     }
 }
 
