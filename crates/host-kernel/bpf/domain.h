@@ -128,12 +128,16 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 	struct task_struct *p = bpf_task_from_pid((__s32)t->leader);
+	struct member *m;
 	int failed = 0;
 
 	t->signal = 0;
 	if (!p)
 		return 0;
-	failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
+	/* The first process may have ended, and its number be somebody else's. */
+	m = bpf_task_storage_get(&members, p, 0, 0);
+	if (m && m->domain == domain && m->task == task && m->generation == t->generation)
+		failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
 	bpf_task_release(p);
 	/* From a kernel thread none can be sent, and one may be on its way: the next look tries again. */
 	if (failed == -1 || failed == -16) {

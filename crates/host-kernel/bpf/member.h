@@ -25,6 +25,10 @@
 #define FOREVER (~0ULL)
 /* Threads of one task take turns of so much execution, ns. */
 #define TURN 1000000ULL
+/* Who waited for so long, ns, has a short one: many threads on a small budget would wait until the kernel's watchdog ends
+ * the scheduler. */
+#define TURN_WAIT 5000000000ULL
+#define TURN_SHORT 20000ULL
 
 /* Where a thread was last put. */
 enum member_place {
@@ -43,6 +47,7 @@ struct member {
 	__u32 counted;	/* among its task's runnable threads */
 	__u32 put_back; /* the enqueue that follows is no wake-up */
 	__u64 turn;	/* executed of it */
+	__u64 waits;	/* scheduler's clock since it waits for one */
 	__u64 told;	/* its execution time when the trace was told that it runs; 0: it was not */
 };
 
@@ -161,6 +166,22 @@ PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
 	return WITH_ITS_TASK;
 }
 
+/* For a turn, from now on. */
+PD_INLINE void member_waits(struct member *m)
+{
+	m->turn = 0;
+	m->waits = scx_bpf_now();
+}
+
+/* It runs among the others, and could be with its task: it became a member in mid-run, or changed its affinity. Such a
+ * one is not to go on, though nobody else wants the CPU. */
+PD_INLINE bool member_strays(struct task_struct *p, struct member *m)
+{
+	return m && m->place == WITH_OTHERS && !m->left && !(m->flags & PUNCTUAL_ALLOCATOR) &&
+	       !(p->flags & (PF_EXITING | PF_KTHREAD)) &&
+	       bpf_cpumask_test_cpu((__u32)domain_cpu(m->domain), p->cpus_ptr);
+}
+
 /* A thread is put into its task's queue: at the head if it did not end its turn. */
 PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
 {
@@ -169,7 +190,7 @@ PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_
 	if (put_back && m->turn < TURN)
 		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
 	else
-		m->turn = 0;
+		member_waits(m);
 	insert(p, TASK_QUEUE(m->domain, m->task), FOREVER, enq_flags);
 	if (m->counted)
 		return;

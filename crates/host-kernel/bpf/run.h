@@ -28,10 +28,16 @@ PD_INLINE bool clock_stands(void)
 	return rq && (rq->clock_update_flags & RQCF_REQ_SKIP);
 }
 
+/* This callback is not on the domain's CPU. */
+PD_INLINE bool elsewhere(__u32 domain)
+{
+	return (__s32)bpf_get_smp_processor_id() != domain_cpu(domain);
+}
+
 /* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
 PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
 {
-	if ((__s32)bpf_get_smp_processor_id() != domain_cpu(domain))
+	if (elsewhere(domain))
 		return;
 	if (!stopped && !m->told) {
 		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, now, (__u32)p->pid, 0);
@@ -56,6 +62,10 @@ PD_INLINE void run_allocator(__u32 domain, struct member *m)
 	}
 	c->allocating = 1;
 	c->turn_end = now + (c->of_allocators < ALLOCATOR_SHARE ? ALLOCATOR_SHARE - c->of_allocators : 0);
+	if (elsewhere(domain)) {
+		kick(domain_cpu(domain));
+		return;
+	}
 	domain_set_due(domain, PD_INFINITE);
 	alarm_set(domain);
 }
@@ -69,6 +79,8 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	c->task = m->task;
 	c->charged = c->base;
 	c->paid = !t->background;
+	if (!m->turn && c->clock - m->waits > TURN_WAIT)
+		m->turn = TURN - TURN_SHORT;
 	if (t->runnable > 1)
 		c->turn_end = now + (TURN - pd_min(m->turn, TURN));
 	if (!c->paid) {
@@ -76,8 +88,9 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 		return;
 	}
 	run_tell(domain, m, p, c->base, now, false);
-	/* It was chosen once, but no longer. */
-	if (c->choice != m->task || c->capped) {
+	/* It was chosen once, but no longer. Or another CPU changed something of it while it runs: a timer set there would
+	 * go off there. */
+	if (c->choice != m->task || c->capped || elsewhere(domain)) {
 		kick(domain_cpu(domain));
 		return;
 	}
@@ -253,7 +266,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 		}
 	}
 	if (!c->backgrounds || !run_background(domain, prev, m))
-		fair_dispatch(cpu, prev && c->others ? prev : 0);
+		fair_dispatch(cpu, prev && c->others && !member_strays(prev, member_of(prev)) ? prev : 0);
 	if (decides) {
 		domain_set_due(domain, c->taken);
 		alarm_set(domain);

@@ -77,7 +77,7 @@ void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 	if (prev && !(prev->scx.flags & SCX_ENUM(scx_ent_flags, SCX_TASK_QUEUED)))
 		prev = 0;
 	if (domain == PD_NONE)
-		fair_dispatch(cpu, prev);
+		fair_dispatch(cpu, prev && !member_strays(prev, member_of(prev)) ? prev : 0);
 	else
 		run_dispatch(domain, cpu, prev);
 }
@@ -150,7 +150,8 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	struct member *m = member_of(p);
 
 	alarm_thread_gone(p);
-	if (m && p->flags & PF_EXITING)
+	/* Or a fork that failed. */
+	if (m && (args->cancelled || p->flags & PF_EXITING))
 		member_leave(m);
 }
 

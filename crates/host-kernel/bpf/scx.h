@@ -89,9 +89,11 @@ struct scx_exit_info {
 struct scx_init_task_args {
 	bool fork;
 };
-#pragma clang attribute pop
 
-struct scx_exit_task_args;
+struct scx_exit_task_args {
+	bool cancelled;
+};
+#pragma clang attribute pop
 
 /* Members are matched by name; values differ between kernels, so they are looked up at load. */
 enum scx_enq_flags {
