@@ -206,7 +206,7 @@ fn watchdog(scene: &Scene) -> Finding {
 
 fn perf_events(scene: &Scene) -> Finding {
     let about = Finding::about("perf-events", "Performance events");
-    let stake = "the kernel host on PREEMPT_RT ends budgets by performance events";
+    let stake = "perf cannot show what delays a task; no host needs it";
     match scene.probe.number("/proc/sys/kernel/perf_event_paranoid") {
         Err(e) => about.unknown(e.to_string(), stake, NO_CURE),
         Ok((_, r)) if scene.can(Cap::Perfmon) || scene.can(Cap::SysAdmin) => {
@@ -215,8 +215,8 @@ fn perf_events(scene: &Scene) -> Finding {
         Ok((n, r)) if n <= -1 => about.saw(&r).good("not restricted"),
         Ok((_, r)) => about.saw(&r).note(
             "they are restricted for users without CAP_PERFMON",
-            format!("{stake}; the user host does not need them"),
-            ["# run the kernel host as root: sudo punctual ..."],
+            stake,
+            ["# run perf as root: sudo perf ..."],
         ),
     }
 }
