@@ -1,5 +1,6 @@
 //! Starting the command, and reading what it tells.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,7 +62,8 @@ pub fn list(words: &[String]) -> String {
 pub fn companion(role: &str) -> Running {
     let words = unruly(role);
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+    // A group of its own, so that its orphans end with it.
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     Running(Some(command.spawn().expect("it is this program")))
 }
 
@@ -99,6 +101,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
+            // SAFETY: a system call without memory. It fails where the child leads no group.
+            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
             let _ = child.kill();
             let _ = child.wait();
         }
