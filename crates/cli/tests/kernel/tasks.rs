@@ -105,7 +105,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let words = unruly("spin");
-    let run = start(&scratch.file("set.toml", &beside(&words)), &["--hog", "--duration", "1s"]);
+    let run = start(&scratch.file("set.toml", &beside(&words)), &["--duration", "1s"]);
     let tasks = run.tasks_after(2, 50_000_000);
     let is_command =
         |pid: &&u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.ends_with(b"unruly:spin\0"));
@@ -158,16 +158,16 @@ fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, adopted.id(), 19) }, 0);
     let all = family(adopted.id());
     let pid = adopted.id().to_string();
-    let words = ["--period", "10ms", "--budget", "3ms", "--hog", "--cpu", "0", "--duration", "500ms", "--pid", &pid];
+    let words = ["--period", "10ms", "--budget", "3ms", "--hog", "--cpu", "0", "--duration", "800ms", "--pid", &pid];
     let run = run(&words);
     scheduler_becomes("enabled");
+    // A thread that waits for its turn among all others is the task's from that turn on.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     let before = executed_by(&all);
-    let output = run.output();
+    std::thread::sleep(std::time::Duration::from_millis(200));
     let meanwhile = executed_by(&all) - before;
-    let results = results(&output);
-    keeps_its_budget(&results["tasks"][0], 5_000);
-    // Some of it was executed before the first release and after the last one.
-    assert!((140_000_000..=200_000_000).contains(&meanwhile), "{meanwhile} ns of 150 ms");
+    assert_eq!(results(&run.output())["tasks"][0]["misses"], 0);
+    assert!((54_000_000..=66_000_000).contains(&meanwhile), "{meanwhile} ns of 60 ms");
     assert!(all.iter().all(|&pid| is_ordinary(pid)), "{all:?}");
     let after = executed_by(&all);
     until("it goes on", || executed_by(&all) > after + 10_000_000);
