@@ -47,5 +47,5 @@ fn a_second_scheduler_is_refused_beside_the_first() {
     first.tasks_after(2, 1);
     let second = start(&set, &[]).output();
     says(&second, 4, &["another sched_ext scheduler"]);
-    keeps_its_budget(task(&results(&first.output()), "spinning"), 5_000);
+    keeps_its_budget(task(&results(&first.output()), "spinning"), 10_000);
 }
