@@ -31,6 +31,8 @@ struct Job {
     start: u64,
     finish: u64,
     budget: u64,
+    /// By the wake-up rule: it has less than its budget says.
+    cut: bool,
     ended: bool,
 }
 
@@ -116,7 +118,7 @@ impl Checker {
             }
             Told::Added { task, start, finish, budget } => {
                 let seen = self.tasks.entry(task).or_default();
-                seen.jobs.push(Job { start, finish, budget, ended: false });
+                seen.jobs.push(Job { start, finish, budget, cut: false, ended: false });
             }
             Told::Released { task, number, budget } => self.released(task, number, budget),
             Told::Charged { task, ns } => self.charged(task, ns),
@@ -160,7 +162,7 @@ impl Checker {
         }
         (seen.before, seen.granted) = (seen.charged, granted);
         seen.releases += 1;
-        seen.jobs.push(Job { start, finish: start + deadline, budget: granted, ended: false });
+        seen.jobs.push(Job { start, finish: start + deadline, budget: granted, cut: false, ended: false });
     }
 
     fn end(&mut self, task: u32, job: u64, used: u64, how: End) {
@@ -177,13 +179,20 @@ impl Checker {
                 && enough
                 && match how {
                     End::Completed | End::Cancelled => now < job.finish + late,
-                    End::Exhausted => used + late >= job.budget,
+                    End::Exhausted => job.cut || used + late >= job.budget,
                     End::Expired => now >= job.finish,
                     End::TaskGone => true,
                 }
         };
         match seen.jobs.iter_mut().find(fits) {
-            Some(job) => job.ended = true,
+            Some(job) => {
+                job.ended = true;
+                // A release whose task woke late goes on in a job of less budget.
+                let replaced = Job { cut: true, ended: false, ..*job };
+                if how == End::Cancelled && seen.period.is_some() {
+                    seen.jobs.push(replaced);
+                }
+            }
             None => {
                 let open: Vec<_> = seen.jobs.iter().filter(|job| !job.ended).collect();
                 let what = format!("no job of task {task} can end so: {open:?}");
