@@ -101,7 +101,13 @@ fn under_every_policy_each_release_is_carried_out() {
             assert!(mine.len() > about * 9 / 10, "{}: {} releases of task {task}", policy.name, mine.len());
             let done: Vec<_> = mine.iter().filter(|p| p.end == JobEnd::Completed).collect();
             assert!(done.len() * 10 > mine.len() * 8, "{}: {} of {} done", policy.name, done.len(), mine.len());
-            assert!(done.iter().all(|p| p.received >= work), "{}: done with less than its work", policy.name);
+            // What a release did not get done in time, the next one ends with.
+            let late = |p: &Period| mine.iter().any(|q| q.number + 1 == p.number && q.end != JobEnd::Completed);
+            assert!(
+                done.iter().all(|p| p.received >= work || late(p)),
+                "{}: done with less than its work",
+                policy.name
+            );
         }
     }
 }

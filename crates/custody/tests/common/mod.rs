@@ -152,15 +152,18 @@ impl Snapshot {
     }
 }
 
-/// The five threads that live as long as the victim: they started first (thread ids wrap, so these do not tell).
+/// The five threads that live as long as the victim: they started first. Thread ids wrap, so these do not tell; of those of
+/// the same tick the kernel names the oldest first.
 fn oldest_threads(pid: i32) -> Vec<i32> {
     let start = |t: &i32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/stat")).ok()?;
         text[text.rfind(')')?..].split(' ').nth(20)?.parse::<u64>().ok()
     };
     let mut tids: Vec<(u64, i32)> = threads_of(pid).iter().filter_map(|t| Some((start(t)?, *t))).collect();
-    tids.sort_unstable();
-    tids.into_iter().map(|t| t.1).take(5).collect()
+    tids.sort_by_key(|(start, _)| *start);
+    let mut oldest: Vec<i32> = tids.into_iter().map(|t| t.1).take(5).collect();
+    oldest.sort_unstable();
+    oldest
 }
 
 /// Our cgroups that exist now, whoever's.
