@@ -31,15 +31,14 @@ fn is_kept_to_its_budget(role: &str) {
     let run = start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
     keeps_its_budget_in_the_long_run(task(&results, "spinning"));
-    let seen = check::holds(&trace(&path), check::lateness());
+    // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
+    let late = check::lateness().max(100_000);
+    let seen = check::holds(&trace(&path), late);
     replays(&path);
     // 2 ms for each release, of which the first and the last may be cut.
     let (executed, assigned) = (seen[&1].executed, seen[&1].releases * 2_000_000);
     assert!(seen[&1].releases >= 50, "{role}: {} releases", seen[&1].releases);
-    assert!(
-        executed + 4_000_000 >= assigned && executed <= assigned + check::lateness(),
-        "{role}: {executed} ns of {assigned}"
-    );
+    assert!(executed + 4_000_000 >= assigned && executed <= assigned + late, "{role}: {executed} ns of {assigned}");
 }
 
 #[test]
