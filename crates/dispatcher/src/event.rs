@@ -1,6 +1,6 @@
 //! What the dispatcher tells the allocators.
 
-use crate::{ffi, JobId, TaskId, TimerId};
+use crate::{JobId, TaskId, TimerId};
 
 /// How a job ended; each ends exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,37 +52,4 @@ pub enum Event {
     GroupIdle { at: u64, group: u32 },
     /// So many events had no room.
     Lost { at: u64, count: u64 },
-}
-
-impl Event {
-    pub(crate) fn from_raw(e: &ffi::RawEvent) -> Option<Event> {
-        let (at, task, job) = (e.time, TaskId(e.task), JobId(e.job));
-        let (cookie, used, remaining) = (e.cookie, e.used, e.remaining);
-        let ended = |end| Event::JobEnded { at, end, job, task, cookie, used, remaining };
-        let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
-        let segment = |end| Event::SegmentEnded { at, end, job, node: e.task, cookie, used, remaining };
-        Some(match e.kind {
-            1 => ended(End::Completed),
-            2 => ended(End::Exhausted),
-            3 => ended(End::Expired),
-            4 => ended(End::Cancelled),
-            5 => ended(End::TaskGone),
-            6 => Event::TaskReady { at, task },
-            7 => Event::TaskBlocked { at, task },
-            8 => Event::GroupActive { at, group: e.task },
-            9 => Event::GroupIdle { at, group: e.task },
-            10 => segment(End::Exhausted),
-            11 => Event::Timer { at, timer: TimerId(e.job), cookie, due: used },
-            12 => Event::Lost { at, count: used },
-            13 => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
-            14 => Event::ReleasesLost { at, task, first: cookie, count: used },
-            15 => Event::Overrun { at, task, number: cookie },
-            16 => Event::Background { at, task, number: cookie },
-            17 => Event::DelayedSaturated { at, task },
-            18 => segment(End::Expired),
-            19 => window(End::Exhausted),
-            20 => window(End::Expired),
-            _ => return None,
-        })
-    }
 }

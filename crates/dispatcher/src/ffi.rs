@@ -4,73 +4,11 @@
 
 use punctual_trace::Record;
 
+use crate::raw::{Event, JobAttr, Limits, ReservationAttr};
+
 #[repr(C)]
 pub struct Pd {
     _opaque: [u8; 0],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Limits {
-    pub jobs: u32,
-    pub tasks: u32,
-    pub reservations: u32,
-    pub groups: u32,
-    pub budget_groups: u32,
-    pub timers: u32,
-    pub depth: u32,
-    pub events: u32,
-    pub records: u32,
-    pub cpus: u32,
-    pub windows: u32,
-    pub unused: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct JobAttr {
-    pub start: u64,
-    pub finish: u64,
-    pub budget: u64,
-    pub priority: i64,
-    pub cookie: u64,
-    pub task: u32,
-    pub group: u32,
-    pub server: u32,
-    pub budget_group: u32,
-    pub budget_server: u32,
-    pub reserved: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct ReservationAttr {
-    pub start: u64,
-    pub period: u64,
-    pub budget: u64,
-    pub deadline: u64,
-    pub priority: i64,
-    pub cookie: u64,
-    pub task: u32,
-    pub group: u32,
-    pub overrun: u32,
-    pub wakeup_rule: u32,
-    pub server: u32,
-    pub budget_group: u32,
-    pub budget_server: u32,
-    pub own_cookie: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct RawEvent {
-    pub time: u64,
-    pub kind: u32,
-    pub task: u32,
-    pub job: u64,
-    pub cookie: u64,
-    pub used: u64,
-    pub remaining: u64,
 }
 
 extern "C" {
@@ -78,7 +16,7 @@ extern "C" {
     pub fn pd_init(memory: *mut u8, limits: *const Limits) -> *mut Pd;
     pub fn pd_job_draft(d: *mut Pd) -> *mut JobAttr;
     pub fn pd_reservation_draft(d: *mut Pd) -> *mut ReservationAttr;
-    pub fn pd_event_peek(d: *mut Pd) -> *const RawEvent;
+    pub fn pd_event_peek(d: *mut Pd) -> *const Event;
     pub fn pd_event_pop(d: *mut Pd) -> i32;
     pub fn pd_set_granularity(d: *mut Pd, ns: u64) -> i32;
     pub fn pd_group_set_order(d: *mut Pd, group: u32, order: u32) -> i32;

@@ -1,6 +1,6 @@
 //! Jobs: what an allocator gives, and what it can read.
 
-use crate::{ffi, TaskId, INFINITE};
+use crate::{TaskId, INFINITE};
 
 /// What a group may order its members by (design, "Job").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,34 +53,6 @@ impl Job {
     pub fn new(serves: For, budget: u64) -> Job {
         Job { serves, start: 0, finish: INFINITE, budget, priority: 0, cookie: 0, group: 0, budget_group: 0 }
     }
-
-    pub(crate) fn raw(&self) -> ffi::JobAttr {
-        let (task, server, budget_server) = self.serves.raw();
-        ffi::JobAttr {
-            start: self.start,
-            finish: self.finish,
-            budget: self.budget,
-            priority: self.priority,
-            cookie: self.cookie,
-            task,
-            group: self.group,
-            server,
-            budget_group: self.budget_group,
-            budget_server,
-            reserved: 0,
-        }
-    }
-}
-
-impl For {
-    /// `task`, `server` and `budget_server` as the dispatcher has them.
-    pub(crate) fn raw(self) -> (u32, u32, u32) {
-        match self {
-            For::Task(task) => (task.0, 0, 0),
-            For::Group(group) => (u32::MAX, group, 0),
-            For::Budget(node) => (u32::MAX, 0, node),
-        }
-    }
 }
 
 /// What a job that has not ended does (docs/model.md, "Jobs").
@@ -101,7 +73,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    pub(crate) fn from_raw(state: i32) -> Option<Standing> {
+    /// From the dispatcher's answer (`enum pd_job_state`); `None` when the job has ended.
+    pub fn from_raw(state: i64) -> Option<Standing> {
         Some(match state {
             1 => Standing::Waiting,
             2 => Standing::Ready,

@@ -1,6 +1,6 @@
 //! Jobs: added, read, charged, ended.
 
-use crate::{checked, ffi, refusal, Dispatcher, Job, JobId, Refusal, Standing, TaskId};
+use crate::{checked, ffi, Dispatcher, Job, JobId, Refusal, Standing, TaskId};
 
 impl Dispatcher {
     /// Adds a job; one without budget, or with its finish past, ends at once.
@@ -11,9 +11,9 @@ impl Dispatcher {
     pub fn add_job(&mut self, job: &Job, now: u64) -> Result<JobId, Refusal> {
         // SAFETY: the draft is valid until the next call, and nobody else has it.
         unsafe {
-            *ffi::pd_job_draft(self.raw()) = job.raw();
+            *ffi::pd_job_draft(self.raw()) = job.into();
             let id = ffi::pd_job_add(self.raw(), now);
-            u64::try_from(id).map(JobId).map_err(|_| refusal(id))
+            u64::try_from(id).map(JobId).map_err(|_| Refusal::from_raw(id))
         }
     }
 
@@ -44,7 +44,7 @@ impl Dispatcher {
     /// What a job does; `None` when it has ended.
     pub fn standing(&self, job: JobId) -> Option<Standing> {
         // SAFETY: as above; this one only reads.
-        Standing::from_raw(unsafe { ffi::pd_job_standing(self.raw.as_ptr(), job.0) })
+        Standing::from_raw(unsafe { ffi::pd_job_standing(self.raw.as_ptr(), job.0) }.into())
     }
 
     /// What a job may execute before its own budget, that of a server job on its path, or a segment

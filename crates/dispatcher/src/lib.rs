@@ -23,6 +23,7 @@ mod ids;
 mod job;
 mod jobs;
 mod limits;
+pub mod raw;
 mod refusal;
 mod reservation;
 mod reservations;
@@ -36,7 +37,6 @@ pub use ids::{JobId, ReservationId, TaskId, TimerId, INFINITE};
 pub use job::{Attribute, For, Job, Standing};
 pub use limits::Limits;
 pub use punctual_trace::Record;
-use refusal::refusal;
 pub use refusal::Refusal;
 pub use reservation::{Overrun, Reservation, Wait};
 
@@ -56,7 +56,7 @@ unsafe impl Send for Dispatcher {}
 
 fn checked(code: i32) -> Result<i32, Refusal> {
     if code < 0 {
-        Err(refusal(code.into()))
+        Err(Refusal::from_raw(code.into()))
     } else {
         Ok(code)
     }
@@ -68,7 +68,7 @@ impl Dispatcher {
     /// # Errors
     /// [`Refusal::Invalid`] when a limit is outside its range.
     pub fn new(limits: Limits) -> Result<Dispatcher, Refusal> {
-        let c_limits = limits.raw();
+        let c_limits = raw::Limits::from(&limits);
         // SAFETY: the limits are a plain value.
         let size = unsafe { ffi::pd_size(&c_limits) };
         if size == 0 {
@@ -109,10 +109,7 @@ impl Dispatcher {
     /// # Errors
     /// None, more than four or repeated attributes; no such group.
     pub fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
-        if by.len() > 4 {
-            return Err(Refusal::Invalid);
-        }
-        let order = by.iter().rev().fold(0u32, |order, a| order << 8 | *a as u32);
+        let order = raw::order(by)?;
         // SAFETY: as above.
         checked(unsafe { ffi::pd_group_set_order(self.raw(), group, order) }).map(drop)
     }
@@ -124,7 +121,7 @@ impl Dispatcher {
     pub fn add_task(&mut self, now: u64) -> Result<TaskId, Refusal> {
         // SAFETY: as above.
         let n = unsafe { ffi::pd_task_add(self.raw(), now) };
-        u32::try_from(n).map(TaskId).map_err(|_| refusal(n))
+        u32::try_from(n).map(TaskId).map_err(|_| Refusal::from_raw(n))
     }
 
     /// The task woke.
@@ -205,7 +202,7 @@ impl Dispatcher {
     pub fn ask_timer(&mut self, at: u64, cookie: u64, now: u64) -> Result<TimerId, Refusal> {
         // SAFETY: as above.
         let id = unsafe { ffi::pd_timer_ask(self.raw(), at, cookie, now) };
-        u64::try_from(id).map(TimerId).map_err(|_| refusal(id))
+        u64::try_from(id).map(TimerId).map_err(|_| Refusal::from_raw(id))
     }
 
     /// Takes a timer back that has not come.
@@ -223,7 +220,7 @@ impl Dispatcher {
                 if raw.is_null() {
                     return None;
                 }
-                Event::from_raw(&*raw)
+                (*raw).told()
             };
             // SAFETY: as above.
             unsafe { ffi::pd_event_pop(self.raw()) };

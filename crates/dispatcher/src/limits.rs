@@ -1,7 +1,5 @@
 //! What is fixed at a dispatcher's creation.
 
-use crate::ffi;
-
 /// Limits of a dispatcher, fixed at its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -44,23 +42,6 @@ impl Limits {
             events: (8 * (tasks + 8)).next_power_of_two(),
             records: 1 << 16,
             windows: 0,
-        }
-    }
-
-    pub(crate) fn raw(&self) -> ffi::Limits {
-        ffi::Limits {
-            jobs: self.jobs,
-            tasks: self.tasks,
-            reservations: self.reservations,
-            groups: self.groups,
-            budget_groups: self.budget_groups,
-            timers: self.timers,
-            depth: self.depth,
-            events: self.events,
-            records: self.records,
-            cpus: 1,
-            windows: self.windows,
-            unused: 0,
         }
     }
 }

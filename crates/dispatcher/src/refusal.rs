@@ -15,6 +15,19 @@ pub enum Refusal {
     Busy,
 }
 
+impl Refusal {
+    /// From a negative answer of the dispatcher (`enum pd_error`).
+    pub fn from_raw(code: i64) -> Refusal {
+        match code {
+            -1 => Refusal::Full,
+            -2 => Refusal::Nothing,
+            -4 => Refusal::Tree,
+            -5 => Refusal::Busy,
+            _ => Refusal::Invalid,
+        }
+    }
+}
+
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -28,13 +41,3 @@ impl std::fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-pub(crate) fn refusal(code: i64) -> Refusal {
-    match code {
-        -1 => Refusal::Full,
-        -2 => Refusal::Nothing,
-        -4 => Refusal::Tree,
-        -5 => Refusal::Busy,
-        _ => Refusal::Invalid,
-    }
-}

@@ -1,6 +1,6 @@
 //! Periodic reservations: the standard allocator inside the dispatcher.
 
-use crate::{ffi, For};
+use crate::For;
 
 /// A periodic reservation (design, "Reservation"). Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,28 +28,6 @@ pub struct Reservation {
     /// Cut what is left to the reservation's bandwidth when its task wakes in mid-job (the
     /// revised CBS rule): for policies that order by finish.
     pub wakeup_rule: bool,
-}
-
-impl Reservation {
-    pub(crate) fn raw(&self) -> ffi::ReservationAttr {
-        let (task, server, budget_server) = self.serves.raw();
-        ffi::ReservationAttr {
-            start: self.start,
-            period: self.period,
-            budget: self.budget,
-            deadline: self.deadline,
-            priority: self.priority,
-            cookie: self.cookie.unwrap_or(0),
-            task,
-            group: self.group,
-            overrun: self.overrun as u32,
-            wakeup_rule: self.wakeup_rule.into(),
-            server,
-            budget_group: self.budget_group,
-            budget_server,
-            own_cookie: self.cookie.is_some().into(),
-        }
-    }
 }
 
 /// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are ours).

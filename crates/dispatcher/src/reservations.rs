@@ -1,6 +1,6 @@
 //! Reservations: the dispatcher's own periodic allocator.
 
-use crate::{checked, ffi, refusal, Dispatcher, JobId, Refusal, Reservation, ReservationId};
+use crate::{checked, ffi, Dispatcher, JobId, Refusal, Reservation, ReservationId};
 
 impl Dispatcher {
     /// A periodic reservation, from its first release on, with the windows that were drafted
@@ -13,10 +13,10 @@ impl Dispatcher {
     pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
         // SAFETY: the draft is valid until the next call, and nobody else has it.
         let n = unsafe {
-            *ffi::pd_reservation_draft(self.raw()) = r.raw();
+            *ffi::pd_reservation_draft(self.raw()) = r.into();
             ffi::pd_reservation_add(self.raw(), now)
         };
-        u32::try_from(n).map(ReservationId).map_err(|_| refusal(n))
+        u32::try_from(n).map(ReservationId).map_err(|_| Refusal::from_raw(n))
     }
 
     /// Another period, budget, deadline, priority, overrun policy, wake-up rule, cookie, group and
@@ -27,7 +27,7 @@ impl Dispatcher {
     pub fn change_reservation(&mut self, r: ReservationId, to: &Reservation, now: u64) -> Result<(), Refusal> {
         // SAFETY: as above.
         unsafe {
-            *ffi::pd_reservation_draft(self.raw()) = to.raw();
+            *ffi::pd_reservation_draft(self.raw()) = to.into();
             checked(ffi::pd_reservation_change(self.raw(), r.0, now)).map(drop)
         }
     }

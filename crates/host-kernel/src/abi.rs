@@ -1,8 +1,7 @@
 //! What stands in `bpf/orders.h`, for this side.
 
-use punctual_dispatcher::{
-    Attribute, End, Event, For, Job, JobId, Limits, Refusal, Reservation, Standing, TaskId, TimerId,
-};
+use punctual_dispatcher::raw::{JobAttr, Limits, ReservationAttr};
+use punctual_dispatcher::{Job, Reservation};
 
 pub(crate) const ELSEWHERE: i64 = -100;
 pub(crate) const NO_THREAD: i64 = -101;
@@ -64,16 +63,8 @@ pub(crate) struct Create {
     pub cpu: u32,
     pub hears: u32,
     pub unused: u32,
-    limits: [u32; 12],
+    pub limits: Limits,
     pub granularity: u64,
-}
-
-impl Create {
-    pub fn new(domain: u32, cpu: u32, hears: bool, l: &Limits, granularity: u64) -> Create {
-        let Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, windows } = *l;
-        let limits = [jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, 1, windows, 0];
-        Create { domain, cpu, hears: hears.into(), unused: 0, limits, granularity }
-    }
 }
 
 /// `struct punctual_order`.
@@ -89,45 +80,35 @@ pub(crate) struct Order {
     pub cookie: u64,
     pub number: u32,
     pub value: u32,
-    /// A union: the larger one of both.
     pub attributes: Attributes,
 }
 
-/// `struct pd_reservation_attr`, or `struct pd_job_attr`, which is as far as its `task` the same but for the meaning.
+/// Of a job or of a reservation, whose is the larger one.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Attributes {
-    words: [u64; 6],
-    halves: [u32; 8],
+#[derive(Clone, Copy)]
+pub(crate) union Attributes {
+    job: JobAttr,
+    reservation: ReservationAttr,
 }
 
-fn serves(who: For) -> (u32, u32, u32) {
-    match who {
-        For::Task(task) => (task.0, 0, 0),
-        For::Group(group) => (u32::MAX, group, 0),
-        For::Budget(node) => (u32::MAX, 0, node),
+impl Default for Attributes {
+    fn default() -> Attributes {
+        Attributes { reservation: ReservationAttr::default() }
     }
 }
 
-impl Attributes {
-    pub fn of_job(j: &Job) -> Attributes {
-        let (task, server, node) = serves(j.serves);
-        // Five words, then halves: the first two of these stand where the other kind has its sixth word.
-        let sixth = u64::from(task) | u64::from(j.group) << 32;
-        Attributes {
-            words: [j.start, j.finish, j.budget, j.priority as u64, j.cookie, sixth],
-            halves: [server, j.budget_group, node, 0, 0, 0, 0, 0],
-        }
+impl From<&Job> for Attributes {
+    fn from(job: &Job) -> Attributes {
+        // What a job leaves free stays zero: every byte of it is read (`Plain`).
+        let mut attributes = Attributes::default();
+        attributes.job = job.into();
+        attributes
     }
+}
 
-    pub fn of_reservation(r: &Reservation) -> Attributes {
-        let (task, server, node) = serves(r.serves);
-        let own = u32::from(r.cookie.is_some());
-        let rule = u32::from(r.wakeup_rule);
-        Attributes {
-            words: [r.start, r.period, r.budget, r.deadline, r.priority as u64, r.cookie.unwrap_or(0)],
-            halves: [task, r.group, r.overrun as u32, rule, server, r.budget_group, node, own],
-        }
+impl From<&Reservation> for Attributes {
+    fn from(reservation: &Reservation) -> Attributes {
+        Attributes { reservation: reservation.into() }
     }
 }
 
@@ -188,89 +169,10 @@ unsafe impl Plain for Order {}
 // SAFETY: as above.
 unsafe impl Plain for Look {}
 
-/// `struct pd_event`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct RawEvent {
-    pub time: u64,
-    pub kind: u32,
-    pub task: u32,
-    pub job: u64,
-    pub cookie: u64,
-    pub used: u64,
-    pub remaining: u64,
-}
-
-impl RawEvent {
-    /// `None` for a kind that this version does not know.
-    pub fn event(&self) -> Option<Event> {
-        let RawEvent { time: at, kind, task, job: id, cookie, used, remaining } = *self;
-        let (job, node, task) = (JobId::from_u64(id), task, TaskId(task));
-        let ended = |end| Event::JobEnded { at, end, job, task, cookie, used, remaining };
-        let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
-        let segment = |end| Event::SegmentEnded { at, end, job, node, cookie, used, remaining };
-        Some(match kind {
-            1 => ended(End::Completed),
-            2 => ended(End::Exhausted),
-            3 => ended(End::Expired),
-            4 => ended(End::Cancelled),
-            5 => ended(End::TaskGone),
-            6 => Event::TaskReady { at, task },
-            7 => Event::TaskBlocked { at, task },
-            8 => Event::GroupActive { at, group: node },
-            9 => Event::GroupIdle { at, group: node },
-            10 => segment(End::Exhausted),
-            11 => Event::Timer { at, timer: TimerId::from_u64(id), cookie, due: used },
-            12 => Event::Lost { at, count: used },
-            13 => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
-            14 => Event::ReleasesLost { at, task, first: cookie, count: used },
-            15 => Event::Overrun { at, task, number: cookie },
-            16 => Event::Background { at, task, number: cookie },
-            17 => Event::DelayedSaturated { at, task },
-            18 => segment(End::Expired),
-            19 => window(End::Exhausted),
-            20 => window(End::Expired),
-            _ => return None,
-        })
-    }
-}
-
-/// A group's ordering, as the dispatcher has it.
-pub(crate) fn ordering(by: &[Attribute]) -> Result<u32, Refusal> {
-    if by.len() > 4 {
-        return Err(Refusal::Invalid);
-    }
-    Ok(by.iter().rev().fold(0, |all, &a| all << 8 | a as u32))
-}
-
-/// `enum pd_job_state`.
-pub(crate) fn standing(state: i64) -> Option<Standing> {
-    Some(match state {
-        1 => Standing::Waiting,
-        2 => Standing::Ready,
-        3 => Standing::Blocked,
-        4 => Standing::Starved,
-        5 => Standing::Idle,
-        6 => Standing::Open,
-        _ => return None,
-    })
-}
-
-/// `enum pd_error`.
-pub(crate) fn refusal(code: i64) -> Refusal {
-    match code {
-        -1 => Refusal::Full,
-        -2 => Refusal::Nothing,
-        -4 => Refusal::Tree,
-        -5 => Refusal::Busy,
-        _ => Refusal::Invalid,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_dispatcher::Overrun;
+    use punctual_dispatcher::{For, Overrun, TaskId};
 
     #[test]
     fn sizes_are_those_of_the_header() {
@@ -278,7 +180,11 @@ mod tests {
         assert_eq!(size_of::<Order>(), 56 + 80);
         assert_eq!(size_of::<Look>(), 72);
         assert_eq!(size_of::<Exit>(), 16 + REASON + MESSAGE);
-        assert_eq!(size_of::<RawEvent>(), 48);
+    }
+
+    fn half(order: &mut Order, at: usize) -> u32 {
+        let bytes = &order.bytes()[56 + at..];
+        u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
     /// By the offsets of `struct pd_job_attr`: five words, then task, group, server, budget_group, budget_server.
@@ -287,12 +193,11 @@ mod tests {
         let mut job = Job::new(For::Task(TaskId(7)), 500);
         (job.start, job.finish, job.priority, job.cookie) = (1, 2, -3, 4);
         (job.group, job.budget_group) = (5, 6);
-        let mut order = Order { attributes: Attributes::of_job(&job), ..Order::default() };
-        let bytes = &order.bytes()[56..];
-        let half = |n: usize| u32::from_ne_bytes([bytes[n], bytes[n + 1], bytes[n + 2], bytes[n + 3]]);
-        assert_eq!([half(0), half(8), half(16), half(32)], [1, 2, 500, 4]);
-        assert_eq!(half(24) as i32, -3);
-        assert_eq!([half(40), half(44), half(48), half(52), half(56)], [7, 5, 0, 6, 0]);
+        let mut order = Order { attributes: (&job).into(), ..Order::default() };
+        assert_eq!([0, 8, 16, 32].map(|at| half(&mut order, at)), [1, 2, 500, 4]);
+        assert_eq!(half(&mut order, 24) as i32, -3);
+        assert_eq!([40, 44, 48, 52, 56].map(|at| half(&mut order, at)), [7, 5, 0, 6, 0]);
+        assert_eq!([60, 64, 68, 72, 76].map(|at| half(&mut order, at)), [0; 5]);
     }
 
     /// By the offsets of `struct pd_reservation_attr`: six words, then eight halves.
@@ -311,8 +216,9 @@ mod tests {
             overrun: Overrun::Signal,
             wakeup_rule: true,
         };
-        let Attributes { words, halves } = Attributes::of_reservation(&reservation);
-        assert_eq!(words, [1, 2, 3, 4, 5, 8]);
+        let mut order = Order { attributes: (&reservation).into(), ..Order::default() };
+        assert_eq!([0, 8, 16, 24, 32, 40].map(|at| half(&mut order, at)), [1, 2, 3, 4, 5, 8]);
+        let halves = [48, 52, 56, 60, 64, 68, 72, 76].map(|at| half(&mut order, at));
         assert_eq!(halves, [u32::MAX, 6, 3, 1, 3, 7, 0, 1]);
     }
 }

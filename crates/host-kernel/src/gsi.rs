@@ -4,10 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use punctual_dispatcher::{Attribute, Job, JobId, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId};
+use punctual_dispatcher::{raw, Attribute, Job, JobId, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId};
 use punctual_policies::Gsi;
 
-use crate::abi::{self, Attributes, Order, Plain, What};
+use crate::abi::{self, Order, Plain, What};
 use crate::programs::Programs;
 use crate::run_error::{RunError, OTHERS};
 
@@ -65,7 +65,7 @@ impl<'a> Orders<'a> {
     fn done(&self, what: What, order: Order) -> Result<i64, Refusal> {
         let result = self.ask(what, order);
         if result < 0 {
-            return Err(abi::refusal(result));
+            return Err(Refusal::from_raw(result));
         }
         Ok(result)
     }
@@ -89,7 +89,7 @@ impl Gsi for Orders<'_> {
         self.now.get()
     }
     fn add_job(&mut self, job: &Job) -> Result<JobId, Refusal> {
-        let order = Order { attributes: Attributes::of_job(job), ..Order::default() };
+        let order = Order { attributes: job.into(), ..Order::default() };
         let id = self.done(What::JobAdd, order)?;
         self.last_job.set(job.cookie);
         Ok(JobId::from_u64(id as u64))
@@ -104,10 +104,10 @@ impl Gsi for Orders<'_> {
         self.ask(What::Used, Order { id: job.as_u64(), ..Order::default() }).max(0) as u64
     }
     fn standing(&self, job: JobId) -> Option<Standing> {
-        abi::standing(self.ask(What::Standing, Order { id: job.as_u64(), ..Order::default() }))
+        Standing::from_raw(self.ask(What::Standing, Order { id: job.as_u64(), ..Order::default() }))
     }
     fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
-        let value = abi::ordering(by)?;
+        let value = raw::order(by)?;
         self.done(What::SetOrder, Order { number: group, value, ..Order::default() }).map(drop)
     }
     fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal> {
@@ -125,11 +125,11 @@ impl Gsi for Orders<'_> {
         self.ask(What::WindowDrop, Order::default());
     }
     fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal> {
-        let order = Order { attributes: Attributes::of_reservation(reservation), ..Order::default() };
+        let order = Order { attributes: reservation.into(), ..Order::default() };
         self.done(What::ReservationAdd, order).map(|n| ReservationId(n as u32))
     }
     fn change_reservation(&mut self, id: ReservationId, to: &Reservation) -> Result<(), Refusal> {
-        let order = Order { number: id.0, attributes: Attributes::of_reservation(to), ..Order::default() };
+        let order = Order { number: id.0, attributes: to.into(), ..Order::default() };
         self.done(What::ReservationChange, order).map(drop)
     }
     fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal> {

@@ -1,9 +1,9 @@
 //! The dispatcher's rings in the kernel: its events and records stand in an arena that is mapped here.
 
-use punctual_dispatcher::{Event, Limits};
+use punctual_dispatcher::{raw, Event, Limits};
 use punctual_trace::Record;
 
-use crate::abi::{Look, Plain, RawEvent};
+use crate::abi::{Look, Plain};
 use crate::programs::Programs;
 
 /// One domain's, from the reader's end.
@@ -60,11 +60,11 @@ impl<'a> Rings<'a> {
                 return None;
             }
             self.taken += 1;
-            let at = self.look.events + number % u64::from(self.limits.events) * size_of::<RawEvent>() as u64;
+            let at = self.look.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
             // SAFETY: the arena is mapped there as long as the object is loaded, and the ring has that many entries;
             // one between tail and head is not written again before it is given back.
-            let raw = unsafe { std::ptr::read_volatile(at as *const RawEvent) };
-            if let Some(event) = raw.event() {
+            let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
+            if let Some(event) = raw.told() {
                 return Some(event);
             }
         }

@@ -64,7 +64,7 @@ impl Scheduler {
         limits: &Limits,
         granularity: u64,
     ) -> Result<(), RunError> {
-        let mut create = Create::new(domain, cpu, hears, limits, granularity);
+        let mut create = Create { domain, cpu, hears: hears.into(), unused: 0, limits: limits.into(), granularity };
         let refusal = self.programs.run("punctual_create", create.bytes()).map_err(|e| RunError::machine(e, OTHERS))?;
         if refusal != 0 {
             return Err(RunError::set(format!(

@@ -5,25 +5,9 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use crate::kernel::{Kernel, KernelError};
+use punctual_dispatcher::raw::Limits;
 
-/// As `struct pd_limits`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Limits {
-    jobs: u32,
-    tasks: u32,
-    reservations: u32,
-    groups: u32,
-    budget_groups: u32,
-    timers: u32,
-    depth: u32,
-    events: u32,
-    records: u32,
-    cpus: u32,
-    windows: u32,
-    unused: u32,
-}
+use crate::kernel::{Kernel, KernelError};
 
 /// All that a block of the arena has room for (`bpf/dispatcher.bpf.c`).
 const LIMITS: Limits = Limits {

@@ -1,0 +1,256 @@
+//! The dispatcher's structures as `dispatcher/punctual_dispatcher.h` lays them out: for whoever reaches a dispatcher other
+//! than by [`Dispatcher`](crate::Dispatcher)'s calls. The kernel host does, whose dispatcher stands in a BPF arena.
+//!
+//! All of them are numbers without padding; any bytes are a value of them. Times are ns.
+
+use crate::{Attribute, End, For, Job, JobId, Refusal, Reservation, TaskId, TimerId};
+
+/// `struct pd_limits`; ranges are those of [`crate::Limits`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Limits {
+    pub jobs: u32,
+    pub tasks: u32,
+    pub reservations: u32,
+    pub groups: u32,
+    pub budget_groups: u32,
+    pub timers: u32,
+    pub depth: u32,
+    pub events: u32,
+    pub records: u32,
+    /// Of the domain: 1.
+    pub cpus: u32,
+    pub windows: u32,
+    pub unused: u32,
+}
+
+impl From<&crate::Limits> for Limits {
+    fn from(limits: &crate::Limits) -> Limits {
+        let crate::Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, windows } =
+            *limits;
+        Limits {
+            jobs,
+            tasks,
+            reservations,
+            groups,
+            budget_groups,
+            timers,
+            depth,
+            events,
+            records,
+            cpus: 1,
+            windows,
+            unused: 0,
+        }
+    }
+}
+
+/// `struct pd_job_attr`: a [`Job`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct JobAttr {
+    pub start: u64,
+    pub finish: u64,
+    pub budget: u64,
+    pub priority: i64,
+    pub cookie: u64,
+    /// [`TaskId::NONE`]'s number for server jobs and segments.
+    pub task: u32,
+    pub group: u32,
+    pub server: u32,
+    pub budget_group: u32,
+    pub budget_server: u32,
+    pub reserved: u32,
+}
+
+impl From<&Job> for JobAttr {
+    fn from(job: &Job) -> JobAttr {
+        let (task, server, budget_server) = serves(job.serves);
+        JobAttr {
+            start: job.start,
+            finish: job.finish,
+            budget: job.budget,
+            priority: job.priority,
+            cookie: job.cookie,
+            task,
+            group: job.group,
+            server,
+            budget_group: job.budget_group,
+            budget_server,
+            reserved: 0,
+        }
+    }
+}
+
+/// `struct pd_reservation_attr`: a [`Reservation`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct ReservationAttr {
+    pub start: u64,
+    pub period: u64,
+    pub budget: u64,
+    pub deadline: u64,
+    pub priority: i64,
+    pub cookie: u64,
+    /// [`TaskId::NONE`]'s number for those of server jobs and segments.
+    pub task: u32,
+    pub group: u32,
+    pub overrun: u32,
+    pub wakeup_rule: u32,
+    pub server: u32,
+    pub budget_group: u32,
+    pub budget_server: u32,
+    /// 1: its jobs have `cookie`, and not the number of the release.
+    pub own_cookie: u32,
+}
+
+impl From<&Reservation> for ReservationAttr {
+    fn from(r: &Reservation) -> ReservationAttr {
+        let (task, server, budget_server) = serves(r.serves);
+        ReservationAttr {
+            start: r.start,
+            period: r.period,
+            budget: r.budget,
+            deadline: r.deadline,
+            priority: r.priority,
+            cookie: r.cookie.unwrap_or(0),
+            task,
+            group: r.group,
+            overrun: r.overrun as u32,
+            wakeup_rule: r.wakeup_rule.into(),
+            server,
+            budget_group: r.budget_group,
+            budget_server,
+            own_cookie: r.cookie.is_some().into(),
+        }
+    }
+}
+
+/// Task, server and node of the budget groups, of which just one is there.
+fn serves(whom: For) -> (u32, u32, u32) {
+    match whom {
+        For::Task(task) => (task.0, 0, 0),
+        For::Group(group) => (TaskId::NONE.0, group, 0),
+        For::Budget(node) => (TaskId::NONE.0, 0, node),
+    }
+}
+
+/// A group's ordering as one number: the first attribute in the lowest byte.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for more than four; the rest is the dispatcher's to refuse.
+pub fn order(by: &[Attribute]) -> Result<u32, Refusal> {
+    if by.len() > 4 {
+        return Err(Refusal::Invalid);
+    }
+    Ok(by.iter().rev().fold(0, |order, &a| order << 8 | a as u32))
+}
+
+/// `struct pd_event`: what the fields mean depends on the kind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Event {
+    pub time: u64,
+    /// `enum pd_event_kind`.
+    pub kind: u32,
+    pub task: u32,
+    pub job: u64,
+    pub cookie: u64,
+    pub used: u64,
+    pub remaining: u64,
+}
+
+impl Event {
+    /// What it says; `None` for a kind that this version does not know.
+    pub fn told(&self) -> Option<crate::Event> {
+        use crate::Event;
+        let Self { time: at, kind, task: node, job: id, cookie, used, remaining } = *self;
+        let (task, job) = (TaskId(node), JobId(id));
+        let ended = |end| Event::JobEnded { at, end, job, task, cookie, used, remaining };
+        let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
+        let segment = |end| Event::SegmentEnded { at, end, job, node, cookie, used, remaining };
+        Some(match kind {
+            1 => ended(End::Completed),
+            2 => ended(End::Exhausted),
+            3 => ended(End::Expired),
+            4 => ended(End::Cancelled),
+            5 => ended(End::TaskGone),
+            6 => Event::TaskReady { at, task },
+            7 => Event::TaskBlocked { at, task },
+            8 => Event::GroupActive { at, group: node },
+            9 => Event::GroupIdle { at, group: node },
+            10 => segment(End::Exhausted),
+            11 => Event::Timer { at, timer: TimerId(id), cookie, due: used },
+            12 => Event::Lost { at, count: used },
+            13 => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
+            14 => Event::ReleasesLost { at, task, first: cookie, count: used },
+            15 => Event::Overrun { at, task, number: cookie },
+            16 => Event::Background { at, task, number: cookie },
+            17 => Event::DelayedSaturated { at, task },
+            18 => segment(End::Expired),
+            19 => window(End::Exhausted),
+            20 => window(End::Expired),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Overrun;
+
+    #[test]
+    fn sizes_are_those_of_the_header() {
+        let sizes = [size_of::<Limits>(), size_of::<JobAttr>(), size_of::<ReservationAttr>(), size_of::<Event>()];
+        assert_eq!(sizes, [48, 64, 80, 48]);
+    }
+
+    #[test]
+    fn of_task_group_and_node_just_one_is_there() {
+        let whom = |serves| {
+            let raw = JobAttr::from(&Job::new(serves, 1));
+            [raw.task, raw.server, raw.budget_server]
+        };
+        assert_eq!(whom(For::Task(TaskId(7))), [7, 0, 0]);
+        assert_eq!(whom(For::Group(3)), [u32::MAX, 3, 0]);
+        assert_eq!(whom(For::Budget(2)), [u32::MAX, 0, 2]);
+    }
+
+    #[test]
+    fn a_reservation_without_a_cookie_says_so() {
+        let r = Reservation {
+            serves: For::Group(3),
+            start: 1,
+            period: 2,
+            budget: 3,
+            deadline: 4,
+            priority: -5,
+            group: 6,
+            budget_group: 7,
+            cookie: Some(0),
+            overrun: Overrun::Signal,
+            wakeup_rule: true,
+        };
+        let raw = ReservationAttr::from(&r);
+        assert_eq!((raw.cookie, raw.own_cookie, raw.overrun, raw.wakeup_rule), (0, 1, 3, 1));
+        assert_eq!(ReservationAttr::from(&Reservation { cookie: None, ..r }).own_cookie, 0);
+    }
+
+    #[test]
+    fn an_order_has_its_first_attribute_lowest_and_four_at_most() {
+        assert_eq!(order(&[Attribute::Finish, Attribute::Priority]), Ok(0x0402));
+        assert_eq!(order(&[Attribute::Start; 5]), Err(Refusal::Invalid));
+    }
+
+    #[test]
+    fn a_kind_that_nobody_knows_tells_nothing() {
+        let raw = Event { time: 1, kind: 21, task: 0, job: 0, cookie: 0, used: 0, remaining: 0 };
+        assert_eq!(raw.told(), None);
+        assert_eq!(Event { kind: 12, used: 9, ..raw }.told(), Some(crate::Event::Lost { at: 1, count: 9 }));
+    }
+}
