@@ -17,6 +17,20 @@ pub enum End {
     TaskGone,
 }
 
+/// As results have it.
+impl From<End> for punctual_trace::JobEnd {
+    fn from(end: End) -> punctual_trace::JobEnd {
+        use punctual_trace::JobEnd;
+        match end {
+            End::Completed => JobEnd::Completed,
+            End::Exhausted => JobEnd::Exhausted,
+            End::Expired => JobEnd::Expired,
+            End::Cancelled => JobEnd::Cancelled,
+            End::TaskGone => JobEnd::TaskGone,
+        }
+    }
+}
+
 /// What the dispatcher tells the allocators. `at` is ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use punctual_dispatcher::{End, TaskId};
 use punctual_policies::Told;
 use punctual_taskset::{Body, TaskSet};
-use punctual_trace::{JobEnd, Period, Record, NEVER};
+use punctual_trace::{has_slept, Period, Record, NEVER};
 use punctual_workload::Work;
 
 use crate::domain::{Key, Tale};
@@ -231,31 +231,23 @@ impl<'a> Story<'a> {
         let (at, end, used) = open.ended.unwrap_or((NEVER, End::Cancelled, executed));
         let spec = &self.set.tasks[index];
         let waits = Work::of(&spec.body).is_some_and(|w| !w.is_forever());
-        let (exhausted, expired) = (end == End::Exhausted, end == End::Expired);
-        // As the user host has it: who sleeps shorter than this was as good as ready.
-        let slept = !matches!(spec.body, Body::Spin(_)) && asleep > (spec.deadline / 100).max(100_000);
-        let found = count > 0;
-        Some(Period {
+        let slept = !matches!(spec.body, Body::Spin(_)) && has_slept(asleep, spec.deadline);
+        let period = Period {
             task: index as u32,
             number: open.number,
             release: open.release,
             deadline: open.deadline,
             assigned: spec.budget,
-            received: if found { executed } else { used },
+            received: if count > 0 { executed } else { used },
             started: started.unwrap_or(NEVER),
             completed: if end == End::Completed { at } else { NEVER },
-            end: match end {
-                End::Completed => JobEnd::Completed,
-                End::Exhausted => JobEnd::Exhausted,
-                End::Expired => JobEnd::Expired,
-                End::Cancelled => JobEnd::Cancelled,
-                End::TaskGone => JobEnd::TaskGone,
-            },
-            ready_throughout: exhausted || expired && !slept,
+            end: end.into(),
+            ready_throughout: false,
             woken_late: false,
-            miss: if waits { exhausted || expired } else { expired && !slept },
-            overrun: exhausted || waits && expired,
-        })
+            miss: false,
+            overrun: false,
+        };
+        Some(period.judged(waits, slept))
     }
 
     fn lost(&self, index: u32, number: u64) -> Period {
@@ -263,21 +255,7 @@ impl<'a> Story<'a> {
         let open = self.threads[index as usize].open.as_ref();
         let since = open.map_or(0, |o| number.saturating_sub(o.number).saturating_mul(spec.period));
         let release = open.map_or(0, |o| o.release.saturating_add(since));
-        Period {
-            task: index,
-            number,
-            release,
-            deadline: release.saturating_add(spec.deadline),
-            assigned: spec.budget,
-            received: 0,
-            started: NEVER,
-            completed: NEVER,
-            end: JobEnd::Expired,
-            ready_throughout: true,
-            woken_late: true,
-            miss: true,
-            overrun: true,
-        }
+        Period::lost(index, number, release, release.saturating_add(spec.deadline), spec.budget)
     }
 }
 

@@ -127,13 +127,7 @@ impl Task {
     /// The latest release is over.
     pub(crate) fn ended(&mut self, end: End, at: u64) {
         self.ended = true;
-        self.latest.end = match end {
-            End::Completed => JobEnd::Completed,
-            End::Exhausted => JobEnd::Exhausted,
-            End::Expired => JobEnd::Expired,
-            End::Cancelled => JobEnd::Cancelled,
-            End::TaskGone => JobEnd::TaskGone,
-        };
+        self.latest.end = end.into();
         if end == End::Completed {
             self.latest.completed = at;
         }
@@ -142,34 +136,17 @@ impl Task {
     /// A release that was never made.
     pub(crate) fn lost(&self, number: u64) -> Period {
         let since = number.saturating_sub(self.latest.number).saturating_mul(self.period);
-        Period {
-            number,
-            release: self.latest.release.saturating_add(since),
-            deadline: self.latest.deadline.saturating_add(since),
-            received: 0,
-            started: NEVER,
-            completed: NEVER,
-            end: JobEnd::Expired,
-            ready_throughout: true,
-            miss: true,
-            overrun: true,
-            ..self.latest
-        }
+        let release = self.latest.release.saturating_add(since);
+        let deadline = self.latest.deadline.saturating_add(since);
+        // Whoever enforces is never late here.
+        Period { woken_late: false, ..Period::lost(self.latest.task, number, release, deadline, self.latest.assigned) }
     }
 
-    /// The latest release as it stands, once. A miss is what the design says it is (section 3,
-    /// Reservation).
+    /// The latest release as it stands, once.
     pub(crate) fn close(&mut self) -> Option<Period> {
         if !std::mem::take(&mut self.open) {
             return None;
         }
-        let exhausted = self.ended && self.latest.end == JobEnd::Exhausted;
-        let expired = self.ended && self.latest.end == JobEnd::Expired;
-        Some(Period {
-            ready_throughout: exhausted || (expired && !self.slept),
-            miss: if self.waits { exhausted || expired } else { expired && !self.slept },
-            overrun: exhausted || (self.waits && expired),
-            ..self.latest
-        })
+        Some(if self.ended { self.latest.judged(self.waits, self.slept) } else { self.latest })
     }
 }

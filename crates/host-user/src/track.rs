@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::End;
 use punctual_taskset::{Body, TaskSpec};
-use punctual_trace::{JobEnd, Period, NEVER};
+use punctual_trace::{has_slept, JobEnd, Period, NEVER};
 
 /// The latest release of one task.
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +70,7 @@ impl Track {
     /// Its job ended at `at`, or, if it said so itself, at `said`.
     pub fn ended(&mut self, end: End, at: u64, said: Option<u64>) {
         self.ended = true;
-        self.end = match end {
-            End::Completed => JobEnd::Completed,
-            End::Exhausted => JobEnd::Exhausted,
-            End::Expired => JobEnd::Expired,
-            End::Cancelled => JobEnd::Cancelled,
-            End::TaskGone => JobEnd::TaskGone,
-        };
+        self.end = end.into();
         if end == End::Completed {
             self.completed = said.filter(|s| (self.release..=at).contains(s)).unwrap_or(at);
         }
@@ -103,30 +97,13 @@ impl Track {
     pub fn lost(&self, number: u64) -> Period {
         let since = number.saturating_sub(self.number).saturating_mul(self.period);
         let release = self.release.saturating_add(since);
-        Period {
-            task: self.index,
-            number,
-            release,
-            deadline: release.saturating_add(self.deadline),
-            assigned: self.assigned,
-            received: 0,
-            started: NEVER,
-            completed: NEVER,
-            end: JobEnd::Expired,
-            ready_throughout: true,
-            woken_late: true,
-            miss: true,
-            overrun: true,
-        }
+        let deadline = release.saturating_add(self.deadline);
+        Period::lost(self.index, number, release, deadline, self.assigned)
     }
 
     fn period(&self) -> Period {
-        let exhausted = self.end == JobEnd::Exhausted;
-        let expired = self.end == JobEnd::Expired;
-        // Asleep for more than what clocks and switches make uncertain.
-        let slept = !self.never_sleeps && self.idle > (self.deadline / 100).max(100_000);
-        let ready_throughout = exhausted || (expired && !slept);
-        Period {
+        let slept = !self.never_sleeps && has_slept(self.idle, self.deadline);
+        let period = Period {
             task: self.index,
             number: self.number,
             release: self.release,
@@ -136,10 +113,11 @@ impl Track {
             started: self.started,
             completed: self.completed,
             end: self.end,
-            ready_throughout,
+            ready_throughout: false,
             woken_late: self.woken_late,
-            miss: if self.waits { exhausted || expired } else { expired && !slept },
-            overrun: exhausted || self.waits && expired,
-        }
+            miss: false,
+            overrun: false,
+        };
+        period.judged(self.waits, slept)
     }
 }

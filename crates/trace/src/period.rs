@@ -51,3 +51,44 @@ pub struct Period {
     /// The task used up its budget, or reached its finish, before it was done.
     pub overrun: bool,
 }
+
+impl Period {
+    /// A release that was never made, since nobody looked in time. `deadline` is absolute; both times and the budget
+    /// `assigned` are ns.
+    pub fn lost(task: u32, number: u64, release: u64, deadline: u64, assigned: u64) -> Period {
+        Period {
+            task,
+            number,
+            release,
+            deadline,
+            assigned,
+            received: 0,
+            started: NEVER,
+            completed: NEVER,
+            end: JobEnd::Expired,
+            ready_throughout: true,
+            woken_late: true,
+            miss: true,
+            overrun: true,
+        }
+    }
+
+    /// Says of one whose job has ended what the design calls a miss and an overrun (section 3, Reservation). `waits`: the
+    /// task calls `wait_period`; `slept`: it did not want the CPU all the time.
+    pub fn judged(self, waits: bool, slept: bool) -> Period {
+        let exhausted = self.end == JobEnd::Exhausted;
+        let expired = self.end == JobEnd::Expired;
+        Period {
+            ready_throughout: exhausted || expired && !slept,
+            miss: if waits { exhausted || expired } else { expired && !slept },
+            overrun: exhausted || waits && expired,
+            ..self
+        }
+    }
+}
+
+/// Whether a task that was seen asleep for so long, ns, really slept: clocks and switches make less than a hundredth of
+/// the relative deadline, ns, uncertain, and less than 0.1 ms.
+pub fn has_slept(asleep: u64, deadline: u64) -> bool {
+    asleep > (deadline / 100).max(100_000)
+}
