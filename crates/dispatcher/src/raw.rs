@@ -3,6 +3,8 @@
 //!
 //! All of them are numbers without padding; any bytes are a value of them. Times are ns.
 
+use punctual_trace::kind::event;
+
 use crate::{Attribute, End, For, Job, JobId, Refusal, Reservation, TaskId, TimerId};
 
 /// `struct pd_limits`; ranges are those of [`crate::Limits`].
@@ -155,7 +157,7 @@ pub fn order(by: &[Attribute]) -> Result<u32, Refusal> {
 #[allow(missing_docs)]
 pub struct Event {
     pub time: u64,
-    /// `enum pd_event_kind`.
+    /// Of [`punctual_trace::kind::event`].
     pub kind: u32,
     pub task: u32,
     pub job: u64,
@@ -174,26 +176,26 @@ impl Event {
         let window = |end| Event::WindowEnded { at, end, job, task, cookie, used, remaining };
         let segment = |end| Event::SegmentEnded { at, end, job, node, cookie, used, remaining };
         Some(match kind {
-            1 => ended(End::Completed),
-            2 => ended(End::Exhausted),
-            3 => ended(End::Expired),
-            4 => ended(End::Cancelled),
-            5 => ended(End::TaskGone),
-            6 => Event::TaskReady { at, task },
-            7 => Event::TaskBlocked { at, task },
-            8 => Event::GroupActive { at, group: node },
-            9 => Event::GroupIdle { at, group: node },
-            10 => segment(End::Exhausted),
-            11 => Event::Timer { at, timer: TimerId(id), cookie, due: used },
-            12 => Event::Lost { at, count: used },
-            13 => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
-            14 => Event::ReleasesLost { at, task, first: cookie, count: used },
-            15 => Event::Overrun { at, task, number: cookie },
-            16 => Event::Background { at, task, number: cookie },
-            17 => Event::DelayedSaturated { at, task },
-            18 => segment(End::Expired),
-            19 => window(End::Exhausted),
-            20 => window(End::Expired),
+            event::COMPLETED => ended(End::Completed),
+            event::EXHAUSTED => ended(End::Exhausted),
+            event::EXPIRED => ended(End::Expired),
+            event::CANCELLED => ended(End::Cancelled),
+            event::TASK_GONE => ended(End::TaskGone),
+            event::TASK_READY => Event::TaskReady { at, task },
+            event::TASK_BLOCKED => Event::TaskBlocked { at, task },
+            event::GROUP_ACTIVE => Event::GroupActive { at, group: node },
+            event::GROUP_IDLE => Event::GroupIdle { at, group: node },
+            event::SEGMENT_EXHAUSTED => segment(End::Exhausted),
+            event::TIMER => Event::Timer { at, timer: TimerId(id), cookie, due: used },
+            event::LOST => Event::Lost { at, count: used },
+            event::RELEASED => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
+            event::RELEASES_LOST => Event::ReleasesLost { at, task, first: cookie, count: used },
+            event::OVERRUN => Event::Overrun { at, task, number: cookie },
+            event::BACKGROUND => Event::Background { at, task, number: cookie },
+            event::DELAYED_SATURATED => Event::DelayedSaturated { at, task },
+            event::SEGMENT_EXPIRED => segment(End::Expired),
+            event::WINDOW_EXHAUSTED => window(End::Exhausted),
+            event::WINDOW_EXPIRED => window(End::Expired),
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use punctual_dispatcher::TaskId;
 use punctual_policies::Told as Policy;
 use punctual_taskset::TaskSet;
-use punctual_trace::Period;
+use punctual_trace::{kind, Period};
 
 use crate::domain::{Tale, Tales};
 use crate::lateness::Lateness;
@@ -14,9 +14,6 @@ use crate::run::Told;
 use crate::run_error::RunError;
 use crate::story::Story;
 use crate::trace_file::Traces;
-
-/// A task's end among the records.
-const TASK_GONE: u32 = 6;
 
 pub(crate) struct Known<'a> {
     set: &'a TaskSet,
@@ -90,7 +87,7 @@ impl<'a> Known<'a> {
                 tell(self.set, story, &tale, sink);
             }
         }
-        let gone = records.records.iter().filter(|r| r.kind == TASK_GONE).map(|r| TaskId(r.small));
+        let gone = records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
         let gone: Vec<TaskId> = gone.collect();
         for place in gone.iter().filter_map(|task| story.place(task.0)) {
             self.gone[place] = true;

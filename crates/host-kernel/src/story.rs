@@ -9,25 +9,17 @@ use std::collections::VecDeque;
 use punctual_dispatcher::{End, TaskId};
 use punctual_policies::Told;
 use punctual_taskset::{Body, TaskSet};
+use punctual_trace::kind::{self, event};
 use punctual_trace::{has_slept, Period, Record, NEVER};
 use punctual_workload::Work;
 
 use crate::domain::{Key, Tale};
 use crate::lateness::{Lateness, Latenesses};
 
-/// Kinds of record (`dispatcher/record.h`, `bpf/orders.h`).
-const TASK_READY: u32 = 4;
-const TASK_BLOCKED: u32 = 5;
-const CHARGE_TASK: u32 = 8;
-const JOB_ADD: u32 = 20;
-const JOB_ADD_2: u32 = 21;
-const SELECTED: u32 = 64;
-const RUNNING: u32 = 96;
-const STOPPED: u32 = 97;
-const COMPLETED: u32 = 128 + 1;
-const EXHAUSTED: u32 = 128 + 2;
-const EXPIRED: u32 = 128 + 3;
-const RELEASED: u32 = 128 + 13;
+const COMPLETED: u32 = kind::EVENT + event::COMPLETED;
+const EXHAUSTED: u32 = kind::EVENT + event::EXHAUSTED;
+const EXPIRED: u32 = kind::EVENT + event::EXPIRED;
+const RELEASED: u32 = kind::EVENT + event::RELEASED;
 
 /// Releases lost in one go that are told one by one.
 const LOST_TOLD: u64 = 64;
@@ -109,9 +101,9 @@ impl<'a> Story<'a> {
     pub fn records(&mut self, records: &[Record]) {
         for r in records {
             match r.kind {
-                SELECTED => self.selected = Some(r.time),
-                JOB_ADD => self.adding = Some((r.small, r.time)),
-                JOB_ADD_2 => {
+                kind::SELECTED => self.selected = Some(r.time),
+                kind::JOB_ADD => self.adding = Some((r.small, r.time)),
+                kind::JOB_ADD_2 => {
                     if let Some((task, time)) = self.adding.take() {
                         self.release(task, Key::Made(r.b), time);
                     }
@@ -138,7 +130,7 @@ impl<'a> Story<'a> {
         let selected = self.selected;
         let thread = &mut self.threads[place];
         match r.kind {
-            RUNNING => {
+            kind::RUNNING => {
                 thread.running = true;
                 self.selected = None;
                 if let Some(stretch) = thread.stretches.back_mut().filter(|s| s.started.is_none()) {
@@ -146,10 +138,10 @@ impl<'a> Story<'a> {
                     stretch.at_once = selected == Some(stretch.begun);
                 }
             }
-            STOPPED => thread.running = false,
-            CHARGE_TASK => thread.stretches.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a),
-            TASK_BLOCKED => thread.blocked = Some(r.time),
-            TASK_READY => {
+            kind::STOPPED => thread.running = false,
+            kind::CHARGE_TASK => thread.stretches.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a),
+            kind::TASK_BLOCKED => thread.blocked = Some(r.time),
+            kind::TASK_READY => {
                 thread.wakes(r.time);
                 thread.blocked = None;
             }

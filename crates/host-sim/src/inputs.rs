@@ -3,14 +3,7 @@
 use punctual_dispatcher::{
     Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId, TimerId,
 };
-use punctual_trace::Record;
-
-const JOB_ADD: u32 = 20;
-const JOB_ADD_2: u32 = 21;
-const JOB_ADD_3: u32 = 22;
-const RESERVATION_ADD: u32 = 23;
-const RESERVATION_ADD_4: u32 = 26;
-const RESERVATION_CHANGE: u32 = 27;
+use punctual_trace::{kind, Record};
 
 /// The most records that one input takes.
 pub(crate) const MOST: usize = 5;
@@ -19,12 +12,12 @@ pub(crate) const MOST: usize = 5;
 pub(crate) fn length(records: &[Record]) -> usize {
     let Some(first) = records.first() else { return 0 };
     let following = |kinds: std::ops::RangeInclusive<u32>| {
-        records[1..].iter().zip(kinds).take_while(|(record, kind)| record.kind == *kind).count()
+        records[1..].iter().zip(kinds).take_while(|(record, next)| record.kind == *next).count()
     };
     1 + match first.kind {
-        JOB_ADD => following(JOB_ADD_2..=JOB_ADD_3),
-        RESERVATION_ADD => following(RESERVATION_ADD + 1..=RESERVATION_ADD_4),
-        RESERVATION_CHANGE => following(RESERVATION_ADD..=RESERVATION_ADD_4),
+        kind::JOB_ADD => following(kind::JOB_ADD_2..=kind::JOB_ADD_3),
+        kind::RESERVATION_ADD => following(kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4),
+        kind::RESERVATION_CHANGE => following(kind::RESERVATION_ADD..=kind::RESERVATION_ADD_4),
         _ => 0,
     }
 }
@@ -49,27 +42,27 @@ pub(crate) fn tell(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(
     let Record { a, b, small, .. } = *first;
     let (task, job) = (TaskId(small), JobId::from_u64(a));
     match first.kind {
-        1 => d.set_granularity(a)?,
-        2 => d.set_order(small, &attributes(a)?)?,
-        3 => drop(d.add_task(now)?),
-        4 => d.task_ready(task, now)?,
-        5 => d.task_blocked(task, now)?,
-        6 => d.task_gone(task, now)?,
-        7 => drop(d.task_done(task, now)?),
-        8 => drop(d.charge_task(task, a, now)?),
-        9 => drop(d.charge_job(job, b, now)?),
-        10 => d.cancel_job(job, now)?,
-        11 => d.complete_job(job, now)?,
-        12 => d.advance(now),
-        13 => drop(d.take_lost(ReservationId(small))),
-        14 => d.remove_reservation(ReservationId(small), now)?,
-        15 => drop(d.ask_timer(a, b, now)?),
-        16 => d.cancel_timer(TimerId::from_u64(a), now)?,
-        17 => d.draft_window(a, b, small != 0, now)?,
-        18 => d.drop_windows(now),
-        JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
-        RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
-        RESERVATION_CHANGE => {
+        kind::GRANULARITY => d.set_granularity(a)?,
+        kind::ORDER => d.set_order(small, &attributes(a)?)?,
+        kind::TASK_ADD => drop(d.add_task(now)?),
+        kind::TASK_READY => d.task_ready(task, now)?,
+        kind::TASK_BLOCKED => d.task_blocked(task, now)?,
+        kind::TASK_GONE => d.task_gone(task, now)?,
+        kind::TASK_DONE => drop(d.task_done(task, now)?),
+        kind::CHARGE_TASK => drop(d.charge_task(task, a, now)?),
+        kind::CHARGE => drop(d.charge_job(job, b, now)?),
+        kind::JOB_CANCEL => d.cancel_job(job, now)?,
+        kind::JOB_COMPLETE => d.complete_job(job, now)?,
+        kind::ADVANCE => d.advance(now),
+        kind::TAKE_LOST => drop(d.take_lost(ReservationId(small))),
+        kind::RESERVATION_REMOVE => d.remove_reservation(ReservationId(small), now)?,
+        kind::TIMER_ASK => drop(d.ask_timer(a, b, now)?),
+        kind::TIMER_CANCEL => d.cancel_timer(TimerId::from_u64(a), now)?,
+        kind::WINDOW_ADD => d.draft_window(a, b, small != 0, now)?,
+        kind::WINDOW_DROP => d.drop_windows(now),
+        kind::JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
+        kind::RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
+        kind::RESERVATION_CHANGE => {
             d.change_reservation(ReservationId(small), &reservation_of(&records[1..])?, now)?;
         }
         _ => return Err(Untold::Nonsense),

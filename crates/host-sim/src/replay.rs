@@ -11,14 +11,10 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 
 use punctual_dispatcher::{Dispatcher, Limits, Refusal};
-use punctual_trace::{Header, Record, TraceError, TraceReader};
+use punctual_trace::{kind, Header, Record, TraceError, TraceReader};
 
 use crate::inputs::{length, tell, Untold, MOST};
 
-/// The kind of an input: what is due at this time. Hosts begin with it, and select after it.
-const ADVANCE: u32 = 12;
-/// The kind of a decision to select.
-const SELECTED: u32 = 64;
 /// Inputs between two tellings of progress.
 const BETWEEN: u64 = 65_536;
 
@@ -109,7 +105,8 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
         if record.is_decision() {
             difference = replay.decision(&record)?;
         } else {
-            begun |= record.kind == ADVANCE;
+            // Hosts begin with it, and select after it.
+            begun |= record.kind == kind::ADVANCE;
             difference = replay.input()?;
             inputs += 1;
             if inputs % BETWEEN == 0 && !go_on(replay.now) {
@@ -183,7 +180,7 @@ impl<R: BufRead> Replay<R> {
 
     /// A decision stands in the trace where no input has led to one.
     fn decision(&mut self, record: &Record) -> Found {
-        if record.kind == SELECTED {
+        if record.kind == kind::SELECTED {
             self.dispatcher.select(record.small, self.now);
             if self.dispatcher.record_count() > self.compared {
                 return self.compare();

@@ -4,6 +4,7 @@
 mod error;
 mod file;
 mod header;
+pub mod kind;
 mod period;
 mod record;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! One record of a dispatcher's trace ring, as `dispatcher/record.h` lays it out.
 
+use crate::kind::{self, event};
+
 /// An input (a command, a charge, a time) or a decision. What the fields mean depends on the
 /// kind; [`Record::what`] and `dispatcher/record.h` say.
 #[repr(C)]
@@ -17,86 +19,68 @@ pub struct Record {
     pub kind: u32,
 }
 
-/// Records from this kind on are decisions; those below are inputs.
-const FIRST_DECISION: u32 = 64;
-const GRANULARITY: u32 = 1;
-const ORDER: u32 = 2;
-const TAKE_LOST: u32 = 13;
-const JOB_ADD: u32 = 20;
-const JOB_ADD_2: u32 = 21;
-const JOB_ADD_3: u32 = 22;
-const RESERVATION_ADD: u32 = 23;
-const RESERVATION_ADD_2: u32 = 24;
-const RESERVATION_ADD_4: u32 = 26;
-const SELECTED: u32 = 64;
-/// The kernel host's own: a thread of a task began to run, or stopped. Kinds 96 to 127 are hosts'.
-const RUNNING: u32 = 96;
-const STOPPED: u32 = 97;
-const OF_A_HOST: std::ops::Range<u32> = 96..128;
-const EVENT: u32 = 128;
-
 impl Record {
     /// Bytes of one record in a file: little-endian, in the order of the fields.
     pub const BYTES: usize = 32;
 
     /// Whether the dispatcher decided it; else somebody told it to the dispatcher.
     pub fn is_decision(&self) -> bool {
-        self.kind >= FIRST_DECISION && !self.is_of_a_host()
+        self.kind >= kind::SELECTED && !self.is_of_a_host()
     }
 
     /// Whether a host recorded it for itself: neither an input nor a decision, and no matter of a replay.
     pub fn is_of_a_host(&self) -> bool {
-        OF_A_HOST.contains(&self.kind)
+        kind::OF_A_HOST.contains(&self.kind)
     }
 
     /// The kind in a word; `None` for one that this version does not know.
     pub fn what(&self) -> Option<&'static str> {
         Some(match self.kind {
-            1 => "granularity",
-            2 => "order",
-            3 => "task added",
-            4 => "task ready",
-            5 => "task blocked",
-            6 => "task gone",
-            7 => "task done",
-            8 => "charge task",
-            9 => "charge job",
-            10 => "cancel job",
-            11 => "complete job",
-            12 => "advance",
-            13 => "take lost",
-            14 => "reservation removed",
-            15 => "timer asked for",
-            16 => "timer taken back",
-            17 => "window drafted",
-            18 => "windows taken back",
-            20..=22 => "job added",
-            23..=26 => "reservation added",
-            27 => "reservation changed",
-            SELECTED => "selected",
-            RUNNING => "running",
-            STOPPED => "stopped",
-            k if k > EVENT => match k - EVENT {
-                1 => "completed",
-                2 => "exhausted",
-                3 => "expired",
-                4 => "cancelled",
-                5 => "ended with its task",
-                6 => "task is ready",
-                7 => "task is blocked",
-                8 => "group active",
-                9 => "group idle",
-                10 => "segment exhausted",
-                11 => "timer",
-                12 => "events lost",
-                13 => "released",
-                14 => "releases lost",
-                15 => "overrun",
-                16 => "background",
-                17 => "delayed waits saturated",
-                18 => "segment expired",
-                19 => "window exhausted",
-                20 => "window expired",
+            kind::GRANULARITY => "granularity",
+            kind::ORDER => "order",
+            kind::TASK_ADD => "task added",
+            kind::TASK_READY => "task ready",
+            kind::TASK_BLOCKED => "task blocked",
+            kind::TASK_GONE => "task gone",
+            kind::TASK_DONE => "task done",
+            kind::CHARGE_TASK => "charge task",
+            kind::CHARGE => "charge job",
+            kind::JOB_CANCEL => "cancel job",
+            kind::JOB_COMPLETE => "complete job",
+            kind::ADVANCE => "advance",
+            kind::TAKE_LOST => "take lost",
+            kind::RESERVATION_REMOVE => "reservation removed",
+            kind::TIMER_ASK => "timer asked for",
+            kind::TIMER_CANCEL => "timer taken back",
+            kind::WINDOW_ADD => "window drafted",
+            kind::WINDOW_DROP => "windows taken back",
+            kind::JOB_ADD..=kind::JOB_ADD_3 => "job added",
+            kind::RESERVATION_ADD..=kind::RESERVATION_ADD_4 => "reservation added",
+            kind::RESERVATION_CHANGE => "reservation changed",
+            kind::SELECTED => "selected",
+            kind::RUNNING => "running",
+            kind::STOPPED => "stopped",
+            k if k > kind::EVENT => match k - kind::EVENT {
+                event::COMPLETED => "completed",
+                event::EXHAUSTED => "exhausted",
+                event::EXPIRED => "expired",
+                event::CANCELLED => "cancelled",
+                event::TASK_GONE => "ended with its task",
+                event::TASK_READY => "task is ready",
+                event::TASK_BLOCKED => "task is blocked",
+                event::GROUP_ACTIVE => "group active",
+                event::GROUP_IDLE => "group idle",
+                event::SEGMENT_EXHAUSTED => "segment exhausted",
+                event::TIMER => "timer",
+                event::LOST => "events lost",
+                event::RELEASED => "released",
+                event::RELEASES_LOST => "releases lost",
+                event::OVERRUN => "overrun",
+                event::BACKGROUND => "background",
+                event::DELAYED_SATURATED => "delayed waits saturated",
+                event::SEGMENT_EXPIRED => "segment expired",
+                event::WINDOW_EXHAUSTED => "window exhausted",
+                event::WINDOW_EXPIRED => "window expired",
                 _ => return None,
             },
             _ => return None,
@@ -106,7 +90,8 @@ impl Record {
     /// When it was, ns; `None` for a kind whose `time` is something else.
     pub fn at(&self) -> Option<u64> {
         match self.kind {
-            GRANULARITY | ORDER | TAKE_LOST | JOB_ADD_2..=JOB_ADD_3 | RESERVATION_ADD_2..=RESERVATION_ADD_4 => None,
+            kind::GRANULARITY | kind::ORDER | kind::TAKE_LOST => None,
+            kind::JOB_ADD_2..=kind::JOB_ADD_3 | kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4 => None,
             _ => Some(self.time),
         }
     }
@@ -139,22 +124,28 @@ impl std::fmt::Display for Record {
             None => write!(f, "kind {}, which is unknown", self.kind)?,
         }
         match self.kind {
-            2 => write!(f, ", group {}", self.small)?,
-            3..=7 => write!(f, ", task {}", self.small)?,
-            8 => write!(f, ", task {}, {} ns", self.small, self.a)?,
-            9 => write!(f, ", job {:#x}, {} ns", self.a, self.b)?,
-            17 => write!(f, ", {} ns after the release, {} ns long", self.a, self.b)?,
-            10 | 11 => write!(f, ", job {:#x}", self.a)?,
-            JOB_ADD | RESERVATION_ADD if self.small != u32::MAX => write!(f, ", task {}", self.small)?,
-            13 | 14 | 27 => write!(f, ", reservation {}", self.small)?,
-            SELECTED if self.a == 0 => f.write_str(": nobody")?,
-            SELECTED => write!(f, ": job {:#x}", self.a)?,
-            RUNNING => write!(f, ": task {}, thread {}", self.small, self.a)?,
-            STOPPED => write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?,
-            k if k > EVENT => match k - EVENT {
-                1..=5 | 10 | 18..=20 => write!(f, ", job {:#x}, {} ns used", self.a, self.b)?,
-                8 | 9 => write!(f, ", group {}", self.small)?,
-                13 => write!(f, ", release {} of task {}", self.a, self.small as i32)?,
+            kind::ORDER => write!(f, ", group {}", self.small)?,
+            kind::TASK_ADD..=kind::TASK_DONE => write!(f, ", task {}", self.small)?,
+            kind::CHARGE_TASK => write!(f, ", task {}, {} ns", self.small, self.a)?,
+            kind::CHARGE => write!(f, ", job {:#x}, {} ns", self.a, self.b)?,
+            kind::WINDOW_ADD => write!(f, ", {} ns after the release, {} ns long", self.a, self.b)?,
+            kind::JOB_CANCEL | kind::JOB_COMPLETE => write!(f, ", job {:#x}", self.a)?,
+            kind::JOB_ADD | kind::RESERVATION_ADD if self.small != u32::MAX => write!(f, ", task {}", self.small)?,
+            kind::TAKE_LOST | kind::RESERVATION_REMOVE | kind::RESERVATION_CHANGE => {
+                write!(f, ", reservation {}", self.small)?
+            }
+            kind::SELECTED if self.a == 0 => f.write_str(": nobody")?,
+            kind::SELECTED => write!(f, ": job {:#x}", self.a)?,
+            kind::RUNNING => write!(f, ": task {}, thread {}", self.small, self.a)?,
+            kind::STOPPED => write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?,
+            k if k > kind::EVENT => match k - kind::EVENT {
+                event::COMPLETED..=event::TASK_GONE
+                | event::SEGMENT_EXHAUSTED
+                | event::SEGMENT_EXPIRED..=event::WINDOW_EXPIRED => {
+                    write!(f, ", job {:#x}, {} ns used", self.a, self.b)?
+                }
+                event::GROUP_ACTIVE | event::GROUP_IDLE => write!(f, ", group {}", self.small)?,
+                event::RELEASED => write!(f, ", release {} of task {}", self.a, self.small as i32)?,
                 _ => write!(f, ", task {}", self.small as i32)?,
             },
             _ => {}

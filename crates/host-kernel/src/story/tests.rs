@@ -31,11 +31,11 @@ fn usual(n: u64) -> Vec<Record> {
     let due = n * 10 * MS;
     vec![
         record(RELEASED, due + 2_000, n),
-        record(SELECTED, due + 2_000, 77),
-        record(RUNNING, due + 5_000, 4711),
-        record(CHARGE_TASK, due + MS + 5_000, MS),
+        record(kind::SELECTED, due + 2_000, 77),
+        record(kind::RUNNING, due + 5_000, 4711),
+        record(kind::CHARGE_TASK, due + MS + 5_000, MS),
         record(COMPLETED, due + MS + 5_000, 77),
-        record(STOPPED, due + MS + 6_000, MS),
+        record(kind::STOPPED, due + MS + 6_000, MS),
     ]
 }
 
@@ -53,7 +53,7 @@ fn told(set: &TaskSet, parts: &[(Vec<Record>, Vec<Tale>)]) -> (Vec<Period>, Opti
 #[test]
 fn a_period_has_what_was_executed_until_the_next_and_when_it_began() {
     let set = set("{ spin = \"1ms\" }");
-    let mut second = vec![record(CHARGE_TASK, 10 * MS, 300)];
+    let mut second = vec![record(kind::CHARGE_TASK, 10 * MS, 300)];
     second.extend(usual(1));
     let first = (usual(0), vec![released(0), over(0, End::Completed, MS + 5_000)]);
     let second = (second, vec![released(1), over(1, End::Completed, 11 * MS + 5_000)]);
@@ -83,9 +83,9 @@ fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
         told(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
     };
     assert!(late(Vec::new()));
-    assert!(late(vec![record(TASK_BLOCKED, MS, 0), record(TASK_READY, MS + 50_000, 0)]));
-    assert!(!late(vec![record(TASK_BLOCKED, MS, 0), record(TASK_READY, 3 * MS, 0)]));
-    assert!(!late(vec![record(TASK_BLOCKED, MS, 0)]));
+    assert!(late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + 50_000, 0)]));
+    assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, 3 * MS, 0)]));
+    assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0)]));
 }
 
 #[test]
@@ -105,15 +105,15 @@ fn after_a_gap_a_period_has_what_its_jobs_say() {
 fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     let set = set("{ spin = \"1ms\" }");
     let added = |cookie: u64, at: u64| {
-        [record(JOB_ADD, at, 0), Record { b: cookie, kind: JOB_ADD_2, small: 0, ..Record::default() }]
+        [record(kind::JOB_ADD, at, 0), Record { b: cookie, kind: kind::JOB_ADD_2, small: 0, ..Record::default() }]
     };
     let mut records = Vec::new();
     records.extend(added(5, 0));
-    records.push(record(CHARGE_TASK, MS, 10));
+    records.push(record(kind::CHARGE_TASK, MS, 10));
     records.extend(added(6, MS));
-    records.push(record(CHARGE_TASK, 2 * MS, 20));
+    records.push(record(kind::CHARGE_TASK, 2 * MS, 20));
     records.extend(added(7, 10 * MS));
-    records.push(record(CHARGE_TASK, 11 * MS, 40));
+    records.push(record(kind::CHARGE_TASK, 11 * MS, 40));
     let by = |tale: Tale, cookie| Tale { key: Key::Made(cookie), ..tale };
     let tales = vec![by(released(0), 5), over(0, End::Completed, 2 * MS), by(released(1), 7)];
     let (periods, _) = told(&set, &[(records, tales)]);
