@@ -11,6 +11,7 @@ mod progress;
 mod replay;
 mod run;
 mod screen;
+mod session;
 mod set;
 mod sim;
 

@@ -1,6 +1,5 @@
 //! `punctual run`.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -8,20 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use punctual_admission::{KERNEL_LIMIT, LIMIT};
-use punctual_host_user::{Awake, Finished, Output, RunOptions, RunOutcome, Told};
-use punctual_report::{side_by_side, table, Collector, DispatcherStats, HogResult, Host, Results, Run as About};
-use punctual_taskset::{Body, Loaded, TaskSet};
+use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
+use punctual_report::{side_by_side, table, DispatcherStats, Host, Results};
+use punctual_taskset::{Loaded, TaskSet};
 use punctual_trace::{Header, Trace};
-use punctual_workload::Hog;
 
 use crate::args::{HostArg, Run, Sim};
 use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
-use crate::screen::Screen;
+use crate::session::Session;
 use crate::set::{self, Admitted};
 use crate::{compare, kernel, sim};
-
-/// A hog that lost us ends by itself after this, ns.
-const HOG_LIFE: u64 = 3_600_000_000_000;
 
 pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let Loaded { set, unrepresented } = set::read(args)?;
@@ -48,12 +43,11 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     let trace = args.trace.as_ref().map(|path| open_traces(path, &set)).transpose()?;
     let stop = stop_on_signals()?;
-    let single = args.file.is_none();
 
     let (results, interrupted) = if host == HostArg::Kernel {
-        kernel::run(args, &set, overload, single, trace.unwrap_or_default(), &stop)?
+        kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
     } else {
-        punctual(args, &set, overload, single, trace, &stop)?
+        user(args, &set, overload, trace, &stop)?
     };
     let mut runs = vec![results];
     for &peer in &args.compare {
@@ -62,7 +56,7 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
         }
     }
     let interrupted = interrupted || stop.load(Ordering::Relaxed);
-    print(args, &runs, single);
+    print(args, &runs);
     Ok(if interrupted {
         ExitCode::from(INTERRUPTED)
     } else if runs[0].exit_code() != 0 {
@@ -109,69 +103,34 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// The set on the user host.
-fn punctual(
+fn user(
     args: &Run,
     set: &TaskSet,
     overload: bool,
-    single: bool,
     trace: Option<Vec<(u32, File)>>,
     stop: &AtomicBool,
 ) -> Result<(Results, bool), Failure> {
-    let about = About { overload, ..About::new(Host::User, &set.policy.name, &set.cpus) };
-    let collector = RefCell::new(Collector::for_set(about, set));
-    let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
-    // With a command that writes where we do, a table could not be redrawn.
-    let screen = RefCell::new(Screen::new(args.quiet, !commands));
     let awake = args.awake.then(|| Awake::start(&set.cpus)).transpose()?;
-    let hog = args.hog.then(|| start_hog(set.cpus[0])).transpose()?;
-    let outcome = punctual_host_user::run(
-        set,
-        &RunOptions {
-            stop,
-            duration: set.duration,
-            owner: std::env::args().collect::<Vec<_>>().join(" "),
-            records: args.trace_records.next_power_of_two(),
-            stdin: single && commands,
-            output: if args.quiet {
-                Output::Nowhere
-            } else if args.json {
-                Output::StandardError
-            } else {
-                Output::Inherit
-            },
-        },
-        &mut |told| match told {
-            Told::Period(period) => collector.borrow_mut().record(&period),
-            Told::Ended(index, how) => {
-                let name = set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
-                screen.borrow_mut().say(&format!("{name}: {how}"));
-            }
-            Told::Warning(text) => screen.borrow_mut().say(&format!("punctual: {text}")),
-        },
-        &mut |_| screen.borrow_mut().tick(|| collector.borrow().snapshot()),
-    )?;
-    screen.borrow_mut().clear();
-    let hog = hog.map(Hog::stop);
+    let session = Session::begin(args, set, Host::User, overload)?;
+    let options = RunOptions {
+        stop,
+        duration: set.duration,
+        owner: session.owner.clone(),
+        records: args.trace_records.next_power_of_two(),
+        stdin: session.stdin,
+        output: session.output,
+    };
+    let outcome = punctual_host_user::run(set, &options, &mut |told| session.hear(told), &mut |_| session.tick());
+    session.clear();
+    let RunOutcome { finished, ran, ended, notes, interrupted } = outcome?;
+    let mut results = session.results(ran, ended, interrupted, notes);
     drop(awake);
-    let RunOutcome { finished, ran, ended, notes, interrupted } = outcome;
-    let mut collector = collector.into_inner();
-    collector.finish(ended);
-    let mut results = collector.snapshot();
-    results.duration_ns = ran;
-    results.interrupted = interrupted;
     results.dispatcher = dispatcher_stats(&finished);
-    results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
-    results.notes.extend(notes);
     results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
     if let Some(files) = trace {
         results.notes.extend(write_traces(files, set, finished)?);
     }
     Ok((results, interrupted))
-}
-
-pub fn start_hog(cpu: u32) -> Result<Hog, Failure> {
-    Hog::start(cpu, HOG_LIFE)
-        .map_err(|e| Failure::new(MACHINE, format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
 }
 
 /// All dispatcher threads together.
@@ -239,7 +198,9 @@ fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> R
     Ok(notes)
 }
 
-fn print(args: &Run, runs: &[Results], single: bool) {
+fn print(args: &Run, runs: &[Results]) {
+    // Standard output is the command's, unless JSON was asked for.
+    let to_error = args.file.is_none() && !args.json;
     let text = if args.json {
         match runs {
             [one] => one.to_json(),
@@ -249,7 +210,6 @@ fn print(args: &Run, runs: &[Results], single: bool) {
             }
         }
     } else {
-        let to_error = single;
         let color = if to_error { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
         let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
         match runs {
@@ -257,8 +217,7 @@ fn print(args: &Run, runs: &[Results], single: bool) {
             many => format!("{}\n{}", table(&many[0], width, color), side_by_side(many)),
         }
     };
-    // Standard output is the command's, unless JSON was asked for.
-    let written = if single && !args.json {
+    let written = if to_error {
         std::io::stderr().write_all(text.as_bytes())
     } else {
         std::io::stdout().write_all(text.as_bytes())

@@ -47,6 +47,6 @@ pub use park::Park;
 pub use privilege::check_privileges;
 pub use proc::{descendants, threads_of, Identity};
 pub use restore::{restore, RestoreReport};
-pub use spawn::{spawn, CommandSpec, Spawned, Stream};
+pub use spawn::{spawn, CommandSpec, Output, Spawned, Stream};
 pub use stop::{process_cpu_ns, StopGroup, LEADER_LEVEL};
 pub use threads::Threads;

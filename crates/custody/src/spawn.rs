@@ -43,6 +43,17 @@ pub enum Stream {
     File(OwnedFd),
 }
 
+/// Where the output of all commands of a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours goes.
+    Inherit,
+    /// All of it to our standard error.
+    StandardError,
+    /// Nowhere.
+    Nowhere,
+}
+
 /// A command to be started.
 #[derive(Debug)]
 pub struct CommandSpec {

@@ -8,19 +8,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use punctual_custody::Output;
+
 use crate::gate::{fork, Gate};
 use crate::run_error::RunError;
-
-/// Where commands' output goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// Where ours goes.
-    Inherit,
-    /// All of it to our standard error.
-    StandardError,
-    /// Nowhere.
-    Nowhere,
-}
 
 /// In the environment of commands and what they start: whose they are.
 pub(crate) const MARK: &str = "PUNCTUAL_RUN";

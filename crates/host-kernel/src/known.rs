@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use punctual_dispatcher::TaskId;
 use punctual_policies::Told as Policy;
 use punctual_taskset::TaskSet;
-use punctual_trace::{kind, Period};
+use punctual_trace::{kind, Period, Told};
 
 use crate::domain::{Tale, Tales};
 use crate::lateness::Lateness;
 use crate::reader::Batch;
-use crate::run::Told;
 use crate::run_error::RunError;
 use crate::story::Story;
 use crate::trace_file::Traces;

@@ -47,9 +47,10 @@ mod trace_file;
 
 pub use accepts::accepts;
 pub use choose::best_for;
-pub use command::Output;
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use privilege::Missing;
-pub use run::{run, RunOptions, RunOutcome, Told};
+pub use punctual_custody::Output;
+pub use punctual_trace::Told;
+pub use run::{run, RunOptions, RunOutcome};
 pub use run_error::RunError;

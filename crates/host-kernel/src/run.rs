@@ -11,9 +11,9 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_custody::CpuLock;
+use punctual_custody::{CpuLock, Output};
 use punctual_taskset::TaskSet;
-use punctual_trace::Period;
+use punctual_trace::Told;
 use punctual_workload::monotonic_ns;
 
 use crate::accepts::{parts, Part};
@@ -26,7 +26,7 @@ use crate::run_error::RunError;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
 use crate::trace_file::Traces;
-use crate::{ended, machine, reader, Output};
+use crate::{ended, machine, reader};
 
 /// From asking for the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
@@ -47,17 +47,6 @@ pub struct RunOptions<'a> {
     pub stdin: bool,
     /// Where commands' output goes.
     pub output: Output,
-}
-
-/// What became known while it ran.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// One release of one task.
-    Period(Period),
-    /// The task (its place in the set) has ended: all its processes are gone.
-    Ended(u32, String),
-    /// Something people should know.
-    Warning(String),
 }
 
 /// How a run went.

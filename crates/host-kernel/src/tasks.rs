@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_custody::descendants;
+use punctual_custody::{descendants, Output};
 use punctual_taskset::{Body, TaskSet};
 use punctual_workload::{Spinner, Work};
 
 use crate::adopted;
-use crate::command::{self, Output, Started, MARK};
+use crate::command::{self, Started, MARK};
 use crate::gate::Gate;
 use crate::members::{pidfd, signal};
 use crate::run_error::RunError;

@@ -12,7 +12,7 @@ use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
 use punctual_dispatcher::{Dispatcher, TaskId};
 use punctual_taskset::TaskSet;
-use punctual_trace::Period;
+use punctual_trace::Told;
 
 use crate::calibrate::Precision;
 use crate::children::Child;
@@ -43,17 +43,6 @@ pub struct HostOptions {
 pub(crate) struct Pending {
     pub(crate) engine: usize,
     pub(crate) member: Box<Member>,
-}
-
-/// What became known while the host ran.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// One release of one task.
-    Period(Period),
-    /// The task (index) has ended: its thread returned, its program exited.
-    Ended(u32, String),
-    /// Something people should know.
-    Warning(String),
 }
 
 /// What a dispatcher thread cost so far.

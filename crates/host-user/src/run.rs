@@ -4,11 +4,12 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use punctual_custody::{CommandSpec, Stream};
+use punctual_custody::{CommandSpec, Output, Stream};
 use punctual_taskset::{Body, Overrun, TaskSet};
+use punctual_trace::Told;
 use punctual_workload::{Spinner, Work};
 
-use crate::host::{Finished, Host, HostOptions, Told, STACK};
+use crate::host::{Finished, Host, HostOptions, STACK};
 use crate::{clock, overrun_signal, HostError};
 
 /// From handing over to the first release, ns: every task is taken in by then.
@@ -29,17 +30,6 @@ pub struct RunOptions<'a> {
     pub stdin: bool,
     /// Where commands' output goes.
     pub output: Output,
-}
-
-/// Where commands' output goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// Where ours goes.
-    Inherit,
-    /// All of it to our standard error.
-    StandardError,
-    /// Nowhere.
-    Nowhere,
 }
 
 /// How a run went.

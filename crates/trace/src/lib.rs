@@ -1,5 +1,5 @@
 //! What a host recorded: inputs and decisions ([`Record`], [`Trace`]), and the periods that they
-//! made ([`Period`]).
+//! made ([`Period`]), told while the run goes on ([`Told`]).
 
 mod error;
 mod file;
@@ -9,9 +9,11 @@ mod period;
 mod record;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use error::TraceError;
 pub use file::*;
 pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;
+pub use told::Told;

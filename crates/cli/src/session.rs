@@ -1,0 +1,93 @@
+//! A run as people see it, whichever host carries it out: progress while it goes on, results at its end.
+
+use std::cell::RefCell;
+
+use punctual_custody::Output;
+use punctual_report::{Collector, HogResult, Host, Results, Run as About};
+use punctual_taskset::{Body, TaskSet};
+use punctual_trace::Told;
+use punctual_workload::Hog;
+
+use crate::args::Run;
+use crate::failure::{Failure, MACHINE};
+use crate::screen::Screen;
+
+/// A hog that lost us ends by itself after this, ns.
+const HOG_LIFE: u64 = 3_600_000_000_000;
+
+pub struct Session<'a> {
+    set: &'a TaskSet,
+    collector: RefCell<Collector>,
+    screen: RefCell<Screen>,
+    hog: Option<Hog>,
+    /// Whether commands get our standard input.
+    pub stdin: bool,
+    /// Where commands' output goes.
+    pub output: Output,
+    /// For those who are refused because of us.
+    pub owner: String,
+}
+
+impl<'a> Session<'a> {
+    /// Starts the hog, if one is asked for.
+    pub fn begin(args: &Run, set: &'a TaskSet, host: Host, overload: bool) -> Result<Session<'a>, Failure> {
+        let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
+        let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
+        Ok(Session {
+            set,
+            collector: RefCell::new(Collector::for_set(about, set)),
+            // With a command that writes where we do, a table could not be redrawn.
+            screen: RefCell::new(Screen::new(args.quiet, !commands)),
+            hog: args.hog.then(|| hog(set.cpus[0])).transpose()?,
+            stdin: args.file.is_none() && commands,
+            output: if args.quiet {
+                Output::Nowhere
+            } else if args.json {
+                Output::StandardError
+            } else {
+                Output::Inherit
+            },
+            owner: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
+        })
+    }
+
+    /// What the host tells.
+    pub fn hear(&self, told: Told) {
+        match told {
+            Told::Period(period) => self.collector.borrow_mut().record(&period),
+            Told::Ended(index, how) => {
+                let name = self.set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
+                self.screen.borrow_mut().say(&format!("{name}: {how}"));
+            }
+            Told::Warning(text) => self.screen.borrow_mut().say(&format!("punctual: {text}")),
+        }
+    }
+
+    /// Shows how it goes; to be called some times a second.
+    pub fn tick(&self) {
+        self.screen.borrow_mut().tick(|| self.collector.borrow().snapshot());
+    }
+
+    /// The host is done, with or without success.
+    pub fn clear(&self) {
+        self.screen.borrow_mut().clear();
+    }
+
+    /// What came of it: it ran for so long, ns, and ended at that time, CLOCK_MONOTONIC ns.
+    pub fn results(self, ran: u64, ended: u64, interrupted: bool, notes: Vec<String>) -> Results {
+        let hog = self.hog.map(Hog::stop);
+        let mut collector = self.collector.into_inner();
+        collector.finish(ended);
+        let mut results = collector.snapshot();
+        results.duration_ns = ran;
+        results.interrupted = interrupted;
+        results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
+        results.notes.extend(notes);
+        results
+    }
+}
+
+fn hog(cpu: u32) -> Result<Hog, Failure> {
+    Hog::start(cpu, HOG_LIFE)
+        .map_err(|e| Failure::new(MACHINE, format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
+}

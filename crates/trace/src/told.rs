@@ -1,0 +1,14 @@
+//! What a host tells of a run while it goes on.
+
+use crate::Period;
+
+/// What became known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// One release of one task.
+    Period(Period),
+    /// The task, by its place in the set, has ended: its thread returned, all its processes are gone. In words, how.
+    Ended(u32, String),
+    /// Something people should know.
+    Warning(String),
+}
