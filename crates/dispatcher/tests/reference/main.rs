@@ -14,6 +14,7 @@ mod random;
 mod regressions;
 mod room;
 mod runner;
+mod sequences;
 mod trace;
 mod world;
 
