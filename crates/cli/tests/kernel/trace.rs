@@ -1,5 +1,7 @@
 //! What a trace tells, record by record (dispatcher/record.h, crates/host-kernel/bpf/orders.h).
 
+use punctual_trace::kind::{self, event};
+pub use punctual_trace::JobEnd as End;
 use punctual_trace::{Record, Trace};
 
 /// The task of what belongs to none: a server job, a segment.
@@ -61,15 +63,6 @@ pub enum Told {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    Completed,
-    Exhausted,
-    Expired,
-    Cancelled,
-    TaskGone,
-}
-
 /// What it tells, with the number of the record and the time, which is the last one known where a record has none.
 pub fn told(trace: &Trace) -> Vec<(usize, u64, Told)> {
     let records = &trace.records;
@@ -88,11 +81,12 @@ pub fn told(trace: &Trace) -> Vec<(usize, u64, Told)> {
 fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
     let Record { a, b, small: task, .. } = *record;
     let real = task != NONE;
+    let ended = |how| Told::Ended { task, job: a, used: b, how };
     Some(match record.kind {
-        8 => Told::Charged { task, ns: a },
-        9 => Told::ChargedJob { job: a, ns: b },
-        20 if real => Told::Added { task, start: a, finish: b, budget: second.time },
-        23 if real => Told::Reserved {
+        kind::CHARGE_TASK => Told::Charged { task, ns: a },
+        kind::CHARGE => Told::ChargedJob { job: a, ns: b },
+        kind::JOB_ADD if real => Told::Added { task, start: a, finish: b, budget: second.time },
+        kind::RESERVATION_ADD if real => Told::Reserved {
             task,
             start: a,
             period: b,
@@ -100,16 +94,21 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
             deadline: second.a,
             background: third.b == 2,
         },
-        27 => panic!("no set here changes a reservation, and what follows from it is not checked"),
-        64 => Told::Selected { job: a },
-        96 if real => Told::Running { task, thread: a },
-        97 if real => Told::Stopped { task, executed: a, thread: b },
-        129 if real => Told::Ended { task, job: a, used: b, how: End::Completed },
-        130 if real => Told::Ended { task, job: a, used: b, how: End::Exhausted },
-        131 if real => Told::Ended { task, job: a, used: b, how: End::Expired },
-        132 if real => Told::Ended { task, job: a, used: b, how: End::Cancelled },
-        133 if real => Told::Ended { task, job: a, used: b, how: End::TaskGone },
-        141 if real => Told::Released { task, number: a, budget: b },
+        kind::RESERVATION_CHANGE => {
+            panic!("no set here changes a reservation, and what follows from it is not checked")
+        }
+        kind::SELECTED => Told::Selected { job: a },
+        kind::RUNNING if real => Told::Running { task, thread: a },
+        kind::STOPPED if real => Told::Stopped { task, executed: a, thread: b },
+        k if real => match k.checked_sub(kind::EVENT)? {
+            event::COMPLETED => ended(End::Completed),
+            event::EXHAUSTED => ended(End::Exhausted),
+            event::EXPIRED => ended(End::Expired),
+            event::CANCELLED => ended(End::Cancelled),
+            event::TASK_GONE => ended(End::TaskGone),
+            event::RELEASED => Told::Released { task, number: a, budget: b },
+            _ => return None,
+        },
         _ => return None,
     })
 }
@@ -125,6 +124,6 @@ pub fn runs(trace: &Trace) -> Vec<(u32, u64)> {
 
 /// When the first reservation of all began: windows are counted from there.
 pub fn table_began(trace: &Trace) -> u64 {
-    let starts = trace.records.iter().filter(|record| record.kind == 23).map(|record| record.a);
+    let starts = trace.records.iter().filter(|record| record.kind == kind::RESERVATION_ADD).map(|record| record.a);
     starts.min().expect("a reservation")
 }
