@@ -49,18 +49,11 @@ impl Utilization {
             // 2^64 budgets of 2^64 ns fill a u128; there are fewer.
             *by_period.entry(period).or_default() += u128::from(budget);
         }
-        let mut terms: Vec<Utilization> =
-            by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period)).collect();
-        while terms.len() > 1 {
-            terms = terms
-                .chunks(2)
-                .map(|pair| match pair {
-                    [a, b] => a.plus(b),
-                    rest => rest[0].clone(),
-                })
-                .collect();
+        let mut terms = by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period));
+        match terms.next() {
+            Some(first) => first.and(terms.collect()),
+            None => Utilization::new(0u8, 1u8),
         }
-        terms.pop().unwrap_or_else(|| Utilization::new(0u8, 1u8))
     }
 
     /// This and all of those, added in pairs.

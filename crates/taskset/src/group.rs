@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use crate::checks::{self, Field, LEAST_PERIOD};
 use crate::duration::{fmt_ns, quote, DURATION_LIMIT};
-use crate::keys::{nearest, Scope};
+use crate::keys::Scope;
 use crate::reader::{Problems, Span, Table};
 use crate::tree::Member;
 use crate::{cpus, policy, windows, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec};
@@ -154,24 +154,9 @@ fn server(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<ServerSp
 fn periodic(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<ServerSpec> {
     let (period, budget, deadline) = times(table, problems);
     let start = table.duration(problems, "start").unwrap_or(0);
-    let kind = kind(table, problems);
+    let kind = table.one_of(problems, "server", "kind of server", &KINDS);
     let (period, budget) = (period?, budget?);
     Some(ServerSpec::Periodic { period, budget, deadline: deadline.unwrap_or(period), start, kind })
-}
-
-fn kind(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> ServerKind {
-    let Some((at, word)) = table.string(problems, "server", "deferrable") else {
-        return ServerKind::default();
-    };
-    if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == word) {
-        return *kind;
-    }
-    let cure = match nearest(&word.to_lowercase(), &KINDS.map(|(name, _)| name)) {
-        Some(near) => format!("did you mean {}?", quote(near)),
-        None => "use \"deferrable\" or \"polling\"".to_owned(),
-    };
-    table.fault(problems, &at, format!("unknown kind of server {}", quote(word)), cure);
-    ServerKind::default()
 }
 
 fn time_table(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<ServerSpec> {

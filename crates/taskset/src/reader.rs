@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::checks;
 use crate::duration::{parse_duration, quote};
-use crate::keys::{self, Scope};
+use crate::keys::{self, nearest, Scope};
 use crate::TaskSetError;
 
 /// A place in the text, in bytes.
@@ -209,6 +209,29 @@ impl<'a, 'i> Table<'a, 'i> {
         let cure = format!("write it in quotes, such as {key} = \"{example}\"");
         self.wrong_type(problems, key, &found, "a string", cure);
         None
+    }
+
+    /// One of these words, whose meanings stand beside them; the default if there is none, or another.
+    pub(crate) fn one_of<T: Copy + Default>(
+        &self,
+        problems: &mut Problems<'_>,
+        key: &str,
+        what: &str,
+        known: &[(&str, T)],
+    ) -> T {
+        let Some((at, word)) = self.string(problems, key, known[0].0) else { return T::default() };
+        if let Some((_, meaning)) = known.iter().find(|(name, _)| *name == word) {
+            return *meaning;
+        }
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let quoted: Vec<String> = names.iter().map(|name| quote(name)).collect();
+        let cure = match (nearest(&word.to_lowercase(), &names), &quoted[..]) {
+            (Some(near), _) => format!("did you mean {}?", quote(near)),
+            (None, [one, other]) => format!("use {one} or {other}"),
+            (None, many) => format!("use one of {}", many.join(", ")),
+        };
+        self.fault(problems, &at, format!("unknown {what} {}", quote(word)), cure);
+        T::default()
     }
 
     /// The seed of a generator, 0 when it is absent; `None` when it is at fault.

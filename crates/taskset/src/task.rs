@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use crate::checks::{self, Field};
 use crate::duration::{fmt_ns, quote};
-use crate::keys::{nearest, Scope};
+use crate::keys::Scope;
 use crate::reader::{Problems, Span, Table};
 use crate::recording::Recordings;
 use crate::tree::Tree;
@@ -59,7 +59,7 @@ pub(crate) fn read(
     let arrival = arrival::read(&table, times.period, problems);
     let place = place(&table, context, problems);
     let windows = windows::read(&table, times.period, "period", problems);
-    let overrun = overrun(&table, problems);
+    let overrun = table.one_of(problems, "overrun", "overrun policy", &OVERRUNS);
     let body = body::read(&table, recordings, problems);
     let body_at = table.get("pid").map(|found| found.at);
 
@@ -212,20 +212,4 @@ fn missing(table: &Table<'_, '_>, context: &Context<'_>, place: &Place, problems
     } else if let (None, Some((cause, cure)), None) = (place.cpu, cpus::unnamed(context.cpus), place.group) {
         table.fault(problems, &table.at, cause, cure);
     }
-}
-
-fn overrun(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Overrun {
-    let Some((at, word)) = table.string(problems, "overrun", "carry") else {
-        return Overrun::default();
-    };
-    if let Some((_, overrun)) = OVERRUNS.iter().find(|(name, _)| *name == word) {
-        return *overrun;
-    }
-    let cure = match nearest(&word.to_lowercase(), &OVERRUNS.map(|(name, _)| name)) {
-        Some(near) => format!("did you mean {}?", quote(near)),
-        None => "use one of \"carry\", \"skip\", \"background\", \"signal\"".to_owned(),
-    };
-    let cause = format!("unknown overrun policy {}", quote(word));
-    table.fault(problems, &at, cause, cure);
-    Overrun::default()
 }
