@@ -1,5 +1,6 @@
 //! The way of a command from clone to exec. Between the two it shares our memory, so it makes system calls only.
 
+use crate::child::{arrange_streams, ordinary_signals};
 use crate::guardian::SignalMask;
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
@@ -68,6 +69,8 @@ extern "C" fn child(plan: *mut c_void) -> c_int {
     }
 }
 
+/// # Safety
+/// In the child only; the plan's pointers are alive and terminated.
 unsafe fn prepare(plan: &Plan) -> Step {
     // SAFETY: plain system calls; pointers as `child` promises.
     unsafe {
@@ -76,27 +79,12 @@ unsafe fn prepare(plan: &Plan) -> Step {
         if libc::getppid() != plan.parent {
             return Step::Parent;
         }
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        for signal in 1..=64 {
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        ordinary_signals();
         if plan.own_group && libc::setpgid(0, 0) != 0 {
             return Step::Group;
         }
-        // Copies first: a stream's file may itself have the number of another stream.
-        let mut copies = [-1; 3];
-        for (copy, fd) in copies.iter_mut().zip(plan.streams) {
-            *copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
-        }
-        for (n, copy) in copies.into_iter().enumerate() {
-            // One that is closed with us stays closed.
-            if copy >= 0 && libc::dup2(copy, n as c_int) < 0 {
-                return Step::Stream;
-            }
+        if !arrange_streams(plan.streams) {
+            return Step::Stream;
         }
         if !plan.directory.is_null() && libc::chdir(plan.directory) != 0 {
             return Step::Directory;
@@ -112,6 +100,9 @@ unsafe fn prepare(plan: &Plan) -> Step {
 }
 
 /// Tries each candidate, as execvp does; returns only with an error, in errno.
+///
+/// # Safety
+/// In the child only; the plan's pointers are alive and terminated.
 unsafe fn execute(plan: &mut Plan) {
     // SAFETY: as in `child`.
     unsafe {

@@ -277,6 +277,9 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
 }
 
 /// Closes a range of descriptors; kernels before 5.9 get each closed one by one, up to a bound.
+///
+/// # Safety
+/// Nobody in this process uses them any more.
 unsafe fn close_range(first: u32, last: u32) {
     // SAFETY: these descriptors are copies that belong to nobody in this process.
     unsafe {

@@ -17,6 +17,7 @@
 
 mod adopt;
 mod cgroup;
+pub mod child;
 mod clean;
 mod demote;
 mod error;

@@ -12,8 +12,9 @@
 //! After the fork it makes system calls only, and never returns into the program.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use crate::gate::pipe;
 use crate::run_error::RunError;
 
 const PRIORITY: i32 = 99;
@@ -100,17 +101,6 @@ impl Drop for AlarmThread {
 
 fn no_process(e: io::Error) -> RunError {
     RunError::machine(format!("no alarm process: {e}"), "raise the limits on processes and open files (ulimit -u, -n)")
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two descriptors; they are ours alone then.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
 }
 
 /// What it reports; `None` if it died before.

@@ -4,13 +4,14 @@
 use std::ffi::{c_char, CString, OsStr};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use punctual_custody::child::{arrange_streams, ordinary_signals};
 use punctual_custody::Output;
 
-use crate::gate::{fork, Gate};
+use crate::gate::{fork, pipe, Gate};
 use crate::run_error::RunError;
 
 /// In the environment of commands and what they start: whose they are.
@@ -60,15 +61,14 @@ pub(crate) fn start(
     unsafe {
         ordinary_signals();
         libc::setpgid(0, 0);
-        arrange(streams);
-        gate.pass();
-        let mut errno = libc::ENOENT;
-        for program in &programs {
-            libc::execve(program.as_ptr(), argv_at.as_ptr(), environment_at.as_ptr());
-            errno = *libc::__errno_location();
+        if arrange_streams(streams) {
+            gate.pass();
+            for program in &programs {
+                libc::execve(program.as_ptr(), argv_at.as_ptr(), environment_at.as_ptr());
+            }
         }
-        let bytes = errno.to_ne_bytes();
-        libc::write(said.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
+        let bytes = (*libc::__errno_location()).to_ne_bytes();
+        libc::write(said.as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
         libc::_exit(127)
     }
 }
@@ -126,49 +126,4 @@ fn environment(mark: &str) -> Vec<CString> {
         pair
     });
     pairs.filter_map(|pair| CString::new(pair).ok()).collect()
-}
-
-fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
-    let mut fds = [0; 2];
-    // SAFETY: writes two numbers, of new descriptors that are ours.
-    unsafe {
-        if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
-    }
-}
-
-/// # Safety
-/// In a child that is to execute a program: the handlers are not its own.
-unsafe fn ordinary_signals() {
-    // SAFETY: a zeroed action with the default handler is valid; masks are valid for the calls.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        for signal in 1..=64 {
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-    }
-}
-
-/// # Safety
-/// In a child: its standard streams are replaced.
-unsafe fn arrange(streams: [i32; 3]) {
-    let mut copies = [-1; 3];
-    // SAFETY: numbers only. Copies first: a stream may itself stand where another one is to be.
-    unsafe {
-        for (copy, fd) in copies.iter_mut().zip(streams) {
-            *copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
-        }
-        for (n, copy) in copies.into_iter().enumerate() {
-            // One that is closed with us stays closed.
-            if copy >= 0 {
-                libc::dup2(copy, n as i32);
-            }
-        }
-    }
 }

@@ -1,5 +1,7 @@
-//! What the loader and the processes that it starts see of each other: a page of shared memory.
+//! What the loader and the processes that it starts see of each other: a page of shared memory, and a pipe.
 
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::run_error::RunError;
@@ -21,7 +23,7 @@ impl Gate {
             libc::mmap(std::ptr::null_mut(), size_of::<Page>(), prot, flags, -1, 0)
         };
         if page == libc::MAP_FAILED {
-            let why = std::io::Error::last_os_error();
+            let why = io::Error::last_os_error();
             return Err(RunError::machine(format!("no memory for the tasks: {why}"), "make room, or run fewer tasks"));
         }
         // All zero: closed, and not over.
@@ -72,7 +74,7 @@ pub(crate) fn fork() -> Result<Option<i32>, RunError> {
     let (us, pid) = unsafe { (libc::getpid(), libc::fork()) };
     match pid {
         -1 => {
-            let why = std::io::Error::last_os_error();
+            let why = io::Error::last_os_error();
             Err(RunError::machine(format!("no process for a task: {why}"), "raise the limit on processes (ulimit -u)"))
         }
         0 => {
@@ -86,5 +88,21 @@ pub(crate) fn fork() -> Result<Option<i32>, RunError> {
             Ok(None)
         }
         pid => Ok(Some(pid)),
+    }
+}
+
+/// Where a child writes what became of it, and its parent reads that: the end to read from, and the one to write to. A
+/// program that is executed has neither.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors; they are ours alone then.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }
