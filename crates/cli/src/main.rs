@@ -14,6 +14,7 @@ mod screen;
 mod session;
 mod set;
 mod sim;
+mod traces;
 
 use clap::Parser;
 use std::process::ExitCode;

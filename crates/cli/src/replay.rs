@@ -12,7 +12,7 @@ use punctual_trace::TraceError;
 use crate::args::Sim;
 use crate::failure::{print, Failure, INTERRUPTED, MISSED, USAGE};
 use crate::progress::Progress;
-use crate::run;
+use crate::session;
 
 /// Feeds the recorded inputs to a dispatcher, which must decide the same.
 pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
@@ -20,7 +20,7 @@ pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
     let file = File::open(path).map_err(|e| {
         Failure::new(USAGE, format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
     })?;
-    let stop = run::stop_on_signals()?;
+    let stop = session::stop_on_signals()?;
     let mut progress = Progress::new(args.quiet, None);
     let replayed = replay(BufReader::new(file), &mut |now| {
         progress.tick(now, &"the same so far");

@@ -1,22 +1,20 @@
 //! `punctual run`.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 
 use punctual_admission::{KERNEL_LIMIT, LIMIT};
 use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
 use punctual_report::{side_by_side, table, DispatcherStats, Host, Results};
 use punctual_taskset::{Loaded, TaskSet};
-use punctual_trace::{Header, Trace};
 
 use crate::args::{HostArg, Run, Sim};
-use crate::failure::{say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
-use crate::session::Session;
+use crate::failure::{say, Failure, INTERRUPTED, MISSED, USAGE};
+use crate::session::{self, Session};
 use crate::set::{self, Admitted};
-use crate::{compare, kernel, sim};
+use crate::{compare, kernel, sim, traces};
 
 pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let Loaded { set, unrepresented } = set::read(args)?;
@@ -41,8 +39,8 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
             "add --duration 10s",
         ));
     }
-    let trace = args.trace.as_ref().map(|path| open_traces(path, &set)).transpose()?;
-    let stop = stop_on_signals()?;
+    let trace = args.trace.as_ref().map(|path| traces::open(path, &set)).transpose()?;
+    let stop = session::stop_on_signals()?;
 
     let (results, interrupted) = if host == HostArg::Kernel {
         kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
@@ -91,17 +89,6 @@ fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode
     sim::of_set(&sim, set, overload)
 }
 
-/// Set when somebody wants it to end.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|e| {
-            Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
-        })?;
-    }
-    Ok(stop)
-}
-
 /// The set on the user host.
 fn user(
     args: &Run,
@@ -128,7 +115,7 @@ fn user(
     results.dispatcher = dispatcher_stats(&finished);
     results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
     if let Some(files) = trace {
-        results.notes.extend(write_traces(files, set, finished)?);
+        results.notes.extend(traces::write(files, set, &finished)?);
     }
     Ok((results, interrupted))
 }
@@ -147,55 +134,6 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
         lateness_max_ns: most(|r| r.late_max)?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
     })
-}
-
-/// Opened before anything runs, so that a bad path is found then.
-pub fn open_traces(path: &std::path::Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
-    let one = set.cpus.len() == 1;
-    set.cpus
-        .iter()
-        .map(|&cpu| {
-            let mut name = path.as_os_str().to_owned();
-            if !one {
-                name.push(format!(".cpu{cpu}"));
-            }
-            let file = File::create(&name).map_err(|e| {
-                Failure::new(
-                    USAGE,
-                    format!("--trace {}: {e}", name.to_string_lossy()),
-                    "name a file that can be written",
-                )
-            })?;
-            Ok((cpu, file))
-        })
-        .collect()
-}
-
-/// What a reader should know of them.
-fn write_traces(files: Vec<(u32, File)>, set: &TaskSet, finished: Finished) -> Result<Vec<String>, Failure> {
-    let mut notes = Vec::new();
-    for (cpu, file) in files {
-        let Some((_, dispatcher)) = finished.dispatchers.iter().find(|(c, _)| *c == cpu) else { continue };
-        let end = dispatcher.record_count();
-        let records: Vec<_> = (0..end).rev().map_while(|n| dispatcher.record(n)).collect();
-        let first = end - records.len() as u64;
-        if first > 0 {
-            notes.push(format!(
-                "the trace of CPU {cpu} has the newest {} of {end} records and cannot be replayed; --trace-records {} \
-                 keeps all",
-                records.len(),
-                end.next_power_of_two()
-            ));
-        }
-        let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-        let limits = dispatcher.limits().into();
-        let header = Header { first, ..Header::new("user", cpu, &set.policy.name, names, limits) };
-        let trace = Trace { header, records: records.into_iter().rev().collect() };
-        trace.write(&mut BufWriter::new(file)).map_err(|e| {
-            Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")
-        })?;
-    }
-    Ok(notes)
 }
 
 fn print(args: &Run, runs: &[Results]) {

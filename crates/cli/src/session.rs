@@ -1,6 +1,8 @@
 //! A run as people see it, whichever host carries it out: progress while it goes on, results at its end.
 
 use std::cell::RefCell;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use punctual_custody::Output;
 use punctual_report::{Collector, HogResult, Host, Results, Run as About};
@@ -85,6 +87,17 @@ impl<'a> Session<'a> {
         results.notes.extend(notes);
         results
     }
+}
+
+/// Set when somebody wants it to end.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(|e| {
+            Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
+        })?;
+    }
+    Ok(stop)
 }
 
 fn hog(cpu: u32) -> Result<Hog, Failure> {

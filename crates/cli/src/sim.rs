@@ -14,7 +14,7 @@ use punctual_trace::Period;
 use crate::args::Sim;
 use crate::failure::{print, say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
 use crate::progress::Progress;
-use crate::{replay, run, set};
+use crate::{replay, session, set, traces};
 
 /// A hyperperiod with more releases than this takes longer than anybody expects who did not ask
 /// for it.
@@ -42,10 +42,10 @@ fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
 pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
     let overhead = args.overhead.as_deref().map(overhead).transpose()?.unwrap_or_default();
     let (end, why) = end(args, set)?;
-    let stop = run::stop_on_signals()?;
+    let stop = session::stop_on_signals()?;
     // What cannot be simulated is refused before a trace that may be there is emptied.
     Simulation::new(set, Options::default())?;
-    let files = args.trace.as_ref().map(|path| run::open_traces(path, set)).transpose()?;
+    let files = args.trace.as_ref().map(|path| traces::open(path, set)).transpose()?;
     let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
     let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
     let asked = Asked { set, end, overhead, quiet: args.quiet };
