@@ -66,6 +66,12 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, RunError> {
     Ok(held)
 }
 
+/// Whether a process is one of the kernel's own threads.
+pub(crate) fn is_kernel_thread(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    fields(&stat).is_some_and(|f| f.flags & KERNEL_THREAD != 0)
+}
+
 struct Fields {
     state: char,
     parent: i32,

@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::gate::pipe;
+use crate::members::reap;
 use crate::run_error::RunError;
 
 const PRIORITY: i32 = 99;
@@ -92,10 +93,8 @@ impl AlarmThread {
 impl Drop for AlarmThread {
     fn drop(&mut self) {
         // SAFETY: a child of ours that nobody else waits for.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-        }
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        reap(self.pid);
     }
 }
 
@@ -135,15 +134,7 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
         wait_for_one_signal();
-        // The terminal and whatever else the loader has open is none of its business.
-        let mut from = 0;
-        for kept in [program.min(report) as u32, program.max(report) as u32] {
-            if from < kept {
-                libc::syscall(libc::SYS_close_range, from, kept - 1, 0);
-            }
-            from = kept + 1;
-        }
-        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        close_all_but([program, report]);
         let mut cpus: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu as usize, &mut cpus);
         stage(1, libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) != 0);
@@ -182,6 +173,25 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
         // SAFETY: a valid time.
         unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+    }
+}
+
+/// The terminal and whatever else the loader has open is none of its processes' business.
+///
+/// # Safety
+/// In a child that uses no other descriptor any more.
+pub(crate) unsafe fn close_all_but(kept: [i32; 2]) {
+    let mut from = 0;
+    let [one, other] = kept;
+    // SAFETY: numbers only.
+    unsafe {
+        for kept in [one.min(other) as u32, one.max(other) as u32] {
+            if from < kept {
+                libc::syscall(libc::SYS_close_range, from, kept - 1, 0);
+            }
+            from = kept + 1;
+        }
+        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   run ─┬─ tasks: synthetic, command, adopted (gate)        whom it is about
-//!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it
+//!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
 //!        └─ known: story, lateness, trace_file; ended         what became of it
 //! ```
@@ -25,6 +25,7 @@ mod domain;
 mod ended;
 mod gate;
 mod gsi;
+mod guard;
 mod kernel;
 mod known;
 mod lateness;

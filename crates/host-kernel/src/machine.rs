@@ -7,6 +7,7 @@ use crate::privilege::Missing;
 use crate::run_error::{RunError, OTHERS};
 
 const OLDEST: (u32, u32) = (6, 18);
+const STARVES_NOT: (u32, u32) = (7, 0);
 /// A scheduler that is going is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -27,7 +28,15 @@ pub fn missing() -> Vec<RunError> {
     missing_at(Path::new("/"), Missing::here(), &[])
 }
 
+/// Whether sched_ext's class may be starved by the normal one, which is above it. The kernel keeps a share for it since
+/// Linux 7.
+pub(crate) fn starves() -> bool {
+    version(&read(Path::new("/"), "proc/sys/kernel/osrelease")).is_some_and(|v| v < STARVES_NOT)
+}
+
 const STATE: &str = "sys/kernel/sched_ext/state";
+/// What sched_ext is doing, in a word.
+pub(crate) const STATE_FILE: &str = "/sys/kernel/sched_ext/state";
 
 fn read(root: &Path, path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_default().trim().to_owned()

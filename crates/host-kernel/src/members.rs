@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use punctual_custody::{descendants, threads_of};
 
@@ -12,6 +13,8 @@ use crate::run_error::{RunError, OTHERS};
 const BUSY: i64 = -5;
 /// Looks at a process that has threads and children; each finds who was started meanwhile by one not yet joined.
 const ROUNDS: usize = 50;
+/// For the end of a child that was told to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The calling thread, to one CPU.
 ///
@@ -61,6 +64,20 @@ pub(crate) fn pidfd(pid: i32) -> std::io::Result<OwnedFd> {
 pub(crate) fn signal(pidfd: &OwnedFd, signal: i32) {
     // SAFETY: passes no memory but a null, for the signal's usual information.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, std::ptr::null::<u8>(), 0) };
+}
+
+/// Waits for a child that ends; whether it has. Not for ever: one that was killed while a debugger held it, and the debugger
+/// is stopped, is the debugger's to wait for.
+pub(crate) fn reap(pid: i32) -> bool {
+    let limit = Instant::now() + PATIENCE;
+    // SAFETY: a child of ours that was not waited for; nothing is written.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0 {
+        if Instant::now() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// Why a thread could not become a member.

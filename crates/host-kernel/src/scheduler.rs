@@ -7,6 +7,7 @@ use punctual_dispatcher::Limits;
 
 use crate::abi::{Create, Exit, Plain};
 use crate::alarm_thread::AlarmThread;
+use crate::guard::{Ahead, Guard};
 use crate::programs::Programs;
 use crate::run_error::{RunError, OTHERS};
 use crate::said::listening;
@@ -23,8 +24,8 @@ const OPS: &str = "punctual";
 ///   load ──> create (each domain) ──> attach: it schedules this machine ──> detach
 /// ```
 pub(crate) struct Scheduler {
-    // Dropped first: who is released goes back to the normal class.
     link: Option<Link>,
+    guard: Option<Guard>,
     object: Object,
     programs: Arc<Programs>,
 }
@@ -44,7 +45,7 @@ impl Scheduler {
         let (loaded, log) = listening(|| open.load());
         let object = loaded.map_err(|e| refused(&e, &log))?;
         let programs = Programs::of(&object).map_err(|e| refused(&e, ""))?;
-        Ok(Scheduler { link: None, object, programs: Arc::new(programs) })
+        Ok(Scheduler { link: None, guard: None, object, programs: Arc::new(programs) })
     }
 
     /// For the threads that give orders.
@@ -90,7 +91,10 @@ impl Scheduler {
     /// # Errors
     /// The kernel's refusal: another scheduler is there, or it ended this one at once.
     pub fn attach(&mut self) -> Result<(), RunError> {
+        self.guard = Guard::start();
+        let ahead = Ahead::of_others();
         let (attached, log) = listening(|| map(&mut self.object, OPS)?.attach_struct_ops().map_err(|e| e.to_string()));
+        drop(ahead);
         let link = attached.map_err(|e| {
             let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
             RunError::machine(format!("the kernel refused to attach the scheduler: {e}{log}"), OTHERS)
@@ -119,7 +123,17 @@ impl Scheduler {
 
     /// Every task goes back to the normal class.
     pub fn detach(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.alert();
+        }
         self.link = None;
+        self.guard = None;
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.detach();
     }
 }
 

@@ -14,7 +14,7 @@ use punctual_workload::{Spinner, Work};
 use crate::adopted;
 use crate::command::{self, Started, MARK};
 use crate::gate::Gate;
-use crate::members::{pidfd, signal};
+use crate::members::{pidfd, reap, signal};
 use crate::run_error::RunError;
 use crate::synthetic;
 
@@ -175,8 +175,7 @@ impl Drop for Tasks {
             end_families(&started, &self.mark);
         }
         for process in self.all.iter().filter(|p| !matches!(p.kind, Kind::Adopted) && p.ended.is_none()) {
-            // SAFETY: a child of ours that was killed and not waited for.
-            unsafe { libc::waitpid(process.pid, std::ptr::null_mut(), 0) };
+            reap(process.pid);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! say so; the rest is shown in virtual machines with a counted clock: `vm/kernel-host`. With PUNCTUAL_SCHED_EXT=required
 //! its absence is a failure.
 
+mod adversary;
 mod alarm;
 mod budgets;
 mod check;

@@ -13,6 +13,8 @@ use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const ALARM: &str = "punctual-alarm";
+/// Processes that stay beside a run: that one, and before Linux 7 the one that sees the scheduler off.
+const HELPERS: [&str; 2] = [ALARM, "punctual-guard"];
 
 /// A directory of a test's own, removed at its end.
 pub struct Scratch(PathBuf);
@@ -92,7 +94,8 @@ impl Running {
     pub fn tasks_after(&self, count: usize, execution: u64) -> Vec<u32> {
         scheduler_becomes("enabled");
         until("the tasks execute", || executed_by(&children(self.id())) >= execution);
-        let tasks: Vec<u32> = children(self.id()).into_iter().filter(|&pid| name(pid) != ALARM).collect();
+        let is_task = |pid: &u32| !HELPERS.contains(&name(*pid).as_str());
+        let tasks: Vec<u32> = children(self.id()).into_iter().filter(is_task).collect();
         assert_eq!(tasks.len(), count, "tasks of the command: {tasks:?}");
         tasks
     }

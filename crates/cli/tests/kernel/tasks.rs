@@ -128,7 +128,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
 }
 
 /// A process that has stopped another by ptrace, and is stopped.
-fn debugger_of(traced: u32) -> i32 {
+pub fn debugger_of(traced: u32) -> i32 {
     // SAFETY: the child makes system calls only, and leaves by _exit.
     unsafe {
         let child = libc::fork();

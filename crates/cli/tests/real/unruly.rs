@@ -33,6 +33,9 @@ extern "C" fn play() {
         "daemon" => daemon(),
         "demote" => change_itself(true),
         "escape" => change_itself(false),
+        "policies" => change_policy(),
+        "newest" => newest(),
+        "shot-forks" => shot_forks(),
         "stop-itself" => loop {
             spin(Duration::from_millis(20));
             // SAFETY: a system call without memory.
@@ -193,6 +196,72 @@ fn change_itself(only_policy: bool) {
         }
         n += 1;
         spin(Duration::from_micros(500));
+    }
+}
+
+/// Goes from one ordinary policy to the next as often as it can.
+fn change_policy() {
+    let end = Instant::now() + LIFE;
+    let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];
+    for policy in policies.into_iter().cycle().take_while(|_| Instant::now() < end) {
+        let none = libc::sched_param { sched_priority: 0 };
+        // SAFETY: a valid parameter.
+        unsafe { libc::sched_setscheduler(0, policy, &none) };
+        spin(Duration::from_micros(50));
+    }
+}
+
+/// A child that spins, and is always the newest process of the machine.
+fn newest() {
+    let end = Instant::now() + LIFE;
+    let mut last = 0;
+    while Instant::now() < end {
+        let next = fork();
+        if next == 0 {
+            // SAFETY: passes no memory.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            spin(LIFE);
+            // SAFETY: as in `in_child`.
+            unsafe { libc::_exit(0) };
+        }
+        shoot(last);
+        last = next;
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    shoot(last);
+}
+
+/// Ends a child of ours.
+fn shoot(child: i32) {
+    if child > 0 {
+        // SAFETY: not waited for until here; nothing is written.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// For a second, children that do nothing but fork are shot in the middle of it; and then a normal end.
+fn shot_forks() {
+    let end = Instant::now() + Duration::from_secs(1);
+    let mut wait = 200;
+    while Instant::now() < end {
+        let forker = fork();
+        if forker == 0 {
+            loop {
+                let child = fork();
+                if child == 0 {
+                    // SAFETY: as in `in_child`.
+                    unsafe { libc::_exit(0) };
+                }
+                // SAFETY: a child of this one; nothing is written.
+                unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            }
+        }
+        wait = (wait * 31 + 177) % 3_000;
+        std::thread::sleep(Duration::from_micros(200 + wait));
+        shoot(forker);
     }
 }
 

@@ -1,0 +1,186 @@
+//! Programs that make it hard for a scheduler to come, to stay or to go: none of them stops the machine, keeps a run from
+//! ending, or is left where it was not before.
+
+use std::time::{Duration, Instant};
+
+use crate::machine::{children, executed, is_dead, is_ordinary, scheduler_becomes, until, Machine};
+use crate::punctual::{companion, run, unruly, words_of, Running};
+
+/// A task of 3 ms in 10 ms with this program as its command, for so long.
+fn commanded(duration: &str, role: &str) -> Running {
+    let program = unruly(role);
+    let mut words = vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", duration, "--"];
+    words.extend(program.iter().map(String::as_str));
+    run(&words)
+}
+
+fn ends_in_some_way(run: Running) {
+    let output = run.output();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
+    scheduler_becomes("disabled");
+}
+
+/// Up to Linux 6.18 who is new while a scheduler goes is above everybody else, the kernel's own threads that it waits for
+/// among them.
+#[test]
+fn a_program_that_is_always_new_keeps_no_scheduler_from_going() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
+    let _newest = companion("newest");
+    for _ in 0..3 {
+        ends_in_some_way(commanded("30ms", "spin"));
+    }
+    let killed = commanded("60s", "spin");
+    scheduler_becomes("enabled");
+    killed.send(libc::SIGKILL);
+    drop(killed.output());
+    scheduler_becomes("disabled");
+    rcu_is_ordinary();
+}
+
+/// Nobody of the kernel's threads is left in the class that they have while a scheduler goes.
+fn rcu_is_ordinary() {
+    let rcu = |pid: &u32| crate::machine::name(*pid).starts_with("rcu_preempt");
+    // On PREEMPT_RT it is real-time always.
+    if std::fs::read_to_string("/sys/kernel/realtime").is_ok_and(|s| s.trim() == "1") {
+        return;
+    }
+    until("RCU's thread is an ordinary one", || {
+        crate::machine::pids().iter().filter(|p| rcu(p)).all(|&p| is_ordinary(p))
+    });
+}
+
+#[test]
+fn an_adopted_program_that_changes_its_policy_all_the_time_goes_on_afterwards() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let adopted = companion("policies");
+    until("it executes", || executed(adopted.id()) > 5_000_000);
+    let pid = adopted.id().to_string();
+    let words = ["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "100ms", "--pid", &pid];
+    ends_in_some_way(run(&words));
+    let after = executed(adopted.id());
+    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
+}
+
+/// The fork of a member that is killed in the middle of it makes no member.
+#[test]
+fn a_run_ends_after_forks_that_failed() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let program = unruly("shot-forks");
+    let mut words = vec!["--period", "10ms", "--budget", "5ms", "--cpu", "0", "--"];
+    words.extend(program.iter().map(String::as_str));
+    ends_in_some_way(run(&words));
+}
+
+/// Sixty threads that share 1 ms in each second: the kernel ends a scheduler that lets one of them wait for 30 s.
+#[test]
+fn many_threads_on_a_small_budget_all_have_turns() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let program = unruly("spin-threads 60");
+    let mut words = vec!["--period", "1s", "--budget", "1ms", "--cpu", "0", "--duration", "34s", "--"];
+    words.extend(program.iter().map(String::as_str));
+    ends_in_some_way(run(&words));
+}
+
+/// Whom a debugger holds when it is killed, the debugger is to wait for; a stopped one does not.
+#[test]
+fn a_run_ends_beside_a_stopped_debugger() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let run = commanded("300ms", "spin");
+    let tasks = run.tasks_after(1, 5_000_000);
+    let debugger = crate::tasks::debugger_of(tasks[0]);
+    ends_in_some_way(run);
+    // SAFETY: a child of ours that was not waited for.
+    unsafe {
+        libc::kill(debugger, libc::SIGKILL);
+        libc::waitpid(debugger, std::ptr::null_mut(), 0);
+    }
+    until("its task is dead", || is_dead(tasks[0]));
+}
+
+/// While it starts, loads, attaches, runs, ends.
+#[test]
+fn a_loader_killed_at_any_instant_leaves_nothing() {
+    const INSTANTS: u32 = 12;
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
+    let commanded = || commanded("150ms", "spin-threads 3");
+    let begun = Instant::now();
+    ends_in_some_way(commanded());
+    let life = begun.elapsed();
+    for instant in 0..INSTANTS {
+        let run = commanded();
+        // Most of its life passes before the scheduler is there.
+        std::thread::sleep(life / 4 + life * 3 / 4 * instant / INSTANTS);
+        let tasks = children(run.id());
+        run.send(libc::SIGKILL);
+        drop(run.output());
+        scheduler_becomes("disabled");
+        until("its processes are dead", || tasks.iter().all(|&pid| is_dead(pid)));
+    }
+    rcu_is_ordinary();
+}
+
+/// An adopted program runs on another CPU when it joins, where nobody else wants to run.
+#[test]
+fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let adopted = companion("spin");
+    let elsewhere = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", adopted.id())).unwrap_or_default();
+        // The 39th field; the second one may hold anything.
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().nth(36)).is_some_and(|cpu| cpu == "1")
+    };
+    to_cpu(adopted.id(), &[1]);
+    until("it runs on CPU 1", || executed(adopted.id()) > 5_000_000 && elsewhere());
+    to_cpu(adopted.id(), &[0, 1]);
+    let pid = adopted.id().to_string();
+    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "500ms", "--pid", &pid]);
+    scheduler_becomes("enabled");
+    std::thread::sleep(Duration::from_millis(100));
+    let before = executed(adopted.id());
+    std::thread::sleep(Duration::from_millis(200));
+    let meanwhile = executed(adopted.id()) - before;
+    ends_in_some_way(run);
+    // 60 ms, had the two CPUs the same clock.
+    assert!((10_000_000..=110_000_000).contains(&meanwhile), "{meanwhile} ns of 60 ms");
+}
+
+/// Another CPU changes nice value, policy and affinity of a task's threads while they run.
+#[test]
+fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let adopted = companion("spin-threads 3");
+    until("it executes", || executed(adopted.id()) > 5_000_000);
+    let pid = adopted.id().to_string();
+    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "400ms", "--pid", &pid]);
+    scheduler_becomes("enabled");
+    let threads = crate::machine::threads_of(adopted.id());
+    let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];
+    let mut changes = 0;
+    while crate::machine::state().as_deref() == Some("enabled") {
+        for &thread in &threads {
+            let none = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a valid parameter, and no memory.
+            unsafe {
+                libc::setpriority(libc::PRIO_PROCESS, thread, changes % 20);
+                libc::sched_setscheduler(thread as i32, policies[changes as usize % 3], &none);
+            }
+            to_cpu(thread, if changes % 2 == 0 { &[0] } else { &[0, 1] });
+            changes += 1;
+        }
+    }
+    ends_in_some_way(run);
+    assert!(changes > 100, "{changes} changes");
+    let after = executed(adopted.id());
+    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
+}
+
+fn to_cpu(thread: u32, cpus: &[usize]) {
+    // SAFETY: all zero is a value of the set, which is valid for the calls.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+        assert_eq!(libc::sched_setaffinity(thread as i32, size_of_val(&set), &set), 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! Who sees to it that a scheduler can go, under kernels that may not get that far by themselves (before Linux 7).
+//!
+//! ```text
+//!   loader ── fork ──> SCHED_FIFO 1 ──> sleeps ──> the scheduler goes: RCU's threads before the normal class ──> it is gone: as before
+//!     └ detaches, dies: the pipe between them ends ──┘ ^ or somebody else takes the scheduler away: seen within a second
+//! ```
+//!
+//! To take a scheduler away the kernel waits for RCU, whose thread is one of those that are in the scheduler's class until
+//! then. But who forks meanwhile, or changes its own policy, is in the normal class already, and that is above: one such
+//! program that only computes keeps RCU's thread off the CPU, and with it everybody else, for as long as it goes on. From
+//! Linux 7 on the lower class is never starved.
+//!
+//! A process and no thread of ours: a loader that is killed cannot help any more. After the fork it makes system calls only.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use punctual_workload::monotonic_ns;
+
+use crate::adopted::is_kernel_thread;
+use crate::alarm_thread::close_all_but;
+use crate::gate::pipe;
+use crate::machine;
+use crate::members::reap;
+
+/// Above all ordinary ones, below whatever else is real-time.
+const PRIORITY: libc::sched_param = libc::sched_param { sched_priority: 1 };
+const LOOK_MS: i32 = 1_000;
+/// Between looks at a scheduler that is going.
+const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// If it is still there so long after the loader went, ns, it is somebody else's.
+const GOING_MOST: u64 = 2_000_000_000;
+
+/// The process; ended when dropped, which is to be when the scheduler is gone.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pid: i32,
+    alert: Option<OwnedFd>,
+    threads: Vec<i32>,
+}
+
+impl Guard {
+    /// Before the scheduler is attached: the process is not to hold what keeps it so. `None` where the kernel needs none,
+    /// or permits none.
+    pub fn start() -> Option<Guard> {
+        if !machine::starves() {
+            return None;
+        }
+        let threads = rcu_threads();
+        let state = File::open(machine::STATE_FILE).ok()?;
+        let (watch, alert) = pipe().ok()?;
+        // SAFETY: takes nothing; the child makes system calls only.
+        match unsafe { libc::fork() } {
+            -1 => None,
+            0 => live(watch.as_raw_fd(), state.as_raw_fd(), &threads),
+            pid => Some(Guard { pid, alert: Some(alert), threads }),
+        }
+    }
+
+    /// The scheduler is about to go.
+    pub fn alert(&mut self) {
+        self.alert = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.alert();
+        if !reap(self.pid) {
+            // Somebody has stopped it.
+            // SAFETY: a child of ours that was not waited for.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            reap(self.pid);
+        }
+        lower(&self.threads);
+    }
+}
+
+/// Kernel threads of RCU's that are ordinary ones.
+fn rcu_threads() -> Vec<i32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_rcu = |pid: &i32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        // SAFETY: passes no memory.
+        name.starts_with("rcu")
+            && is_kernel_thread(*pid)
+            && unsafe { libc::sched_getscheduler(*pid) } == libc::SCHED_OTHER
+    };
+    all.filter(is_rcu).collect()
+}
+
+fn raise(threads: &[i32]) {
+    for &thread in threads {
+        // SAFETY: a valid parameter. Kernel threads of this kind do not end.
+        unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &PRIORITY) };
+    }
+}
+
+fn lower(threads: &[i32]) {
+    let none = libc::sched_param { sched_priority: 0 };
+    for &thread in threads {
+        // SAFETY: as above.
+        unsafe {
+            if libc::sched_getscheduler(thread) == libc::SCHED_FIFO {
+                libc::sched_setscheduler(thread, libc::SCHED_OTHER, &none);
+            }
+        }
+    }
+}
+
+#[derive(PartialEq)]
+enum State {
+    Gone,
+    Going,
+    There,
+}
+
+/// What sched_ext's state file says: `disabled`, `disabling`, or another word.
+fn state(file: i32) -> State {
+    let mut text = [0u8; 16];
+    // SAFETY: room for what is read.
+    let got = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
+    match text.get(..got.max(0) as usize) {
+        Some(b"disabled\n") => State::Gone,
+        Some(b"disabling\n") => State::Going,
+        _ => State::There,
+    }
+}
+
+/// The process's whole life.
+fn live(watch: i32, file: i32, threads: &[i32]) -> ! {
+    // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor of what was inherited.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        close_all_but([watch, file]);
+        if libc::sched_setscheduler(0, libc::SCHED_FIFO, &PRIORITY) != 0 {
+            libc::_exit(1);
+        }
+    }
+    loop {
+        let mut pipe = libc::pollfd { fd: watch, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure, valid for the call.
+        let over = unsafe { libc::poll(&mut pipe, 1, LOOK_MS) } > 0;
+        if over || state(file) == State::Going {
+            see_it_off(over, file, threads);
+        }
+        if over {
+            // SAFETY: as above.
+            unsafe { libc::_exit(0) };
+        }
+    }
+}
+
+/// Until the scheduler is gone. `over`: the loader is, or detaches; then it may be a moment until the scheduler begins to go.
+fn see_it_off(over: bool, file: i32, threads: &[i32]) {
+    let begun = monotonic_ns();
+    raise(threads);
+    loop {
+        match state(file) {
+            State::Gone => break,
+            State::Going => {}
+            State::There if over && monotonic_ns() < begun + GOING_MOST => {}
+            State::There => break,
+        }
+        // SAFETY: a valid time.
+        unsafe { libc::nanosleep(&NAP, std::ptr::null_mut()) };
+    }
+    lower(threads);
+}
+
+/// While it lives this thread goes before all ordinary ones, if it may: whoever attaches a scheduler is handed to it in the
+/// middle of that, and under those kernels would wait for everybody who is not yet.
+pub(crate) struct Ahead(bool);
+
+impl Ahead {
+    pub fn of_others() -> Ahead {
+        // SAFETY: a valid parameter.
+        let may = machine::starves()
+            && unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER
+            && unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &PRIORITY) } == 0;
+        Ahead(may)
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if self.0 {
+            let none = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a valid parameter.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &none) };
+        }
+    }
+}
