@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What user space asks of the scheduler and is answered; src/orders.rs has the same. Each struct is the context of the
+ * What user space asks of the scheduler and is answered; src/abi.rs has the same. Each struct is the context of the
  * test-run program of its name, without padding. A program's own return value is 0, or a negative error where it says so.
  *
  * The dispatcher of a domain is called on the domain's CPU only: the caller is to be pinned there, and is answered
