@@ -317,9 +317,12 @@ mod tests {
         assert_eq!(wrong(good()), Vec::<String>::new());
     }
 
+    /// What is broken, the record that is changed, how, and what is said of it.
+    type Broken = (&'static str, usize, fn(&mut Record), &'static str);
+
     #[test]
     fn each_way_of_breaking_it_is_found() {
-        let broken: [(&str, usize, fn(&mut Record), &str); 10] = [
+        let broken: [Broken; 10] = [
             ("released early", 5, |r| r.time = 990, "before 1000"),
             ("runs early", 7, |r| r.time = 1_000, "selected is"),
             ("stopped too late", 11, |r| r.time = 1_200, "after it was not selected"),

@@ -54,7 +54,7 @@ impl Said {
     }
 
     /// All of it, up to the end of the pipe; and whether that came.
-    pub fn to_end(self, patience: Duration) -> (String, bool) {
+    pub fn until_end(self, patience: Duration) -> (String, bool) {
         let (mut all, end) = (Vec::new(), Instant::now() + patience);
         let Some(told) = self.0 else { return (String::new(), true) };
         let over = loop {
@@ -85,9 +85,9 @@ pub fn output(command: &mut Command) -> Output {
     let (out, err) = (Said::by(child.stdout.take()), Said::by(child.stderr.take()));
     let Some(status) = end_within(&mut child, PATIENCE) else {
         end_all([child.id() as i32]);
-        panic!("{command:?} does not end: {} {}", out.to_end(Duration::ZERO).0, err.to_end(Duration::ZERO).0);
+        panic!("{command:?} does not end: {} {}", out.until_end(Duration::ZERO).0, err.until_end(Duration::ZERO).0);
     };
-    let text = |said: Said| said.to_end(PATIENCE).0.into_bytes();
+    let text = |said: Said| said.until_end(PATIENCE).0.into_bytes();
     Output { status, stdout: text(out), stderr: text(err) }
 }
 

@@ -138,7 +138,7 @@ impl Running {
                 let _ = self.child.kill();
                 let _ = end_within(&mut self.child, PATIENCE);
                 let (err, out) = (Said::by(self.child.stderr.take()), Said::by(self.child.stdout.take()));
-                let said = |said: Said| said.to_end(Duration::from_secs(2)).0;
+                let said = |said: Said| said.until_end(Duration::from_secs(2)).0;
                 let text = said(err) + &said(out);
                 assert!(
                     text.contains(TAKEN) && Instant::now() < end,
@@ -160,13 +160,13 @@ impl Running {
             let all: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
             panic!(
                 "it does not end: {all:?}; it said: {}{}",
-                out.to_end(Duration::ZERO).0,
-                err.to_end(Duration::ZERO).0
+                out.until_end(Duration::ZERO).0,
+                err.until_end(Duration::ZERO).0
             );
         };
         let took = since.elapsed();
         let all_of = |said: Said| {
-            let (text, over) = said.to_end(PATIENCE);
+            let (text, over) = said.until_end(PATIENCE);
             let left = || marked(&self.mark).into_iter().map(describe).collect::<Vec<_>>();
             assert!(over, "somebody holds its output open: {:?}", left());
             text
