@@ -3,17 +3,23 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 done, all deadlines met; 1 it ran and deadlines were missed; 2 bad usage or a bad file; 3 not \
+         admitted; 4 the machine does not permit it; 5 the kernel host's scheduler was ended while it ran; 130 \
+         interrupted."
+    };
+}
+
 /// Guaranteed CPU time for programs, on a stock Linux kernel.
 #[derive(Parser)]
 #[command(name = "punctual", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, all deadlines met; 1 it ran and deadlines were missed; 2 bad usage \
-or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's scheduler was ended while it \
-ran; 130 interrupted.\n\nFirst steps:\n  \
+#[command(after_help = concat!(exit_codes!(), "\n\nFirst steps:\n  \
 punctual doctor                                      what is in the way of real time here\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
 punctual check SET.toml                              does it fit\n  \
 punctual run SET.toml                                run a task set (docs/task-set.md)\n  \
-punctual sim SET.toml --gantt                        the same in virtual time, drawn")]
+punctual sim SET.toml --gantt                        the same in virtual time, drawn"))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -37,9 +43,9 @@ pub enum Command {
 #[command(
     override_usage = "punctual run [OPTIONS] SET.toml\n       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n       \
     punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
-    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith a command, its output stays its own: the \
+    after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith a command, its output stays its own: the \
 results go to standard error (as after time(1)); with --json they go to standard output, and the command's \
-output to standard error."
+output to standard error.\n\n", exit_codes!())
 )]
 pub struct Run {
     /// Task-set file (TOML; docs/task-set.md)
@@ -78,7 +84,7 @@ pub struct Run {
     #[arg(long)]
     pub hog: bool,
     /// Keep the CPUs from idling (a spinner each that runs when nobody else wants to): releases come sooner,
-    /// above all in virtual machines, for more power
+    /// above all in virtual machines, for more power; on the user host only
     #[arg(long)]
     pub awake: bool,
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
