@@ -1,7 +1,5 @@
 //! The C interface, as `dispatcher/punctual_dispatcher.h` and `record.h` declare it.
 
-#![allow(missing_docs)]
-
 use punctual_trace::Record;
 
 use crate::raw::{Event, JobAttr, Limits, ReservationAttr};

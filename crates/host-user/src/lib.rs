@@ -6,12 +6,10 @@
 mod arrange;
 mod awake;
 mod calibrate;
-#[allow(missing_docs)]
 mod cell;
 mod children;
 mod clock;
 mod debts;
-#[allow(missing_docs)]
 mod engine;
 mod error;
 mod follow;
@@ -19,7 +17,6 @@ mod futex;
 mod gate;
 mod host;
 mod levels;
-#[allow(missing_docs)]
 mod member;
 mod overrun_signal;
 mod run;
@@ -29,7 +26,6 @@ mod stats;
 mod stray;
 mod take_in;
 mod task;
-#[allow(missing_docs)]
 mod track;
 
 pub use awake::Awake;

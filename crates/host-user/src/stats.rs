@@ -16,7 +16,7 @@ pub struct EngineStats {
     late: [AtomicU64; BUCKETS],
 }
 
-/// A reading of [`EngineStats`], ns.
+/// What an engine has counted so far; times are ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EngineReading {
     /// Instants handled.
