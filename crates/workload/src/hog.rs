@@ -62,25 +62,13 @@ impl Hog {
     /// What it got so far; while it runs on another CPU this is up to a tick old.
     #[must_use]
     pub fn so_far(&self) -> HogTime {
-        let mut t = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let mut clock = 0;
         // SAFETY: both out-pointers are valid; the child is not reaped while self lives, so the pid is still its own.
-        let failed = unsafe {
-            libc::clock_getcpuclockid(self.pid, &mut clock) != 0
-                || libc::clock_gettime(clock, &mut t) != 0
-        };
-        let received = if failed {
-            0
-        } else {
-            t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-        };
-        HogTime {
-            received,
-            wall: monotonic_ns() - self.started,
-        }
+        let failed =
+            unsafe { libc::clock_getcpuclockid(self.pid, &mut clock) != 0 || libc::clock_gettime(clock, &mut t) != 0 };
+        let received = if failed { 0 } else { t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64 };
+        HogTime { received, wall: monotonic_ns() - self.started }
     }
 
     /// Ends it and tells what it got.
@@ -167,10 +155,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(100));
         let live = hog.so_far();
         let time = hog.stop();
-        assert!(
-            time.received > 0 && time.share_ppm() <= 1_000_000,
-            "{time:?}, before {live:?}"
-        );
+        assert!(time.received > 0 && time.share_ppm() <= 1_000_000, "{time:?}, before {live:?}");
         // SAFETY: signal 0 only asks whether the process exists.
         assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
     }

@@ -39,9 +39,7 @@ impl Spinner {
                 break;
             }
         }
-        Spinner {
-            per_unit: ((block << UNIT_SHIFT) / best.max(1)).max(1),
-        }
+        Spinner { per_unit: ((block << UNIT_SHIFT) / best.max(1)).max(1) }
     }
 
     /// Iterations of the inner loop per microsecond, for a description of the machine.
@@ -112,9 +110,7 @@ fn timed(iterations: u64) -> u64 {
 fn iterate(n: u64) {
     let mut x = std::hint::black_box(0x9E37_79B9_7F4A_7C15u64);
     for _ in 0..n {
-        x = x
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
     std::hint::black_box(x);
 }
