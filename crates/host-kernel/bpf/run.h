@@ -156,7 +156,7 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 		if (c->paid)
 			run_unpaid(domain, p, m, executed);
 		else
-			c->background_time += executed - c->base;
+			c->background_time += executed - c->charged;
 	}
 	c->task = PD_NONE;
 	c->allocating = 0;
@@ -208,12 +208,25 @@ PD_FN pd_u32 run_next_background(pd_u32 domain)
 	return later ? word % TASK_WORDS * 64 + lowest_bit(later) : PD_NONE;
 }
 
+/* Who goes on in the background, turn after turn, does not stop. */
+PD_FN int run_count_background(pd_u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 executed = c->base + (scx_bpf_now() - c->clock);
+
+	c->background_time += executed - c->charged;
+	c->charged = executed;
+	return 0;
+}
+
 /* Tasks in the background together are as one more of the others. */
 PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct member *m)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 task;
 
+	if (m && !c->paid)
+		run_count_background(domain);
 	if (c->background_time > c->others_time && domain_others_wait(domain))
 		return false;
 	task = run_next_background(domain);
