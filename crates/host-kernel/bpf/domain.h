@@ -174,7 +174,9 @@ PD_INLINE void domain_take(__u32 domain, __u32 task, pd_u64 now)
 		domain_signal(domain, task);
 	done = __sync_lock_test_and_set(&t->done, 0);
 	pd_while (done) {
-		pd_task_done(d, task, now);
+		/* Who waits does not go on in the background. */
+		if (pd_task_done(d, task, now) == PD_WAIT_RELEASE)
+			domain_background(domain, task, 0);
 		done--;
 	}
 	if (__sync_lock_test_and_set(&t->gone, 0)) {

@@ -69,6 +69,11 @@ struct punctual_task {
 	__u32 signal;	  /* it is to get one */
 	__u32 background; /* beside the others until its next release; or its threads are to be let out */
 	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
+	/* Where an allocator makes its jobs (waits.h). */
+	__u32 waits;	  /* it has waited for a release */
+	__u32 delayed;	  /* waits that are due from releases gone by */
+	__u32 over;	  /* its latest release, as far as is known */
+	__u32 early;	  /* it has waited, and what its allocator makes of that job's end is still to come */
 };
 
 /* Not static: the compiler would take structures apart, and their type information with them. */

@@ -75,12 +75,20 @@ PD_INLINE bool order_reservation(pd_ref d, __u32 number)
 	return number < PD(d)->limits.reservations;
 }
 
+/* Of a task's own job its waits are to know. */
+PD_INLINE pd_i64 order_added(struct punctual_order *order, pd_i64 job)
+{
+	if (job > 0 && order->job.task < PUNCTUAL_TASKS)
+		wait_job_added(order->domain, order->job.task, order->now);
+	return job;
+}
+
 PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
 {
 	switch (order->what) {
 	case PUNCTUAL_JOB_ADD:
 		order_draft_job(d, order);
-		return pd_job_add(d, order->now);
+		return order_added(order, pd_job_add(d, order->now));
 	case PUNCTUAL_JOB_CANCEL:
 		return pd_job_cancel(d, order->id, order->now);
 	case PUNCTUAL_RESERVATION_ADD:
@@ -91,8 +99,6 @@ PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
 		return pd_reservation_change(d, order->number, order->now);
 	case PUNCTUAL_RESERVATION_REMOVE:
 		return pd_reservation_remove(d, order->number, order->now);
-	case PUNCTUAL_TAKE_LOST:
-		return pd_reservation_take_lost(d, order->number);
 	case PUNCTUAL_WINDOW_ADD:
 		return pd_window_add(d, order->time, order->cookie, order->number, order->now);
 	case PUNCTUAL_WINDOW_DROP:
@@ -150,6 +156,7 @@ PD_INLINE pd_i64 member_task_add(struct punctual_order *order)
 		return number >= PUNCTUAL_TASKS ? PD_EFULL : PD_EBUSY;
 	}
 	pd_task_blocked(d, (pd_u32)number, order->now);
+	wait_begins(order->domain, (pd_u32)number);
 	return number;
 }
 
@@ -244,6 +251,8 @@ PD_INLINE pd_i64 member_do(pd_ref d, struct punctual_order *order)
 		return pd_timer_ask(d, order->time, order->cookie, order->now);
 	case PUNCTUAL_TIMER_CANCEL:
 		return pd_timer_cancel(d, order->id, order->now);
+	case PUNCTUAL_OVER:
+		return order->number < PUNCTUAL_TASKS ? wait_over(order->domain, order->number, order->id) : PD_ENOTHING;
 	}
 	return PD_EINVALID;
 }

@@ -33,7 +33,6 @@ enum punctual_what {
 	PUNCTUAL_RESERVATION_ADD = 6, /* [reservation] */
 	PUNCTUAL_RESERVATION_CHANGE = 7, /* [number, reservation] */
 	PUNCTUAL_RESERVATION_REMOVE = 8, /* [number] */
-	PUNCTUAL_TAKE_LOST = 9,	/* [number = reservation] */
 	PUNCTUAL_WINDOW_ADD = 10, /* [time = start, cookie = length, number = it begins a row] */
 	PUNCTUAL_WINDOW_DROP = 11, /* those that were added and that no reservation took */
 	/* punctual_order, which change nothing */
@@ -51,6 +50,13 @@ enum punctual_what {
 	PUNCTUAL_SET_ORDER = 36, /* [number = group, value = its order] */
 	PUNCTUAL_TIMER_ASK = 37, /* [time, cookie] */
 	PUNCTUAL_TIMER_CANCEL = 38, /* [id] */
+	PUNCTUAL_OVER = 39, /* [number = task, id = enum punctual_over]; so many waits are late now, 0 if it left none */
+};
+
+/* What a release leaves that an allocator made, and that was over without the task's wait. */
+enum punctual_over {
+	PUNCTUAL_LATE = 1,	    /* its wait, which is ignored when it comes */
+	PUNCTUAL_IN_BACKGROUND = 2, /* the task goes on there until its next job */
 };
 
 /* Of a thread; its children inherit them. */

@@ -4,6 +4,7 @@
  *
  *   member.h   who belongs to which task, and the notes of what befell it
  *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
+ *   waits.h    late waits, where an allocator makes the jobs
  *   run.h      carries a decision out, and counts what was executed
  *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
  *   orders.bpf.h   what user space asks
@@ -28,6 +29,7 @@ struct {
 #include "member.h"
 #include "doorbell.h"
 #include "domain.h"
+#include "waits.h"
 #include "alarm_thread.h"
 #include "alarm.h"
 #include "run.h"
@@ -126,6 +128,10 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 
 	if (m && m->place == WITH_ITS_TASK) {
 		if (m->flags & PUNCTUAL_COOPERATES) {
+			if (wait_is_late(m->domain, m->task)) {
+				set_slice(from, 0);
+				return false;
+			}
 			__sync_fetch_and_add(&TASK_OF(m->domain, m->task)->done, 1);
 			note(m->domain, m->task);
 		} else {

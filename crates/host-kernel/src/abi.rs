@@ -28,13 +28,16 @@ pub(crate) enum What {
     SetOrder = 36,
     TimerAsk = 37,
     TimerCancel = 38,
+    Over = 39,
 }
 
 impl What {
     /// The program that does it.
     pub fn program(self) -> &'static str {
         match self {
-            What::TaskAdd | What::Join | What::SetOrder | What::TimerAsk | What::TimerCancel => "punctual_member",
+            What::TaskAdd | What::Join | What::SetOrder | What::TimerAsk | What::TimerCancel | What::Over => {
+                "punctual_member"
+            }
             _ => "punctual_order",
         }
     }
@@ -43,6 +46,10 @@ impl What {
 /// `enum punctual_member_flag`.
 pub(crate) const COOPERATES: u64 = 1;
 pub(crate) const ALLOCATOR: u64 = 2;
+
+/// `enum punctual_over`.
+pub(crate) const LATE: u64 = 1;
+pub(crate) const IN_BACKGROUND: u64 = 2;
 
 /// A structure of `orders.h`: plain numbers without padding.
 ///

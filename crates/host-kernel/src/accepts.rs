@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{Allocators, Native};
-use punctual_taskset::{Arrival, Overrun, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::run_error::{RunError, OTHERS};
 
@@ -67,20 +67,10 @@ fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, RunError> {
         g.cpu == cpu && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
     };
     let mut hears = set.groups.iter().any(polling);
-    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
         allocators.add(&mut Native::new(&mut dispatcher, 0), index, task).map_err(|e| refused(&e))?;
-        let made = allocators.reservation_of(task).is_none();
-        hears |= made;
-        if made && spec.overrun == Overrun::Background {
-            let group = spec.group.map_or(0, |g| g as u32 + 1);
-            let policy = allocators.policy_of(group).map_or("?", |p| p.name);
-            return Err(RunError::set(format!(
-                "task \"{}\": overrun = \"background\" needs the dispatcher's own reservations; under policy \
-                 \"{policy}\", with this arrival, its jobs are made one by one",
-                spec.name
-            )));
-        }
+        hears |= allocators.reservation_of(task).is_none();
     }
     Ok(hears)
 }
@@ -168,13 +158,5 @@ mod tests {
         assert_eq!(e.exit_code, 2);
         let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}start = \"25s\"\n");
         assert!(accepts(&set(&late)).expect_err("too late").to_string().contains("starts more than 20 s"));
-    }
-
-    #[test]
-    fn background_is_refused_where_jobs_are_made_one_by_one() {
-        let text = format!("cpu = 0\npolicy = \"imprecise\"\n{TASK}mandatory = \"1ms\"\noverrun = \"background\"\n");
-        let e = accepts(&set(&text)).expect_err("no reservation");
-        assert!(e.to_string().contains("policy \"imprecise\""), "{e}");
-        assert!(accepts(&set(&format!("cpu = 0\npolicy = \"edf\"\n{TASK}overrun = \"background\"\n"))).is_ok());
     }
 }

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
-use punctual_dispatcher::{Event, Limits, Refusal, TaskId};
+use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, Told};
+use punctual_taskset::Overrun;
 use punctual_workload::monotonic_ns;
 
-use crate::abi::{ALLOCATOR, COOPERATES};
+use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::gsi::Orders;
 use crate::members;
 use crate::programs::Programs;
@@ -26,6 +27,8 @@ use crate::reader::{Batch, Reader, LOOK};
 use crate::ring::Rings;
 use crate::run_error::RunError;
 
+/// Late waits are counted up to here (`PD_MAX_DELAYED`).
+const MOST_LATE: i64 = 30_000;
 /// For a task number, a millisecond apart.
 const TRIES: u32 = 1_000;
 
@@ -42,6 +45,18 @@ pub(crate) struct Joining {
     pub adopted: bool,
     /// Holds on to the process, whatever its number is given to.
     pub pidfd: Arc<OwnedFd>,
+    pub overrun: Overrun,
+}
+
+impl Joining {
+    /// What the kernel is told when a release that an allocator made is over without the task's wait; `None`: nothing.
+    fn over(&self, end: End) -> Option<u64> {
+        let overran = matches!(end, End::Exhausted | End::Expired);
+        let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };
+        let background = if overran && self.overrun == Overrun::Background { IN_BACKGROUND } else { 0 };
+        let asked = self.cooperates || background != 0;
+        (asked && !matches!(end, End::Completed | End::TaskGone)).then_some(late | background)
+    }
 }
 
 /// What a domain's thread is made with.
@@ -243,22 +258,32 @@ impl Domain<'_> {
         let Domain { allocators, orders, joining, tales, events, .. } = self;
         *events += 1;
         orders.at(monotonic_ns());
-        let made = orders.last_job.clone();
-        // Whom the dispatcher's own reservations say it of, the kernel has signalled already.
-        let signalled = matches!(event, Event::Overrun { .. });
+        let desk = orders.desk();
+        let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
+        // What the dispatcher's own reservations say of a release, the kernel has heeded already.
+        let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
+        let reserved = match event {
+            Event::Overrun { .. } => true,
+            Event::JobEnded { task, .. } => reserved(task),
+            _ => false,
+        };
         allocators.handle(orders, event, &mut |told| {
             let key = match *event {
                 Event::Released { number, .. } => Key::Reserved(number),
-                _ => Key::Made(made.get()),
+                _ => Key::Made(desk.last_job()),
             };
+            let mut saturated = None;
             match told {
-                Told::Overrun { index, .. } if !signalled => {
-                    let whose = joining.iter().find(|j| j.index == index as usize);
-                    whose.into_iter().for_each(|j| members::signal(&j.pidfd, libc::SIGXCPU));
+                Told::Ended { at, task, index, end, .. } if !reserved => {
+                    let late = whose(index).and_then(|j| j.over(end)).map_or(0, |flags| desk.over(task, flags));
+                    saturated = (late == MOST_LATE).then_some(Told::DelayedSaturated { at, task, index });
+                }
+                Told::Overrun { index, .. } if !reserved => {
+                    whose(index).into_iter().for_each(|j| members::signal(&j.pidfd, libc::SIGXCPU));
                 }
                 _ => {}
             }
-            tales.push(Tale { told, key });
+            tales.extend([told].into_iter().chain(saturated).map(|told| Tale { told, key }));
         });
         orders.check()
     }

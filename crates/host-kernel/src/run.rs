@@ -211,6 +211,7 @@ impl Run<'_> {
             cooperates: punctual_workload::Work::of(&spec.body).is_some(),
             adopted: matches!(spec.body, punctual_taskset::Body::Pid(_)),
             pidfd: tasks.pidfd(index),
+            overrun: spec.overrun,
         });
         let joining = joining.collect();
         let doorbell = hears.then(|| scheduler.doorbell(domain)).transpose()?;

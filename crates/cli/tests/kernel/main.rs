@@ -10,6 +10,7 @@ mod ended;
 mod loader;
 mod machine;
 mod papers;
+mod policies;
 mod punctual;
 mod refusals;
 mod tasks;

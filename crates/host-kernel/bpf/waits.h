@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Waits for the next release, of tasks whose jobs an allocator in user space makes, one by one. By the rules of
+ * dispatcher/reservation.c: a release that overran leaves a wait that is late, and is ignored when it comes. A wait is
+ * answered at once, and what an allocator says of a job's end comes some microseconds later:
+ *
+ *   job added ──> in flight ──> completed by the task's wait: over
+ *                    │
+ *                    └─> exhausted, expired ──> allocator: over (one wait is late), or another job of the same release
+ *                                  └─ a wait meanwhile is early: it was that release's own, and ends that job
+ */
+#ifndef PUNCTUAL_WAITS_H
+#define PUNCTUAL_WAITS_H
+
+/* A new task of that number. */
+PD_INLINE void wait_begins(__u32 domain, __u32 task)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	t->waits = 0;
+	t->delayed = 0;
+	t->over = 1;
+	t->early = 0;
+}
+
+/* The task waits. Whether that is a late one, which is ignored: then the task goes on. */
+PD_INLINE bool wait_is_late(__u32 domain, __u32 task)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	pd_task_p u = PD_TASK(PD_AT(domain), task);
+	bool flies = u->first_job != PD_NONE;
+
+	if (u->reservation != PD_NONE)
+		return false;
+	t->waits = 1;
+	/* Without a job the latest release has overrun itself, and this may be its own wait. */
+	if (t->delayed > (flies || !t->over ? 0 : 1)) {
+		t->delayed--;
+		return true;
+	}
+	t->delayed = 0;
+	t->early = !flies && !t->over;
+	t->over |= flies;
+	return false;
+}
+
+/* An allocator's job of the task was added. */
+PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	domain_background(domain, task, 0);
+	t->over = 0;
+	if (t->early)
+		pd_task_done(PD_AT(domain), task, now);
+	t->early = 0;
+	return 0;
+}
+
+/* Its allocator: a release is over, and not by the task's wait. How many waits are late, if this is one more. */
+PD_INLINE pd_i64 wait_over(__u32 domain, __u32 task, __u64 flags)
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	bool late = flags & PUNCTUAL_LATE && t->waits && !t->early && t->delayed < PD_MAX_DELAYED;
+
+	if (flags & PUNCTUAL_IN_BACKGROUND && !t->early)
+		domain_background(domain, task, 1);
+	t->over = 1;
+	t->early = 0;
+	t->delayed += late;
+	return late ? t->delayed : 0;
+}
+
+#endif
