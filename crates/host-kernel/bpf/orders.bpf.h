@@ -302,6 +302,7 @@ int punctual_look(struct punctual_look *look)
 	bpf_local_irq_restore(&irq);
 	look->records = (pd_u64)PD_RECORD(d, 0);
 	look->events = (pd_u64)PD_EVENT(d, 0);
+	look->head = (pd_u64)&PD(d)->event_head;
 	return 0;
 }
 

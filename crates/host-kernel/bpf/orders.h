@@ -94,6 +94,7 @@ struct punctual_look {
 	pd_u64 event_lost;
 	pd_u64 throttled; /* times that the others' share was taken from jobs */
 	pd_u64 next;	  /* when something happens by itself */
+	pd_u64 head;	  /* where event_head stands, which grows at each event */
 };
 
 /* punctual_alarm: what is due, where a thread serves for the timer (PREEMPT_RT). */

@@ -133,6 +133,7 @@ pub(crate) struct Look {
     pub event_lost: u64,
     pub throttled: u64,
     pub next: u64,
+    pub head: u64,
 }
 
 const REASON: usize = 128;
@@ -185,7 +186,7 @@ mod tests {
     fn sizes_are_those_of_the_header() {
         assert_eq!(size_of::<Create>(), 16 + 48 + 8);
         assert_eq!(size_of::<Order>(), 56 + 80);
-        assert_eq!(size_of::<Look>(), 72);
+        assert_eq!(size_of::<Look>(), 80);
         assert_eq!(size_of::<Exit>(), 16 + REASON + MESSAGE);
     }
 

@@ -150,20 +150,24 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
     if !say(News::Begun) {
         return Ok(());
     }
+    at.look()?;
     let mut next = Instant::now() + LOOK;
     loop {
         let stop = at.wait(bell.as_ref(), commands, next)?;
         at.hear()?;
-        let told = at.tales.is_empty() || say(News::Tales(at.told()));
-        if !told {
+        if !stop && Instant::now() < next {
+            // Jobs wait until an allocator sleeps again: what it told is for later.
+            continue;
+        }
+        next = Instant::now() + LOOK;
+        at.look()?;
+        at.hear()?;
+        if !at.tales.is_empty() && !say(News::Tales(at.told())) {
             return Ok(());
         }
-        if stop || Instant::now() >= next {
-            next = Instant::now() + LOOK;
-            if let Some(reader) = &mut reader {
-                if !say(News::Records(reader.gather()?)) {
-                    return Ok(());
-                }
+        if let Some(reader) = &mut reader {
+            if !say(News::Records(reader.gather()?)) {
+                return Ok(());
             }
         }
         if stop {
@@ -233,23 +237,21 @@ impl Domain<'_> {
         asked.map_err(|e| RunError::set(format!("the dispatcher refused the set: {e}")))
     }
 
-    /// Takes in the events that are there, until the allocators' answers lead to no more.
+    /// Takes in the events that are there, and those that the allocators' answers lead to.
     fn hear(&mut self) -> Result<(), RunError> {
-        const ROUNDS: usize = 16;
-        for _ in 0..ROUNDS {
-            self.look()?;
-            let mut any = false;
-            while let Some(event) = self.rings.event() {
-                any = true;
-                self.handle(&event)?;
-            }
-            if !any {
-                break;
+        // An answer may lead to an event each time; others have something to say too.
+        const MOST: usize = 1 << 14;
+        for _ in 0..MOST {
+            let Some(event) = self.rings.event() else { break };
+            self.handle(&event)?;
+            if self.rings.is_filling() {
+                self.look()?;
             }
         }
         Ok(())
     }
 
+    /// Gives back the room of the events that were taken.
     fn look(&mut self) -> Result<(), RunError> {
         self.rings.look().map_err(RunError::elsewhere)
     }

@@ -52,22 +52,29 @@ impl<'a> Rings<'a> {
         self.look.throttled
     }
 
-    /// The oldest event not yet taken, as of the last look.
+    /// The oldest event not yet taken, without asking the kernel. It was looked once.
     pub fn event(&mut self) -> Option<Event> {
         loop {
             let number = self.look.event_tail + u64::from(self.taken);
-            if number >= self.look.event_head {
+            // SAFETY: the arena is mapped there as long as the object is loaded. Where the dispatcher is called nobody runs
+            // but it, so that this thread, on the same CPU, sees whole events.
+            if number >= unsafe { std::ptr::read_volatile(self.look.head as *const u64) } {
                 return None;
             }
             self.taken += 1;
             let at = self.look.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
-            // SAFETY: the arena is mapped there as long as the object is loaded, and the ring has that many entries;
-            // one between tail and head is not written again before it is given back.
+            // SAFETY: as above, and the ring has that many entries; one between tail and head is not written again before
+            // it is given back.
             let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
             if let Some(event) = raw.told() {
                 return Some(event);
             }
         }
+    }
+
+    /// Whether so many events were taken that their room should be given back, by a look.
+    pub fn is_filling(&self) -> bool {
+        self.taken > self.limits.events / 4
     }
 
     /// All records that are new as of the last look.
