@@ -6,10 +6,12 @@ use std::io::BufReader;
 use std::path::Path;
 use std::process::Command;
 
+use punctual_trace::kind::{event, EVENT, RESERVATION_ADD, RUNNING, SELECTED, STOPPED};
 use punctual_trace::{Record, Trace};
 use serde_json::{json, Value};
 
 use crate::guest::{BUDGET, PERIOD};
+use crate::load::{self, Load};
 use crate::{tools, Bench, Failure, Part, Verdict};
 
 const KERNELS: [&str; 3] = ["6.18", "7.3", "7.3-rt"];
@@ -28,7 +30,10 @@ period = "5ms"
 budget = "1ms"
 work = { spin = "600us" }
 "#;
-const JOB: &str = "./punctual-bench --peers >results/peers && \
+/// First without a hog: how soon the scheduler is there.
+const JOB: &str = "./punctual-bench --load >results/load && ./punctual-bench --stamp >results/began && \
+    { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml >results/results || [ $? = 1 ]; } && \
+    ./punctual-bench --peers >results/peers && \
     punctual run --host kernel --hog --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
 
 /// What the kernel's line is to keep, ns.
@@ -87,6 +92,7 @@ struct Seen {
     budget: Sample,
     /// Executed per assigned, parts per million of one.
     long_run: f64,
+    load: Load,
 }
 
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
@@ -121,6 +127,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             met: (seen.long_run - 1.0).abs() <= 0.0001,
         });
     }
+    verdicts.extend(all.iter().map(|seen| seen.load.verdict(seen.kernel)));
     let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json())).collect();
     Ok(Part { figures: Value::Object(figures), verdicts })
 }
@@ -162,6 +169,7 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
         program: Sample::of(since_release(&there.join("bursts"), told.start)?)?,
         long_run: told.received.iter().sum::<u64>() as f64 / (told.received.len() as u64 * BUDGET) as f64,
         budget: Sample::of(told.received)?,
+        load: Load::read(&there)?,
     })
 }
 
@@ -184,20 +192,19 @@ struct Told {
     received: Vec<u64>,
 }
 
-const RESERVED: u32 = 23;
-const SELECTED: u32 = 64;
-const RUNNING: u32 = 96;
-const STOPPED: u32 = 97;
-const RELEASED: u32 = 128 + 13;
+const RELEASED: u32 = EVENT + event::RELEASED;
 
 impl Told {
     fn of(trace: &Trace) -> Result<Told, Failure> {
         let records = &trace.records;
-        let owner: HashMap<u64, u32> =
-            records.iter().filter(|r| (129..=133).contains(&r.kind)).map(|r| (r.a, r.small)).collect();
+        let owner: HashMap<u64, u32> = records
+            .iter()
+            .filter(|r| (EVENT + event::COMPLETED..=EVENT + event::TASK_GONE).contains(&r.kind))
+            .map(|r| (r.a, r.small))
+            .collect();
         // Start and period, of each task.
         let reserved: HashMap<u32, (u64, u64)> =
-            records.iter().filter(|r| r.kind == RESERVED).map(|r| (r.small, (r.a, r.b))).collect();
+            records.iter().filter(|r| r.kind == RESERVATION_ADD).map(|r| (r.small, (r.a, r.b))).collect();
         let &(start, _) = reserved.get(&0).ok_or("the trace has no reservation")?;
         let mut runs: Option<u32> = None;
         // Released and not yet selected; selected and not yet running.
@@ -245,6 +252,7 @@ impl Seen {
             "fifo_wakeup_ns": self.fifo.json(), "deadline_wakeup_ns": self.deadline.json(),
             "deadline_budget_ns": self.deadline_budget.json(), "release_to_running_ns": self.running.json(),
             "release_to_program_ns": self.program.json(), "budget_ns": self.budget.json(), "long_run": self.long_run,
+            "start": self.load.json(),
         })
     }
 }
@@ -295,5 +303,6 @@ fn print(all: &[Seen]) {
             seen.long_run * 100.0
         );
     }
+    load::print(all.iter().map(|seen| (seen.kernel, &seen.load)));
     println!();
 }

@@ -11,6 +11,7 @@ mod footprint;
 mod guest;
 mod handler;
 mod kernel;
+mod load;
 mod sim;
 mod threads;
 mod tools;
@@ -55,6 +56,9 @@ struct Args {
     /// In a guest: measures the kernel's own policies, and ends.
     #[arg(long, hide = true)]
     peers: bool,
+    /// In a guest: measures the steps of the kernel host's start, and ends.
+    #[arg(long, hide = true)]
+    load: bool,
     /// In a guest: the program that is measured. It never ends.
     #[arg(long, hide = true, value_name = "FILE")]
     burst: Option<PathBuf>,
@@ -125,7 +129,7 @@ fn main() -> ExitCode {
         println!("{}", punctual_host_user::now());
         return ExitCode::SUCCESS;
     }
-    if args.peers || args.burst.is_some() {
+    if args.peers || args.load || args.burst.is_some() {
         return in_guest(&args);
     }
     let machine = Machine::detect();
@@ -181,7 +185,7 @@ fn main() -> ExitCode {
 fn in_guest(args: &Args) -> ExitCode {
     let done = match &args.burst {
         Some(file) => guest::burst(file),
-        None => guest::peers().map(|figures| println!("{figures}")),
+        None => if args.load { load::steps() } else { guest::peers() }.map(|figures| println!("{figures}")),
     };
     if let Err(e) = &done {
         eprintln!("bench: {e}");

@@ -11,6 +11,7 @@
 //! ```text
 //!   run ─┬─ tasks: synthetic, command, adopted (gate)        whom it is about
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
+//!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
 //!        └─ known: story, lateness, trace_file; ended         what became of it
 //! ```
@@ -41,6 +42,7 @@ mod run_error;
 mod said;
 mod scheduler;
 pub mod selftest;
+mod start;
 mod story;
 mod synthetic;
 mod tasks;
@@ -55,3 +57,4 @@ pub use punctual_custody::Output;
 pub use punctual_trace::Told;
 pub use run::{run, RunOptions, RunOutcome};
 pub use run_error::RunError;
+pub use start::Start;
