@@ -68,13 +68,8 @@ fn once(
         PeerOutcome::Ran(run) => run,
         PeerOutcome::NotPossible(refusal) => return Ok(Err(refusal)),
     };
-    let mut collector = collector.into_inner();
-    collector.finish(ended);
-    let mut results = collector.snapshot();
-    results.duration_ns = ended.saturating_sub(started);
-    results.interrupted = interrupted;
+    let mut results = collector.into_inner().results(ended.saturating_sub(started), ended, interrupted, notes);
     results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
-    results.notes.extend(notes);
     if lost > 0 {
         results.notes.push(format!("{lost} periods are not in these figures: nobody had the time to take them"));
     }

@@ -78,13 +78,8 @@ impl<'a> Session<'a> {
     /// What came of it: it ran for so long, ns, and ended at that time, CLOCK_MONOTONIC ns.
     pub fn results(self, ran: u64, ended: u64, interrupted: bool, notes: Vec<String>) -> Results {
         let hog = self.hog.map(Hog::stop);
-        let mut collector = self.collector.into_inner();
-        collector.finish(ended);
-        let mut results = collector.snapshot();
-        results.duration_ns = ran;
-        results.interrupted = interrupted;
+        let mut results = self.collector.into_inner().results(ran, ended, interrupted, notes);
         results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
-        results.notes.extend(notes);
         results
     }
 }

@@ -98,13 +98,9 @@ pub fn simulate(
         Watching { collector, gantt, stop, progress: Progress::new(quiet, Some(end)), periods: 0, missed: 0 };
     let outcome = simulation.run(end, &mut watching)?;
     watching.progress.clear();
-    let mut collector = watching.collector;
-    collector.finish(outcome.reached);
-    let mut results = collector.snapshot();
-    results.duration_ns = outcome.reached;
-    results.interrupted = outcome.interrupted;
-    results.notes.extend(notes(set, overhead, outcome.count.overhead));
-    Ok((results, outcome.interrupted))
+    let (reached, interrupted) = (outcome.reached, outcome.interrupted);
+    let notes = notes(set, overhead, outcome.count.overhead);
+    Ok((watching.collector.results(reached, reached, interrupted, notes), interrupted))
 }
 
 /// What a reader should know of how it was simulated.

@@ -221,6 +221,18 @@ impl Collector {
         }
     }
 
+    /// The results of a run that went on for `ran` and ended at `end` (ns, `end` on CLOCK_MONOTONIC), before its time if it
+    /// was `interrupted`; with what its host has to say.
+    #[must_use]
+    pub fn results(mut self, ran: u64, end: u64, interrupted: bool, notes: Vec<String>) -> Results {
+        self.finish(end);
+        let mut results = self.snapshot();
+        results.duration_ns = ran;
+        results.interrupted = interrupted;
+        results.notes.extend(notes);
+        results
+    }
+
     /// The results of a run that could not take place, for its column beside others.
     #[must_use]
     pub fn not_possible(self, reason: &str, cure: &[String]) -> Results {
