@@ -115,9 +115,12 @@ impl<'a> Known<'a> {
 
 fn tell(set: &TaskSet, story: &mut Story<'_>, tale: &Tale, sink: &mut dyn FnMut(Told)) {
     match tale.told {
-        Policy::EventsLost { count, .. } => sink(Told::Warning(format!(
-            "{count} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
-        ))),
+        Policy::EventsLost { count, .. } => {
+            story.untold();
+            sink(Told::Warning(format!(
+                "{count} events had no room in the dispatcher's ring; the table leaves out periods of that time"
+            )));
+        }
         Policy::DelayedSaturated { index, .. } => sink(Told::Warning(format!(
             "{}: 30,000 waits are overdue; further ones are not counted",
             set.tasks[index as usize].name

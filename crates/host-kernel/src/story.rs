@@ -80,6 +80,8 @@ pub(crate) struct Story<'a> {
     adding: Option<(u32, u64)>,
     /// When the dispatcher last selected another job, ns, and nobody has begun to run since.
     selected: Option<u64>,
+    /// Records are missing, and what was told since is of what stood before.
+    behind: bool,
     pub latenesses: Latenesses,
 }
 
@@ -89,7 +91,7 @@ impl<'a> Story<'a> {
         let mut places = vec![usize::MAX; joined.iter().map(|(_, n)| n.0 as usize + 1).max().unwrap_or(0)];
         joined.iter().for_each(|&(index, n)| places[n.0 as usize] = index);
         let threads = set.tasks.iter().map(|_| Thread::default()).collect();
-        Story { set, threads, places, adding: None, selected: None, latenesses: Latenesses::default() }
+        Story { set, threads, places, adding: None, selected: None, behind: false, latenesses: Latenesses::default() }
     }
 
     /// A task's place in the set.
@@ -155,6 +157,7 @@ impl<'a> Story<'a> {
 
     /// Some records are missing here: what stands before is of no release for sure.
     pub fn gap(&mut self) {
+        self.behind = true;
         self.adding = None;
         self.selected = None;
         for thread in &mut self.threads {
@@ -162,6 +165,11 @@ impl<'a> Story<'a> {
             thread.running = false;
             thread.blocked = None;
         }
+    }
+
+    /// Some of what was to be told is missing here: a release that was told may have ended, and others begun.
+    pub fn untold(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.open = None);
     }
 
     /// What was told. All records of it have been here.
@@ -208,9 +216,13 @@ impl<'a> Story<'a> {
     /// The release that was told last, with all that was executed until the stretch of this key; that is the first then.
     fn close(&mut self, index: usize, until: Option<Key>) -> Option<Period> {
         let thread = &mut self.threads[index];
-        let count = match until {
-            // One that is not there was lost with a gap: the others are of nobody then.
-            Some(key) => thread.stretches.iter().position(|s| s.key == key).unwrap_or(thread.stretches.len()),
+        let found = until.and_then(|key| thread.stretches.iter().position(|s| s.key == key));
+        let behind = self.behind;
+        self.behind &= found.is_none();
+        let count = match found {
+            Some(at) => at,
+            // One that is not there was lost with a gap: the others are of later ones.
+            None if behind => 0,
             None => thread.stretches.len(),
         };
         let (mut executed, mut started, mut asleep) = (0u64, None, 0u64);
@@ -239,7 +251,10 @@ impl<'a> Story<'a> {
             miss: false,
             overrun: false,
         };
-        Some(period.judged(waits, slept))
+        let judged = period.judged(waits, slept);
+        // What its jobs say of it counts by other instants, and cannot be held against its budget.
+        let known = count > 0 || !behind;
+        Some(Period { ready_throughout: judged.ready_throughout && known, ..judged })
     }
 
     fn lost(&self, index: u32, number: u64) -> Period {

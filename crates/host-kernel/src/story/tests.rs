@@ -101,6 +101,32 @@ fn after_a_gap_a_period_has_what_its_jobs_say() {
     assert_eq!((periods[0].received, periods[0].started), (MS, NEVER));
 }
 
+/// A loader that was stopped for long: the oldest events are there, and the newest records.
+#[test]
+fn after_a_gap_no_period_has_what_others_executed() {
+    let set = set("{ spin = \"1ms\" }");
+    let mut story = Story::new(&set, &[(0, TaskId(0))]);
+    let mut periods = Vec::new();
+    let mut sink = |p| periods.push(p);
+    story.records(&usual(0));
+    story.tale(&released(0), &mut sink);
+    story.gap();
+    (7..=9).for_each(|n| story.records(&usual(n)));
+    for n in 0..2 {
+        story.tale(&over(n, End::Completed, n * 10 * MS + MS), &mut sink);
+        story.tale(&released(n + 1), &mut sink);
+    }
+    story.untold();
+    story.tale(&released(8), &mut sink);
+    story.tale(&over(8, End::Completed, 81 * MS), &mut sink);
+    story.tale(&released(9), &mut sink);
+    story.tale(&over(9, End::Completed, 91 * MS), &mut sink);
+    story.finish(&mut sink);
+    assert!(periods[..2].iter().all(|p| !p.ready_throughout), "{periods:?}");
+    let seen: Vec<_> = periods.iter().map(|p| (p.number, p.received, p.started)).collect();
+    assert_eq!(seen, [(0, MS, NEVER), (1, MS, NEVER), (8, MS, 80 * MS + 5_000), (9, MS, 90 * MS + 5_000)]);
+}
+
 #[test]
 fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     let set = set("{ spin = \"1ms\" }");
