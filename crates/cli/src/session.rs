@@ -86,12 +86,15 @@ impl<'a> Session<'a> {
 
 /// Set when somebody wants it to end.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let refused = |signal: i32| {
+        move |e| Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
+    };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|e| {
-            Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
-        })?;
+        signal_hook::flag::register(signal, stop.clone()).map_err(refused(signal))?;
     }
+    // A file that may grow no further is an error where it is written, and not our end in the middle of a run.
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map_err(refused(libc::SIGXFSZ))?;
     Ok(stop)
 }
 

@@ -59,6 +59,8 @@ impl Guard {
 
     /// The scheduler is about to go.
     pub fn alert(&mut self) {
+        // Should somebody have killed the process.
+        raise(&self.threads);
         self.alert = None;
     }
 }

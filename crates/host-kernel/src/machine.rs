@@ -43,9 +43,13 @@ fn read(root: &Path, path: &str) -> String {
 }
 
 fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunError> {
+    let release = read(root, "proc/sys/kernel/osrelease");
+    if release.is_empty() {
+        let cause = "/proc cannot be read, by which we know the machine and our privileges";
+        return vec![RunError::machine(cause, "mount it: mount -t proc proc /proc")];
+    }
     let mut found = Vec::new();
     let mut lacks = |what: String| found.push(RunError::machine(what, OTHERS));
-    let release = read(root, "proc/sys/kernel/osrelease");
     if version(&release).is_some_and(|v| v < OLDEST) {
         lacks(format!("this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"));
     }
@@ -70,12 +74,23 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunErr
         let cure = format!("choose one of these, or bring it up: chcpu -e {cpu}");
         found.push(RunError::machine(format!("CPU {cpu} is not online (online are {online})"), cure));
     }
-    if !matches!(read(root, STATE).as_str(), "" | "disabled") {
-        let name = read(root, "sys/kernel/sched_ext/root/ops");
-        let cause = format!("another sched_ext scheduler is there already ({name}); there is one at a time");
-        found.push(RunError::machine(cause, format!("end it; or {OTHERS}")));
-    }
+    found.extend(another(root));
     found
+}
+
+/// Another scheduler is there.
+fn another(root: &Path) -> Option<RunError> {
+    if matches!(read(root, STATE).as_str(), "" | "disabled") {
+        return None;
+    }
+    let name = read(root, "sys/kernel/sched_ext/root/ops");
+    let cause = format!("another sched_ext scheduler is there already ({name}); there is one at a time");
+    Some(RunError::machine(cause, format!("end it; or {OTHERS}")))
+}
+
+/// Why the kernel may have refused to attach ours: somebody was faster. (One that is going may be ours.)
+pub(crate) fn taken() -> Option<RunError> {
+    another(Path::new("/")).filter(|_| read(Path::new("/"), STATE) == "enabled")
 }
 
 /// Whether a list such as `0-3,8` has a number.
@@ -147,6 +162,12 @@ mod tests {
             fs::write(r.join("sys/kernel/security/lockdown"), "none integrity [confidentiality]\n").expect("room");
         });
         assert!(only(&locked).contains("locked down (confidentiality)"), "{locked:?}");
+    }
+
+    #[test]
+    fn without_proc_nothing_else_is_said_to_be_missing() {
+        let bare = machine("bare-proc", |r| fs::remove_dir_all(r.join("proc")).expect("ours"));
+        assert!(only(&bare).starts_with("4: /proc cannot be read"), "{bare:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 
 use libbpf_rs::OpenObject;
 
-use crate::run_error::{RunError, OTHERS};
+use crate::run_error::RunError;
 use crate::said::listening;
 
 #[repr(C, align(8))]
@@ -43,7 +43,7 @@ impl Alarm {
             other => {
                 let other = io::Error::from_raw_os_error(other);
                 let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
-                Err(RunError::machine(format!("the kernel refused a program with a timer: {other}{log}"), OTHERS))
+                Err(RunError::refused(format!("the kernel refused a program with a timer: {other}{log}")))
             }
         }
     }

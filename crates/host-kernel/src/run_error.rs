@@ -24,6 +24,13 @@ impl RunError {
         RunError { cause: cause.into(), cure: cure.into(), exit_code: 4 }
     }
 
+    /// The kernel refused something of ours, and this is what it said.
+    pub(crate) fn refused(cause: String) -> RunError {
+        let files = std::io::Error::from_raw_os_error(libc::EMFILE).to_string();
+        let cure = if cause.contains(&files) { "raise the limit on open files (ulimit -n)" } else { OTHERS };
+        RunError::machine(cause, cure)
+    }
+
     pub(crate) fn set(cause: impl Into<String>) -> RunError {
         RunError { cause: cause.into(), cure: OTHERS.to_owned(), exit_code: 2 }
     }

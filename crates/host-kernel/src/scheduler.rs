@@ -8,6 +8,7 @@ use punctual_dispatcher::Limits;
 use crate::abi::{Create, Exit, Plain};
 use crate::alarm_thread::AlarmThread;
 use crate::guard::{Ahead, Guard};
+use crate::machine;
 use crate::programs::Programs;
 use crate::run_error::{RunError, OTHERS};
 use crate::said::listening;
@@ -38,7 +39,7 @@ impl Scheduler {
     pub fn load(prepare: impl FnOnce(&mut OpenObject) -> Result<(), RunError>) -> Result<Scheduler, RunError> {
         let refused = |e: &dyn std::fmt::Display, log: &str| {
             let log = if log.is_empty() { String::new() } else { format!("; it said:\n{log}") };
-            RunError::machine(format!("the kernel refused to load the scheduler: {e}{log}"), OTHERS)
+            RunError::refused(format!("the kernel refused to load the scheduler: {e}{log}"))
         };
         let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
         prepare(&mut open)?;
@@ -93,11 +94,13 @@ impl Scheduler {
     pub fn attach(&mut self) -> Result<(), RunError> {
         self.guard = Guard::start();
         let ahead = Ahead::of_others();
-        let (attached, log) = listening(|| map(&mut self.object, OPS)?.attach_struct_ops().map_err(|e| e.to_string()));
+        let (attached, log) =
+            listening(|| map(&mut self.object, OPS)?.attach_struct_ops().map_err(|e| format!("{e:#}")));
         drop(ahead);
         let link = attached.map_err(|e| {
             let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
-            RunError::machine(format!("the kernel refused to attach the scheduler: {e}{log}"), OTHERS)
+            let refused = || RunError::refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
+            machine::taken().unwrap_or_else(refused)
         })?;
         self.link = Some(link);
         Ok(())
