@@ -8,6 +8,8 @@ use crate::run_error::{RunError, OTHERS};
 
 const OLDEST: (u32, u32) = (6, 18);
 const STARVES_NOT: (u32, u32) = (7, 0);
+/// As in `bpf/cpus.h`.
+const MOST_CPUS: u32 = 1_024;
 /// A scheduler that is going is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -68,6 +70,13 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunErr
     }
     if let Some(missing) = missing {
         lacks(missing.to_string());
+    }
+    let possible = read(root, "sys/devices/system/cpu/possible");
+    if possible.rsplit(['-', ',']).next().and_then(|last| last.parse().ok()).is_some_and(|last: u32| last >= MOST_CPUS)
+    {
+        lacks(format!(
+            "this machine may have more than {MOST_CPUS} CPUs ({possible}), for which the kernel host has no room"
+        ));
     }
     let online = read(root, "sys/devices/system/cpu/online");
     if let Some(cpu) = cpus.iter().find(|&&cpu| !in_list(&online, cpu)) {
@@ -157,6 +166,10 @@ mod tests {
         assert!(only(&cpus).starts_with("4: CPU 1 is not online (online are 0,2-3)"), "{cpus:?}");
         let taken = machine("taken", |r| fs::write(r.join("sys/kernel/sched_ext/state"), "enabled\n").expect("room"));
         assert!(only(&taken).starts_with("4: another sched_ext scheduler is there already"), "{taken:?}");
+        let possible = "sys/devices/system/cpu/possible";
+        assert!(machine("some", |r| fs::write(r.join(possible), "0-1023\n").expect("room")).is_empty());
+        let many = machine("many", |r| fs::write(r.join(possible), "0-1151\n").expect("room"));
+        assert!(only(&many).starts_with("4: this machine may have more than 1024 CPUs (0-1151)"), "{many:?}");
         let locked = machine("locked", |r| {
             fs::create_dir_all(r.join("sys/kernel/security")).expect("room");
             fs::write(r.join("sys/kernel/security/lockdown"), "none integrity [confidentiality]\n").expect("room");
