@@ -88,6 +88,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 		return;
 	}
 	run_tell(domain, m, p, c->base, now, false);
+	set_slice(p, softirqs_slice(domain));
 	/* It was chosen once, but no longer. Or another CPU changed something of it while it runs: a timer set there would
 	 * go off there. */
 	if (c->choice != m->task || c->capped || elsewhere(domain)) {
@@ -176,7 +177,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (c->taken - c->clock);
 
-	set_slice(p, FOREVER);
+	set_slice(p, softirqs_slice(domain));
 	if (!c->paid) {
 		c->paid = 1;
 		c->charged = executed;
@@ -259,6 +260,9 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	__u32 task;
 
 	alarm_thread_look(domain, now);
+	/* Its soft interrupt was put off (softirqs.h). */
+	if (c->armed && now >= c->armed)
+		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {
 		domain_take_in(domain, now);
 		domain_choose(domain, now);

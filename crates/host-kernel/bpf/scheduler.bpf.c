@@ -6,6 +6,7 @@
  *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
  *   waits.h    late waits, where an allocator makes the jobs
  *   run.h      carries a decision out, and counts what was executed
+ *   softirqs.h what the alarm may have to wait for
  *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
  *   orders.bpf.h   what user space asks
  *   fair.h     everybody else
@@ -31,6 +32,7 @@ struct {
 #include "domain.h"
 #include "waits.h"
 #include "alarm_thread.h"
+#include "softirqs.h"
 #include "alarm.h"
 #include "run.h"
 #include "orders.bpf.h"
@@ -67,7 +69,8 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 		m->place = WITH_OTHERS;
 		member_uncount(m);
 	}
-	fair_enqueue(p, enq_flags);
+	if (!(p->flags & PF_KTHREAD) || !softirqs_enqueue(p, enq_flags))
+		fair_enqueue(p, enq_flags);
 }
 
 SEC("struct_ops/punctual_dispatch")

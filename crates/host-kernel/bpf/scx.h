@@ -100,6 +100,7 @@ enum scx_enq_flags {
 	SCX_ENQ_HEAD = 1,
 	SCX_ENQ_WAKEUP = 2,
 	SCX_ENQ_CPU_SELECTED = 3,
+	SCX_ENQ_PREEMPT = 4,
 };
 enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,

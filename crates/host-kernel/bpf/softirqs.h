@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The kernel's thread for soft interrupts that were left over: of a round that a switch is to follow, or of one that took
+ * too long. A domain's alarm is such an interrupt. It may be among them, and would wait for that thread, which among all
+ * others waits for the job that the alarm is to end.
+ *
+ * So on a domain's CPU the thread goes before jobs, a quarter of the time at most; when it was stopped, next. While it
+ * waits all the same, a job has no more than an instant's slice: the kernel asks for a decision then at each switch and tick.
+ * Such a decision may find that the alarm is overdue (run.h), and has an interrupt come, at whose end the soft ones are
+ * carried out: until then a timer that is set anew does not go off either.
+ */
+#ifndef PUNCTUAL_SOFTIRQS_H
+#define PUNCTUAL_SOFTIRQS_H
+
+#define SOFTIRQS_WINDOW 10000000ULL
+#define SOFTIRQS_SHARE (SOFTIRQS_WINDOW / 4)
+/* Ends at a tick. */
+#define SOFTIRQS_SLICE 1000000ULL
+
+extern struct task_struct *ksoftirqd __ksym;
+
+struct softirqs {
+	__u64 window;	/* CLOCK_MONOTONIC */
+	__u64 executed; /* its execution time then */
+	__u64 waits;	/* it was stopped, or has no share left */
+} softirqs[PD_DOMAINS];
+
+/* The slice of a job: as long as it likes, but where an alarm may wait. */
+PD_INLINE __u64 softirqs_slice(__u32 domain)
+{
+	return softirqs[IN_DOMAINS(domain)].waits ? 1 : FOREVER;
+}
+
+/* From ops.enqueue. Whether it goes before all. */
+PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
+{
+	__s32 cpu = scx_bpf_task_cpu(p);
+	__u32 domain = domain_on(cpu);
+	struct task_struct **thread;
+	struct softirqs *s;
+	__u64 now;
+
+	if (domain == PD_NONE || alarm_by_thread)
+		return false;
+	thread = bpf_per_cpu_ptr(&ksoftirqd, cpu);
+	if (!thread || *thread != p)
+		return false;
+	s = &softirqs[IN_DOMAINS(domain)];
+	now = bpf_ktime_get_ns();
+	if (now - s->window >= SOFTIRQS_WINDOW) {
+		s->window = now;
+		s->executed = p->se.sum_exec_runtime;
+	}
+	s->waits = !(enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP));
+	if (p->se.sum_exec_runtime - s->executed >= SOFTIRQS_SHARE) {
+		s->waits = 1;
+		return false;
+	}
+	if (!s->waits)
+		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD) | SCX_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT);
+	insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), SOFTIRQS_SLICE, enq_flags);
+	return true;
+}
+
+#endif
