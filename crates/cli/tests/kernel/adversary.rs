@@ -1,10 +1,12 @@
 //! Programs that make it hard for a scheduler to come, to stay or to go: none of them stops the machine, keeps a run from
 //! ending, or is left where it was not before.
 
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{children, executed, is_dead, is_ordinary, scheduler_becomes, until, Machine};
-use crate::punctual::{companion, run, unruly, words_of, Running};
+use crate::machine::{children, executed, is_dead, scheduler_becomes, until, Machine};
+use crate::punctual::{companion, results, run, says, start, task, unruly, words_of, Running, Scratch, PUNCTUAL};
 
 /// A task of 3 ms in 10 ms with this program as its command, for so long.
 fn commanded(duration: &str, role: &str) -> Running {
@@ -26,8 +28,9 @@ fn ends_in_some_way(run: Running) {
 fn a_program_that_is_always_new_keeps_no_scheduler_from_going() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.may_end_itself();
+    let before = rcu();
     let _newest = companion("newest");
-    for _ in 0..3 {
+    for _ in 0..2 {
         ends_in_some_way(commanded("30ms", "spin"));
     }
     let killed = commanded("60s", "spin");
@@ -35,19 +38,14 @@ fn a_program_that_is_always_new_keeps_no_scheduler_from_going() {
     killed.send(libc::SIGKILL);
     drop(killed.output());
     scheduler_becomes("disabled");
-    rcu_is_ordinary();
+    until("RCU's threads are as before", || rcu() == before);
 }
 
-/// Nobody of the kernel's threads is left in the class that they have while a scheduler goes.
-fn rcu_is_ordinary() {
-    let rcu = |pid: &u32| crate::machine::name(*pid).starts_with("rcu_preempt");
-    // On PREEMPT_RT it is real-time always.
-    if std::fs::read_to_string("/sys/kernel/realtime").is_ok_and(|s| s.trim() == "1") {
-        return;
-    }
-    until("RCU's thread is an ordinary one", || {
-        crate::machine::pids().iter().filter(|p| rcu(p)).all(|&p| is_ordinary(p))
-    });
+/// The policies of RCU's threads, which have another one while a scheduler goes.
+fn rcu() -> Vec<i32> {
+    let rcu = crate::machine::pids().into_iter().filter(|&pid| crate::machine::name(pid).starts_with("rcu"));
+    // SAFETY: a system call without memory.
+    rcu.map(|pid| unsafe { libc::sched_getscheduler(pid as i32) }).collect()
 }
 
 #[test]
@@ -82,6 +80,51 @@ fn many_threads_on_a_small_budget_all_have_turns() {
     ends_in_some_way(run(&words));
 }
 
+/// For longer than the rings last: the oldest events are there then, and the newest records.
+#[test]
+fn a_loader_stopped_for_long_tells_no_period_wrongly() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let one = |name: &str, period: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nbudget = \"50us\"\nwork = {{ spin = \"forever\" }}\n"
+        )
+    };
+    let set = format!("cpu = 0\npolicy = \"edf\"\n{}{}", one("often", "1ms"), one("seldom", "5ms"));
+    let run = start(&scratch.file("set.toml", &set), &["--duration", "9s"]);
+    run.tasks_after(2, 1_000_000);
+    run.send(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(8));
+    run.send(libc::SIGCONT);
+    let output = run.output();
+    let results = results(&output);
+    assert!(words_of(&output).contains("events had no room"), "{}", words_of(&output));
+    for name in ["often", "seldom"] {
+        let task = task(&results, name);
+        let figure = |key: &str| task["budget_received"][key].as_u64().unwrap_or_else(|| panic!("no {key}: {task:#}"));
+        assert!(figure("periods") > 50 && figure("worst_ppm") < 1_200_000, "{task:#}");
+        assert!(task["long_run_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) < 20_000), "{task:#}");
+    }
+}
+
+#[test]
+fn too_few_open_files_are_named_with_their_cure() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let mut command = Command::new(PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--period", "10ms", "--budget", "3ms", "--", "true"]);
+    let limit = || {
+        let few = libc::rlimit { rlim_cur: 20, rlim_max: 20 };
+        // SAFETY: a valid limit, between fork and exec.
+        match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: what it calls may be called there.
+    unsafe { command.pre_exec(limit) };
+    says(&command.output().expect("it was built"), 4, &["Too many open files", "ulimit -n"]);
+}
+
 /// Whom a debugger holds when it is killed, the debugger is to wait for; a stopped one does not.
 #[test]
 fn a_run_ends_beside_a_stopped_debugger() {
@@ -101,9 +144,10 @@ fn a_run_ends_beside_a_stopped_debugger() {
 /// While it starts, loads, attaches, runs, ends.
 #[test]
 fn a_loader_killed_at_any_instant_leaves_nothing() {
-    const INSTANTS: u32 = 12;
+    const INSTANTS: u32 = 8;
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.may_end_itself();
+    let before = rcu();
     let commanded = || commanded("150ms", "spin-threads 3");
     let begun = Instant::now();
     ends_in_some_way(commanded());
@@ -118,7 +162,7 @@ fn a_loader_killed_at_any_instant_leaves_nothing() {
         scheduler_becomes("disabled");
         until("its processes are dead", || tasks.iter().all(|&pid| is_dead(pid)));
     }
-    rcu_is_ordinary();
+    until("RCU's threads are as before", || rcu() == before);
 }
 
 /// An adopted program runs on another CPU when it joins, where nobody else wants to run.
@@ -144,6 +188,24 @@ fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
     ends_in_some_way(run);
     // 60 ms, had the two CPUs the same clock.
     assert!((10_000_000..=110_000_000).contains(&meanwhile), "{meanwhile} ns of 60 ms");
+}
+
+#[test]
+fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let set = ["--period", "10ms", "--budget", "3ms", "--duration", "500ms", "--cpu"];
+    let program = unruly("spin");
+    let on = |cpu| {
+        let mut words = set.to_vec();
+        words.extend([cpu, "--"]);
+        words.extend(program.iter().map(String::as_str));
+        run(&words)
+    };
+    let both = [on("0"), on("1")].map(Running::output);
+    let refused = both.iter().position(|o| o.status.code() == Some(4)).expect("one of them came too late");
+    says(&both[refused], 4, &["another sched_ext scheduler"]);
+    let other = &both[1 - refused];
+    assert!(matches!(other.status.code(), Some(0 | 1)), "{}", words_of(other));
 }
 
 /// Another CPU changes nice value, policy and affinity of a task's threads while they run.
