@@ -13,6 +13,7 @@ mod papers;
 mod policies;
 mod punctual;
 mod refusals;
+mod storms;
 mod tasks;
 mod trace;
 #[path = "../real/unruly.rs"]

@@ -89,16 +89,6 @@ fn a_command_that_changes_its_affinity_stays_a_member() {
     is_kept_to_its_budget("escape");
 }
 
-#[test]
-fn budgets_are_kept_beside_a_fork_storm_of_somebody_else() {
-    let Some(_machine) = Machine::with_sched_ext() else { return };
-    let scratch = Scratch::new();
-    let storm = companion("fork-storm");
-    let run = start(&scratch.file("set.toml", TWO), &["--duration", "500ms"]).output();
-    keeps_its_budget_in_the_long_run(task(&results(&run), "spinning"));
-    assert!(executed_by(&family(storm.id())) > 0);
-}
-
 /// A debugger that has stopped a task, and is stopped itself.
 #[test]
 fn a_stopped_debugger_stops_its_task_and_no_other() {
