@@ -154,6 +154,7 @@ impl SchedulerLoad {
 pub(crate) fn statistics(object: &Object) -> Vec<ProgramStatistics> {
     object
         .progs()
+        .filter(|p| p.autoload())
         .map(|p| {
             let mut info = libbpf_sys::bpf_prog_info::default();
             let mut size = std::mem::size_of_val(&info) as u32;

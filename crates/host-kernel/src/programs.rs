@@ -11,7 +11,7 @@ pub(crate) struct Programs(Vec<(OsString, OwnedFd)>);
 impl Programs {
     pub fn of(object: &Object) -> std::io::Result<Programs> {
         let own = |p: libbpf_rs::Program<'_>| Ok((p.name().to_owned(), p.as_fd().try_clone_to_owned()?));
-        object.progs().map(own).collect::<std::io::Result<_>>().map(Programs)
+        object.progs().filter(|p| p.autoload()).map(own).collect::<std::io::Result<_>>().map(Programs)
     }
 
     /// A program's descriptor.

@@ -9,6 +9,7 @@ use crate::abi::{Create, Exit, Plain};
 use crate::alarm_thread::AlarmThread;
 use crate::guard::{Ahead, Guard};
 use crate::machine;
+use crate::probe::PROGRAM;
 use crate::programs::Programs;
 use crate::run_error::{RunError, OTHERS};
 use crate::said::listening;
@@ -83,7 +84,7 @@ impl Scheduler {
     /// # Errors
     /// See [`AlarmThread::start`].
     pub fn alarm_thread(&self, domain: u32, cpu: u32) -> Result<AlarmThread, RunError> {
-        let program = self.programs.fd("punctual_alarm").map_err(|e| RunError::machine(e, OTHERS))?;
+        let program = self.programs.fd(PROGRAM).map_err(|e| RunError::machine(e, OTHERS))?;
         AlarmThread::start(program, domain, cpu)
     }
 
