@@ -22,9 +22,7 @@ const HOG_LIFE: u64 = 60_000_000_000;
 
 /// Of SCHED_FIFO and SCHED_DEADLINE, beside a hog on the only CPU, ns.
 pub fn peers() -> Result<Value, Failure> {
-    while busy_with_self_tests() {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
+    settle();
     let _hog = Hog::start(0, HOG_LIFE)?;
     let fifo = apart(|| {
         pin([0])?;
@@ -40,6 +38,13 @@ pub fn peers() -> Result<Value, Failure> {
         Ok(spin(BURSTS))
     })?;
     Ok(json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline, "deadline_bursts_ns": lengths(&bursts) }))
+}
+
+/// Until the kernel does nothing by itself.
+pub fn settle() {
+    while busy_with_self_tests() {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
 }
 
 /// The kernel tests its ciphers for some seconds after boot.

@@ -7,13 +7,16 @@ use punctual_host_kernel::Start;
 use punctual_trace::{kind, Record, Trace};
 use serde_json::{json, Value};
 
-use crate::{Failure, Verdict};
+use crate::{guest, Failure, Verdict};
 
-/// Of a counted nanosecond a machine of today makes a third to a whole one.
+/// What is promised of a real machine, ns.
 const MOST_NS: u64 = 200_000_000;
+/// At best a machine of today executes so many instructions in a ns.
+const PER_NS: u64 = 3;
 
 /// In the guest: the steps, ns.
 pub fn steps() -> Result<Value, Failure> {
+    guest::settle();
     let s = Start::try_it(0).map_err(|e| e.to_string())?;
     let ns = |d: std::time::Duration| d.as_nanos() as u64;
     Ok(json!({ "probe_ns": ns(s.probe), "open_ns": ns(s.open), "load_ns": ns(s.load), "create_ns": ns(s.create),
@@ -53,20 +56,17 @@ impl Load {
         all
     }
 
-    /// What a machine executes that makes one instruction in a ns, the slowest that is thought of.
+    /// Of a machine that is as fast as is thought of.
     pub fn verdict(&self, kernel: &str) -> Verdict {
         let loads = self.step("open") + self.step("load");
+        let millions = |n: u64| n as f64 / 1e6;
         Verdict {
             what: format!("{kernel}: the scheduler is loaded after"),
-            target: "200 million".into(),
-            seen: format!("{} instructions", millions(loads)),
-            met: loads <= MOST_NS,
+            target: format!("{} ms", MOST_NS / 1_000_000),
+            seen: format!("{:.0} ms at {PER_NS} instructions in a ns", millions(loads / PER_NS)),
+            met: loads / PER_NS <= MOST_NS,
         }
     }
-}
-
-fn millions(n: u64) -> String {
-    format!("{:.1} million", n as f64 / 1e6)
 }
 
 pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>) {
