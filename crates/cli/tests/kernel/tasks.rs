@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use crate::budgets::TWO;
 use crate::check;
 use crate::machine::{
     children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until, Machine,
