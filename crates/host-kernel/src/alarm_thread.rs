@@ -180,12 +180,12 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
 ///
 /// # Safety
 /// In a child that uses no other descriptor any more.
-pub(crate) unsafe fn close_all_but(kept: [i32; 2]) {
+pub(crate) unsafe fn close_all_but<const N: usize>(mut kept: [i32; N]) {
     let mut from = 0;
-    let [one, other] = kept;
+    kept.sort_unstable();
     // SAFETY: numbers only.
     unsafe {
-        for kept in [one.min(other) as u32, one.max(other) as u32] {
+        for kept in kept.map(|fd| fd as u32) {
             if from < kept {
                 libc::syscall(libc::SYS_close_range, from, kept - 1, 0);
             }

@@ -28,6 +28,8 @@ const PRIORITY: libc::sched_param = libc::sched_param { sched_priority: 1 };
 const LOOK_MS: i32 = 1_000;
 /// Between looks at a scheduler that is going.
 const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// Set, grace periods are hurried, and it is a moment only in which somebody may become new: from 0 to 1 and back.
+const HURRY: &str = "/sys/kernel/rcu_expedited";
 /// If it is still there so long after the loader went, ns, it is somebody else's.
 const GOING_MOST: u64 = 2_000_000_000;
 
@@ -36,6 +38,7 @@ const GOING_MOST: u64 = 2_000_000_000;
 pub(crate) struct Guard {
     pid: i32,
     alert: Option<OwnedFd>,
+    hurry: File,
     threads: Vec<i32>,
 }
 
@@ -48,12 +51,19 @@ impl Guard {
         }
         let threads = rcu_threads();
         let state = File::open(machine::STATE_FILE).ok()?;
+        let write = |path| File::options().write(true).open(path);
+        let hurries = std::fs::read_to_string(HURRY).is_ok_and(|on| on.trim() != "0");
+        let hurry = Some(HURRY).filter(|_| !hurries).and_then(|path| write(path).ok());
+        let hurry = hurry.or_else(|| write("/dev/null").ok())?;
         let (watch, alert) = pipe().ok()?;
         // SAFETY: takes nothing; the child makes system calls only.
         match unsafe { libc::fork() } {
             -1 => None,
-            0 => live(watch.as_raw_fd(), state.as_raw_fd(), &threads),
-            pid => Some(Guard { pid, alert: Some(alert), threads }),
+            0 => live(
+                watch.as_raw_fd(),
+                &Going { state: state.as_raw_fd(), hurry: hurry.as_raw_fd(), threads: &threads },
+            ),
+            pid => Some(Guard { pid, alert: Some(alert), hurry, threads }),
         }
     }
 
@@ -74,6 +84,7 @@ impl Drop for Guard {
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             reap(self.pid);
         }
+        hurry(self.hurry.as_raw_fd(), b"0");
         lower(&self.threads);
     }
 }
@@ -130,15 +141,22 @@ fn state(file: i32) -> State {
     }
 }
 
+/// What it needs when a scheduler goes: two files, and RCU's threads.
+struct Going<'a> {
+    state: i32,
+    hurry: i32,
+    threads: &'a [i32],
+}
+
 /// The process's whole life.
-fn live(watch: i32, file: i32, threads: &[i32]) -> ! {
+fn live(watch: i32, going: &Going<'_>) -> ! {
     // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor of what was inherited.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-        close_all_but([watch, file]);
+        close_all_but([watch, going.state, going.hurry]);
         if libc::sched_setscheduler(0, libc::SCHED_FIFO, &PRIORITY) != 0 {
             libc::_exit(1);
         }
@@ -147,8 +165,8 @@ fn live(watch: i32, file: i32, threads: &[i32]) -> ! {
         let mut pipe = libc::pollfd { fd: watch, events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure, valid for the call.
         let over = unsafe { libc::poll(&mut pipe, 1, LOOK_MS) } > 0;
-        if over || state(file) == State::Going {
-            see_it_off(over, file, threads);
+        if over || state(going.state) == State::Going {
+            see_it_off(over, going);
         }
         if over {
             // SAFETY: as above.
@@ -158,11 +176,12 @@ fn live(watch: i32, file: i32, threads: &[i32]) -> ! {
 }
 
 /// Until the scheduler is gone. `over`: the loader is, or detaches; then it may be a moment until the scheduler begins to go.
-fn see_it_off(over: bool, file: i32, threads: &[i32]) {
+fn see_it_off(over: bool, going: &Going<'_>) {
     let begun = monotonic_ns();
-    raise(threads);
+    raise(going.threads);
+    hurry(going.hurry, b"1");
     loop {
-        match state(file) {
+        match state(going.state) {
             State::Gone => break,
             State::Going => {}
             State::There if over && monotonic_ns() < begun + GOING_MOST => {}
@@ -171,7 +190,13 @@ fn see_it_off(over: bool, file: i32, threads: &[i32]) {
         // SAFETY: a valid time.
         unsafe { libc::nanosleep(&NAP, std::ptr::null_mut()) };
     }
-    lower(threads);
+    hurry(going.hurry, b"0");
+    lower(going.threads);
+}
+
+fn hurry(file: i32, on: &[u8; 1]) {
+    // SAFETY: one byte.
+    unsafe { libc::pwrite(file, on.as_ptr().cast(), 1, 0) };
 }
 
 /// While it lives this thread goes before all ordinary ones, if it may: whoever attaches a scheduler is handed to it in the
