@@ -29,6 +29,8 @@
 #define ALLOCATOR_SHARE (ALLOCATOR_WINDOW / 10)
 /* Between the two clocks' readings of one instant, ns; beyond it they drifted apart. */
 #define OFFSET_MOST 20000ULL
+/* A turn in the background, ns. */
+#define BACKGROUND_SLICE 3000000ULL
 
 struct punctual_domain {
 	/* Who is on the CPU. */
@@ -119,8 +121,9 @@ PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on)
 		c->backgrounds--;
 		return 0;
 	}
-	if (!c->backgrounds++)
-		c->background_time = c->others_time;
+	/* Who was ahead still is; who was behind is so by a turn at most. */
+	if (!c->backgrounds++ && c->background_time + BACKGROUND_SLICE < c->others_time)
+		c->background_time = c->others_time - BACKGROUND_SLICE;
 	return 0;
 }
 

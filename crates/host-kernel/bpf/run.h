@@ -10,9 +10,6 @@
 #ifndef PUNCTUAL_RUN_H
 #define PUNCTUAL_RUN_H
 
-/* A turn in the background, ns. */
-#define BACKGROUND_SLICE 3000000ULL
-
 /* The next schedule() would keep the run queue's clock as it is, and not count what was executed until then. */
 #define RQCF_REQ_SKIP 1U
 
