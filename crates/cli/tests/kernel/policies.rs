@@ -89,7 +89,7 @@ fn a_policys_task_in_the_background_waits_for_its_release() {
     waits_in_the_background("imprecise");
 }
 
-/// An ordinary program, beside a hog: its budgets, and half of what is left.
+/// An ordinary program, beside a hog: its budgets, and about half of what is left.
 #[test]
 fn a_policys_task_that_overran_goes_on_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -106,6 +106,6 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     assert!(matches!(run.output().status.code(), Some(0 | 1)));
     replays(&path);
     check::holds(&trace(&path), check::lateness());
-    // 20 % by budgets; of the rest half.
-    assert!((110_000_000..=130_000_000).contains(&meanwhile), "{meanwhile} ns of 120 ms");
+    // 20 % by budgets. Of the rest, 8 ms at a time, about half: turns are of 3 ms and end at the tick, of 4 ms.
+    assert!((93_000_000..=147_000_000).contains(&meanwhile), "{meanwhile} ns of 120 ms");
 }
