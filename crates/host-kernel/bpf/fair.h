@@ -39,13 +39,11 @@
 /* To break into a turn. */
 #define FAIR_BREAK FAIR_TURN
 #define FAIR_NEVER (~0ULL >> 1)
-/* CPUs that a waker looks at when a job holds its own. */
-#define FAIR_LOOKS 4
 /* Entries of a queue that are looked at in one go. */
 #define FAIR_DEPTH 64
-/* ns that somebody may wait before virtual time no longer matters, and between searches for such a one. */
+/* ns that somebody may wait before virtual time no longer matters; and jiffies between searches for such a one. */
 #define FAIR_PATIENCE 10000000000ULL
-#define FAIR_SEARCH 100000000ULL
+#define FAIR_SEARCH 25
 
 /* What a CPU runs of ours, and its own queue. Written under its run queue's lock; others read it to guess. */
 struct fair_cpu {
@@ -53,19 +51,21 @@ struct fair_cpu {
 	__u64 time;	/* and when `executed` was taken */
 	__u64 executed; /* its execution by the kernel's count, ns */
 	__u64 since;	/* scx_bpf_now() then */
-	__s64 used;	/* of its turn, before that */
+	__s64 given;	/* of its turn, then, ns */
 	__u64 clock;	/* of the own queue */
 	__u64 shift;	/* the own queue's time + shift = the shared one's */
-	__u64 searched;
-	__u64 left;   /* of the turn of who is put back */
+	__u64 searched; /* jiffies */
+	__u64 left;	/* of the turn of who is put back */
 	__u32 rate;   /* the runner's; 0: nobody of ours runs */
 	__u32 back;   /* who is put back: the enqueue that follows is no wake-up */
+	__u32 first;  /* rate of the first in a queue that was looked at */
 	__u32 claims; /* for whom this CPU was found idle */
 	__u32 looked; /* a loop's count: in memory, for the verifier need not tell its values apart */
 	__u8 own;     /* the runner is of the own queue */
 	__u8 kicked;  /* somebody breaks into its turn */
 	__u8 over;    /* its turn is over whatever is left */
 	__u8 yielded; /* it lets others go first */
+	__u8 past;    /* somebody comes past the queues */
 } __attribute__((aligned(128)));
 
 struct fair_cpu fair_cpus[FAIR_CPUS];
@@ -112,89 +112,8 @@ static inline __s32 fair_init(void)
 	return failed;
 }
 
-/* From ops.select_cpu. A domain's CPU gets nobody past its queues: a release would stand behind it. */
-static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
-{
-	bool idle = false;
-	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
-
-	if (idle && domain_on(cpu) == PD_NONE)
-		insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN, 0);
-	else if (idle)
-		FAIR_CPU(cpu)->claims = p->pid;
-	return cpu;
-}
-
-/* Breaks into the turn on this CPU, if it is so far ahead of `time`. */
-static inline bool fair_break(__s32 cpu, __u64 time)
-{
-	struct fair_cpu *c = FAIR_CPU(cpu);
-
-	if (!c->rate || !fair_before(time + FAIR_BREAK, fair_now(c)))
-		return false;
-	if (!c->kicked) {
-		c->kicked = 1;
-		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_PREEMPT));
-	}
-	return true;
-}
-
-/* For one that waits in the shared queue, and whose own CPU does something else. */
-static inline void fair_break_other(struct task_struct *p, __s32 cpu, __u64 time)
-{
-	__u32 looks = 0;
-
-	pd_while (looks < FAIR_LOOKS && looks < fair_several) {
-		if (++cpu >= (__s32)fair_several)
-			cpu = 0;
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && fair_break(cpu, time))
-			return;
-		looks++;
-	}
-}
-
-/* Somebody idle takes it. */
-static inline bool fair_rouse(struct task_struct *p)
-{
-	__s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_IDLE));
-	return cpu >= 0;
-}
-
-/* From ops.enqueue. What follows a fair_stopping(p, true) is no wake-up, and does not kick its own CPU. */
-static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
-{
-	__s32 cpu = scx_bpf_task_cpu(p);
-	struct fair_cpu *c = FAIR_CPU(cpu);
-	bool own = fair_bound(p), back = c->back == (__u32)p->pid, wakes;
-	__u64 time = fair_place(p, own ? c->clock : fair_clock, fair_rate(p), own);
-
-	insert_vtime(p, own ? FAIR_OWN(cpu) : FAIR_SHARED, back ? c->left : FAIR_TURN, time, enq_flags);
-	if (c->claims == (__u32)p->pid) {
-		/* It is on its way to an idle CPU, which the kernel wakes. */
-		c->claims = 0;
-		return;
-	}
-	wakes = !back && enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP) && p->policy != SCHED_BATCH &&
-		p->policy != SCHED_IDLE;
-	if (back)
-		c->back = 0;
-	if (own || !fair_several) {
-		if (wakes)
-			fair_break(cpu, time + (own ? c->shift : 0));
-		return;
-	}
-	/* A woken one was just offered to those that idle. */
-	if (!(enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_CPU_SELECTED)) && fair_rouse(p))
-		return;
-	if (wakes && !fair_break(cpu, time) && !c->rate)
-		fair_break_other(p, cpu, time);
-}
-
-/* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; and its rate. */
-static inline __u64 fair_first(__u64 queue, __s32 cpu, __u32 *rate)
+/* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; its rate is noted. */
+PD_FN __u64 fair_first(__u64 queue, __s32 cpu)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -205,7 +124,7 @@ static inline __u64 fair_first(__u64 queue, __s32 cpu, __u32 *rate)
 	while (FAIR_CPU(cpu)->looked++ < FAIR_DEPTH && (p = bpf_iter_scx_dsq_next(&it))) {
 		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
 			time = p->scx.dsq_vtime;
-			*rate = fair_rate(p);
+			FAIR_CPU(cpu)->first = fair_rate(p);
 			break;
 		}
 	}
@@ -256,7 +175,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 {
 	__u64 ran = scx_bpf_now() - c->since;
 	__u64 time = fair_now(c);
-	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
+	__s64 left = c->given - (__s64)ran;
 
 	if (first != FAIR_NEVER &&
 	    (c->yielded || fair_before(left > (__s64)FAIR_REST ? first + FAIR_BREAK : first, time))) {
@@ -268,50 +187,11 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 	if (left <= (__s64)FAIR_REST) {
 		/* Another turn, without a switch. */
 		left = FAIR_TURN;
-		c->used = -(__s64)ran;
+		c->given = left + (__s64)ran;
 		c->began = time - (c->own ? c->shift : 0);
 	}
 	set_slice(prev, left);
 	return false;
-}
-
-/* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
- * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
-PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
-{
-	struct fair_cpu *c = FAIR_CPU(cpu);
-	__u64 shared = FAIR_NEVER, own = FAIR_NEVER, now = scx_bpf_now();
-	__u32 shared_rate = 0, own_rate = 0;
-	bool both = fair_several && scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) > 0;
-
-	if (now - c->searched > FAIR_SEARCH) {
-		if (fair_rescue(FAIR_SHARED, cpu) || (both && fair_rescue(FAIR_OWN(cpu), cpu))) {
-			c->over = 1;
-			return true;
-		}
-		c->searched = now;
-	}
-	/* Who kicked has compared already. */
-	if (!both && (!prev || c->kicked)) {
-		if (move_to_local(FAIR_SHARED)) {
-			c->over = 1;
-			return true;
-		}
-		if (!prev)
-			return false;
-	}
-	shared = fair_first(FAIR_SHARED, cpu, &shared_rate);
-	if (both)
-		own = fair_first(FAIR_OWN(cpu), cpu, &own_rate);
-	if (own != FAIR_NEVER) {
-		if (shared != FAIR_NEVER)
-			fair_lay(c, shared, shared_rate, own, own_rate);
-		own += c->shift;
-	}
-	both = own != FAIR_NEVER && (shared == FAIR_NEVER || fair_before(own, shared));
-	if (prev && !fair_gives_way(c, prev, both ? own : shared))
-		return true;
-	return move_to_local(both ? FAIR_OWN(cpu) : FAIR_SHARED);
 }
 
 /* How many wait who could run on this CPU; nearly, if some may run on a few CPUs only. */
@@ -323,35 +203,87 @@ static inline __u32 fair_waits(__s32 cpu)
 	return (own > 0 ? own : 0) + (shared > 0 ? shared : 0);
 }
 
+/* From time to time. Whether somebody who has waited for long got this CPU. */
+PD_FN bool fair_search(__s32 cpu)
+{
+	struct fair_cpu *c = FAIR_CPU(cpu);
+
+	if (fair_rescue(FAIR_SHARED, cpu) || (fair_several && fair_rescue(FAIR_OWN(cpu), cpu))) {
+		c->over = 1;
+		return true;
+	}
+	c->searched = bpf_jiffies64();
+	return false;
+}
+
+/* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
+ * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
+PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
+{
+	struct fair_cpu *c = FAIR_CPU(cpu);
+	__u64 shared = FAIR_NEVER, own = FAIR_NEVER;
+	__u32 rate;
+	bool both = fair_several && scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) > 0;
+
+	if (bpf_jiffies64() - c->searched >= FAIR_SEARCH && fair_search(cpu))
+		return true;
+	/* Who kicked has compared already. */
+	if (!both && (!prev || c->kicked)) {
+		if (move_to_local(FAIR_SHARED)) {
+			c->over = 1;
+			return true;
+		}
+		if (!prev)
+			return false;
+	}
+	shared = fair_first(FAIR_SHARED, cpu);
+	rate = c->first;
+	if (both)
+		own = fair_first(FAIR_OWN(cpu), cpu);
+	if (own != FAIR_NEVER) {
+		if (shared != FAIR_NEVER)
+			fair_lay(c, shared, rate, own, c->first);
+		own += c->shift;
+	}
+	both = own != FAIR_NEVER && (shared == FAIR_NEVER || fair_before(own, shared));
+	if (prev && !fair_gives_way(c, prev, both ? own : shared))
+		return true;
+	return move_to_local(both ? FAIR_OWN(cpu) : FAIR_SHARED);
+}
+
 /* From ops.yield. */
 static inline void fair_yield(void)
 {
 	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
 }
 
-/* From ops.running; on another CPU if what is changed is who may run where. */
-static inline void fair_running(struct task_struct *p)
+/* From ops.running, at scx_bpf_now(); on another CPU if what is changed is who may run where. Whether it came past the
+ * queues. */
+static inline bool fair_running(struct task_struct *p, __u64 now)
 {
 	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
-	__u64 left = p->scx.slice;
+	__u64 given = p->scx.slice;
 	bool own = fair_bound(p);
 	__u32 rate = fair_rate(p);
 	__u64 *clock = own ? &c->clock : &fair_clock;
 	__u64 began = fair_place(p, *clock, rate, own);
+	bool past = c->past;
 
 	if (fair_before(*clock, began))
 		*clock = began;
-	c->used = left < FAIR_TURN ? FAIR_TURN - left : 0;
 	c->began = began;
-	c->time = began + fair_virtual(c->used, rate);
+	c->given = given < FAIR_TURN ? given : FAIR_TURN;
+	c->time = began + fair_virtual(FAIR_TURN - c->given, rate);
 	c->executed = p->se.sum_exec_runtime;
-	c->since = scx_bpf_now();
+	c->since = now;
 	c->own = own;
 	c->back = 0;
 	c->kicked = 0;
 	c->over = 0;
 	c->yielded = 0;
+	c->past = 0;
 	c->rate = rate;
+	return past;
 }
 
 /* From ops.stopping. If it is still runnable its slice is set to 0 after this. */
@@ -359,7 +291,7 @@ static inline void fair_stopping(struct task_struct *p, bool runnable)
 {
 	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 ran = p->se.sum_exec_runtime - c->executed;
-	__s64 left = (__s64)FAIR_TURN - c->used - (__s64)ran;
+	__s64 left = c->given - (__s64)ran;
 
 	c->back = runnable ? p->pid : 0;
 	if (runnable && !c->over && left > (__s64)FAIR_REST) {

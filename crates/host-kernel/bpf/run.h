@@ -101,6 +101,16 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	alarm_set(domain);
 }
 
+/* One of the others began. */
+PD_INLINE void run_other(__u32 domain, struct task_struct *p)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	c->others = 1;
+	if (fair_running(p, c->clock) && ((c->choice != PD_NONE && !c->capped) || notes[IN_DOMAINS(domain)].words))
+		kick(domain_cpu(domain));
+}
+
 PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -113,8 +123,7 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 	c->clock = scx_bpf_now();
 	c->base = p->se.sum_exec_runtime;
 	if (!m || m->place == WITH_OTHERS) {
-		c->others = 1;
-		fair_running(p);
+		run_other(domain, p);
 	} else if (m->place == WITH_ALLOCATORS) {
 		run_allocator(domain, m);
 	} else {

@@ -9,7 +9,7 @@
  *   softirqs.h what the alarm may have to wait for
  *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
  *   orders.bpf.h   what user space asks
- *   fair.h     everybody else
+ *   fair.h, fair_wake.h, fair_time.h   everybody else
  *
  * A callback asks: is it a member's thread, or a domain's CPU? If not, it is the others' affair.
  */
@@ -31,6 +31,7 @@ struct {
 #include "doorbell.h"
 #include "domain.h"
 #include "waits.h"
+#include "fair_wake.h"
 #include "alarm_thread.h"
 #include "softirqs.h"
 #include "alarm.h"
@@ -93,7 +94,7 @@ void BPF_PROG(punctual_running, struct task_struct *p)
 	__u32 domain = domain_on(scx_bpf_task_cpu(p));
 
 	if (domain == PD_NONE)
-		fair_running(p);
+		fair_running(p, scx_bpf_now());
 	else
 		run_begins(domain, p);
 }

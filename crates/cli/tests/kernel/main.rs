@@ -7,6 +7,7 @@ mod alarm;
 mod budgets;
 mod check;
 mod ended;
+mod everybody;
 mod loader;
 mod machine;
 mod papers;

@@ -1,0 +1,264 @@
+//! Ordinary programs beside the jobs: they share by weight, who wakes runs at once, and nobody waits for long.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::machine::{cpus, executed, executed_by, state, until, Machine};
+use crate::punctual::{companion, run, words_of, Running, Scratch};
+
+/// A task with so much in 10 ms of CPU 0, which it uses up or hardly touches.
+fn beside(budget: &str, spin: &str) -> String {
+    format!(
+        "cpu = 0\npolicy = \"edf\"\nduration = \"60s\"\n\
+         [[task]]\nname = \"job\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\nwork = {{ spin = \"{spin}\" }}\n"
+    )
+}
+
+/// The scheduler is there, and its task has begun. Before any hog: loading takes its time.
+fn started(scratch: &Scratch, set: &str) -> Running {
+    let set = scratch.file("set.toml", set);
+    let run = run(&[set.to_str().expect("a plain path")]);
+    run.tasks_after(1, 100_000);
+    run
+}
+
+/// It was there to the end.
+fn ends_well(run: Running) {
+    assert_eq!(state().as_deref(), Some("enabled"));
+    run.send(libc::SIGINT);
+    let output = run.output();
+    assert_eq!(output.status.code(), Some(130), "{}", words_of(&output));
+}
+
+fn hogs(count: usize) -> Vec<Running> {
+    let hogs: Vec<Running> = (0..count).map(|_| companion("spin")).collect();
+    until("they execute", || hogs.iter().all(|hog| executed(hog.id()) > 5_000_000));
+    hogs
+}
+
+fn ids(hogs: &[Running]) -> Vec<u32> {
+    hogs.iter().map(Running::id).collect()
+}
+
+fn nice(pid: u32, value: i32) {
+    // SAFETY: a system call without memory.
+    assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, value) }, 0);
+}
+
+/// Of a process, or of this thread.
+fn policy(pid: u32, policy: i32) {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: it reads `param`, which is there.
+    assert_eq!(unsafe { libc::sched_setscheduler(pid as i32, policy, &param) }, 0, "policy {policy}");
+}
+
+/// One bit per CPU.
+fn may_run_on(pid: u32, cpus: u64) {
+    // SAFETY: it reads a mask of so many bytes.
+    let done = unsafe { libc::sched_setaffinity(pid as i32, size_of::<u64>(), (&raw const cpus).cast()) };
+    assert_eq!(done, 0, "CPUs {cpus:#b}");
+}
+
+fn ran_in(pids: &[u32], time: Duration) -> Vec<u64> {
+    let before: Vec<u64> = pids.iter().map(|&pid| executed(pid)).collect();
+    std::thread::sleep(time);
+    pids.iter().zip(before).map(|(&pid, before)| executed(pid) - before).collect()
+}
+
+/// Each got its part of what all got, within some turns of 4 ms (which end at ticks).
+fn shared_by(weights: &[u64], ran: &[u64]) {
+    let (all, weight) = (ran.iter().sum::<u64>(), weights.iter().sum::<u64>());
+    for (&part, &got) in weights.iter().zip(ran) {
+        let due = all * part / weight;
+        assert!(got.abs_diff(due) <= 16_000_000 + due / 50, "{got} ns of {due}: {ran:?} by {weights:?}");
+    }
+}
+
+#[test]
+fn hogs_share_what_a_job_leaves_by_their_nice_values() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("5ms", "forever"));
+    let hogs = hogs(4);
+    let pids = ids(&hogs);
+    // Where there are two CPUs: on one.
+    pids.iter().for_each(|&pid| may_run_on(pid, 1));
+    pids.iter().zip([0, 5, 10, -5]).for_each(|(&pid, value)| nice(pid, value));
+    std::thread::sleep(Duration::from_millis(200));
+    // What four fifths per step come to, where nice 0 is 1,024.
+    let ran = ran_in(&pids, Duration::from_secs(2));
+    shared_by(&[1024, 336, 110, 3125], &ran);
+    assert!(ran.iter().sum::<u64>() > 900_000_000, "half of the CPU is theirs: {ran:?}");
+    ends_well(run);
+}
+
+#[test]
+fn changes_of_nice_value_and_policy_hold_from_then_on() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("2ms", "forever"));
+    let hogs = hogs(2);
+    let pids = ids(&hogs);
+    pids.iter().for_each(|&pid| may_run_on(pid, 1));
+    for round in 0..30 {
+        nice(pids[0], round % 20);
+        policy(pids[1], [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER][round as usize % 3]);
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    nice(pids[0], 5);
+    // What they were ahead or behind by.
+    std::thread::sleep(Duration::from_millis(200));
+    shared_by(&[336, 1024], &ran_in(&pids, Duration::from_millis(800)));
+    nice(pids[0], 0);
+    policy(pids[1], libc::SCHED_BATCH);
+    std::thread::sleep(Duration::from_millis(200));
+    shared_by(&[1024, 1024], &ran_in(&pids, Duration::from_millis(800)));
+    ends_well(run);
+}
+
+fn preempt_rt() -> bool {
+    // Not all of them have /sys/kernel/realtime.
+    std::fs::read_to_string("/proc/version").is_ok_and(|s| s.contains("PREEMPT_RT"))
+}
+
+/// How late this thread ran that had slept for 7 ms each time, in order.
+fn wakes_late(rounds: usize) -> Vec<u64> {
+    // SAFETY: a system call without memory: timers of this thread may be no 50 us late.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let nap = Duration::from_millis(7);
+    let mut late: Vec<u64> = (0..rounds)
+        .map(|_| {
+            let begin = Instant::now();
+            std::thread::sleep(nap);
+            (begin.elapsed() - nap).as_nanos() as u64
+        })
+        .collect();
+    late.sort_unstable();
+    late
+}
+
+/// Four hogs, and a job that hardly runs; `None` where the clock is not counted.
+fn beside_four(scratch: &Scratch) -> Option<(Vec<Running>, Running)> {
+    if cpus() > 1 {
+        eprintln!("not run: more CPUs than one have no counted clock");
+        return None;
+    }
+    let run = started(scratch, &beside("1ms", "50us"));
+    Some((hogs(4), run))
+}
+
+#[test]
+fn who_wakes_breaks_into_a_hogs_turn() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let Some((_hogs, run)) = beside_four(&scratch) else { return };
+    let late = wakes_late(100);
+    // The kernel's own scheduler takes 6 us without PREEMPT_RT, in the median.
+    let most = if preempt_rt() { 40_000 } else { 10_000 };
+    assert!(late[90] < most, "{late:?}");
+    ends_well(run);
+}
+
+#[test]
+fn batch_and_idle_programs_break_into_no_turn() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    if preempt_rt() {
+        eprintln!("not run: timers' threads interrupt turns, and who is first by its virtual time goes on");
+        return;
+    }
+    let scratch = Scratch::new();
+    let Some((_hogs, run)) = beside_four(&scratch) else { return };
+    for how in [libc::SCHED_BATCH, libc::SCHED_IDLE] {
+        let late = std::thread::scope(|threads| {
+            let sleeper = threads.spawn(|| {
+                policy(0, how);
+                wakes_late(30)
+            });
+            sleeper.join().expect("it sleeps and wakes")
+        });
+        // Turns end at ticks, every 4 ms, whenever one wakes between them.
+        assert!(late[15] > 300_000, "policy {how}: {late:?}");
+        assert!(late[29] < 500_000_000, "policy {how}: {late:?}");
+    }
+    ends_well(run);
+}
+
+#[test]
+fn a_shell_stays_usable_beside_hogs_and_a_set_of_95_percent() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("9500us", "forever"));
+    let _hogs = hogs(2);
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(50));
+        let begin = Instant::now();
+        let status = Command::new("true").status().expect("it starts");
+        assert!(status.success());
+        assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
+    }
+    ends_well(run);
+}
+
+/// The CPU that it was last on.
+fn cpu_of(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let (_, behind) = text.rsplit_once(") ").expect("a name");
+    behind.split_whitespace().nth(36).and_then(|cpu| cpu.parse().ok()).expect("a CPU")
+}
+
+#[test]
+fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("5ms", "forever"));
+    let hogs = hogs(4);
+    let pids = ids(&hogs);
+    for round in 0..30 {
+        for (at, &pid) in pids.iter().enumerate() {
+            may_run_on(pid, [1, 2, 3][(round + at) % 3]);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // Three on one CPU, one on that of the job.
+    for (at, &pid) in pids.iter().enumerate() {
+        may_run_on(pid, if at == 0 { 1 } else { 2 });
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let ran = ran_in(&pids, Duration::from_secs(2));
+    assert_eq!(pids.iter().map(|&pid| cpu_of(pid)).collect::<Vec<_>>(), [0, 1, 1, 1]);
+    assert!(ran[0] > 700_000_000, "half of a CPU: {ran:?}");
+    let third = ran[1..].iter().sum::<u64>() / 3;
+    assert!(third > 500_000_000, "a third of a CPU each: {ran:?}");
+    assert!(ran[1..].iter().all(|ran| ran.abs_diff(third) < third / 5), "{ran:?}");
+    ends_well(run);
+}
+
+#[test]
+fn two_cpus_neither_idles_while_somebody_waits() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("5ms", "forever"));
+    let hogs = hogs(2);
+    let before = executed_by(&ids(&hogs));
+    std::thread::sleep(Duration::from_secs(1));
+    let ran = executed_by(&ids(&hogs)) - before;
+    assert!(ran > 1_350_000_000, "a CPU and a half: {ran}");
+    ends_well(run);
+}
+
+#[test]
+fn two_cpus_one_that_is_bound_and_two_that_wander_share() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let scratch = Scratch::new();
+    let run = started(&scratch, &beside("1ms", "50us"));
+    let hogs = hogs(3);
+    let pids = ids(&hogs);
+    may_run_on(pids[0], 2);
+    std::thread::sleep(Duration::from_millis(200));
+    let ran = ran_in(&pids, Duration::from_secs(2));
+    assert!(ran.iter().sum::<u64>() > 3_600_000_000, "two CPUs: {ran:?}");
+    // Two thirds of a CPU each; no fairer share of its own CPU could leave it less than half.
+    assert!(ran[0] > 900_000_000, "bound: {ran:?}");
+    assert!(ran[1..].iter().all(|&ran| ran > 1_000_000_000), "wandering: {ran:?}");
+    ends_well(run);
+}

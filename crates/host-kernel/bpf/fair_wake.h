@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Everybody else, who wakes or is put back: which queue it waits in, and whether it waits at all (fair.h has the idea).
+ *
+ *   an idle CPU may take it ────────────────────────> that CPU's local queue, or a kick
+ *   behind the runner by more than a threshold ─────> its turn is over: past the queues to this CPU's local queue
+ *   the same, but this CPU may soon have a job ─────> the queue, and a kick: the dispatcher is asked between them
+ *   else ───────────────────────────────────────────> the queue
+ *
+ * Past the queues there is neither an interrupt nor a call of the dispatcher between the waking and the switch, which is
+ * a sixth of the whole. The switch follows as soon as the kernel lets anybody preempt. If a job comes just then, run.h stops
+ * the one that came past it as it begins.
+ */
+#ifndef PUNCTUAL_FAIR_WAKE_H
+#define PUNCTUAL_FAIR_WAKE_H
+
+/* To break into a turn. */
+#define FAIR_BREAK FAIR_TURN
+/* CPUs that a waker looks at when a job holds its own. */
+#define FAIR_LOOKS 4
+/* ns before a domain's next instant in which nobody goes past the queues. */
+#define FAIR_NEAR 100000ULL
+
+/* From ops.select_cpu. A domain's CPU gets nobody past its queues: a release would stand behind it. */
+static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
+{
+	bool idle = false;
+	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+
+	if (idle && domain_on(cpu) == PD_NONE)
+		insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN, 0);
+	else if (idle)
+		FAIR_CPU(cpu)->claims = p->pid;
+	return cpu;
+}
+
+/* Whether the runner on this CPU is so far ahead of `time`, in the shared queue's terms, that its turn may be broken. */
+static inline bool fair_ahead(struct fair_cpu *c, __u64 time)
+{
+	return c->rate && fair_before(time + FAIR_BREAK, fair_now(c));
+}
+
+/* Breaks into the turn on this CPU, if it is so far ahead. */
+static inline bool fair_break(__s32 cpu, __u64 time)
+{
+	struct fair_cpu *c = FAIR_CPU(cpu);
+
+	if (!fair_ahead(c, time))
+		return false;
+	if (!c->kicked) {
+		c->kicked = 1;
+		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_PREEMPT));
+	}
+	return true;
+}
+
+/* For one that waits in the shared queue, and whose own CPU does something else. */
+static inline void fair_break_other(struct task_struct *p, __s32 cpu, __u64 time)
+{
+	__u32 looks = 0;
+
+	pd_while (looks < FAIR_LOOKS && looks < fair_several) {
+		if (++cpu >= (__s32)fair_several)
+			cpu = 0;
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && fair_break(cpu, time))
+			return;
+		looks++;
+	}
+}
+
+/* Somebody idle takes it. */
+static inline bool fair_rouse(struct task_struct *p)
+{
+	__s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_IDLE));
+	return cpu >= 0;
+}
+
+/* Whether this CPU's dispatcher need not be asked for a while. */
+static inline bool fair_unasked(__s32 cpu)
+{
+	__u32 domain = domain_on(cpu);
+	struct punctual_domain *d = DOMAIN(domain);
+	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+
+	if (domain == PD_NONE)
+		return true;
+	return (d->choice == PD_NONE || d->capped) && !n->words && !n->allocators &&
+	       d->due > scx_bpf_now() + d->offset + FAIR_NEAR;
+}
+
+/* From ops.enqueue, for one that fair_stopping(p, true) stopped: no wake-up, and its own CPU is not kicked. */
+static inline void fair_put_back(struct task_struct *p, struct fair_cpu *c, __u64 queue, __u64 time, __u64 enq_flags)
+{
+	c->back = 0;
+	insert_vtime(p, queue, c->left, time, enq_flags);
+	if (queue == FAIR_SHARED && fair_several)
+		fair_rouse(p);
+}
+
+/* From ops.enqueue. */
+static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
+{
+	__s32 cpu = scx_bpf_task_cpu(p);
+	struct fair_cpu *c = FAIR_CPU(cpu);
+	bool own = fair_bound(p), wakes, here;
+	__u64 time = fair_place(p, own ? c->clock : fair_clock, fair_rate(p), own);
+	__u64 queue = own ? FAIR_OWN(cpu) : FAIR_SHARED;
+	__u64 shared = own ? time + c->shift : time;
+
+	if (c->back == (__u32)p->pid) {
+		fair_put_back(p, c, queue, time, enq_flags);
+		return;
+	}
+	wakes = enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP) && p->policy != SCHED_BATCH &&
+		p->policy != SCHED_IDLE;
+	/* A woken one that may run elsewhere was just offered to those that idle. */
+	here = own || !fair_several || enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_CPU_SELECTED);
+	if (wakes && here && !c->kicked && fair_ahead(c, shared) && fair_unasked(cpu)) {
+		c->kicked = 1;
+		c->over = 1;
+		c->past = 1;
+		insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN,
+		       enq_flags | SCX_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT));
+		return;
+	}
+	insert_vtime(p, queue, FAIR_TURN, time, enq_flags);
+	if (c->claims == (__u32)p->pid) {
+		/* It is on its way to an idle CPU, which the kernel wakes. */
+		c->claims = 0;
+		return;
+	}
+	if (!here && fair_rouse(p))
+		return;
+	if (wakes && !fair_break(cpu, shared) && !own && fair_several && !c->rate)
+		fair_break_other(p, cpu, shared);
+}
+
+#endif
