@@ -39,6 +39,7 @@ const volatile __u32 alarm_by_thread SEC(".rodata.alarm") = 0;
 /* It is not slept for so short a time. */
 #define THREAD_NAP 5000ULL
 #define THREAD_TURNS 4U
+#define THREAD_AHEAD_MOST 16U
 /* It comes once in a while in any case, and whoever sees that it is so late ends the scheduler. */
 #define THREAD_REST 1000000000ULL
 #define THREAD_LATE 100000000ULL
@@ -59,6 +60,7 @@ struct punctual_alarm_thread {
 	__u64 executed; /* by the process, when the window began */
 	__u32 choice; /* the last one */
 	__u32 again;  /* it was the one before, too */
+	__u32 ahead;  /* so often in a row it came before the chosen one had begun */
 } alarm_threads[PD_DOMAINS];
 
 #define ALARM_THREAD(domain) (&alarm_threads[IN_DOMAINS(domain)])
@@ -149,6 +151,7 @@ PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 		if (took < THREAD_TAKES_MOST)
 			t->stop = t->stop && took > t->stop ? t->stop + (pd_min(took - t->stop, THREAD_STEP) >> 6) : took;
 	}
+	t->ahead = t->decided && t->choice != PD_NONE ? pd_min(t->ahead + 1, THREAD_AHEAD_MOST) : 0;
 	t->told = 0;
 	t->back = 0;
 	t->decided = 0;
@@ -191,8 +194,10 @@ PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
 		__u64 ends = begins + pd_min(c->allowance, THREAD_REST) - task->uncharged - t->stop -
 			     PD(PD_AT(domain))->granularity / 4;
 
-		/* It is to have begun, at least. */
-		next = pd_min(next, (__s64)(ends - begins) > 0 ? ends : begins);
+		/* It is to have begun, at least: who would wake before he sleeps goes on, and before all others. */
+		__u64 least = begins + t->ahead * THREAD_NAP;
+
+		next = pd_min(next, (__s64)(ends - least) > 0 ? ends : least);
 		turns |= task->runnable > 1;
 	}
 	return turns ? pd_min(next, begins + TURN) : next;
