@@ -14,9 +14,6 @@
 
 #define SOFTIRQS_WINDOW 10000000ULL
 #define SOFTIRQS_SHARE (SOFTIRQS_WINDOW / 4)
-/* Ends at a tick. */
-#define SOFTIRQS_SLICE 1000000ULL
-
 extern struct task_struct *ksoftirqd __ksym;
 
 struct softirqs {
@@ -58,7 +55,7 @@ PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
 	}
 	if (!s->waits)
 		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD) | SCX_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT);
-	insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), SOFTIRQS_SLICE, enq_flags);
+	insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN, enq_flags);
 	return true;
 }
 
