@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{cpus, executed, executed_by, state, until, Machine};
+use crate::machine::{cpus, executed, executed_by, preempt_rt, state, until, Machine};
 use crate::punctual::{companion, run, words_of, Running, Scratch};
 
 /// A task with so much in 10 ms of CPU 0, which it uses up or hardly touches.
@@ -114,11 +114,6 @@ fn changes_of_nice_value_and_policy_hold_from_then_on() {
     std::thread::sleep(Duration::from_millis(200));
     shared_by(&[1024, 1024], &ran_in(&pids, Duration::from_millis(800)));
     ends_well(run);
-}
-
-fn preempt_rt() -> bool {
-    // Not all of them have /sys/kernel/realtime.
-    std::fs::read_to_string("/proc/version").is_ok_and(|s| s.contains("PREEMPT_RT"))
 }
 
 /// How late this thread ran that had slept for 7 ms each time, in order.

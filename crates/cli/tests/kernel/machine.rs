@@ -14,6 +14,11 @@ pub fn state() -> Option<String> {
     std::fs::read_to_string("/sys/kernel/sched_ext/state").ok().map(|s| s.trim().to_owned())
 }
 
+pub fn preempt_rt() -> bool {
+    // Not all of them have /sys/kernel/realtime.
+    std::fs::read_to_string("/proc/version").is_ok_and(|s| s.contains("PREEMPT_RT"))
+}
+
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
