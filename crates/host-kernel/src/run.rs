@@ -33,7 +33,7 @@ const LEAD: u64 = 20_000_000;
 /// How long a domain's thread may take to be heard of: it is an ordinary one, and its CPU may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the kernel may take to say how it ended the scheduler.
-const END_KNOWN: Duration = Duration::from_secs(2);
+const END_KNOWN: Duration = Duration::from_secs(10);
 
 /// How to run a set.
 pub struct RunOptions<'a> {
