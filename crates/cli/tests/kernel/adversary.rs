@@ -193,7 +193,8 @@ fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
 #[test]
 fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
-    let set = ["--period", "10ms", "--budget", "3ms", "--duration", "500ms", "--cpu"];
+    // Longer than loading takes, by which one of them may be behind.
+    let set = ["--period", "10ms", "--budget", "3ms", "--duration", "5s", "--cpu"];
     let program = unruly("spin");
     let on = |cpu| {
         let mut words = set.to_vec();
