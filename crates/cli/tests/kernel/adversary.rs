@@ -203,7 +203,8 @@ fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
         run(&words)
     };
     let both = [on("0"), on("1")].map(Running::output);
-    let refused = both.iter().position(|o| o.status.code() == Some(4)).expect("one of them came too late");
+    let refused = both.iter().position(|o| o.status.code() == Some(4));
+    let refused = refused.unwrap_or_else(|| panic!("none is refused: {}", both.each_ref().map(words_of).join("\n")));
     says(&both[refused], 4, &["another sched_ext scheduler"]);
     let other = &both[1 - refused];
     assert!(matches!(other.status.code(), Some(0 | 1)), "{}", words_of(other));
