@@ -43,7 +43,9 @@ const volatile __u32 alarm_by_thread SEC(".rodata.alarm") = 0;
 /* It comes once in a while in any case, and whoever sees that it is so late ends the scheduler. */
 #define THREAD_REST 1000000000ULL
 #define THREAD_LATE 100000000ULL
-/* So much execution of the process in a window ends it too: nobody real-time is to eat a CPU. */
+/* So much execution of the process in a window ends it too: nobody real-time is to eat a CPU. One turn takes THREAD_TURN at
+ * most; more is something else's doing, as of a hypervisor that had the CPU meanwhile. */
+#define THREAD_TURN 200000ULL
 #define THREAD_WINDOW 100000000ULL
 #define THREAD_SHARE (THREAD_WINDOW / 2)
 
@@ -57,7 +59,8 @@ struct punctual_alarm_thread {
 	__u64 stop;   /* from that time until the job which it interrupts has stopped */
 	__u64 decided; /* when it decided last, scheduler's clock; 0: somebody began since */
 	__u64 window;
-	__u64 executed; /* by the process, when the window began */
+	__u64 executed; /* by the process until now */
+	__u64 of_window; /* and in this window */
 	__u32 choice; /* the last one */
 	__u32 again;  /* it was the one before, too */
 	__u32 ahead;  /* so often in a row it came before the chosen one had begun */
@@ -161,13 +164,16 @@ PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 PD_INLINE bool alarm_thread_storms(struct punctual_alarm_thread *t, __u64 now)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	__u64 executed = p->se.sum_exec_runtime;
+	__u64 took = p->se.sum_exec_runtime - t->executed;
 
-	if (now - t->window <= THREAD_WINDOW)
-		return executed - t->executed > THREAD_SHARE;
-	t->window = now;
-	t->executed = executed;
-	return false;
+	t->executed += took;
+	if (now - t->window > THREAD_WINDOW) {
+		t->window = now;
+		t->of_window = 0;
+		return false;
+	}
+	t->of_window += pd_min(took, THREAD_TURN);
+	return t->of_window > THREAD_SHARE;
 }
 
 /* Waits for what is due at `at`, if that is near. */

@@ -15,16 +15,13 @@ use std::collections::{HashMap, HashSet};
 use punctual_trace::Trace;
 
 use crate::machine::preempt_rt;
+use crate::soft_interrupts::SoftInterrupts;
 use crate::trace::{told, End, Told};
 
 /// What the kernel host may be late by, ns: stopping a task takes the time of an interrupt and a switch; and without
-/// PREEMPT_RT, of a soft interrupt that begins with it or is on already (RCU's take up to some 50 us, see storms.rs).
-pub fn lateness() -> u64 {
-    if preempt_rt() {
-        60_000
-    } else {
-        20_000 + 50_000
-    }
+/// PREEMPT_RT of the soft interrupts that stand before it, of which this run's longest is known.
+pub fn lateness(interrupts: &SoftInterrupts) -> u64 {
+    interrupts.longest() + if preempt_rt() { 60_000 } else { 20_000 }
 }
 
 #[derive(Debug, Clone, Copy)]

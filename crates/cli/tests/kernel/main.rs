@@ -14,6 +14,7 @@ mod papers;
 mod policies;
 mod punctual;
 mod refusals;
+mod soft_interrupts;
 mod storms;
 mod tasks;
 mod trace;

@@ -10,6 +10,7 @@ use crate::punctual::{
     companion, keeps_its_budget_in_the_long_run, list, replays, results, run, says, start, task, trace, unruly,
     words_of, Scratch,
 };
+use crate::soft_interrupts::SoftInterrupts;
 use crate::trace::{runs, table_began};
 
 /// A set of a spinning task, 1 ms in 2 ms, and a command, 2 ms in 10 ms.
@@ -27,11 +28,12 @@ fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("set.toml", &beside(&unruly(role))), scratch.path("trace"));
+    let interrupts = SoftInterrupts::watch();
     let run = start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
     keeps_its_budget_in_the_long_run(task(&results, "spinning"));
     // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
-    let late = check::lateness().max(100_000);
+    let late = check::lateness(&interrupts).max(100_000);
     let seen = check::holds(&trace(&path), late);
     replays(&path);
     // 2 ms for each release, of which the first and the last may be cut.
