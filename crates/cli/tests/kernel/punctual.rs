@@ -159,8 +159,8 @@ pub fn task<'a>(results: &'a Value, name: &str) -> &'a Value {
     tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}: {results:#}"))
 }
 
-/// None was missed, it received its budget in every period to so many ns, and in the long run to a ten-thousandth: what an end
-/// comes late is made good in the next period, but for the last one's.
+/// None was missed, it received its budget in every period to so many ns, and in the long run to a ten-thousandth: by what an
+/// end comes late the next period has less, but after the last one.
 pub fn keeps_its_budget(task: &Value, within: u64) {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no figure: {task:#}"));
     assert_eq!(task["misses"], 0, "{task:#}");
@@ -169,15 +169,6 @@ pub fn keeps_its_budget(task: &Value, within: u64) {
     assert!(off <= within, "{off} ns off in one period, more than {within}: {task:#}");
     let (received, assigned) = (number(&task["received_ns"]), number(&task["assigned_ns"]));
     assert!(received.abs_diff(assigned) <= assigned / 10_000 + within, "{received} ns of {assigned}: {task:#}");
-}
-
-/// It received its budget in the long run, to a ten-thousandth, in no period a twentieth more or less, and none was missed: as much
-/// as can be said beside whoever keeps the kernel itself busy. What interrupts take in mid-job is taken for its own until it
-/// stops, and made good in its next period.
-pub fn keeps_its_budget_in_the_long_run(task: &Value) {
-    assert_eq!((&task["misses"], &task["budget_received"]["off_5_percent"]), (&0.into(), &0.into()), "{task:#}");
-    let long_run = task["long_run_ppm"].as_u64().unwrap_or_else(|| panic!("no long run: {task:#}"));
-    assert!(long_run.abs_diff(1_000_000) <= 100, "{task:#}");
 }
 
 /// A trace that was written by the command.
