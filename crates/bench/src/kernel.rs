@@ -11,7 +11,7 @@ use punctual_trace::{Record, Trace};
 use serde_json::{json, Value};
 
 use crate::guest::{BUDGET, PERIOD};
-use crate::load::{self, Load};
+use crate::load::{self, Load, Rate};
 use crate::{tools, Bench, Failure, Part, Verdict};
 
 const KERNELS: [&str; 3] = ["6.18", "7.3", "7.3-rt"];
@@ -102,7 +102,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         all.push(boot(bench, kernel).map_err(|e| format!("{kernel}: {e}"))?);
     }
     tools::progress("");
-    print(&all);
+    let rate = Rate::measure(all.iter().map(|seen| (seen.kernel, &seen.load)))?;
+    print(&all, &rate);
     let mut verdicts = Vec::new();
     for seen in &all {
         let kernel = seen.kernel;
@@ -127,7 +128,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             met: (seen.long_run - 1.0).abs() <= 0.0001,
         });
     }
-    verdicts.extend(all.iter().map(|seen| seen.load.verdict(seen.kernel)));
+    verdicts.extend(all.iter().map(|seen| seen.load.verdict(seen.kernel, &rate)));
     let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json())).collect();
     Ok(Part { figures: Value::Object(figures), verdicts })
 }
@@ -186,7 +187,8 @@ fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
 struct Told {
     /// The spinning task's first release.
     start: u64,
-    /// From a release at which its job was selected to its task's running, ns; of both tasks.
+    /// From a release at which its job was selected to its task's running, ns; of both tasks. Not from one at which a more urgent
+    /// job went on.
     running: Vec<u64>,
     /// By the spinning task in each whole period, by the kernel's count.
     received: Vec<u64>,
@@ -214,17 +216,19 @@ impl Told {
             match kind {
                 RELEASED => {
                     let (start, period) = *reserved.get(&task).ok_or("a release without a reservation")?;
-                    released.push((task, start + a * period));
+                    released.push((task, start + a * period, time));
                     if task == 0 {
                         received.push(0);
                     }
                 }
                 SELECTED => {
                     let chosen = owner.get(&a).copied();
-                    selected = released.drain(..).find(|(task, _)| Some(*task) == chosen && runs != chosen);
+                    let at_once =
+                        |&(task, _, at): &(u32, u64, u64)| at == time && Some(task) == chosen && runs != chosen;
+                    selected = released.drain(..).find(at_once);
                 }
                 RUNNING => {
-                    if let Some((_, due)) = selected.take().filter(|(chosen, _)| *chosen == task) {
+                    if let Some((_, due, _)) = selected.take().filter(|(chosen, ..)| *chosen == task) {
                         running.push(time - due);
                     }
                     runs = Some(task);
@@ -257,7 +261,7 @@ impl Seen {
     }
 }
 
-fn print(all: &[Seen]) {
+fn print(all: &[Seen], rate: &Rate) {
     println!("Inside the kernel, beside a hog, one CPU; ns of a clock that counts instructions: p50 / p99 / max");
     let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
     println!(
@@ -303,6 +307,6 @@ fn print(all: &[Seen]) {
             seen.long_run * 100.0
         );
     }
-    load::print(all.iter().map(|seen| (seen.kernel, &seen.load)));
+    load::print(all.iter().map(|seen| (seen.kernel, &seen.load)), rate);
     println!();
 }
