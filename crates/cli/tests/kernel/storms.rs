@@ -2,6 +2,7 @@
 //! and which the kernel has whom they interrupt pay. An alarm that comes in the midst of one is late by it.
 
 use crate::budgets::TWO;
+use crate::check;
 use crate::machine::{executed_by, family, Machine};
 use crate::punctual::{companion, keeps_its_budget, results, start, task, Scratch};
 use crate::soft_interrupts::SoftInterrupts;
@@ -17,9 +18,6 @@ budget = "400us"
 work = { spin = "forever" }
 "#;
 
-/// Of the interrupt that began them, of an alarm, and of the switch after it, ns: beyond the soft interrupts that it waits for.
-const SWITCH: u64 = 15_000;
-
 /// The set beside a storm of somebody else's.
 fn beside_a_storm(set: &str, duration: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -30,7 +28,7 @@ fn beside_a_storm(set: &str, duration: &str) {
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, storm.id(), 19) }, 0);
     let interrupts = SoftInterrupts::watch();
     let run = start(&scratch.file("set.toml", set), &["--duration", duration]).output();
-    keeps_its_budget(task(&results(&run), "spinning"), SWITCH + interrupts.longest());
+    keeps_its_budget(task(&results(&run), "spinning"), check::precision(&interrupts));
     assert!(executed_by(&family(storm.id())) > 0);
 }
 

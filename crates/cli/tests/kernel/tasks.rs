@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::check;
 use crate::machine::{
-    children, executed, executed_by, family, is_dead, is_ordinary, preempt_rt, scheduler_becomes, until, Machine,
+    children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
     companion, keeps_its_budget, list, replays, results, run, says, start, task, trace, unruly, words_of, Scratch,
@@ -22,12 +22,6 @@ fn beside(command: &[String]) -> String {
     )
 }
 
-/// As much as can be said of budgets beside whoever keeps the kernel itself busy, ns: what interrupts take in mid-job is taken
-/// for its own until it stops.
-fn precision(interrupts: &SoftInterrupts) -> u64 {
-    interrupts.longest() + if preempt_rt() { 50_000 } else { 20_000 }
-}
-
 /// The set runs beside a hog; both tasks have their budgets, and the command no more than its own.
 fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -36,7 +30,7 @@ fn is_kept_to_its_budget(role: &str) {
     let interrupts = SoftInterrupts::watch();
     let run = start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
-    keeps_its_budget(task(&results, "spinning"), precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
     // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
     let late = check::lateness(&interrupts).max(100_000);
     let seen = check::holds(&trace(&path), late);
@@ -55,7 +49,7 @@ fn a_command_that_spins_gets_its_budget_and_executes_nothing_before_its_release(
     let (set, path) = (scratch.file("set.toml", &text), scratch.path("trace"));
     let interrupts = SoftInterrupts::watch();
     let run = start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();
-    keeps_its_budget(task(&results(&run), "command"), precision(&interrupts));
+    keeps_its_budget(task(&results(&run), "command"), check::precision(&interrupts));
     let trace = trace(&path);
     let first = runs(&trace).into_iter().find(|run| run.0 == 1).expect("it runs").1;
     assert!(first >= table_began(&trace) + 40_000_000, "it ran at {first}");
@@ -119,7 +113,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     }
     until("it goes on", || executed(traced) > at_stop + 10_000_000);
     let results = results(&run.output());
-    keeps_its_budget(task(&results, "spinning"), precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
     // In the periods in which it was stopped and let go it had less.
     let received = &task(&results, "command")["budget_received"];
     assert!(received["median_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) <= 5_000), "{received:#}");
@@ -221,7 +215,7 @@ fn an_overrun_is_signalled() {
     let text = beside(&words).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"signal\"\n");
     let interrupts = SoftInterrupts::watch();
     let output = start(&scratch.file("set.toml", &text), &["--hog"]).output();
-    keeps_its_budget(task(&results(&output), "spinning"), precision(&interrupts));
+    keeps_its_budget(task(&results(&output), "spinning"), check::precision(&interrupts));
     let said = String::from_utf8_lossy(&output.stderr).matches("overrun\n").count();
     // One for each of 50 periods.
     assert!((45..=51).contains(&said), "{said} signals: {}", words_of(&output));
@@ -242,7 +236,7 @@ fn a_task_that_overran_goes_on_in_the_background() {
     std::thread::sleep(std::time::Duration::from_millis(200));
     let meanwhile = executed_by(&tasks) - before;
     let results = results(&run.output());
-    keeps_its_budget(task(&results, "spinning"), precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
     replays(&path);
     // 70 % by budgets; of the rest half, beside the hog.
     assert!((155_000_000..=185_000_000).contains(&meanwhile), "{meanwhile} ns of 200 ms");
