@@ -102,7 +102,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         all.push(boot(bench, kernel).map_err(|e| format!("{kernel}: {e}"))?);
     }
     tools::progress("");
-    let rate = Rate::measure(all.iter().map(|seen| (seen.kernel, &seen.load)))?;
+    let rate = Rate::measure(all.iter().map(|seen| (seen.kernel, &seen.load)));
     print(&all, &rate);
     let mut verdicts = Vec::new();
     for seen in &all {
@@ -261,7 +261,7 @@ impl Seen {
     }
 }
 
-fn print(all: &[Seen], rate: &Rate) {
+fn print(all: &[Seen], rate: &Result<Rate, Failure>) {
     println!("Inside the kernel, beside a hog, one CPU; ns of a clock that counts instructions: p50 / p99 / max");
     let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
     println!(

@@ -93,19 +93,20 @@ impl Load {
     }
 
     /// Of a machine as fast as this one.
-    pub fn verdict(&self, kernel: &str, rate: &Rate) -> Verdict {
+    pub fn verdict(&self, kernel: &str, rate: &Result<Rate, Failure>) -> Verdict {
         let counted = (self.step("open") + self.step("load")) as f64;
-        let loads = counted / rate.ratio;
+        let loads = rate.as_ref().map(|rate| counted / rate.ratio);
+        let here = loads.as_ref().map_or("not known".to_owned(), |ns| format!("{:.0} ms", ns / 1e6));
         Verdict {
             what: format!("{kernel}: the scheduler is loaded after"),
             target: format!("{:.0} ms", MOST_NS / 1e6),
-            seen: format!("{:.0} ms ({:.0} million instructions)", loads / 1e6, counted / 1e6),
-            met: loads <= MOST_NS,
+            seen: format!("{here} ({:.0} million instructions)", counted / 1e6),
+            met: loads.is_ok_and(|ns| ns <= MOST_NS),
         }
     }
 }
 
-pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>, rate: &Rate) {
+pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>, rate: &Result<Rate, Failure>) {
     const STEPS: [&str; 6] = ["probe", "open", "load", "create", "attach", "detach"];
     println!("  {:<8} ms of that clock to start: {:>46} {:>12}", "", "command to tasks", "1st release");
     print!("  {:<8}", "");
@@ -117,11 +118,12 @@ pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>, rate: &Rate) {
         STEPS.iter().for_each(|step| print!(" {:>8}", ms(load.step(step))));
         println!(" {:>20} {:>12}", ms(load.ready), ms(load.first));
     }
-    println!(
-        "  In loading, {:.1} of them take this machine a ns: {:.1} ms for the dispatcher's object alone, and {:.0} million under {}",
-        rate.ratio,
-        rate.here / 1e6,
-        rate.here * rate.ratio / 1e6,
-        rate.kernel
-    );
+    match rate {
+        Ok(Rate { here, ratio, kernel }) => println!(
+            "  In loading, {ratio:.1} of them take this machine a ns: {:.1} ms for the dispatcher's object alone, and {:.0} million under {kernel}",
+            here / 1e6,
+            here * ratio / 1e6,
+        ),
+        Err(e) => println!("  How long that is here is not known, for the dispatcher's object does not load: {e}"),
+    }
 }
