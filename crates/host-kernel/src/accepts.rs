@@ -18,6 +18,20 @@ const WINDOWS: u32 = 4_096;
 /// Domains that `bpf/arena.h` has.
 const MOST_CPUS: usize = 8;
 
+/// What a dispatcher of `bpf/arena.h` has room for.
+const ROOM: Limits = Limits {
+    jobs: 1_024,
+    tasks: 256,
+    reservations: 512,
+    groups: 64,
+    budget_groups: 64,
+    timers: 512,
+    depth: Limits::DEPTH,
+    events: EVENTS,
+    records: RECORDS,
+    windows: WINDOWS,
+};
+
 /// One CPU's part of a set.
 pub(crate) struct Part {
     pub cpu: u32,
@@ -53,8 +67,27 @@ fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
     let limits = allocators.limits();
     let windows = limits.windows.min(WINDOWS);
     let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
+    room(cpu, &limits)?;
     let hears = rehearse(set, cpu, limits)?;
     Ok(Part { cpu, allocators, limits, hears })
+}
+
+fn room(cpu: u32, asked: &Limits) -> Result<(), RunError> {
+    let all = [
+        ("tasks", asked.tasks, ROOM.tasks),
+        ("groups, with the top one", asked.groups, ROOM.groups),
+        ("budget groups", asked.budget_groups, ROOM.budget_groups),
+        ("jobs at a time", asked.jobs, ROOM.jobs),
+        ("reservations of tasks and groups", asked.reservations, ROOM.reservations),
+        ("timers", asked.timers, ROOM.timers),
+        ("events at a time", asked.events, ROOM.events),
+    ];
+    match all.into_iter().find(|(_, asked, room)| asked > room) {
+        Some((what, asked, room)) => {
+            Err(RunError::set(format!("CPU {cpu}: the kernel host has room for {room} {what}; this set has {asked}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a dispatcher and its allocators make of the set, tried in this process: whether some policy is asked at each job.
@@ -147,6 +180,31 @@ mod tests {
         assert!(!hears("rm", "") && !hears("edf", "") && !hears("fp", "priority = 3\n"));
         assert!(hears("imprecise", "mandatory = \"1ms\"\n"));
         assert!(hears("dual", ""));
+    }
+
+    fn tasks(count: usize) -> String {
+        let task = |n| TASK.replace("\"a\"", &format!("\"a{n}\""));
+        format!("cpu = 0\npolicy = \"edf\"\n{}", (0..count).map(task).collect::<String>())
+    }
+
+    fn groups(count: usize) -> String {
+        let group = |n| format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"9ms\"\nbudget = \"1ms\"\n");
+        format!("{}{}", tasks(1), (0..count).map(group).collect::<String>())
+    }
+
+    #[test]
+    fn a_set_that_is_too_large_is_refused_before_anything_is_started() {
+        type Sets = fn(usize) -> String;
+        let sets: [(Sets, usize, &str); 2] = [
+            (tasks, 256, "room for 256 tasks; this set has 257"),
+            (groups, 63, "room for 64 groups, with the top one; this set has 65"),
+        ];
+        for (of, most, said) in sets {
+            accepts(&set(&of(most))).expect("that many fit");
+            let e = accepts(&set(&of(most + 1))).expect_err("one too many");
+            assert!(e.to_string().contains(said) && e.to_string().contains("--host user"), "{e}");
+            assert_eq!(e.exit_code, 2);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapMut, Object, ObjectBuilder, OpenObject};
-use punctual_dispatcher::Limits;
+use punctual_dispatcher::{Limits, Refusal};
 
 use crate::abi::{Create, Exit, Plain};
 use crate::alarm_thread::AlarmThread;
@@ -58,7 +58,7 @@ impl Scheduler {
     /// Makes a domain's dispatcher; timers nearer than `granularity`, ns, fire at once.
     ///
     /// # Errors
-    /// The set is larger than what the arena has room for.
+    /// The kernel has no memory for it.
     pub fn create(
         &self,
         domain: u32,
@@ -70,11 +70,8 @@ impl Scheduler {
         let mut create = Create { domain, cpu, hears: hears.into(), unused: 0, limits: limits.into(), granularity };
         let refusal = self.programs.run("punctual_create", create.bytes()).map_err(|e| RunError::machine(e, OTHERS))?;
         if refusal != 0 {
-            return Err(RunError::set(format!(
-                "CPU {cpu}: {} tasks, {} jobs, {} groups and {} budget groups are more than the kernel host has room \
-                 for ({refusal})",
-                limits.tasks, limits.jobs, limits.groups, limits.budget_groups
-            )));
+            let why = Refusal::from_raw(refusal.into());
+            return Err(RunError::machine(format!("the kernel made no dispatcher for CPU {cpu}: {why}"), OTHERS));
         }
         Ok(())
     }

@@ -79,3 +79,22 @@ fn a_task_three_levels_down_gets_its_budget_and_no_more() {
     keeps_its_budget(task(&results, "low"), 15_000 + interrupts.longest());
     assert_eq!(task(&results, "top")["misses"], 0);
 }
+
+#[test]
+fn a_set_as_large_as_the_host_takes_meets_its_deadlines() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let group = |n| format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"100ms\"\nbudget = \"700us\"\n");
+    let task = |n| {
+        let of = if n < 63 { format!("group = \"g{n}\"\n") } else { String::new() };
+        format!(
+            "[[task]]\nname = \"t{n}\"\nperiod = \"500ms\"\nbudget = \"100us\"\nwork = {{ spin = \"forever\" }}\n{of}"
+        )
+    };
+    let (groups, tasks) = ((0..63).map(group), (0..256).map(task));
+    let text = format!("cpu = 0\npolicy = \"edf\"\n{}", groups.chain(tasks).collect::<String>());
+    let run = start(&scratch.file("large.toml", &text), &["--hog", "--duration", "1s"]).output();
+    let results = results(&run);
+    assert_eq!(results["verdict"]["missed"], 0, "{:#}", results["verdict"]);
+    assert!(results["verdict"]["periods"].as_u64() >= Some(256), "{:#}", results["verdict"]);
+}
