@@ -129,7 +129,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         });
     }
     verdicts.extend(all.iter().map(|seen| seen.load.verdict(seen.kernel, &rate)));
-    let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json())).collect();
+    let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json(&rate))).collect();
     Ok(Part { figures: Value::Object(figures), verdicts })
 }
 
@@ -251,12 +251,12 @@ impl Told {
 }
 
 impl Seen {
-    fn json(&self) -> Value {
+    fn json(&self, rate: &Result<Rate, Failure>) -> Value {
         json!({
             "fifo_wakeup_ns": self.fifo.json(), "deadline_wakeup_ns": self.deadline.json(),
             "deadline_budget_ns": self.deadline_budget.json(), "release_to_running_ns": self.running.json(),
             "release_to_program_ns": self.program.json(), "budget_ns": self.budget.json(), "long_run": self.long_run,
-            "start": self.load.json(),
+            "start": self.load.json(rate),
         })
     }
 }

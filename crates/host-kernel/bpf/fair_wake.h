@@ -14,8 +14,6 @@
 #ifndef PUNCTUAL_FAIR_WAKE_H
 #define PUNCTUAL_FAIR_WAKE_H
 
-/* To break into a turn. */
-#define FAIR_BREAK FAIR_TURN
 /* CPUs that a waker looks at when a job holds its own. */
 #define FAIR_LOOKS 4
 /* ns before a domain's next instant in which nobody goes past the queues. */

@@ -18,20 +18,6 @@ const WINDOWS: u32 = 4_096;
 /// Domains that `bpf/arena.h` has.
 const MOST_CPUS: usize = 8;
 
-/// What a dispatcher of `bpf/arena.h` has room for.
-const ROOM: Limits = Limits {
-    jobs: 1_024,
-    tasks: 256,
-    reservations: 512,
-    groups: 64,
-    budget_groups: 64,
-    timers: 512,
-    depth: Limits::DEPTH,
-    events: EVENTS,
-    records: RECORDS,
-    windows: WINDOWS,
-};
-
 /// One CPU's part of a set.
 pub(crate) struct Part {
     pub cpu: u32,
@@ -72,15 +58,16 @@ fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
     Ok(Part { cpu, allocators, limits, hears })
 }
 
+/// Whether a block of `bpf/arena.h` has room for it.
 fn room(cpu: u32, asked: &Limits) -> Result<(), RunError> {
     let all = [
-        ("tasks", asked.tasks, ROOM.tasks),
-        ("groups, with the top one", asked.groups, ROOM.groups),
-        ("budget groups", asked.budget_groups, ROOM.budget_groups),
-        ("jobs at a time", asked.jobs, ROOM.jobs),
-        ("reservations of tasks and groups", asked.reservations, ROOM.reservations),
-        ("timers", asked.timers, ROOM.timers),
-        ("events at a time", asked.events, ROOM.events),
+        ("tasks", asked.tasks, 256),
+        ("groups, with the top one", asked.groups, 64),
+        ("budget groups", asked.budget_groups, 64),
+        ("jobs at a time", asked.jobs, 1_024),
+        ("reservations of tasks and groups", asked.reservations, 512),
+        ("timers", asked.timers, 512),
+        ("events at a time", asked.events, EVENTS),
     ];
     match all.into_iter().find(|(_, asked, room)| asked > room) {
         Some((what, asked, room)) => {
