@@ -77,11 +77,13 @@ fn background_goes_on_in_the_ordinary_class_until_the_next_release() {
         let (mut at_first, mut ordinary) = (class(), Duration::ZERO);
         let end = executed() + LONG;
         while executed() < end {
-            if class() == libc::SCHED_OTHER {
+            // Read once: it changes at any instant.
+            let class = class();
+            if class == libc::SCHED_OTHER {
                 execute(MS / 10);
                 ordinary += MS / 10;
             } else if ordinary.is_zero() {
-                at_first = class();
+                at_first = class;
             }
         }
         while task.wait_period().is_some_and(|r| r.release.elapsed() > PERIOD) {}
