@@ -57,6 +57,8 @@ struct punctual_alarm_thread {
 	__u64 lead;   /* from that time to its program */
 	__u64 start[2]; /* from a decision to the beginning of who was chosen; [1]: who was chosen before, too */
 	__u64 stop;   /* from that time until the job which it interrupts has stopped */
+	__u32 of_jobs; /* that was seen of jobs; 0: of anybody else, or not yet */
+	__u32 unused;
 	__u64 decided; /* when it decided last, scheduler's clock; 0: somebody began since */
 	__u64 window;
 	__u64 executed; /* by the process until now */
@@ -135,6 +137,23 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	bpf_task_release(p);
 }
 
+/* What its waking took to stop whom it interrupted. For jobs that is the same each time, but for what else the interrupt had
+ * to do, or whoever was there before it; anybody else is better than nothing. */
+PD_INLINE void alarm_thread_stopped(struct punctual_alarm_thread *t, struct punctual_domain *c)
+{
+	__u64 took = c->stopped + c->offset - t->back;
+
+	if (took >= THREAD_TAKES_MOST || t->of_jobs > c->taken_off)
+		return;
+	if (t->of_jobs < c->taken_off)
+		t->stop = took;
+	else if (took > t->stop)
+		t->stop = t->stop ? t->stop + (pd_min(took - t->stop, THREAD_STEP) >> 6) : took;
+	else
+		t->stop -= pd_min(t->stop - took, THREAD_STEP) >> 3;
+	t->of_jobs = c->taken_off;
+}
+
 /* It is on the CPU, and took a job or somebody else off it. */
 PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 {
@@ -149,10 +168,7 @@ PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 			t->lead = t->lead ? pd_min(took, t->lead + THREAD_STEP) : took;
 		else
 			t->lead -= (t->lead - took) >> 5;
-		took = c->stopped + c->offset - t->back;
-		/* That is the same each time, but for what else the interrupt had to do. */
-		if (took < THREAD_TAKES_MOST)
-			t->stop = t->stop && took > t->stop ? t->stop + (pd_min(took - t->stop, THREAD_STEP) >> 6) : took;
+		alarm_thread_stopped(t, c);
 	}
 	t->ahead = t->decided && t->choice != PD_NONE ? pd_min(t->ahead + 1, THREAD_AHEAD_MOST) : 0;
 	t->told = 0;

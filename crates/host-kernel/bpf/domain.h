@@ -53,7 +53,7 @@ struct punctual_domain {
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
 	/* The alarm. */
 	__u32 looks;  /* that the alarm may still make at once */
-	__u32 unused;
+	__u32 taken_off; /* who stopped last was a member, and would have gone on */
 	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
 	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
 	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */

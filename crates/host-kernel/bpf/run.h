@@ -152,6 +152,7 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	struct member *m = c->others ? 0 : member_of(p);
 
 	c->stopped = c->clock + (executed - c->base);
+	c->taken_off = 0;
 	if (c->others) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
@@ -171,8 +172,10 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	c->turn_end = PD_INFINITE;
 	if (!runnable)
 		return;
-	if (m)
+	if (m) {
 		m->put_back = 1;
+		c->taken_off = 1;
+	}
 	/* Who is put back with a slice left would stand at the head of the CPU's own queue, past the dispatcher. */
 	set_slice(p, 0);
 }
