@@ -1,9 +1,9 @@
 //! Budgets are received, and no more than budgets.
 
 use crate::check;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{scheduler_becomes, Machine};
 use crate::punctual::{keeps_its_budget, replays, results, start, task, trace, Scratch};
-use crate::soft_interrupts::SoftInterrupts;
 
 pub const TWO: &str = r#"
 cpu = 0
@@ -59,24 +59,24 @@ fn a_spinning_task_gets_its_budget_beside_a_hog_and_the_trace_replays() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("hog.toml", TWO), scratch.path("hog.trace"));
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set, &["--hog", "--duration", "1s", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
-    keeps_its_budget(task(&results, "spinning"), 5_000 + interrupts.longest());
+    keeps_its_budget(task(&results, "spinning"), 5_000 + own.interrupts());
     assert_eq!(task(&results, "periodic")["misses"], 0);
     scheduler_becomes("disabled");
     replays(&path);
-    check::holds(&trace(&path), check::lateness(&interrupts));
+    check::holds(&trace(&path), &own, check::lateness(&own));
 }
 
 #[test]
 fn a_task_three_levels_down_gets_its_budget_and_no_more() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let set = Scratch::new();
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set.file("levels.toml", THREE_LEVELS), &["--hog"]).output();
     let results = results(&run);
-    keeps_its_budget(task(&results, "low"), 15_000 + interrupts.longest());
+    keeps_its_budget(task(&results, "low"), 15_000 + own.interrupts());
     assert_eq!(task(&results, "top")["misses"], 0);
 }
 

@@ -14,20 +14,20 @@ use std::collections::{HashMap, HashSet};
 
 use punctual_trace::Trace;
 
+use crate::kernels_own::KernelsOwn;
 use crate::machine::preempt_rt;
-use crate::soft_interrupts::SoftInterrupts;
 use crate::trace::{told, End, Told};
 
 /// What the kernel host may be late by, ns: stopping a task takes the time of an interrupt and a switch; and without
 /// PREEMPT_RT of the soft interrupts that stand before it, of which this run's longest is known.
-pub fn lateness(interrupts: &SoftInterrupts) -> u64 {
-    interrupts.longest() + if preempt_rt() { 60_000 } else { 20_000 }
+pub fn lateness(own: &KernelsOwn) -> u64 {
+    own.longest_soft_interrupt() + if preempt_rt() { 60_000 } else { 20_000 }
 }
 
 /// By what a period may be off beside whoever keeps the kernel itself busy, ns: the interrupt that began the soft ones, an alarm, and
 /// the switch after it; with PREEMPT_RT all that interrupts take in mid-job, which is taken for its own until it stops.
-pub fn precision(interrupts: &SoftInterrupts) -> u64 {
-    interrupts.longest() + if preempt_rt() { 50_000 } else { 15_000 }
+pub fn precision(own: &KernelsOwn) -> u64 {
+    own.longest_soft_interrupt() + if preempt_rt() { 50_000 } else { 15_000 }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,26 +67,41 @@ pub struct Seen {
 
 struct Checker {
     late: u64,
+    /// Threads that gave a lent priority back, and when.
+    given_back: Vec<(u64, u64)>,
     tasks: HashMap<u32, Seen>,
     owner: HashMap<u64, u32>,
     ended: HashSet<u64>,
     selected: u64,
     now: u64,
+    /// Of the record that it is at.
     wrong: Vec<String>,
 }
+
+/// From giving a lent priority back to being told as running, ns, and what the tracer's microseconds leave out.
+pub const RETURN: u64 = 5_000;
+/// How many records before and after the first one that is against the model are shown.
+const AROUND: usize = 25;
 
 /// What became of each task, by its number in the dispatcher.
 ///
 /// # Panics
 /// If an invariant does not hold.
-pub fn holds(trace: &Trace, late: u64) -> HashMap<u32, Seen> {
-    let (tasks, wrong) = look(trace, late);
-    let first: Vec<_> = wrong.iter().take(10).collect();
-    assert!(wrong.is_empty(), "{} times against the model, with {late} ns to be late: {first:#?}", wrong.len());
+pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
+    let (tasks, wrong) = look(trace, late, own.given_back());
+    if let Some((first, _)) = wrong.first() {
+        let what: Vec<_> = wrong.iter().take(10).map(|(_, what)| what).collect();
+        eprintln!("Around the first record that is against the model:");
+        for (number, at, told) in told(trace).iter().filter(|(number, ..)| number.abs_diff(*first) <= AROUND) {
+            eprintln!("{number:7} {at} {told:?}");
+        }
+        panic!("{} times against the model, with {late} ns to be late: {what:#?}", wrong.len());
+    }
     tasks
 }
 
-fn look(trace: &Trace, late: u64) -> (HashMap<u32, Seen>, Vec<String>) {
+/// And what is against the model, with the number of its record.
+pub fn look(trace: &Trace, late: u64, given_back: Vec<(u64, u64)>) -> (HashMap<u32, Seen>, Vec<(usize, String)>) {
     let told = told(trace);
     let ends = told.iter().filter_map(|(_, _, told)| match told {
         Told::Ended { task, job, .. } => Some((*job, *task)),
@@ -94,6 +109,7 @@ fn look(trace: &Trace, late: u64) -> (HashMap<u32, Seen>, Vec<String>) {
     });
     let mut checker = Checker {
         late,
+        given_back,
         tasks: HashMap::new(),
         owner: ends.collect(),
         ended: HashSet::new(),
@@ -101,18 +117,17 @@ fn look(trace: &Trace, late: u64) -> (HashMap<u32, Seen>, Vec<String>) {
         now: 0,
         wrong: Vec::new(),
     };
+    let mut wrong = Vec::new();
     for (number, at, told) in told {
-        let before = checker.wrong.len();
         if at < checker.now {
             checker.wrong.push("time goes back".to_owned());
         }
         checker.now = at;
+        let text = format!("record {number}, at {at} ns, {told:?}");
         checker.record(told);
-        for what in &mut checker.wrong[before..] {
-            *what = format!("record {number}, at {at} ns, {told:?}: {what}");
-        }
+        wrong.extend(checker.wrong.drain(..).map(|what| (number, format!("{text}: {what}"))));
     }
-    (checker.tasks, checker.wrong)
+    (checker.tasks, wrong)
 }
 
 impl Checker {
@@ -135,7 +150,7 @@ impl Checker {
             }
             Told::Selected { job } => self.select(job),
             Told::Ended { task, job, used, how } => self.end(task, job, used, how),
-            Told::Running { task, .. } => self.running(task),
+            Told::Running { task, thread } => self.running(task, thread),
             Told::Stopped { task, executed, .. } => self.stopped(task, executed),
         }
     }
@@ -220,7 +235,7 @@ impl Checker {
         }
     }
 
-    fn running(&mut self, task: u32) {
+    fn running(&mut self, task: u32, thread: u64) {
         let (late, now) = (self.late, self.now);
         let chosen = self.owner.get(&self.selected).copied();
         for (other, seen) in &self.tasks {
@@ -234,18 +249,21 @@ impl Checker {
             }
         }
         let seen = self.tasks.entry(task).or_default();
-        // It may have been selected until just now, and a higher class took the CPU before it began. Then it stops at once.
+        // It may have been selected until just now, and a higher class took the CPU before it began; or it was in a higher
+        // class itself, by a lock that somebody there waited for, and is back. Then it stops at once.
         let another = self.selected == 0 || chosen.is_some_and(|chosen| chosen != task);
-        let unselected = seen.unselected.filter(|at| another && now <= at + late);
+        let given_back = |&(of, at): &(u64, u64)| of == thread && now.abs_diff(at) <= RETURN;
+        let returns = || self.given_back.iter().any(given_back).then_some(now);
+        let tolerated = another.then(|| seen.unselected.filter(|at| now <= at + late).or_else(returns)).flatten();
         if !seen.background {
-            if another && unselected.is_none() {
+            if another && tolerated.is_none() {
                 self.wrong.push(format!("task {task} runs, selected is job {:#x} of {chosen:?}", self.selected));
             }
             if !seen.jobs.iter().any(|job| job.start <= now && now < job.finish) {
                 self.wrong.push(format!("task {task} has no job now; its last one: {:?}", seen.jobs.last()));
             }
         }
-        (seen.since, seen.deselected) = (Some(now), unselected);
+        (seen.since, seen.deselected) = (Some(now), tolerated);
     }
 
     fn stopped(&mut self, task: u32, executed: u64) {
@@ -274,104 +292,5 @@ impl Checker {
         if covered + late < now {
             self.wrong.push(format!("task {task} ran until {} ns after its job's finish", now - covered));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::look;
-    use punctual_trace::{Header, Record, Trace, TraceLimits};
-
-    const LATE: u64 = 10;
-
-    fn limits() -> TraceLimits {
-        let limits = serde_json::json!({ "jobs": 4, "tasks": 4, "reservations": 4, "groups": 1, "budget_groups": 1,
-            "timers": 1, "depth": 1, "events": 8, "records": 64, "windows": 0 });
-        serde_json::from_value(limits).expect("limits")
-    }
-
-    /// Task 0: 100 ns in every 1,000 from 1,000 on. It is stopped at its budget, and is done early in its second period.
-    fn good() -> Vec<Record> {
-        let record = |kind, time, small, a, b| Record { time, a, b, small, kind };
-        vec![
-            record(3, 0, 0, 0, 0),
-            record(23, 0, 0, 1_000, 1_000),
-            record(24, 100, 0, 1_000, 0),
-            record(25, 0, 0, 0, 0),
-            record(12, 1_000, 0, 0, 0),
-            record(141, 1_000, 0, 0, 100),
-            record(64, 1_000, 0, 0x100, 0),
-            record(96, 1_005, 0, 0, 77),
-            record(8, 1_105, 0, 100, 0),
-            record(130, 1_105, 0, 0x100, 100),
-            record(64, 1_105, 0, 0, 0),
-            record(97, 1_107, 0, 102, 77),
-            record(8, 2_000, 0, 2, 0),
-            record(12, 2_000, 0, 0, 0),
-            record(141, 2_000, 0, 1, 98),
-            record(64, 2_000, 0, 0x200, 0),
-            record(96, 2_005, 0, 0, 77),
-            record(97, 2_055, 0, 50, 77),
-            record(8, 2_055, 0, 50, 0),
-            record(7, 2_055, 0, 0, 0),
-            record(129, 2_055, 0, 0x200, 50),
-            record(64, 2_055, 0, 0, 0),
-        ]
-    }
-
-    fn wrong(records: Vec<Record>) -> Vec<String> {
-        let header = Header::new("kernel", 0, "edf", vec!["one".to_owned()], limits());
-        look(&Trace { header, records }, LATE).1
-    }
-
-    #[test]
-    fn a_trace_that_keeps_the_model_passes() {
-        assert_eq!(wrong(good()), Vec::<String>::new());
-    }
-
-    /// What is broken, the record that is changed, how, and what is said of it.
-    type Broken = (&'static str, usize, fn(&mut Record), &'static str);
-
-    #[test]
-    fn each_way_of_breaking_it_is_found() {
-        let broken: [Broken; 10] = [
-            ("released early", 5, |r| r.time = 990, "before 1000"),
-            ("runs early", 7, |r| r.time = 1_000, "selected is"),
-            ("stopped too late", 11, |r| r.time = 1_200, "after it was not selected"),
-            ("too much used", 9, |r| r.b = 120, "can end so"),
-            ("too much executed", 11, |r| r.a = 130, "executed in"),
-            ("too little charged", 12, |r| r.a = 0, "no complaint"),
-            ("ends twice", 20, |r| r.a = 0x100, "ended before"),
-            ("does not end", 9, |r| r.kind = 140, "has not ended"),
-            ("budget out of nothing", 14, |r| r.b = 120, "are more than its budget"),
-            ("another is selected", 15, |r| r.a = 0, "selected is"),
-        ];
-        for (what, at, change, said) in broken {
-            let mut records = good();
-            change(&mut records[at]);
-            if what == "runs early" {
-                records.swap(6, 7);
-            }
-            let found = wrong(records);
-            if said == "no complaint" {
-                // 2 ns are within what it may be late by.
-                assert_eq!(found, Vec::<String>::new(), "{what}");
-            } else {
-                assert!(found.iter().any(|f| f.contains(said)), "{what}: {found:?}");
-            }
-        }
-        let mut uncharged = good();
-        uncharged[8].a = 50;
-        let other = Record { time: 2_100, a: 88, b: 0, small: 1, kind: 96 };
-        uncharged.push(other);
-        assert!(wrong(uncharged).iter().any(|f| f.contains("charged 102 ns, executed 152")));
-    }
-
-    #[test]
-    fn execution_outside_of_every_job_is_found() {
-        let mut records = good();
-        let run = |time, kind| Record { time, a: u64::from(kind == 97) * 60, b: 0, small: 0, kind };
-        records.extend([run(3_100, 96), run(3_160, 97)]);
-        assert!(wrong(records).iter().any(|f| f.contains("has no job now")));
     }
 }

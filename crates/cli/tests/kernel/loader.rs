@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use crate::budgets::TWO;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, is_dead, is_ordinary, scheduler_becomes, until, Machine};
 use crate::punctual::{keeps_its_budget, results, says, start, task, Scratch};
-use crate::soft_interrupts::SoftInterrupts;
 
 #[test]
 fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&scratch.file("stopped.toml", TWO), &[]);
     let tasks = run.tasks_after(2, 100_000_000);
     run.send(libc::SIGSTOP);
@@ -22,7 +22,7 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     let results = results(&run.output());
     // 500 ms and 120 ms.
     assert!((610_000_000..=640_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
-    keeps_its_budget(task(&results, "spinning"), 10_000 + interrupts.longest());
+    keeps_its_budget(task(&results, "spinning"), 10_000 + own.interrupts());
     assert!(task(&results, "spinning")["periods"].as_u64() >= Some(990), "{results:#}");
 }
 
@@ -45,10 +45,10 @@ fn a_second_scheduler_is_refused_beside_the_first() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let set = scratch.file("second.toml", TWO);
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let first = start(&set, &["--duration", "1s"]);
     first.tasks_after(2, 1);
     let second = start(&set, &[]).output();
     says(&second, 4, &["another sched_ext scheduler"]);
-    keeps_its_budget(task(&results(&first.output()), "spinning"), 10_000 + interrupts.longest());
+    keeps_its_budget(task(&results(&first.output()), "spinning"), 10_000 + own.interrupts());
 }

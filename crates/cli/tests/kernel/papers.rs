@@ -6,9 +6,9 @@ use punctual_trace::Trace;
 use serde_json::Value;
 
 use crate::check::{self, Seen};
+use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
 use crate::punctual::{keeps_its_budget, list, replays, results_with, start, task, trace, unruly, Scratch};
-use crate::soft_interrupts::SoftInterrupts;
 
 /// One run of a set.
 struct Ran {
@@ -16,7 +16,7 @@ struct Ran {
     seen: HashMap<u32, Seen>,
     trace: Trace,
     /// ns.
-    longest_soft_interrupt: u64,
+    interrupts: u64,
 }
 
 impl Ran {
@@ -33,9 +33,9 @@ impl Ran {
         }
     }
 
-    /// In every period to so many ns, but for one at whose end a soft interrupt was on.
+    /// In every period to so many ns, but for one at whose end interrupts were on.
     fn keeps_its_budget(&self, name: &str, within: u64) {
-        keeps_its_budget(task(&self.results, name), within + self.longest_soft_interrupt);
+        keeps_its_budget(task(&self.results, name), within + self.interrupts);
     }
 
     fn all_executed(&self, tasks: &[&str]) {
@@ -53,12 +53,12 @@ fn example(text: &str, options: &[&str], code: i32) -> Option<Ran> {
     let path = scratch.path("trace");
     let mut words = vec!["--trace", path.to_str().expect("plain")];
     words.extend(options);
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let results = results_with(&start(&set, &words).output(), code);
     let trace = trace(&path);
-    let seen = check::holds(&trace, check::lateness(&interrupts));
+    let seen = check::holds(&trace, &own, check::lateness(&own));
     replays(&path);
-    Some(Ran { results, seen, trace, longest_soft_interrupt: interrupts.longest() })
+    Some(Ran { results, seen, trace, interrupts: own.interrupts() })
 }
 
 const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");

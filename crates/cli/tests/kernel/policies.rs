@@ -2,9 +2,9 @@
 //! at each job.
 
 use crate::check;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, Machine};
 use crate::punctual::{companion, list, replays, results_with, start, task, trace, unruly, Scratch};
-use crate::soft_interrupts::SoftInterrupts;
 
 /// One task that has 2 ms in 10 ms, for 400 ms.
 fn set(policy: &str, overrun: &str, body: &str) -> String {
@@ -22,10 +22,10 @@ fn received_when_late(policy: &str, overrun: &str) -> Option<u64> {
     let scratch = Scratch::new();
     let path = scratch.path("trace");
     let set = scratch.file("set.toml", &set(policy, overrun, THREE_MS));
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let results = results_with(&start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output(), 1);
     replays(&path);
-    check::holds(&trace(&path), check::lateness(&interrupts));
+    check::holds(&trace(&path), &own, check::lateness(&own));
     let number = |key: &str| task(&results, "late")[key].as_u64().unwrap_or_else(|| panic!("no {key}: {results:#}"));
     assert!(number("periods") >= 38, "{results:#}");
     Some(number("received_ns") / number("periods"))
@@ -50,7 +50,7 @@ fn waits_in_the_background(policy: &str) {
     let scratch = Scratch::new();
     let path = scratch.path("trace");
     let set = scratch.file("set.toml", &set(policy, "background", THREE_MS));
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set, &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(1, 20_000_000);
     let before = executed_by(&tasks);
@@ -58,7 +58,7 @@ fn waits_in_the_background(policy: &str) {
     let meanwhile = executed_by(&tasks) - before;
     results_with(&run.output(), 1);
     replays(&path);
-    check::holds(&trace(&path), check::lateness(&interrupts));
+    check::holds(&trace(&path), &own, check::lateness(&own));
     assert!((56_000_000..=64_000_000).contains(&meanwhile), "{meanwhile} ns of 60 ms");
 }
 
@@ -101,7 +101,7 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     let command = format!("command = {}", list(&unruly("spin")));
     let set = scratch.file("set.toml", &set("imprecise", "background", &command).replace("400ms", "1s"));
     let _hog = companion("spin");
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set, &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(1, 20_000_000);
     let before = executed_by(&tasks);
@@ -109,7 +109,7 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     let meanwhile = executed_by(&tasks) - before;
     assert!(matches!(run.output().status.code(), Some(0 | 1)));
     replays(&path);
-    check::holds(&trace(&path), check::lateness(&interrupts));
+    check::holds(&trace(&path), &own, check::lateness(&own));
     // 20 % by budgets. Of the rest, 8 ms at a time, about half: turns are of 3 ms and end at the tick, of 4 ms.
     assert!((93_000_000..=147_000_000).contains(&meanwhile), "{meanwhile} ns of 120 ms");
 }

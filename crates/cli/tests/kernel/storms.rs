@@ -3,9 +3,9 @@
 
 use crate::budgets::TWO;
 use crate::check;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, family, Machine};
 use crate::punctual::{companion, keeps_its_budget, results, start, task, Scratch};
-use crate::soft_interrupts::SoftInterrupts;
 
 /// A period that drifts by 5 us a time against the kernel's tick, at which soft interrupts begin: alarms come at all instants.
 const DRIFTING: &str = r#"
@@ -26,9 +26,9 @@ fn beside_a_storm(set: &str, duration: &str) {
     // Or the loader waits for forty at each turn while it loads.
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, storm.id(), 19) }, 0);
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", set), &["--duration", duration]).output();
-    keeps_its_budget(task(&results(&run), "spinning"), check::precision(&interrupts));
+    keeps_its_budget(task(&results(&run), "spinning"), check::precision(&own));
     assert!(executed_by(&family(storm.id())) > 0);
 }
 

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use crate::check;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{
     children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
     companion, keeps_its_budget, list, replays, results, run, says, start, task, trace, unruly, words_of, Scratch,
 };
-use crate::soft_interrupts::SoftInterrupts;
 use crate::trace::{runs, table_began};
 
 /// A set of a spinning task, 1 ms in 2 ms, and a command, 2 ms in 10 ms.
@@ -27,13 +27,13 @@ fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("set.toml", &beside(&unruly(role))), scratch.path("trace"));
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
-    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
-    let late = check::lateness(&interrupts).max(100_000);
-    let seen = check::holds(&trace(&path), late);
+    let late = check::lateness(&own).max(100_000);
+    let seen = check::holds(&trace(&path), &own, late);
     replays(&path);
     // 2 ms for each release, of which the first and the last may be cut.
     let (executed, assigned) = (seen[&1].executed, seen[&1].releases * 2_000_000);
@@ -47,9 +47,9 @@ fn a_command_that_spins_gets_its_budget_and_executes_nothing_before_its_release(
     let scratch = Scratch::new();
     let text = beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\nstart = \"40ms\"\n");
     let (set, path) = (scratch.file("set.toml", &text), scratch.path("trace"));
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();
-    keeps_its_budget(task(&results(&run), "command"), check::precision(&interrupts));
+    keeps_its_budget(task(&results(&run), "command"), check::precision(&own));
     let trace = trace(&path);
     let first = runs(&trace).into_iter().find(|run| run.0 == 1).expect("it runs").1;
     assert!(first >= table_began(&trace) + 40_000_000, "it ran at {first}");
@@ -96,7 +96,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let words = unruly("spin");
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", &beside(&words)), &["--duration", "1s"]);
     let tasks = run.tasks_after(2, 50_000_000);
     let is_command =
@@ -113,7 +113,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     }
     until("it goes on", || executed(traced) > at_stop + 10_000_000);
     let results = results(&run.output());
-    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     // In the periods in which it was stopped and let go it had less.
     let received = &task(&results, "command")["budget_received"];
     assert!(received["median_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) <= 5_000), "{received:#}");
@@ -213,9 +213,9 @@ fn an_overrun_is_signalled() {
     let script = "trap 'echo overrun' XCPU; while :; do :; done";
     let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
     let text = beside(&words).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"signal\"\n");
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let output = start(&scratch.file("set.toml", &text), &["--hog"]).output();
-    keeps_its_budget(task(&results(&output), "spinning"), check::precision(&interrupts));
+    keeps_its_budget(task(&results(&output), "spinning"), check::precision(&own));
     let said = String::from_utf8_lossy(&output.stderr).matches("overrun\n").count();
     // One for each of 50 periods.
     assert!((45..=51).contains(&said), "{said} signals: {}", words_of(&output));
@@ -229,14 +229,14 @@ fn a_task_that_overran_goes_on_in_the_background() {
         beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
     let path = scratch.path("trace");
     let _hog = companion("spin");
-    let interrupts = SoftInterrupts::watch();
+    let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(2, 20_000_000);
     let before = executed_by(&tasks);
     std::thread::sleep(std::time::Duration::from_millis(200));
     let meanwhile = executed_by(&tasks) - before;
     let results = results(&run.output());
-    keeps_its_budget(task(&results, "spinning"), check::precision(&interrupts));
+    keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     replays(&path);
     // 70 % by budgets; of the rest half, beside the hog.
     assert!((155_000_000..=185_000_000).contains(&meanwhile), "{meanwhile} ns of 200 ms");

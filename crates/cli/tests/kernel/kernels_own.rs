@@ -1,0 +1,91 @@
+//! What the kernel does for itself beside a run, which no scheduler can preempt or put off: its tracer tells.
+
+use std::path::PathBuf;
+
+use crate::machine::preempt_rt;
+
+/// Between soft interrupts of which one goes on from the other, s: in one round, or the rest of it in the kernel's thread.
+const GAP: f64 = 12e-6;
+/// The least urgent real-time priority, as the tracer counts them.
+const LAST_REAL_TIME: u64 = 99;
+
+const EVENTS: [&str; 5] = [
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+    "sched/sched_pi_setprio",
+];
+
+/// An instance of the kernel's tracer that records all of these events.
+pub struct KernelsOwn(PathBuf);
+
+impl KernelsOwn {
+    pub fn watch() -> KernelsOwn {
+        let instance = PathBuf::from("/sys/kernel/tracing/instances/punctual-test");
+        std::fs::create_dir(&instance).expect("tracefs is mounted");
+        let put = |file: &str, text: &str| std::fs::write(instance.join(file), text).expect("tracefs takes it");
+        put("buffer_size_kb", "8192");
+        put("trace_clock", "mono");
+        for event in EVENTS {
+            put(&format!("events/{event}/enable"), "1");
+        }
+        KernelsOwn(instance)
+    }
+
+    /// All events of a kind: when, s, and what is told of it.
+    fn events<T>(&self, kind: &str, mut each: impl FnMut(f64, &str) -> Option<T>) -> Vec<T> {
+        let text = std::fs::read_to_string(self.0.join("trace")).expect("what was traced");
+        let event = |line: &str| {
+            let (before, what) = line.split_once(kind)?;
+            let at = before.strip_suffix(": ")?.rsplit(' ').next().and_then(|at| at.parse().ok());
+            each(at.expect("seconds"), what)
+        };
+        text.lines().filter_map(event).collect()
+    }
+
+    /// The longest from an entry to an exit, with others of the kind that follow within a gap, ns, to a microsecond.
+    fn longest(&self, kind: &str, gap: f64) -> u64 {
+        let (mut began, mut ended) = (None, 0.0);
+        let lengths = self.events(kind, |at, what| {
+            if what.starts_with("entry") {
+                began = began.filter(|_| at - ended <= gap).or(Some(at));
+                return None;
+            }
+            ended = at;
+            began.map(|began: f64| ((at - began) * 1e9) as u64)
+        });
+        lengths.into_iter().max().unwrap_or_else(|| panic!("none was seen: {kind}"))
+    }
+
+    /// The longest soft interrupt without a pause. With PREEMPT_RT nobody waits for them.
+    pub fn longest_soft_interrupt(&self) -> u64 {
+        if preempt_rt() {
+            0
+        } else {
+            self.longest("softirq_", GAP)
+        }
+    }
+
+    /// What may come between the instant at which a job is to be stopped and the dispatcher: the longest interrupt of the
+    /// clock, which is the kernel's tick too, and the longest soft one.
+    pub fn interrupts(&self) -> u64 {
+        self.longest("local_timer_", 0.0) + self.longest_soft_interrupt()
+    }
+
+    /// When threads gave back a real-time priority that they were lent because they held what somebody more urgent waited
+    /// for (a lock of the kernel's, with PREEMPT_RT): the thread, and the time, ns, to a microsecond.
+    pub fn given_back(&self) -> Vec<(u64, u64)> {
+        self.events("sched_pi_setprio: ", |at, what| {
+            let word = |name: &str| what.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
+            let (thread, old, new) = (word("pid=")?, word("oldprio=")?, word("newprio=")?);
+            (old <= LAST_REAL_TIME && new > LAST_REAL_TIME).then_some((thread, (at * 1e9) as u64))
+        })
+    }
+}
+
+impl Drop for KernelsOwn {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
