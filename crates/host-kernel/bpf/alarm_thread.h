@@ -133,6 +133,10 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	if (!bpf_send_signal_task(p, ALARM_SIGNAL, PIDTYPE_PID, 0)) {
 		t->told = 1;
 		t->back = pd_min(t->back, bpf_ktime_get_ns());
+	} else if (c->clock == scx_bpf_now()) {
+		/* Not on behalf of who has no memory: the kernel still takes the last one for the current one, which may be the
+		 * idle thread, a kernel's, or one that ended. Asked once more, it is the job. */
+		kick(domain_cpu(domain));
 	}
 	bpf_task_release(p);
 }
