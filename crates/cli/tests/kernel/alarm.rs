@@ -4,10 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::budgets::TWO;
-use crate::kernels_own::KernelsOwn;
 use crate::machine::{children, executed_by, is_dead, name, scheduler_becomes, until, Machine};
 use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, Scratch, ALARM, PUNCTUAL};
 
@@ -50,23 +47,17 @@ fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
-/// To three per mille of 1 ms; but the clock's interrupt may fall where a job is to be stopped, and the soft ones after it.
-fn is_kept(task: &Value, own: &KernelsOwn) {
-    keeps_its_budget(task, 3_000 + own.interrupts());
-}
-
 #[test]
-fn with_an_alarm_process_budgets_are_kept_within_three_per_mille_and_the_trace_replays() {
+fn with_an_alarm_process_each_budget_is_kept_within_three_per_mille_and_the_trace_replays() {
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let trace = scratch.path("trace");
-    let own = KernelsOwn::watch();
     let run = start(&scratch, &["--hog", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
     let alarm = alarm_of(&run);
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::sched_getscheduler(alarm as i32) }, libc::SCHED_FIFO);
     let results = results(&run.output());
-    is_kept(task(&results, "spinning"), &own);
+    keeps_its_budget(task(&results, "spinning"), 3_000);
     assert_eq!(task(&results, "periodic")["misses"], 0);
     assert!(is_dead(alarm));
     replays(&trace);
@@ -76,7 +67,6 @@ fn with_an_alarm_process_budgets_are_kept_within_three_per_mille_and_the_trace_r
 fn reservations_go_on_by_an_alarm_process_while_the_loader_is_stopped() {
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
-    let own = KernelsOwn::watch();
     let run = start(&scratch, &["--duration", "1s"]);
     let alarm = alarm_of(&run);
     let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != alarm).collect();
@@ -87,7 +77,7 @@ fn reservations_go_on_by_an_alarm_process_while_the_loader_is_stopped() {
     run.send(libc::SIGCONT);
     // 250 ms and 60 ms.
     assert!((305_000_000..=320_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
-    is_kept(task(&results(&run.output()), "spinning"), &own);
+    keeps_its_budget(task(&results(&run.output()), "spinning"), 3_000);
 }
 
 #[test]

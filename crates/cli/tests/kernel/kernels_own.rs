@@ -9,13 +9,7 @@ const GAP: f64 = 12e-6;
 /// The least urgent real-time priority, as the tracer counts them.
 const LAST_REAL_TIME: u64 = 99;
 
-const EVENTS: [&str; 5] = [
-    "irq/softirq_entry",
-    "irq/softirq_exit",
-    "irq_vectors/local_timer_entry",
-    "irq_vectors/local_timer_exit",
-    "sched/sched_pi_setprio",
-];
+const EVENTS: [&str; 3] = ["irq/softirq_entry", "irq/softirq_exit", "sched/sched_pi_setprio"];
 
 /// An instance of the kernel's tracer that records all of these events.
 pub struct KernelsOwn(PathBuf);
@@ -44,33 +38,21 @@ impl KernelsOwn {
         text.lines().filter_map(event).collect()
     }
 
-    /// The longest from an entry to an exit, with others of the kind that follow within a gap, ns, to a microsecond.
-    fn longest(&self, kind: &str, gap: f64) -> u64 {
+    /// The longest soft interrupt without a pause, ns, to a microsecond. With PREEMPT_RT nobody waits for them.
+    pub fn longest_soft_interrupt(&self) -> u64 {
+        if preempt_rt() {
+            return 0;
+        }
         let (mut began, mut ended) = (None, 0.0);
-        let lengths = self.events(kind, |at, what| {
+        let lengths = self.events("softirq_", |at, what| {
             if what.starts_with("entry") {
-                began = began.filter(|_| at - ended <= gap).or(Some(at));
+                began = began.filter(|_| at - ended <= GAP).or(Some(at));
                 return None;
             }
             ended = at;
             began.map(|began: f64| ((at - began) * 1e9) as u64)
         });
-        lengths.into_iter().max().unwrap_or_else(|| panic!("none was seen: {kind}"))
-    }
-
-    /// The longest soft interrupt without a pause. With PREEMPT_RT nobody waits for them.
-    pub fn longest_soft_interrupt(&self) -> u64 {
-        if preempt_rt() {
-            0
-        } else {
-            self.longest("softirq_", GAP)
-        }
-    }
-
-    /// What may come between the instant at which a job is to be stopped and the dispatcher: the longest interrupt of the
-    /// clock, which is the kernel's tick too, and the longest soft one.
-    pub fn interrupts(&self) -> u64 {
-        self.longest("local_timer_", 0.0) + self.longest_soft_interrupt()
+        lengths.into_iter().max().expect("soft interrupts")
     }
 
     /// When threads gave back a real-time priority that they were lent because they held what somebody more urgent waited

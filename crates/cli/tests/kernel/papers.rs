@@ -16,7 +16,7 @@ struct Ran {
     seen: HashMap<u32, Seen>,
     trace: Trace,
     /// ns.
-    interrupts: u64,
+    longest_soft_interrupt: u64,
 }
 
 impl Ran {
@@ -33,9 +33,9 @@ impl Ran {
         }
     }
 
-    /// In every period to so many ns, but for one at whose end interrupts were on.
+    /// In every period to so many ns, but for one at whose end a soft interrupt was on.
     fn keeps_its_budget(&self, name: &str, within: u64) {
-        keeps_its_budget(task(&self.results, name), within + self.interrupts);
+        keeps_its_budget(task(&self.results, name), within + self.longest_soft_interrupt);
     }
 
     fn all_executed(&self, tasks: &[&str]) {
@@ -58,7 +58,7 @@ fn example(text: &str, options: &[&str], code: i32) -> Option<Ran> {
     let trace = trace(&path);
     let seen = check::holds(&trace, &own, check::lateness(&own));
     replays(&path);
-    Some(Ran { results, seen, trace, interrupts: own.interrupts() })
+    Some(Ran { results, seen, trace, longest_soft_interrupt: own.longest_soft_interrupt() })
 }
 
 const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");
