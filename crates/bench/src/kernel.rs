@@ -148,7 +148,7 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut run = Command::new(root.join("vm/run"));
-    run.arg(kernel).args(["--bound", "900"]).arg("--results").arg(&there);
+    run.arg(kernel).arg("--results").arg(&there);
     for (what, place) in taken {
         run.arg("--with").arg(format!("{}:{place}", what.display()));
     }
