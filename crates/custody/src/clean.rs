@@ -93,7 +93,7 @@ fn clean_group(dir: &Path, id: Identity) -> RestoreReport {
             }
         }
     }
-    restore::remove_group(dir, &mut dying, &mut report);
+    restore::remove_group(dir, Purpose::Base, &mut dying, &mut report);
     report
 }
 

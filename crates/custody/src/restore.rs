@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 /// How long killed processes are waited for before the rest is given back; those that take longer are waited for
 /// once more when their group is to go.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// How long at most what was killed may take to be gone; longer is a problem to be told.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How long at most what was killed may take to be gone; longer is a problem to be reported. An ordinary process needs the
+/// CPU to die, of which real-time programs of others may leave it a twentieth.
+const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a restoration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -123,10 +124,10 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
         empty_adopted_group(dir, &c.adopted, report);
     }
     give_back_strays(c, report);
-    let mut dirs: Vec<&PathBuf> = c.groups.iter().map(|g| &g.0).collect();
-    dirs.sort_by_key(|d| std::cmp::Reverse(d.as_os_str().len()));
-    for dir in dirs {
-        remove_group(dir, &mut dying, report);
+    let mut groups: Vec<&(PathBuf, Purpose)> = c.groups.iter().collect();
+    groups.sort_by_key(|(dir, _)| std::cmp::Reverse(dir.as_os_str().len()));
+    for (dir, purpose) in groups {
+        remove_group(dir, *purpose, &mut dying, report);
     }
     if report.is_complete() && !dying.await_end(LAST_WAIT) {
         report.problems.push(format!("killed, and not dead: {}", dying.named()));
@@ -291,12 +292,19 @@ fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
     }
 }
 
-/// Removes a group that should be empty by now.
-pub(crate) fn remove_group(dir: &Path, dying: &mut Dying, report: &mut RestoreReport) {
+/// Removes a group that should be empty by now. What is still in a group of commands is killed again in each round.
+pub(crate) fn remove_group(dir: &Path, purpose: Purpose, dying: &mut Dying, report: &mut RestoreReport) {
     if !dir.exists() {
         return;
     }
-    match cgroup::remove_tree(dir, LAST_WAIT, || dying.demote()) {
+    let meanwhile = || {
+        if purpose == Purpose::Command {
+            dying.add_group(dir);
+            let _ = cgroup::kill_all(dir);
+        }
+        dying.demote();
+    };
+    match cgroup::remove_tree(dir, LAST_WAIT, meanwhile) {
         Ok(()) => report.groups += 1,
         Err(e) => {
             let who = Some(dying.named()).filter(|w| !w.is_empty()).map(|w| format!("; still there: {w}"));
