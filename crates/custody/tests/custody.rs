@@ -352,7 +352,7 @@ fn usage_is_exact_for_what_ran_on_the_same_cpu() {
     let mut child = spawn(&journal, spec, &park).unwrap();
     child.release(&park).unwrap();
     let start = Instant::now();
-    assert!(poll_in(&child.pidfd(), 5000));
+    assert!(poll_in(&child.pidfd(), punctual_test_support::LIVENESS.as_millis() as i32));
     let wall = start.elapsed();
     child.try_wait().unwrap();
     let used = park.usage_ns().unwrap();

@@ -4,6 +4,7 @@
 
 use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::Kernel;
+use punctual_test_support::clock_is_counted;
 use std::time::Instant;
 
 const WINDOWS: u32 = 5;
@@ -26,12 +27,6 @@ const SEEN: [(u32, bool, u64); 8] = [
 ];
 /// Percent more that another compiler or kernel may take.
 const MARGIN: u64 = 10;
-
-/// The test-bed's emulated processor, whose clock counts instructions; with several CPUs time says nothing.
-fn clock_counts() -> bool {
-    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpus.contains("QEMU TCG CPU") && cpus.matches("processor\t:").count() == 1
-}
 
 /// Nanoseconds of a decision: what `DECISIONS` of them take less what a call with none takes.
 fn cost(subject: &mut dyn Subject) -> u64 {
@@ -56,8 +51,8 @@ fn costs(mut there: InKernel, jobs: u32, trees: bool) -> (u64, u64) {
 
 #[test]
 fn a_decision_costs_at_most_three_times_the_native_builds() {
-    if !clock_counts() {
-        eprintln!("not run: this machine's clock does not count instructions (vm/kernel-host does)");
+    if !clock_is_counted() {
+        eprintln!("not run: this machine's clock does not count instructions (vm/tests has one that does)");
         return;
     }
     println!("decision {:>8} {:>6} {:>8} {:>8} {:>6}", "jobs", "shape", "BPF", "native", "ratio");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use punctual_host_sim::{Options, Simulation, Watcher};
 use punctual_host_user::{run, HostError, Output, RunOptions, Told};
 use punctual_taskset::TaskSet;
+use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};
 
 const MS: u64 = 1_000_000;
@@ -13,7 +14,7 @@ const MS: u64 = 1_000_000;
 /// Carries a set out on the first CPU that is free; `None` where the machine does not permit it. Another test of this
 /// machine may have the CPUs for a while.
 fn carried_out(text: &str, duration: u64) -> Option<Vec<Period>> {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + LIVENESS;
     loop {
         for cpu in [1, 0] {
             let set = parsed(text, cpu);
@@ -97,10 +98,13 @@ fn under_every_policy_each_release_is_carried_out() {
         let Some(periods) = carried_out(&three_tasks(policy.name), 600 * MS) else { return };
         for (task, work, about) in [(0, 500_000, 119), (1, MS, 59), (2, 3 * MS, 29)] {
             let mine: Vec<&Period> = periods.iter().filter(|p| p.task == task).collect();
-            // The last one may not be told yet; a host may be held up by its machine.
-            assert!(mine.len() > about * 9 / 10, "{}: {} releases of task {task}", policy.name, mine.len());
             let done: Vec<_> = mine.iter().filter(|p| p.end == JobEnd::Completed).collect();
-            assert!(done.len() * 10 > mine.len() * 8, "{}: {} of {} done", policy.name, done.len(), mine.len());
+            assert!(!done.is_empty(), "{}: none of {} releases of task {task} is done", policy.name, mine.len());
+            judge_timing(|| {
+                // The last one may not be reported yet.
+                assert!(mine.len() >= about, "{}: {} releases of task {task}", policy.name, mine.len());
+                assert_eq!(done.len(), mine.len(), "{}: task {task}", policy.name);
+            });
             // What a release did not get done in time, the next one ends with.
             let late = |p: &Period| mine.iter().any(|q| q.number + 1 == p.number && q.end != JobEnd::Completed);
             assert!(
@@ -150,7 +154,7 @@ work = { spin = "200us" }
     for (task, count) in [(0, 30), (1, 25), (2, 6)] {
         let (got, want) = (releases(&periods, task, count), releases(&expected, task, count));
         assert_eq!(want.len(), count, "task {task} in the simulator");
-        assert_eq!(got, want, "task {task}");
+        judge_timing(|| assert_eq!(got, want, "task {task}"));
     }
 }
 
@@ -160,5 +164,7 @@ fn a_task_that_overruns_gets_its_signal_and_the_process_survives_it() {
         "policy = \"rm\"\n[[task]]\nname = \"late\"\nperiod = \"5ms\"\nbudget = \"500us\"\noverrun = \"signal\"\n\
                 work = { spin = \"800us\" }\n";
     let Some(periods) = carried_out(text, 300 * MS) else { return };
-    assert!(periods.iter().filter(|p| p.overrun).count() > 20, "{periods:?}");
+    let overruns = periods.iter().filter(|p| p.overrun).count();
+    assert!(overruns > 0, "{periods:?}");
+    judge_timing(|| assert!(overruns > 20, "{periods:?}"));
 }

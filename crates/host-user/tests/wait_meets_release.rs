@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use punctual_host_user::{now, Host, HostOptions, Task};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_test_support::{judge_timing, LIVENESS};
 
 const PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 1_500;
@@ -38,7 +39,7 @@ fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
 
 /// Another test of this machine may have the CPU for a while.
 fn start() -> Option<(Host, u32)> {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + LIVENESS;
     loop {
         for cpu in [0, 1] {
             let host = Host::start(&HostOptions {
@@ -86,5 +87,6 @@ fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
     // Left standing in its gate, it would return a few times at best. Some waits count for the
     // release after, so that not every period has one.
     let returned = returns.load(Relaxed);
-    assert!(returned > PERIODS / 4, "{returned} returns in {PERIODS} periods");
+    assert!(returned > 10, "{returned} returns in {PERIODS} periods");
+    judge_timing(|| assert!(returned > PERIODS / 4, "{returned} returns in {PERIODS} periods"));
 }

@@ -3,6 +3,7 @@
 
 use punctual_peers::{run, Options, Peer, PeerError, PeerOutcome, PeerRun};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -80,10 +81,9 @@ fn share(periods: &[Period], task: u32) -> u64 {
     received * 100 / assigned.max(1)
 }
 
-/// Whether no process whose command line matches is there any more, within some seconds.
+/// Waits until no process has such a command line; whether that happened.
 fn vanishes(pattern: &str) -> bool {
-    (0..50).any(|_| {
-        std::thread::sleep(Duration::from_millis(100));
+    comes_true(|| {
         let found = std::process::Command::new("pgrep").args(["-f", pattern]).output();
         found.map_or(true, |found| found.stdout.is_empty())
     })
@@ -97,13 +97,15 @@ fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let begin = Instant::now();
     let stop = AtomicBool::new(false);
     let Some((run, periods)) = ran(&set(vec![wild, meek]), Peer::Fifo, &options(&stop)) else { return };
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < LIVENESS, "{:?}", begin.elapsed());
     assert!(!run.interrupted && run.pinned && run.lost == 0, "{run:?}");
     assert!(periods.iter().filter(|p| p.task == 1).count() >= 10, "{}", periods.len());
-    assert!(share(&periods, 0) > 200, "{} %", share(&periods, 0));
-    assert!(share(&periods, 1) < 20, "{} %", share(&periods, 1));
-    assert!(periods.iter().filter(|p| p.task == 1).all(|p| p.miss && p.end == JobEnd::Expired));
-    assert!(periods.iter().filter(|p| p.task == 0).all(|p| p.overrun && p.started == NEVER));
+    judge_timing(|| {
+        assert!(share(&periods, 0) > 200, "{} %", share(&periods, 0));
+        assert!(share(&periods, 1) < 20, "{} %", share(&periods, 1));
+        assert!(periods.iter().filter(|p| p.task == 1).all(|p| p.miss && p.end == JobEnd::Expired));
+        assert!(periods.iter().filter(|p| p.task == 0).all(|p| p.overrun && p.started == NEVER));
+    });
 }
 
 #[test]
@@ -130,10 +132,13 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
                 assert!(p.completed == NEVER || p.completed >= p.started + MS);
             }
             let done = of_task.iter().filter(|p| p.completed != NEVER).count() as u64;
-            assert!(done > count / 2, "{peer:?}: {done} of {count} jobs were done");
+            assert!(done > 0, "{peer:?}: no job was done");
+            judge_timing(|| assert!(done > count / 2, "{peer:?}: {done} of {count} jobs were done"));
         }
         let (a, b) = (share(&periods, 0), share(&periods, 1));
-        assert!((20..100).contains(&a) && (20..100).contains(&b), "{peer:?}: {a} % and {b} %, should be some 50");
+        judge_timing(|| {
+            assert!((20..100).contains(&a) && (20..100).contains(&b), "{peer:?}: {a} % and {b} %, should be some 50");
+        });
     }
 }
 
@@ -152,7 +157,7 @@ fn deadline_runs_or_names_reason_and_cure() {
             let loose = Options { unpinned: true, ..options(&stop) };
             if let Some((run, periods)) = ran(&tasks, Peer::Deadline, &loose) {
                 assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
-                assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1));
+                judge_timing(|| assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1)));
             }
         }
     }
@@ -177,7 +182,7 @@ fn a_stop_ends_it_early() {
     let _alone = alone();
     let tasks = set(vec![task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever))]);
     let stop = AtomicBool::new(false);
-    let long = Options { duration: 10_000 * MS, ..options(&stop) };
+    let long = Options { duration: 1_000_000 * MS, ..options(&stop) };
     let begin = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -185,11 +190,11 @@ fn a_stop_ends_it_early() {
             stop.store(true, Relaxed);
         });
         if let Some((run, periods)) = ran(&tasks, Peer::Fifo, &long) {
-            assert!(run.interrupted && run.ended - run.started < 5_000 * MS);
+            assert!(run.interrupted);
             assert!(!periods.is_empty());
         }
     });
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < LIVENESS);
 }
 
 #[test]
@@ -206,12 +211,13 @@ fn a_command_and_its_children_are_measured_and_killed() {
     let long = Options { duration: 2_000 * MS, hog: true, ..options(&stop) };
     for peer in [Peer::Fifo, Peer::Other] {
         let Some((run, periods)) = ran(&tasks, peer, &long) else { return };
-        assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0));
+        judge_timing(|| assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
-        assert!(of_true.len() < 100, "{peer:?}: true ends soon, {} periods", of_true.len());
+        judge_timing(|| assert!(of_true.len() < 100, "{peer:?}: true ends soon, {} periods", of_true.len()));
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
-        assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000));
+        assert!(run.hog.is_some());
+        judge_timing(|| assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000)));
         assert!(vanishes("^sleep 86399.25"), "{peer:?}: a grandchild is left");
     }
 }
@@ -220,7 +226,8 @@ fn a_command_and_its_children_are_measured_and_killed() {
 fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
     let _alone = alone();
     let tasks = set(vec![
-        task("wild", 10 * MS, MS, Body::Spin(Spin::Forever)),
+        // Below one that never stops the command would not get as far as its exec.
+        task("modest", 10 * MS, MS, Body::Spin(Spin::For(MS / 2))),
         task("none", 20 * MS, MS, Body::Command(vec!["/no/such/program".into()])),
     ]);
     let stop = AtomicBool::new(false);
@@ -276,11 +283,7 @@ fn killed_it_leaves_nothing() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(700));
     victim.kill().unwrap();
-    let ended = (0..20_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        victim.try_wait().unwrap().is_some()
-    });
-    assert!(ended, "killed, it does not end");
+    assert!(comes_true(|| victim.try_wait().unwrap().is_some()), "killed, it does not end");
     assert!(vanishes("sleep 86399.75"), "a command or its child is left");
     assert!(vanishes("--exact the_one_that_is_killed"), "the hog or the keeper is left");
 }

@@ -11,41 +11,35 @@ use std::time::Duration;
 
 use common::{class, execute, executed, start, turn, MS};
 use punctual::{Overrun, Task, Time};
+use punctual_test_support::{judge_timing, LIVENESS};
 
 const PERIOD: Duration = Duration::from_millis(50);
 const BUDGET: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_millis(29);
 const SHORT: Duration = Duration::from_millis(9);
 
-/// Runs `scenario` in a task, from the second release on (waits count from the first call); its answer. A machine that
-/// stands still for a whole period spoils it, so it has three tries to satisfy `good`.
+/// Runs `scenario` in a task, from the second release on (waits count from the first call), and judges its answer: a
+/// machine that takes the CPU for a whole period changes it.
 fn run<T: Send + 'static + std::fmt::Debug>(
     overrun: Overrun,
     scenario: impl Fn(&mut Task<'_>, u64) -> T + Send + Sync + Copy + 'static,
     good: impl Fn(&T) -> bool,
 ) {
     let _turn = turn();
-    let mut seen = Vec::new();
-    for _ in 0..3 {
-        let (answer, answered) = channel();
-        let running = start(|set| {
-            let answer = answer.clone();
-            set.task("fig2a").period(PERIOD).budget(BUDGET).overrun(overrun).spawn(move |task| {
-                let Some(first) = task.wait_period() else { return };
-                answer.send(scenario(task, first.number)).expect("somebody waits");
-            })
-        });
-        let Some(running) = running else { return };
-        assert!(running.wait_timeout(Duration::from_secs(20)), "it ends");
-        let outcome = running.stop().expect("it stops");
-        assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
-        let got = answered.recv().expect("it answered");
-        if good(&got) {
-            return;
-        }
-        seen.push(got);
-    }
-    panic!("{overrun:?}: {seen:?}");
+    let (answer, answered) = channel();
+    let running = start(|set| {
+        let answer = answer.clone();
+        set.task("fig2a").period(PERIOD).budget(BUDGET).overrun(overrun).spawn(move |task| {
+            let Some(first) = task.wait_period() else { return };
+            answer.send(scenario(task, first.number)).expect("somebody waits");
+        })
+    });
+    let Some(running) = running else { return };
+    assert!(running.wait_timeout(LIVENESS), "it ends");
+    let outcome = running.stop().expect("it stops");
+    assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    let got = answered.recv().expect("it answered");
+    judge_timing(|| assert!(good(&got), "{overrun:?}: {got:?}"));
 }
 
 /// What three waits returned, relative to the first release: (number, lost), and the release it was in before.

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use common::{class, execute, executed, mask, start, turn, MS};
 use punctual::{ErrorKind, Punctual, Report, Running, Task};
+use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 
-/// Executes until the run is over, ten seconds at most: the runaway.
+/// Executes until the run is over: the runaway.
 fn spin(task: &mut Task<'_>) {
-    let end = executed() + Duration::from_secs(10);
+    let end = executed() + LIVENESS;
     while !task.is_over() && executed() < end {
         std::hint::spin_loop();
     }
@@ -38,8 +39,11 @@ fn assert_served(running: Running, at_least: u64) {
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     let sibling = outcome.results.tasks.iter().find(|t| t.name == "sibling").expect("it was there");
-    assert!(sibling.periods >= at_least, "{} periods", sibling.periods);
-    assert!(sibling.misses * 5 <= sibling.periods, "{} of {} missed", sibling.misses, sibling.periods);
+    assert!(sibling.periods > 0, "it was served");
+    judge_timing(|| {
+        assert!(sibling.periods >= at_least, "{} periods", sibling.periods);
+        assert!(sibling.misses * 5 <= sibling.periods, "{} of {} missed", sibling.misses, sibling.periods);
+    });
 }
 
 #[test]
@@ -50,12 +54,13 @@ fn one_that_never_waits_gets_its_budget_and_no_more() {
     std::thread::sleep(1200 * MS);
     let results = running.results().expect("it runs");
     let task = &results.tasks[0];
-    assert!(task.periods >= 50, "{} periods", task.periods);
-    // The median: a machine that stands still takes a few periods from everybody. Never more: that one is exact.
-    let median = task.budget_received.expect("it was always ready").median_ppm;
-    assert!((950_000..=1_050_000).contains(&median), "median {median} ppm");
-    let share = task.long_run_ppm.expect("it was always ready");
-    assert!(share <= 1_050_000, "{share} ppm in the long run");
+    judge_timing(|| {
+        assert!(task.periods >= 50, "{} periods", task.periods);
+        let median = task.budget_received.expect("it was always ready").median_ppm;
+        assert!((950_000..=1_050_000).contains(&median), "median {median} ppm");
+        let share = task.long_run_ppm.expect("it was always ready");
+        assert!(share <= 1_050_000, "{share} ppm in the long run");
+    });
     assert_served(running, 30);
 }
 
@@ -87,13 +92,7 @@ fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
         writer.write_all(&[n]).expect("somebody reads");
     }
     let ended = || running.alive().expect("it runs") == ["sibling"];
-    for _ in 0..100 {
-        if ended() {
-            break;
-        }
-        std::thread::sleep(20 * MS);
-    }
-    assert!(ended(), "the reader has read everything");
+    assert!(comes_true(ended), "the reader has read everything");
     let want: Vec<_> = (0..10).map(|n| (Ok(1), n)).collect();
     assert_eq!(*got.lock().expect("nobody panics"), want);
     assert_served(running, 10);
@@ -106,13 +105,7 @@ fn one_that_returns_early_is_over_and_its_budget_is_free() {
     else {
         return;
     };
-    for _ in 0..100 {
-        if running.alive().expect("it runs") == ["sibling"] {
-            break;
-        }
-        std::thread::sleep(10 * MS);
-    }
-    assert_eq!(running.alive().expect("it runs"), ["sibling"]);
+    assert!(comes_true(|| running.alive().expect("it runs") == ["sibling"]));
     // Not while brief's 60 % were promised: 60 + 20 + 60.
     running.task("brief").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect("its name and budget are free");
     let e = running.task("more").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect_err("not another 60 %");
@@ -122,7 +115,7 @@ fn one_that_returns_early_is_over_and_its_budget_is_free() {
     std::thread::sleep(600 * MS);
     let results = running.results().expect("it runs");
     assert_eq!(results.tasks.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["brief", "sibling", "brief"]);
-    assert!(results.tasks[2].periods >= 20, "{} periods", results.tasks[2].periods);
+    judge_timing(|| assert!(results.tasks[2].periods >= 20, "{} periods", results.tasks[2].periods));
     assert_served(running, 15);
 }
 
@@ -145,12 +138,7 @@ fn one_that_panics_ends_alone() {
     let Some(running) = running else { return };
     std::thread::sleep(800 * MS);
     // Its message, and with RUST_BACKTRACE a long one, is printed on its own budget.
-    for _ in 0..500 {
-        if !told.lock().expect("nobody panics").is_empty() {
-            break;
-        }
-        std::thread::sleep(20 * MS);
-    }
+    assert!(comes_true(|| !told.lock().expect("nobody panics").is_empty()));
     assert_eq!(*told.lock().expect("nobody panics"), ["wreck: panicked: the servo is gone"]);
     assert_served(running, 20);
 }
@@ -169,7 +157,7 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
         });
         let set = set.task("deaf").period(20 * MS).budget(5 * MS).spawn(move |task| {
             mask(libc::SIG_BLOCK, libc::SIGRTMAX() - 1);
-            let end = executed() + Duration::from_secs(5);
+            let end = executed() + LIVENESS;
             while !task.is_over() && executed() < end {
                 execute(MS / 10);
                 let seen = if class() == libc::SCHED_OTHER { &was_ordinary } else { &was_fifo };
@@ -180,10 +168,13 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
     });
     let Some(running) = running else { return };
     std::thread::sleep(1500 * MS);
+    assert!(
+        comes_true(|| warned.load(SeqCst) > 0 && was_ordinary.load(SeqCst) > 0),
+        "it goes on in the ordinary class"
+    );
     assert_eq!(warned.load(SeqCst), 1, "told once");
-    assert!(was_ordinary.load(SeqCst) > 0, "it went on in the ordinary class");
     // 5 of 20 ms for 1.5 s are 375 ms: 3,750 steps at its level; generously twice that.
-    assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level");
+    judge_timing(|| assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level"));
     assert_served(running, 40);
 }
 
@@ -200,7 +191,7 @@ fn what_a_task_creates_is_ordinary() {
         })
     });
     let Some(running) = running else { return };
-    assert!(running.wait_timeout(Duration::from_secs(10)), "it ends");
+    assert!(running.wait_timeout(LIVENESS), "it ends");
     assert_eq!(seen.load(SeqCst), libc::SCHED_OTHER);
     drop(running);
 }
@@ -222,8 +213,8 @@ fn an_observer_that_panics_costs_only_itself() {
         })
     });
     let Some(running) = running else { return };
-    std::thread::sleep(300 * MS);
+    assert!(comes_true(|| running.results().expect("it runs").tasks[0].periods > 5));
     let outcome = running.stop().expect("it stops");
-    assert!(outcome.results.tasks[0].periods > 5 && outcome.problems.is_empty());
+    assert!(outcome.problems.is_empty());
     assert_eq!((called.load(SeqCst), over.load(SeqCst)), (1, true));
 }

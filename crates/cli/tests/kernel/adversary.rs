@@ -110,7 +110,7 @@ fn a_loader_stopped_for_long_tells_no_period_wrongly() {
 #[test]
 fn too_few_open_files_are_named_with_their_cure() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let mut command = Command::new(PUNCTUAL);
+    let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--period", "10ms", "--budget", "3ms", "--", "true"]);
     let limit = || {
         let few = libc::rlimit { rlim_cur: 20, rlim_max: 20 };

@@ -25,7 +25,7 @@ fn machine() -> Option<Machine> {
 
 /// The set, with an alarm process whatever kernel this is.
 fn start(scratch: &Scratch, more: &[&str]) -> Running {
-    let mut command = Command::new(PUNCTUAL);
+    let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json", "--overload"]).args(more);
     command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_ALARM", "thread");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

@@ -1,5 +1,5 @@
 //! `punctual run --host kernel`: the dispatcher inside the kernel, with real programs. Where the kernel has no sched_ext it must
-//! say so; the rest is shown in virtual machines with a counted clock: `vm/kernel-host`. With PUNCTUAL_SCHED_EXT=required
+//! say so; the rest is shown in virtual machines with a counted clock: `vm/tests`. With PUNCTUAL_SCHED_EXT=required
 //! its absence is a failure.
 
 mod adversary;

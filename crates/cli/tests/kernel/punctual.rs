@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use punctual_test_support::PUNCTUAL;
 use punctual_trace::Trace;
 use serde_json::Value;
 
 use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
-pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const ALARM: &str = "punctual-alarm";
 /// Processes that stay beside a run: that one, and before Linux 7 the one that sees the scheduler off.
@@ -121,7 +121,7 @@ impl Drop for Running {
 
 /// `punctual run --host kernel` with these words.
 pub fn run(words: &[&str]) -> Running {
-    let mut command = Command::new(PUNCTUAL);
+    let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json"]).args(words).stdin(Stdio::null());
     Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built")))
 }
@@ -186,6 +186,6 @@ pub fn trace(path: &Path) -> Trace {
 
 /// The simulator comes to the same decisions from the trace's inputs.
 pub fn replays(path: &Path) {
-    let output = Command::new(PUNCTUAL).args(["sim", "--replay"]).arg(path).output().expect("it was built");
+    let output = Command::new(&*PUNCTUAL).args(["sim", "--replay"]).arg(path).output().expect("it was built");
     says(&output, 0, &["the same: "]);
 }

@@ -35,7 +35,7 @@ fn said(program: &Path, arrange: impl FnOnce(&mut Command)) -> Output {
 
 /// Nothing is at this place, for the command only.
 fn without(place: &'static CStr) -> Output {
-    said(Path::new(PUNCTUAL), |command| {
+    said(&PUNCTUAL, |command| {
         let hide = move || {
             let none = std::ptr::null();
             // SAFETY: system calls with constant strings, between fork and exec.
@@ -74,7 +74,7 @@ fn a_user_without_privilege_is_refused() {
     // Somebody else may not look into the folder that it was built in.
     let scratch = Scratch::new();
     let copy = scratch.path("punctual");
-    std::fs::copy(PUNCTUAL, &copy).expect("room for a program");
+    std::fs::copy(&*PUNCTUAL, &copy).expect("room for a program");
     let output = said(&copy, |command| {
         command.uid(65_534).gid(65_534);
     });
@@ -86,7 +86,7 @@ fn a_user_without_privilege_is_refused() {
 #[test]
 fn what_the_verifier_refuses_is_told_in_its_words() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let mut bytes = std::fs::read(PUNCTUAL).expect("it was built");
+    let mut bytes = std::fs::read(&*PUNCTUAL).expect("it was built");
     let at = first_instruction(&bytes).expect("the command has an object with struct_ops programs in it");
     // r0 = r9
     bytes[at..at + 8].copy_from_slice(&[0xbf, 0x90, 0, 0, 0, 0, 0, 0]);

@@ -7,11 +7,10 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
+use punctual_test_support::LIVENESS;
+
 use crate::process::{describe, groups_of, kill, marked, threads_of};
 use crate::punctual::PUNCTUAL;
-
-/// Nothing here takes longer.
-pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A child's end; `None` when it does not come in time.
 pub fn end_within(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
@@ -30,7 +29,7 @@ pub fn end_within(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
 /// A child's end, which is to come.
 pub fn wait(child: &mut Child) -> ExitStatus {
     let pid = child.id() as i32;
-    end_within(child, PATIENCE).unwrap_or_else(|| panic!("it does not end: {}", describe(pid)))
+    end_within(child, LIVENESS).unwrap_or_else(|| panic!("it does not end: {}", describe(pid)))
 }
 
 /// What a child says, read by a thread of its own so that no pipe fills up. Whoever is left of the child's children may
@@ -68,7 +67,7 @@ impl Said {
 
     /// Its first line.
     pub fn line(&self) -> String {
-        let (mut line, end) = (String::new(), Instant::now() + PATIENCE);
+        let (mut line, end) = (String::new(), Instant::now() + LIVENESS);
         while let Some(told) = self.0.as_ref().filter(|_| !line.contains('\n')) {
             match told.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(some) => line += &String::from_utf8_lossy(&some),
@@ -83,11 +82,11 @@ impl Said {
 pub fn output(command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (out, err) = (Said::by(child.stdout.take()), Said::by(child.stderr.take()));
-    let Some(status) = end_within(&mut child, PATIENCE) else {
+    let Some(status) = end_within(&mut child, LIVENESS) else {
         end_all([child.id() as i32]);
         panic!("{command:?} does not end: {} {}", out.until_end(Duration::ZERO).0, err.until_end(Duration::ZERO).0);
     };
-    let text = |said: Said| said.until_end(PATIENCE).0.into_bytes();
+    let text = |said: Said| said.until_end(LIVENESS).0.into_bytes();
     Output { status, stdout: text(out), stderr: text(err) }
 }
 
@@ -120,10 +119,10 @@ pub fn tidy(pid: i32, mark: &str) {
         end_all(known.iter().copied().filter(|p| crate::process::state_of(*p).is_some()));
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut clean = Command::new(PUNCTUAL);
+    let mut clean = Command::new(&*PUNCTUAL);
     clean.arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(mut child) = clean.spawn() {
-        if end_within(&mut child, PATIENCE).is_none() {
+        if end_within(&mut child, LIVENESS).is_none() {
             eprintln!("`punctual clean` did not end: {}", describe(child.id() as i32));
             end_all([child.id() as i32]);
         }

@@ -1,11 +1,12 @@
 //! Groups inside groups, shared budgets and policies beyond the periodic ones, with real processes: each gets its share and
 //! no more, and the recorded run leads to the same decisions again.
 
+use punctual_test_support::judge_timing;
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{measured, one_cpu_alone, permitted};
-use crate::punctual::{list, run, run_set, task, unruly, Ended, Scratch};
+use crate::machine::{one_cpu, permitted};
+use crate::punctual::{list, run, run_set, task, unruly, Scratch};
 
 /// Three levels: `video` inside `media` inside the top, beside a greedy group with a program of four threads that all
 /// want everything. In `video` two tasks want 30 % of the CPU and may have 20.
@@ -94,19 +95,11 @@ fn assert_all_of_it(results: &Value, group: &str) {
     assert!((970..=1030).contains(&got), "{group} got {got} of 1,000 of its budget: {results:#}");
 }
 
-/// Runs it until the figures are as promised.
-fn as_promised(cpu: u32, text: &str, more: &[&str], check: impl Fn(&Value)) -> Ended {
-    let all = [&["--json", "--overload"], more].concat();
-    let ended = measured(
-        &[cpu],
-        || run_set(text, &all),
-        |ended| {
-            ended.assert_ran();
-            check(&ended.json());
-        },
-    );
-    ended.assert_nothing_left(&[cpu]);
-    ended
+/// Runs the set, and judges its shares by `check`.
+fn as_promised(cpu: u32, text: &str, check: impl FnOnce(&Value)) {
+    let ended = run_set(text, &["--json", "--overload"]);
+    ended.assert_ran().assert_nothing_left(&[cpu]);
+    judge_timing(|| check(&ended.json()));
 }
 
 #[test]
@@ -114,8 +107,8 @@ fn three_levels_beside_a_greedy_group_each_get_their_share_and_no_more() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
-    as_promised(cpu.0, &three_levels(cpu.0), &[], |results| {
+    let cpu = one_cpu();
+    as_promised(cpu.0, &three_levels(cpu.0), |results| {
         // Those who want more than they may have get exactly that; `media` is left what audio does not want.
         assert_all_of_it(results, "video");
         assert_all_of_it(results, "greedy");
@@ -132,7 +125,7 @@ fn the_trace_of_three_levels_leads_to_the_same_decisions_again() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let scratch = Scratch::new();
     let trace = scratch.path("levels.trace");
     let ended = run_set(&three_levels(cpu.0), &["--json", "--overload", "--trace", &trace]);
@@ -149,7 +142,7 @@ fn two_tasks_and_a_group_keep_the_budget_that_they_share() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let text = format!(
         r#"
 cpu = {}
@@ -198,7 +191,7 @@ work = {{ spin = "forever" }}
         cpu.0,
         list(&unruly("spin"))
     );
-    as_promised(cpu.0, &text, &[], |results| {
+    as_promised(cpu.0, &text, |results| {
         // In each 10 ms the two have 1 ms together, by their importance; what `all` has left is the group's.
         assert_all_of_it(results, "some");
         assert_all_of_it(results, "all");
@@ -248,9 +241,9 @@ fn programs_that_sleep_and_wake_get_no_more_than_their_groups_budget() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     for kind in ["deferrable", "polling"] {
-        as_promised(cpu.0, &sleepers(cpu.0, kind), &[], |results| {
+        as_promised(cpu.0, &sleepers(cpu.0, kind), |results| {
             let got = received(results, "few");
             assert!((300..=1030).contains(&got), "{kind}: the sleepers got {got} of 1,000: {results:#}");
             let steady = task(results, "steady")["long_run_ppm"].as_u64().unwrap();
@@ -264,7 +257,7 @@ fn budgets_handed_out_job_by_job_are_exact_in_the_long_run() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let text = format!(
         r#"
 cpu = {}
@@ -292,7 +285,7 @@ work = {{ spin = "forever" }}
         cpu.0,
         list(&unruly("spin"))
     );
-    as_promised(cpu.0, &text, &[], |results| {
+    as_promised(cpu.0, &text, |results| {
         for name in ["parts", "program", "sporadic"] {
             let share = task(results, name)["long_run_ppm"].as_u64().unwrap();
             assert!((995_000..=1_005_000).contains(&share), "{name} got {share} ppm: {results:#}");

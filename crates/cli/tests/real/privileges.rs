@@ -5,8 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use punctual_test_support::judge_timing;
+
 use crate::kills::NEEDS;
-use crate::machine::{measured, one_cpu, one_cpu_alone, permitted, wait_for_cpu, Need, Random};
+use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
 use crate::punctual::{assert_nothing_left, patiently, unruly, Ended, Running, Scratch, PUNCTUAL};
 
@@ -62,7 +64,7 @@ impl Elsewhere {
         let open = |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
         open(scratch.0.to_str().unwrap());
         let (punctual, helper) = (scratch.path("punctual"), scratch.path("helper"));
-        std::fs::copy(PUNCTUAL, &punctual).unwrap();
+        std::fs::copy(&*PUNCTUAL, &punctual).unwrap();
         std::fs::copy(std::env::current_exe().unwrap(), &helper).unwrap();
         open(&punctual);
         open(&helper);
@@ -121,7 +123,7 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
     if !permitted(&NEEDS) {
         return;
     }
-    let (elsewhere, cpu) = (Elsewhere::new(), one_cpu_alone());
+    let (elsewhere, cpu) = (Elsewhere::new(), one_cpu());
     let number = cpu.0.to_string();
     let helper = elsewhere.helper.clone();
     for given in [Given::Capabilities, Given::Limits] {
@@ -131,18 +133,15 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
         // Without a cgroup of his own he is parked by stop signals, and told so.
         for role in ["unruly:spin", "unruly:spin-threads", "unruly:late-threads", "unruly:exec", "unruly:deaf"] {
             let args = single(&number, &[&helper, role]);
-            let ended = measured(
-                &[cpu.0],
-                || elsewhere.run(given, &strs(&args)),
-                |ended| {
-                    let results = ended.assert_ran().json();
-                    assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
-                    let t = &results["tasks"][0];
-                    let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
-                    assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
-                },
-            );
+            let ended = elsewhere.run(given, &strs(&args));
+            let results = ended.assert_ran().json();
             ended.assert_nothing_left(&[cpu.0]);
+            assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
+            judge_timing(|| {
+                let t = &results["tasks"][0];
+                let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
+                assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
+            });
         }
     }
     // Processes that come later are found late (docs/faults.md), but found.

@@ -1,15 +1,12 @@
 //! What /proc and the cgroups tell about processes.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-/// Waits for something, ten seconds at most; says what did not come.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !holds() {
-        assert!(Instant::now() < end, "not within ten seconds: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+use punctual_test_support::comes_true;
+
+/// Waits until `holds`; fails with `what` if that never happens.
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(comes_true(holds), "never: {what}");
 }
 
 pub fn pids() -> Vec<i32> {

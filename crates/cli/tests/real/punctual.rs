@@ -5,13 +5,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use punctual_test_support::PUNCTUAL;
+use punctual_test_support::{comes_true, LIVENESS};
 use serde_json::Value;
 
-use crate::bounded::{end_all, end_within, tidy, wait, Said, PATIENCE};
+use crate::bounded::{end_all, end_within, tidy, wait, Said};
 use crate::machine::{has_dispatcher, named_owner};
 use crate::process::{describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of};
 
-pub const PUNCTUAL: &str = env!("CARGO_BIN_EXE_punctual");
 /// What a second dispatcher is told.
 const TAKEN: &str = "already has a dispatcher";
 
@@ -63,7 +64,7 @@ pub fn list(words: &[String]) -> String {
 
 /// `punctual` with these arguments, carrying a mark by which all that comes of it is found.
 pub fn command(mark: &str, args: &[&str]) -> Command {
-    let mut c = Command::new(PUNCTUAL);
+    let mut c = Command::new(&*PUNCTUAL);
     c.args(args).env("PUNCTUAL_TEST_MARK", mark).stdin(Stdio::null());
     c
 }
@@ -128,15 +129,15 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until something of it is there. Where somebody else's Punctual took the CPU at this moment, it is started
-    /// again, 30 s long.
+    /// Waits until something of it is there. Where another Punctual on this machine took the CPU at this moment, it is
+    /// started again.
     pub fn wait_for(&mut self, what: &str, mut found: impl FnMut(&Running) -> bool) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + LIVENESS;
         while !found(self) {
             if self.has_ended() || Instant::now() > end {
                 let processes: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
                 let _ = self.child.kill();
-                let _ = end_within(&mut self.child, PATIENCE);
+                let _ = end_within(&mut self.child, LIVENESS);
                 let (err, out) = (Said::by(self.child.stderr.take()), Said::by(self.child.stdout.take()));
                 let said = |said: Said| said.until_end(Duration::from_secs(2)).0;
                 let text = said(err) + &said(out);
@@ -156,7 +157,7 @@ impl Running {
         let since = Instant::now();
         let pid = self.pid();
         let (out, err) = (Said::by(self.child.stdout.take()), Said::by(self.child.stderr.take()));
-        let Some(status) = end_within(&mut self.child, PATIENCE) else {
+        let Some(status) = end_within(&mut self.child, LIVENESS) else {
             let all: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
             panic!(
                 "it does not end: {all:?}; it said: {}{}",
@@ -166,7 +167,7 @@ impl Running {
         };
         let took = since.elapsed();
         let all_of = |said: Said| {
-            let (text, over) = said.until_end(PATIENCE);
+            let (text, over) = said.until_end(LIVENESS);
             let left = || marked(&self.mark).into_iter().map(describe).collect::<Vec<_>>();
             assert!(over, "somebody holds its output open: {:?}", left());
             text
@@ -196,7 +197,7 @@ impl Drop for Running {
         };
         all_gone(Duration::from_secs(2));
         tidy(self.pid(), &self.mark);
-        let _ = end_within(&mut self.child, PATIENCE);
+        let _ = end_within(&mut self.child, LIVENESS);
     }
 }
 
@@ -204,9 +205,9 @@ pub fn run(args: &[&str]) -> Ended {
     patiently(|| Running::start(args).end())
 }
 
-/// A CPU that somebody else's Punctual took at this moment is asked for again, 30 s long.
+/// Runs `once` again while another Punctual on this machine has the CPU.
 pub fn patiently(once: impl Fn() -> Ended) -> Ended {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + LIVENESS;
     loop {
         let ended = once();
         if !ended.met_another() || Instant::now() > end {
@@ -264,14 +265,10 @@ impl Ended {
 
 /// No process of it, no cgroup, no journal, and its CPUs are free.
 pub fn assert_nothing_left(pid: i32, mark: &str, cpus: &[u32]) {
-    let end = Instant::now() + Duration::from_secs(5);
-    while !marked(mark).is_empty() {
-        if Instant::now() > end {
-            let left: Vec<String> = marked(mark).into_iter().map(describe).collect();
-            end_all(marked(mark));
-            panic!("processes of {pid} are left: {left:#?}");
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    if !comes_true(|| marked(mark).is_empty()) {
+        let left: Vec<String> = marked(mark).into_iter().map(describe).collect();
+        end_all(marked(mark));
+        panic!("processes of {pid} are left: {left:#?}");
     }
     eventually(&format!("the cgroups of {pid} are gone: {:?}", groups_of(pid)), || groups_of(pid).is_empty());
     eventually(&format!("the journal of {pid} is gone"), || journals_of(pid).is_empty());

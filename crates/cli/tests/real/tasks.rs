@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use punctual_test_support::judge_timing;
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{measured, one_cpu_alone, permitted, wait_for_cpu, Cpu, Need};
+use crate::machine::{one_cpu, permitted, wait_for_cpu, Cpu, Need};
 use crate::process::{attributes, eventually, kill, marked, name_of, state_of};
 use crate::punctual::{list, run, run_set, task, unruly, Ended, Running, Scratch};
 
@@ -37,15 +38,9 @@ command = {}
 }
 
 fn beside(cpu: &Cpu, command: &[String]) -> Ended {
-    let ended = measured(
-        &[cpu.0],
-        || run_set(&set(cpu.0, command), &["--json"]),
-        |ended| {
-            ended.assert_ran();
-            assert_others_hold(&ended.json());
-        },
-    );
-    ended.assert_nothing_left(&[cpu.0]);
+    let ended = run_set(&set(cpu.0, command), &["--json"]);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    judge_timing(|| assert_others_hold(&ended.json()));
     ended
 }
 
@@ -75,8 +70,9 @@ fn assert_bounded(results: &Value) {
 
 fn bounded(role: &str) {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
-        assert_bounded(&beside(&cpu, &unruly(role)).json());
+        let cpu = one_cpu();
+        let results = beside(&cpu, &unruly(role)).json();
+        judge_timing(|| assert_bounded(&results));
     }
 }
 
@@ -98,10 +94,10 @@ fn children_and_their_orphans_share_one_budget_and_die_with_the_run() {
 #[test]
 fn a_fork_storm_stays_within_its_budget() {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
+        let cpu = one_cpu();
         // Forking and dying are its own execution; what it leaves unused while it waits for its children is its own too.
         let wild = received(task(&beside(&cpu, &unruly("fork-storm")).json(), "wild"));
-        assert!(wild > 800, "{wild}");
+        judge_timing(|| assert!(wild > 800, "{wild}"));
     }
 }
 
@@ -123,7 +119,7 @@ fn a_task_that_blocks_and_ignores_all_signals_is_bounded_and_ends_with_the_run()
 #[test]
 fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
+        let cpu = one_cpu();
         let ended = beside(&cpu, &unruly("map"));
         ended.assert_says(&["goes on inside the kernel while it is parked"]);
         assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "told once: {}", ended.err);
@@ -133,7 +129,7 @@ fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_t
 #[test]
 fn a_task_that_leaves_its_policy_gets_no_more_for_it() {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
+        let cpu = one_cpu();
         beside(&cpu, &unruly("demote"));
     }
 }
@@ -141,7 +137,7 @@ fn a_task_that_leaves_its_policy_gets_no_more_for_it() {
 #[test]
 fn a_task_that_leaves_its_cpu_gets_no_more_for_it() {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
+        let cpu = one_cpu();
         beside(&cpu, &unruly("escape"));
     }
 }
@@ -151,9 +147,9 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let ended = beside(&cpu, &unruly("daemon"));
-    assert_bounded(&ended.json());
+    judge_timing(|| assert_bounded(&ended.json()));
     assert!(!ended.err.contains("exited with"), "its daemon goes on, so the task has not ended: {}", ended.err);
 }
 
@@ -162,7 +158,7 @@ fn a_task_that_exits_early_is_told_and_the_others_go_on() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let ended = beside(&cpu, &unruly("exit 50 7"));
     ended.assert_says(&["wild: exited with 7"]);
     let (wild, steady) = (ended.json(), ended.json());
@@ -172,7 +168,7 @@ fn a_task_that_exits_early_is_told_and_the_others_go_on() {
 #[test]
 fn a_task_that_crashes_is_told_and_the_others_go_on() {
     if permitted(&NEEDS) {
-        let cpu = one_cpu_alone();
+        let cpu = one_cpu();
         beside(&cpu, &unruly("crash")).assert_says(&["wild: ended by signal 11"]);
     }
 }
@@ -182,7 +178,7 @@ fn a_run_whose_tasks_have_all_ended_ends() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let number = cpu.0.to_string();
     for (role, said) in [("exit 0 0", "exited with 0"), ("exit 30 3", "exited with 3"), ("crash", "ended by signal 11")]
     {
@@ -190,8 +186,8 @@ fn a_run_whose_tasks_have_all_ended_ends() {
         let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "20s", "--"];
         args.extend(words.iter().map(String::as_str));
         let ended = run(&args);
-        ended.assert_code(0).assert_says(&[said]).assert_nothing_left(&[]);
-        assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took);
+        ended.assert_ran().assert_says(&[said]).assert_nothing_left(&[]);
+        judge_timing(|| assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took));
     }
 }
 
@@ -206,22 +202,25 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
     pid
 }
 
-fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32)) -> Ended {
+/// Runs the set for 800 ms; after 200 ms of it `act` is done to the wild task. It goes on until `said` is reported.
+fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &set(cpu.0, &unruly(role)));
-    let once = || {
-        wait_for_cpu(cpu.0);
-        let mut punctual = Running::start(&["run", &file, "--json"]);
-        let wild = wild_of(&mut punctual, "real");
-        std::thread::sleep(Duration::from_millis(200));
-        act(wild);
-        punctual.end()
-    };
-    let ended = measured(&[cpu.0], once, |ended| {
-        ended.assert_ran();
-        assert_others_hold(&ended.json());
+    let reports = scratch.path("reports");
+    wait_for_cpu(cpu.0);
+    let mut punctual = Running::from(|c| {
+        c.args(["run", &file, "--json", "--duration", "60s"]).stderr(std::fs::File::create(&reports).unwrap())
     });
-    ended.assert_nothing_left(&[cpu.0]);
+    let wild = wild_of(&mut punctual, "real");
+    std::thread::sleep(Duration::from_millis(200));
+    act(wild);
+    std::thread::sleep(Duration::from_millis(600));
+    let text = || std::fs::read_to_string(&reports).unwrap();
+    eventually(&format!("{said:?}"), || said.iter().all(|words| text().contains(words)));
+    kill(punctual.pid(), libc::SIGINT);
+    let ended = punctual.end();
+    ended.assert_code(130).assert_nothing_left(&[cpu.0]);
+    judge_timing(|| assert_others_hold(&ended.json()));
     ended
 }
 
@@ -230,16 +229,21 @@ fn a_task_stopped_by_somebody_leaves_its_budget_unused_until_it_is_continued() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
-    let ended = while_it_runs(&cpu, "spin", |wild| {
-        kill(wild, libc::SIGSTOP);
-        std::thread::sleep(Duration::from_millis(200));
-        kill(wild, libc::SIGCONT);
-    });
+    let cpu = one_cpu();
+    let ended = while_it_runs(
+        &cpu,
+        "spin",
+        |wild| {
+            kill(wild, libc::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(200));
+            kill(wild, libc::SIGCONT);
+        },
+        &[],
+    );
     let share = received(task(&ended.json(), "wild"));
-    assert!((500..=950).contains(&share), "stopped for a quarter of the run, it got {share} of 1,000");
-    while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGSTOP));
-    while_it_runs(&cpu, "stop-itself", |_| {});
+    judge_timing(|| assert!((500..=950).contains(&share), "stopped for a quarter of the run, it got {share} of 1,000"));
+    while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGSTOP), &[]);
+    while_it_runs(&cpu, "stop-itself", |_| {}, &[]);
 }
 
 #[test]
@@ -247,10 +251,10 @@ fn a_task_killed_by_somebody_is_told_and_the_others_go_on() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
-    while_it_runs(&cpu, "deaf", |wild| kill(wild, libc::SIGKILL)).assert_says(&["wild: ended by signal 9"]);
+    let cpu = one_cpu();
+    while_it_runs(&cpu, "deaf", |wild| kill(wild, libc::SIGKILL), &["wild: ended by signal 9"]);
     // A frozen task takes a signal that ends it when it next runs.
-    while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGTERM)).assert_says(&["wild: ended by signal 15"]);
+    while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGTERM), &["wild: ended by signal 15"]);
 }
 
 #[test]
@@ -258,24 +262,21 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     for policy in ["carry", "skip", "signal", "background"] {
         // SIGXCPU ends a program that does not expect it.
         let command = if policy == "signal" { unruly("deaf") } else { unruly("spin") };
         let text = format!("{}overrun = \"{policy}\"\n", set(cpu.0, &command));
-        let ended = measured(
-            &[cpu.0],
-            || run_set(&text, &["--json"]),
-            |ended| {
-                let results = ended.json();
-                let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
-                assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
-                if policy != "background" {
-                    assert_bounded(&results);
-                }
-            },
-        );
-        ended.assert_nothing_left(&[cpu.0]);
+        let ended = run_set(&text, &["--json"]);
+        ended.assert_ran().assert_nothing_left(&[cpu.0]);
+        judge_timing(|| {
+            let results = ended.json();
+            let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
+            assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
+            if policy != "background" {
+                assert_bounded(&results);
+            }
+        });
     }
     let ended = run_set(&format!("{}overrun = \"signal\"\n", set(cpu.0, &unruly("spin"))), &["--json"]);
     ended.assert_says(&["wild: ended by signal 24"]);
@@ -286,13 +287,14 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
     if !permitted(&NEEDS) {
         return;
     }
-    let (cpu, scratch) = (one_cpu_alone(), Scratch::new());
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
     let clock = scratch.path("clock");
     let set = set(cpu.0, &unruly(&format!("clock {clock}")));
-    let once = || run_set(&set, &["--json", "--duration", "1500ms"]);
-    measured(&[cpu.0], once, |ended| {
-        let text = std::fs::read_to_string(&clock).unwrap();
-        let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
+    let ended = run_set(&set, &["--json", "--duration", "1500ms"]);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let text = std::fs::read_to_string(&clock).unwrap();
+    let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
+    judge_timing(|| {
         // 75 periods of 6 ms; the first release comes at once, and the last one is there in whole.
         let periods = used as f64 / 6e6;
         assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
@@ -305,7 +307,7 @@ fn an_adopted_program_that_ends_ends_the_run() {
     if !permitted(&NEEDS) {
         return;
     }
-    let cpu = one_cpu_alone();
+    let cpu = one_cpu();
     let words = unruly("spin");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
@@ -324,7 +326,7 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     if !permitted(&[Need::Root, Need::RealTime, Need::Freezer]) {
         return;
     }
-    let (cpu, mark) = (one_cpu_alone(), crate::punctual::new_mark());
+    let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
     let words = unruly("family");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).env("FAMILY", &mark).spawn().unwrap();
     eventually("its children", || marked(&mark).len() >= 5);
@@ -337,6 +339,6 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     crate::bounded::end_all(family.iter().copied());
     crate::bounded::wait(&mut program);
     ended.assert_nothing_left(&[cpu.0]);
-    assert_others_hold(&ended.json());
+    judge_timing(|| assert_others_hold(&ended.json()));
     assert!(healthy && family.len() == before && levels.iter().all(|l| *l == 0), "{family:?} of {before}: {levels:?}");
 }

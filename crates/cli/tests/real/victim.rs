@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::bounded::{end_all, end_within, Said, PATIENCE};
+use punctual_test_support::{comes_true, LIVENESS};
+
+use crate::bounded::{end_all, end_within, Said};
 use crate::process::{
     attributes, cgroup_mount, cgroup_of, describe, eventually, state_of, switches, threads_of, Attributes,
 };
@@ -52,10 +54,7 @@ impl Victim {
     /// It lives as it did before: policies, priorities, nice values, affinities, cgroup; neither frozen nor stopped.
     pub fn assert_as_before(&self) {
         let pid = self.pid();
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
-        while Before::of(pid) != self.before && std::time::Instant::now() < end {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
+        comes_true(|| Before::of(pid) == self.before);
         assert_eq!(Before::of(pid), self.before, "{}", describe(pid));
         self.assert_runs();
     }
@@ -78,7 +77,7 @@ impl Drop for Victim {
             let _ = std::fs::write(h.join("cgroup.freeze"), "0");
         }
         end_all([self.pid()]);
-        let _ = end_within(&mut self.child, PATIENCE);
+        let _ = end_within(&mut self.child, LIVENESS);
         if let Some(h) = &self.home {
             let _ = std::fs::remove_dir(h);
         }

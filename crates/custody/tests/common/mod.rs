@@ -185,13 +185,9 @@ pub fn groups_of(pid: i32) -> Vec<PathBuf> {
     out
 }
 
-/// Waits for something, two seconds at most.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(3);
-    while !holds() {
-        assert!(Instant::now() < end, "not within three seconds: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+/// Waits until `holds`; fails with `what` if that never happens.
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(punctual_test_support::comes_true(holds), "never: {what}");
 }
 
 /// Nothing of owner `owner` is left: no group, no journal, `victim` as it was and running, `children` dead.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::{Admitted, Error, ErrorKind, Punctual, Running};
+use punctual_test_support::{comes_true, LIVENESS};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -24,7 +25,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
 /// Starts what `declare` says. Another dispatcher may have the CPU for a while (other tests on this machine); a
 /// machine that does not permit it at all skips the test, and says what is missing, but not under CI=true.
 pub fn start(declare: impl Fn(Punctual) -> Punctual) -> Option<Running> {
-    let until = Instant::now() + Duration::from_secs(120);
+    let until = Instant::now() + LIVENESS;
     loop {
         let admitted: Admitted = declare(Punctual::on_cpu(cpu())).admit().expect("the declaration is right");
         match admitted.start() {
@@ -52,9 +53,9 @@ pub fn executed() -> Duration {
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
 
-/// Executes for `time` of the thread's own CPU time; ten seconds by the clock at most.
+/// Executes for `time` of the thread's own CPU time.
 pub fn execute(time: Duration) {
-    let (end, give_up) = (executed() + time, Instant::now() + Duration::from_secs(10));
+    let (end, give_up) = (executed() + time, Instant::now() + LIVENESS);
     while executed() < end && Instant::now() < give_up {
         std::hint::spin_loop();
     }
@@ -78,22 +79,18 @@ pub fn mask(how: i32, signal: i32) {
     }
 }
 
-/// A child's end; 20 s at most.
+/// A child's end.
 pub fn await_end(child: &mut Child) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while child.try_wait().expect("it is ours").is_none() {
-        assert!(Instant::now() < until, "process {} does not end", child.id());
-        std::thread::sleep(MS);
-    }
+    assert!(comes_true(|| child.try_wait().expect("it is ours").is_some()), "process {} does not end", child.id());
 }
 
-/// What a command prints, a few lines; a minute at most.
+/// What a command prints, a few lines.
 pub fn output_of(command: &mut Command) -> String {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
     let (tell, told) = std::sync::mpsc::channel();
     let stream = child.stdout.take().expect("it is piped");
     std::thread::spawn(move || tell.send(std::io::read_to_string(stream)));
-    let text = told.recv_timeout(Duration::from_secs(60));
+    let text = told.recv_timeout(LIVENESS);
     if text.is_err() {
         drop(child.kill());
     }

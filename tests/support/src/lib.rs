@@ -1,0 +1,50 @@
+//! What the tests of several crates share: how long a wait may take, and where timing is judged.
+//!
+//! A test on the machine at hand shows what happens, never how soon: other programs and a hypervisor take the CPU at
+//! any instant. Where a clock counts instructions (docs/vm.md) the same test repeats exactly, and its timing is judged
+//! there: `vm/tests`.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// How long a test waits for what has to happen. Nothing takes this long, on any machine: it only makes a failure of a
+/// hang.
+pub const LIVENESS: Duration = Duration::from_secs(120);
+
+/// The command `punctual`, which cargo builds beside the folder of the test programs. Found at run time: no path of this
+/// machine is in a test program, so that the test-bed's images are the same wherever they are built.
+pub static PUNCTUAL: LazyLock<PathBuf> = LazyLock::new(|| {
+    let me = std::env::current_exe().expect("/proc is mounted");
+    me.ancestors().nth(2).expect("a test program is in target/PROFILE/deps").join("punctual")
+});
+
+/// Whether this machine's clock counts instructions: the test-bed's emulated processor. With several CPUs, which take
+/// turns, time says nothing there either.
+pub fn clock_is_counted() -> bool {
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpus.contains("QEMU TCG CPU") && cpus.matches("processor\t:").count() == 1
+}
+
+/// Calls `judge`, which asserts figures of time, where they are the program's own and repeat.
+pub fn judge_timing(judge: impl FnOnce()) {
+    if clock_is_counted() {
+        judge();
+    } else {
+        println!("timing is not judged here: this machine's clock does not count instructions");
+    }
+}
+
+/// Whether `holds` comes true within [`LIVENESS`].
+pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
+    let end = std::time::Instant::now() + LIVENESS;
+    loop {
+        if holds() {
+            return true;
+        }
+        if std::time::Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
