@@ -45,10 +45,13 @@ fn clang() -> String {
 
 fn compile_bpf(headers: &Path, source: &str, object: &Path) {
     let clang = clang();
+    // Its line information names sources, which are not to be this machine's.
+    let here = env::current_dir().expect("cargo starts it in the package's folder");
     let status = Command::new(&clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11"])
         // memset and memcpy forget the arena's address space.
         .arg("-fno-builtin")
+        .arg(format!("-ffile-prefix-map={}=.", here.display()))
         .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
         .arg("-I")
         .arg(headers)
