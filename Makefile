@@ -3,7 +3,7 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test fuzz oracles bench vm install clean
+.PHONY: all demo test test-kernels fuzz oracles bench vm install clean
 
 all:
 	scripts/setup build
@@ -15,10 +15,15 @@ demo:
 	cargo build --release $(CARGO_FLAGS) -p punctual-cli
 	scripts/demo $(PUNCTUAL)
 
-# Everything; as root, for the tests that need real-time priorities, cgroups and BPF.
+# Everything once; as root, for the tests that need real-time priorities, cgroups and BPF.
 test:
 	scripts/setup test
 	scripts/test
+
+# The rest: every test that needs a kernel, under each of them.
+test-kernels:
+	scripts/setup test
+	scripts/test kernels
 
 # Ten CPU-minutes of each fuzzer of the dispatcher; `make test` has a minute of them.
 fuzz:
