@@ -9,13 +9,13 @@
 PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i);
 PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now);
 PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now);
-PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by);
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r);
 PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 
 #include "event.c"
+#include "enforcement.c"
 #include "heap.c"
 #include "group.c"
 #include "server.c"

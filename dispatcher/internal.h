@@ -168,7 +168,7 @@ struct pd_reservation {
 	struct pd_terms next; /* from the next release on, if `changes` */
 	pd_u64 next_release;
 	pd_u64 latest_release;
-	pd_i64 error; /* executed beyond (+) or short of (-) what was assigned, to be settled */
+	pd_i64 error; /* enforcement error (enforcement.c) that is still to be settled */
 	pd_u64 release_number;
 	pd_u64 job; /* id of the current one, 0 between two */
 	pd_u64 left; /* what the release may execute from its current job on */

@@ -261,7 +261,11 @@ PD_API int pd_reservation_remove(pd_ref d, pd_u32 reservation, pd_u64 now);
 PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 reservation);
 PD_API pd_u64 pd_reservation_job(pd_ref d, pd_u32 reservation);
 PD_API pd_u32 pd_reservation_delayed(pd_ref d, pd_u32 reservation);
+/* Enforcement error that is still to be settled: executed beyond (+) or short of (-) the budgets. */
 PD_API pd_i64 pd_reservation_error(pd_ref d, pd_u32 reservation);
+/* What the next release settles of an enforcement error, with its sign; its budget is `budget` less
+ * that. For allocators outside, which carry the errors of the jobs that they add. */
+PD_API pd_i64 pd_error_settled(pd_u64 budget, pd_i64 error);
 
 /* Windows (the time-driven table): the next pd_reservation_add or _change takes all that were drafted
  * since the last, for a task. `start` counts from the release; `begins`: it is the first of the

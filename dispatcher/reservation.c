@@ -9,7 +9,7 @@
  *
  * (With windows a release has one job after the other: table.c.)
  * Invariants: at most one job; delayed counts releases that overran and whose wait_period has not
- * come; error is settled into the next job's budget and never exceeds one budget either way.
+ * come.
  */
 #include "internal.h"
 
@@ -17,20 +17,6 @@
 PD_INLINE void pd_reservation_lost(pd_reservation_p v, pd_u64 more)
 {
 	v->lost = (pd_u32)pd_min(v->lost + more, PD_NONE);
-}
-
-/* Executed beyond (+) or short of (-) what was assigned: at most one budget. */
-PD_FN int pd_reservation_overran(pd_ref d, pd_u32 r, pd_i64 by)
-{
-	pd_reservation_p v = PD_RESERVATION(d, r);
-	pd_i64 most = (pd_i64)v->now.budget;
-
-	v->error += by;
-	if (v->error > most)
-		v->error = most;
-	if (v->error < -most)
-		v->error = -most;
-	return 0;
 }
 
 PD_INLINE void pd_reservation_delay(pd_ref d, pd_reservation_p v, pd_u64 now)
@@ -58,9 +44,9 @@ PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 	if (kind == PD_EV_WINDOW_EXHAUSTED || kind == PD_EV_WINDOW_EXPIRED)
 		return 0;
 	if (j->excess)
-		pd_reservation_overran(d, r, (pd_i64)pd_min(j->excess, v->now.budget));
+		pd_error_add(d, r, (pd_i64)pd_min(j->excess, v->now.budget));
 	if (kind == PD_EV_EXHAUSTED && left)
-		pd_reservation_overran(d, r, -(pd_i64)left);
+		pd_error_add(d, r, -(pd_i64)left);
 	/* Only a task can overrun: to use up its budget is a server's and a segment's normal life. */
 	if ((kind != PD_EV_EXHAUSTED && kind != PD_EV_EXPIRED) || v->task == PD_NONE)
 		return 0;
@@ -204,26 +190,29 @@ PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
 		pd_table_turn(d, r, v->release_number);
 	}
 	/* No more than one budget of the new size. */
-	return pd_reservation_overran(d, r, 0);
+	return pd_error_add(d, r, 0);
 }
 
-/* A release: its budget is the reservation's, less what was overrun before. 1 if its job is to be put. */
+/* A release: its budget is the reservation's, less what it settles of the enforcement error. 1 if its
+ * job is to be put. */
 PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	int full = PD_JOB(d, PD(d)->free_job)->next == PD_NONE;
+	pd_i64 settled;
 	pd_u64 budget;
 
 	PD(d)->unsettled |= PD_UNSETTLED_TIMES;
 	if (PD_UNLIKELY(v->changes))
 		pd_reservation_renew(d, r);
-	budget = (pd_u64)((pd_i64)v->now.budget - v->error);
+	settled = pd_error_settled(v->now.budget, v->error);
+	budget = (pd_u64)((pd_i64)v->now.budget - settled);
 	if (PD_UNLIKELY(now - v->next_release >= v->now.period))
 		pd_reservation_lose(d, r, (now - v->next_release) / v->now.period, now);
 	if (PD_UNLIKELY(full)) {
 		pd_reservation_lose(d, r, 1, now);
 	} else {
-		v->error = 0;
+		v->error -= settled;
 		v->release_number++;
 		v->latest_release = v->next_release;
 		v->next_release = pd_later(v->next_release, v->now.period);

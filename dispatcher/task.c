@@ -60,7 +60,7 @@ PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now)
 	if (i != PD_NONE)
 		return pd_charge_path(d, i, ran);
 	if (PD_TASK(d, task)->reservation != PD_NONE)
-		pd_reservation_overran(
+		pd_error_add(
 			d, PD_TASK(d, task)->reservation,
 			(pd_i64)pd_min(ran, PD_RESERVATION(d, PD_TASK(d, task)->reservation)->now.budget));
 	return 0;

@@ -152,6 +152,8 @@ static void read_all(struct fuzzed *f, struct stream *in)
 	pd_reservation_job(f->d, number);
 	pd_reservation_delayed(f->d, number);
 	pd_reservation_error(f->d, number);
+	pd_error_settled(f->now, (pd_i64)id);
+	pd_error_settled(id, (pd_i64)(0 - f->now));
 	pd_reservation_take_lost(f->d, number);
 	pd_record_at(f->d, some_value(in, pd_record_count(f->d)));
 }

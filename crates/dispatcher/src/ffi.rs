@@ -50,6 +50,7 @@ extern "C" {
     pub fn pd_window_add(d: *mut Pd, start: u64, length: u64, begins: u32, now: u64) -> i32;
     pub fn pd_window_drop(d: *mut Pd, now: u64) -> i32;
     pub fn pd_reservation_error(d: *mut Pd, reservation: u32) -> i64;
+    pub fn pd_error_settled(budget: u64, error: i64) -> i64;
     pub fn pd_record_count(d: *mut Pd) -> u64;
     pub fn pd_record_at(d: *mut Pd, number: u64) -> *const Record;
 }

@@ -57,10 +57,18 @@ impl Dispatcher {
         unsafe { ffi::pd_reservation_delayed(self.raw.as_ptr(), r.0) }
     }
 
-    /// Enforcement error, ns, that the next job's budget settles: positive when the task executed
-    /// too much. Never more than one budget either way.
+    /// Enforcement error, ns, that is still to be settled by the budgets of releases: positive when
+    /// too much was executed. At most one budget either way.
     pub fn enforcement_error(&self, r: ReservationId) -> i64 {
         // SAFETY: as above; this one only reads.
         unsafe { ffi::pd_reservation_error(self.raw.as_ptr(), r.0) }
     }
+}
+
+/// What the next release of a task with this budget settles of an enforcement error, ns, with its
+/// sign: the release gets the budget less that. For allocators that carry the errors of the jobs
+/// that they add; reservations settle theirs by themselves (docs/model.md, "Enforcement error").
+pub fn error_settled(budget: u64, error: i64) -> i64 {
+    // SAFETY: two numbers in, one out, and nothing else is read.
+    unsafe { ffi::pd_error_settled(budget, error) }
 }

@@ -70,8 +70,8 @@ impl<'a> Task<'a> {
     }
 
     /// What is left of the budget of this release: execution time, not time by the clock. Near the end it is exact to
-    /// the machine's granularity (some 20 us). Up to one budget of enforcement error that is carried from the release
-    /// before may be in it (design, "Reservation"); typically it is a few us.
+    /// the machine's granularity (some 20 us). It includes what this release settles of the enforcement error that is
+    /// carried from those before (docs/model.md, "Enforcement error"): 4 % of the budget at most, except after a stall.
     #[must_use]
     pub fn remaining_budget(&self) -> Duration {
         Duration::from_nanos(self.inner.remaining_budget())

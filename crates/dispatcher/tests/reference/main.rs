@@ -3,6 +3,7 @@
 //!
 //! `PUNCTUAL_OPERATIONS` sets the number of operations (10,000,000), `PUNCTUAL_SEED` the seed.
 
+mod enforcement;
 mod events;
 mod exhaustive;
 mod exhaustive_windows;

@@ -54,7 +54,7 @@ impl Model {
             return self.charge_job(id, ran, now);
         }
         if let Some(r) = self.reservation_of(task) {
-            self.settle_later(r, ran.into());
+            self.carry_error(r, ran.into());
         }
         self.settle(now);
         Ok(false)

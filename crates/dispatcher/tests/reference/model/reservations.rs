@@ -18,6 +18,15 @@ fn times_are_valid(r: &Reservation) -> bool {
     0 < r.budget && r.budget <= r.deadline && r.deadline <= r.period && r.period < 1 << 62
 }
 
+/// What a release settles of the enforcement error before it (docs/model.md, "Enforcement error").
+fn settled(budget: u64, error: i128) -> i128 {
+    let budget = i128::from(budget);
+    let at_once = (error.abs() - budget / 10).max(0);
+    let small = error.abs() - at_once;
+    let slowly = ((small + 1) / 2).min((budget / 25).max(1));
+    error.signum() * (at_once + slowly)
+}
+
 impl Model {
     pub(super) fn reservation_of(&self, task: u32) -> Option<usize> {
         let serves = For::Task(TaskId(task));
@@ -29,7 +38,7 @@ impl Model {
     }
 
     /// Executed too much (+) or too little (-), at most one budget either way.
-    pub(super) fn settle_later(&mut self, r: usize, by: i128) {
+    pub(super) fn carry_error(&mut self, r: usize, by: i128) {
         let v = self.reservation(r);
         let most = i128::from(v.attr.budget);
         v.error = (v.error + by.clamp(-most, most)).clamp(-most, most);
@@ -149,7 +158,7 @@ impl Model {
         if let Some((attr, rows)) = self.reservation(r).pending.take() {
             self.reservation(r).attr = attr;
             self.reservation(r).rows = rows;
-            self.settle_later(r, 0);
+            self.carry_error(r, 0);
         }
         let v = self.reservation(r);
         let missed = (now - v.next_release) / v.attr.period;
@@ -161,8 +170,9 @@ impl Model {
         }
         let job = self.added + 1;
         let v = self.reservation(r);
-        let budget = (i128::from(v.attr.budget) - v.error) as u64;
-        v.error = 0;
+        let settled = settled(v.attr.budget, v.error);
+        let budget = (i128::from(v.attr.budget) - settled) as u64;
+        v.error -= settled;
         v.latest_release = v.next_release;
         v.next_release = v.next_release.saturating_add(v.attr.period);
         v.number += 1;
@@ -188,9 +198,9 @@ impl Model {
         } else {
             (job.used.saturating_sub(v.left), v.left.saturating_sub(job.used))
         };
-        self.settle_later(r, excess.into());
+        self.carry_error(r, excess.into());
         if end == End::Exhausted {
-            self.settle_later(r, -i128::from(left));
+            self.carry_error(r, -i128::from(left));
         }
         let For::Task(TaskId(task)) = job.attr.serves else { return };
         if !matches!(end, End::Exhausted | End::Expired) {
