@@ -120,6 +120,8 @@ PD_INLINE pd_i64 order_query(pd_ref d, struct punctual_order *order)
 		return (pd_i64)pd_reservation_job(d, order->number);
 	case PUNCTUAL_DELAYED:
 		return pd_reservation_delayed(d, order->number);
+	case PUNCTUAL_ENFORCEMENT_ERROR:
+		return pd_reservation_error(d, order->number) - PUNCTUAL_LEAST_ERROR;
 	}
 	return PD_EINVALID;
 }

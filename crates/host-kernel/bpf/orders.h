@@ -10,6 +10,8 @@
 #define PUNCTUAL_ORDERS_H
 
 #define PUNCTUAL_ELSEWHERE (-100)
+/* Below any enforcement error, ns: an answer below 0 is a refusal. */
+#define PUNCTUAL_LEAST_ERROR (-(1LL << 62))
 /* No thread with that number, or it is not one that can be a member. */
 #define PUNCTUAL_NO_THREAD (-101)
 /* It is in SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: out of a sched_ext scheduler's reach. */
@@ -41,6 +43,7 @@ enum punctual_what {
 	PUNCTUAL_STANDING = 18,	 /* [id] */
 	PUNCTUAL_JOB_OF = 19,	 /* [number = reservation] */
 	PUNCTUAL_DELAYED = 20,	 /* [number = reservation] */
+	PUNCTUAL_ENFORCEMENT_ERROR = 21, /* [number = reservation] less PUNCTUAL_LEAST_ERROR */
 	/* punctual_member */
 	PUNCTUAL_TASK_ADD = 32,	 /* its number; asleep until a thread of it is runnable */
 	PUNCTUAL_TASK_GONE = 33, /* [number] its threads go to the others */

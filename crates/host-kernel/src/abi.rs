@@ -4,6 +4,8 @@ use punctual_dispatcher::raw::{JobAttr, Limits, ReservationAttr};
 use punctual_dispatcher::{Job, Reservation};
 
 pub(crate) const ELSEWHERE: i64 = -100;
+/// Below any enforcement error, ns: an answer below 0 is a refusal.
+pub(crate) const LEAST_ERROR: i64 = -(1 << 62);
 pub(crate) const NO_THREAD: i64 = -101;
 pub(crate) const ABOVE: i64 = -102;
 
@@ -23,6 +25,7 @@ pub(crate) enum What {
     Standing = 18,
     JobOf = 19,
     Delayed = 20,
+    EnforcementError = 21,
     TaskAdd = 32,
     Join = 34,
     SetOrder = 36,

@@ -163,4 +163,12 @@ impl Gsi for Orders<'_> {
     fn delayed(&self, id: ReservationId) -> u32 {
         self.0.ask(What::Delayed, Order { number: id.0, ..Order::default() }).max(0) as u32
     }
+    fn enforcement_error(&self, id: ReservationId) -> i64 {
+        let answer = self.0.ask(What::EnforcementError, Order { number: id.0, ..Order::default() });
+        if answer < 0 {
+            0
+        } else {
+            answer + abi::LEAST_ERROR
+        }
+    }
 }

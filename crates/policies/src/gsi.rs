@@ -44,6 +44,9 @@ pub trait Gsi {
     fn job_of(&self, id: ReservationId) -> Option<JobId>;
     /// Waits that a reservation's task is due from releases gone by.
     fn delayed(&self, id: ReservationId) -> u32;
+    /// Enforcement error that a reservation has still to settle, ns: positive when too much was
+    /// executed.
+    fn enforcement_error(&self, id: ReservationId) -> i64;
 }
 
 /// A dispatcher in this process, at one instant: what the simulator and the user host hand to
@@ -108,5 +111,8 @@ impl Gsi for Native<'_> {
     }
     fn delayed(&self, id: ReservationId) -> u32 {
         self.dispatcher.delayed(id)
+    }
+    fn enforcement_error(&self, id: ReservationId) -> i64 {
+        self.dispatcher.enforcement_error(id)
     }
 }

@@ -1,6 +1,6 @@
 //! What the dispatcher's events mean for each task: its releases, their jobs, their ends.
 
-use punctual_dispatcher::{End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
+use punctual_dispatcher::{error_settled, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
 
 use crate::allocator::Part;
 use crate::allocators::Allocators;
@@ -97,11 +97,12 @@ impl Allocators {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
             slot.delayed = gsi.delayed(r);
             slot.waits |= slot.delayed > 0;
+            // What this release was to settle, and what later ones were.
+            slot.error = slot.member.budget as i64 - budget as i64 + gsi.enforcement_error(r);
             let _ = gsi.remove_reservation(r);
             slot.phase = Phase::Waiting;
             slot.number += number;
             slot.next = release;
-            slot.error = slot.member.budget as i64 - budget as i64;
             self.go_on(gsi, s, told);
             return;
         }
@@ -198,7 +199,7 @@ impl Allocators {
         let slot = &mut self.slots[s];
         let (task, index, number) = (slot.member.task, s as u32, slot.release.number);
         if end == End::Exhausted || slot.used > slot.granted {
-            slot.settle_error(slot.used as i64 - slot.granted as i64);
+            slot.carry_error(slot.used as i64 - slot.granted as i64);
         }
         if end == End::Exhausted || end == End::Expired {
             if slot.waits && slot.delayed < MAX_DELAYED {
@@ -254,7 +255,8 @@ impl Allocators {
     fn open(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) -> bool {
         let slot = &mut self.slots[s];
         slot.by = slot.next_by;
-        let granted = (slot.member.budget as i64).saturating_sub(slot.error).max(0) as u64;
+        let settled = error_settled(slot.member.budget, slot.error);
+        let granted = (slot.member.budget as i64).saturating_sub(settled).max(0) as u64;
         slot.release.number = slot.number;
         slot.release.at = slot.next;
         slot.release.left = granted;
@@ -277,7 +279,7 @@ impl Allocators {
             return false;
         }
         let slot = &mut self.slots[s];
-        slot.error = 0;
+        slot.error -= settled;
         slot.open = true;
         slot.phase = Phase::Open;
         told(self.released_now(s, gsi.now()));

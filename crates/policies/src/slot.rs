@@ -60,7 +60,8 @@ pub(crate) struct Slot {
     /// What it was given, and what it has executed in jobs that have ended, ns.
     pub(crate) granted: u64,
     pub(crate) used: u64,
-    /// Executed beyond (+) or short of (-) what was granted, ns, to be settled by the next release.
+    /// Enforcement error, ns: executed beyond (+) or short of (-) what was granted, and still to be
+    /// settled.
     pub(crate) error: i64,
     /// Waits that are due from releases gone by (design, "Reservation").
     pub(crate) delayed: u32,
@@ -99,8 +100,8 @@ impl Slot {
         }
     }
 
-    /// Executed beyond or short of what was granted: at most one budget either way.
-    pub(crate) fn settle_error(&mut self, by: i64) {
+    /// Adds to the enforcement error, within one budget either way.
+    pub(crate) fn carry_error(&mut self, by: i64) {
         let most = i64::try_from(self.member.budget).unwrap_or(i64::MAX);
         self.error = self.error.saturating_add(by).clamp(-most, most);
     }
