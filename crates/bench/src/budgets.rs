@@ -4,7 +4,7 @@ use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
 use serde_json::{json, Value};
 
-const SET: &str = r#"
+pub const SET: &str = r#"
 policy = "rm"
 task = [
   { name = "4ms/1ms", period = "4ms", budget = "1ms", work = { spin = "forever" } },

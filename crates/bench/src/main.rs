@@ -12,6 +12,7 @@ mod guest;
 mod handler;
 mod kernel;
 mod load;
+mod settling;
 mod sim;
 mod threads;
 mod tools;
@@ -68,6 +69,8 @@ struct Args {
 enum PartName {
     /// Budget received, under Punctual and under SCHED_DEADLINE
     Budgets,
+    /// Enforcement error of real runs, settled by several rules
+    Settling,
     /// The dispatcher's wake-up beside cyclictest's
     Wakeup,
     /// Time in the handler, and CPU in all per event beside a bare thread's
@@ -86,7 +89,7 @@ enum PartName {
     Check,
 }
 
-const PARTS: [PartName; 9] = [
+const PARTS: [PartName; 10] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -94,6 +97,7 @@ const PARTS: [PartName; 9] = [
     PartName::Handler,
     PartName::Wakeup,
     PartName::Budgets,
+    PartName::Settling,
     PartName::Sim,
     PartName::Check,
 ];
@@ -147,6 +151,7 @@ fn main() -> ExitCode {
     for part in PARTS.into_iter().filter(|p| args.parts.is_empty() || args.parts.contains(p)) {
         let measured = match part {
             PartName::Budgets => budgets::measure(&bench),
+            PartName::Settling => settling::measure(&bench),
             PartName::Wakeup => wakeup::measure(&bench),
             PartName::Handler => handler::measure(&bench),
             PartName::Core => core::measure(&bench),
