@@ -70,8 +70,6 @@ fn once(
     };
     let mut results = collector.into_inner().results(ended.saturating_sub(started), ended, interrupted, notes);
     results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
-    if lost > 0 {
-        results.notes.push(format!("{lost} periods are not in these figures: nobody had the time to take them"));
-    }
+    results.add_unreported(lost);
     Ok(Ok(results))
 }

@@ -57,6 +57,7 @@ impl<'a> Session<'a> {
     pub fn hear(&self, told: Told) {
         match told {
             Told::Period(period) => self.collector.borrow_mut().record(&period),
+            Told::Unreported { task, count } => self.collector.borrow_mut().record_unreported(task, count),
             Told::Ended(index, how) => {
                 let name = self.set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
                 self.screen.borrow_mut().say(&format!("{name}: {how}"));

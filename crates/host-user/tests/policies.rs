@@ -54,6 +54,7 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, HostError> {
         &mut |told| match told {
             Told::Period(p) => periods.push(p),
             Told::Warning(text) => panic!("{text}"),
+            Told::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
             Told::Ended(..) => {}
         },
         &mut |_| {},

@@ -213,9 +213,6 @@ pub fn run(
         }
         notes.extend(remarks(set, peer, unpinned, &natures));
         let lost = control.lost.load(Acquire);
-        if lost > 0 {
-            notes.push(format!("{lost} records were lost: this program did not get the CPU for too long"));
-        }
         Ok(PeerOutcome::Ran(PeerRun {
             started,
             ended: ended.min(stopped),

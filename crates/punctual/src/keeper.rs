@@ -269,6 +269,12 @@ fn hear(told: Told, tasks: &mut [Kept], observer: &mut Option<Observer>) {
             let task = task.name.clone();
             tell(observer, Report::Period { task, period });
         }
+        Told::Unreported { task, count } => {
+            let Some(task) = tasks.get_mut(task as usize) else { return };
+            task.collector.record_unreported(0, count);
+            let task = task.name.clone();
+            tell(observer, Report::Unreported { task, count });
+        }
         Told::Ended(index, how) => {
             let Some(task) = tasks.get_mut(index as usize) else { return };
             task.alive = false;

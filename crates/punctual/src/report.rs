@@ -19,6 +19,14 @@ pub enum Report {
         /// Its number in the run, release, deadline and execution time, ns on CLOCK_MONOTONIC.
         period: Period,
     },
+    /// Releases of a task that nothing more is known of: the thread that keeps the run did not get the CPU for so long
+    /// that their reports were dropped.
+    Unreported {
+        /// The task's name.
+        task: Arc<str>,
+        /// How many, since this was last told.
+        count: u64,
+    },
     /// A task has ended.
     Ended {
         /// The task's name.
@@ -71,11 +79,7 @@ pub(crate) fn merge<'a>(run: &Run, collectors: impl Iterator<Item = &'a Collecto
         all.tasks.extend(one.tasks);
     }
     all.duration_ns = now.saturating_sub(run.started);
-    all.verdict = Verdict {
-        periods: all.tasks.iter().map(|t| t.periods).sum(),
-        missed: all.tasks.iter().map(|t| t.misses).sum(),
-        met: all.tasks.iter().all(|t| t.misses == 0),
-    };
+    all.verdict = Verdict::of(&all.tasks);
     all
 }
 

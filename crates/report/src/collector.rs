@@ -114,6 +114,7 @@ struct Task {
 struct Figures {
     periods: u64,
     misses: u64,
+    unreported: u64,
     overruns: u64,
     received: u128,
     assigned: u128,
@@ -172,6 +173,14 @@ impl Collector {
         task.begun = true;
     }
 
+    /// So many further periods of a task were released, of which nothing more is known.
+    pub fn record_unreported(&mut self, task: u32, count: u64) {
+        match self.tasks.get_mut(task as usize) {
+            Some(task) => task.figures.unreported += count,
+            None => self.unknown += count,
+        }
+    }
+
     /// The run ended at `end` (ns on CLOCK_MONOTONIC): counts the last period of each task if it was over by then.
     pub fn finish(&mut self, end: u64) {
         self.latest = self.latest.max(end);
@@ -189,11 +198,7 @@ impl Collector {
     #[must_use]
     pub fn snapshot(&self) -> Results {
         let tasks: Vec<TaskResult> = self.tasks.iter().map(Task::result).collect();
-        let verdict = Verdict {
-            periods: tasks.iter().map(|task| task.periods).sum(),
-            missed: tasks.iter().map(|task| task.misses).sum(),
-            met: tasks.iter().all(|task| task.misses == 0),
-        };
+        let verdict = Verdict::of(&tasks);
         let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
         if self.unknown > 0 {
@@ -247,6 +252,7 @@ impl Figures {
         Figures {
             periods: 0,
             misses: 0,
+            unreported: 0,
             overruns: 0,
             received: 0,
             assigned: 0,
@@ -310,6 +316,7 @@ impl Task {
             periods: f.periods,
             misses: f.misses,
             misses_ppm: ppm(f.misses, f.periods),
+            unreported: f.unreported,
             overruns: f.overruns,
             overruns_ppm: ppm(f.overruns, f.periods),
             received_ns: narrow(f.received),

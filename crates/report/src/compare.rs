@@ -4,7 +4,7 @@
 use crate::grid::{grid, wrap, Column};
 use crate::results::{Host, Results, TaskKind, TaskResult};
 use crate::spread::ppm;
-use crate::table::NONE;
+use crate::table::{unreported, NONE};
 use crate::units::{duration, percent, rate, time, Unit};
 
 /// Widest line of the texts below the columns.
@@ -36,6 +36,9 @@ pub fn side_by_side(runs: &[Results]) -> String {
         for step in &why.cure {
             out.push_str(&format!("  {step}\n"));
         }
+    }
+    for run in runs.iter().filter(|run| run.verdict.unreported > 0) {
+        out.push_str(&wrap(&format!("{}: {}", run.title(), unreported(run)), 0, WIDTH));
     }
     for (titles, note) in notes(runs) {
         out.push_str(&wrap(&format!("{}: {note}", titles.join(", ")), 0, WIDTH));

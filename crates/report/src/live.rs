@@ -37,6 +37,9 @@ pub fn live(results: &Results) -> String {
 pub fn plain_line(results: &Results) -> String {
     let v = &results.verdict;
     let mut line = format!("{}: {}, {} missed", duration(results.duration_ns), count(v.periods, "period"), v.missed);
+    if v.unreported > 0 {
+        line.push_str(&format!(", {} unreported", v.unreported));
+    }
     // The task whose budget is kept worst stands for all.
     let received = results.tasks.iter().filter_map(|t| t.budget_received.map(|b| (t, b)));
     if let Some((task, b)) = received.max_by_key(|(_, b)| (b.off_5_percent_ppm, b.median_ppm.abs_diff(1_000_000))) {

@@ -99,7 +99,11 @@ pub struct Verdict {
     pub periods: u64,
     /// Of them, those that missed their deadline.
     pub missed: u64,
-    /// No counted period missed its deadline.
+    /// Periods released that are in no other figure, because the host's reports of them were dropped: whether they met
+    /// their deadlines is not known.
+    #[serde(default)]
+    pub unreported: u64,
+    /// No counted period missed its deadline, and none is unreported.
     pub met: bool,
 }
 
@@ -140,6 +144,10 @@ pub struct TaskResult {
     pub misses: u64,
     /// Misses per period.
     pub misses_ppm: u64,
+    /// Periods released that are in no other figure, because the host's reports of them were dropped (it did not get the
+    /// CPU for seconds).
+    #[serde(default)]
+    pub unreported: u64,
     /// Periods in which the budget was used up, or the finish reached, before the task was done.
     pub overruns: u64,
     /// Overruns per period.
@@ -303,11 +311,27 @@ pub struct NotPossible {
     pub cure: Vec<String>,
 }
 
+impl Verdict {
+    /// Of all tasks together.
+    #[must_use]
+    pub fn of(tasks: &[TaskResult]) -> Verdict {
+        let (missed, unreported) = (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
+        let periods = tasks.iter().map(|t| t.periods).sum();
+        Verdict { periods, missed, unreported, met: missed == 0 && unreported == 0 }
+    }
+}
+
 impl Results {
-    /// 0: every counted period met its deadline; 1: some missed it.
+    /// 0: every counted period met its deadline; 1: some missed it, or are unreported.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
-        i32::from(self.verdict.missed > 0)
+        i32::from(!self.verdict.met)
+    }
+
+    /// Adds periods that no task's figures have, where it is not known whose they are.
+    pub fn add_unreported(&mut self, periods: u64) {
+        self.verdict.unreported += periods;
+        self.verdict.met &= periods == 0;
     }
 
     /// The document as `--json` prints it, with a line break at its end.

@@ -230,23 +230,47 @@ fn extras(results: &Results, width: usize) -> String {
     if let Some(hog) = &results.hog {
         out.push_str(&format!("the greedy ordinary process beside them got {} % of the CPU\n", percent(hog.share_ppm)));
     }
+    if results.verdict.unreported > 0 {
+        out.push_str(&wrap(&unreported(results), 0, width));
+    }
     for note in &results.notes {
         out.push_str(&wrap(&format!("note: {note}"), 0, width));
     }
     out
 }
 
+/// Which figures are incomplete, and why.
+pub(crate) fn unreported(results: &Results) -> String {
+    let some = results.tasks.iter().filter(|t| t.unreported > 0);
+    let by_task: Vec<String> = some.map(|t| format!("{} {}", t.name, t.unreported)).collect();
+    format!(
+        "warning: {} not in these figures, because this program did not get the CPU for so long that reports of \
+         them were dropped{}{}",
+        match results.verdict.unreported {
+            1 => "1 period is".to_owned(),
+            n => format!("{n} periods are"),
+        },
+        if by_task.is_empty() { "" } else { ": " },
+        by_task.join(", ")
+    )
+}
+
 /// The verdict in words, and whether it is good.
 pub(crate) fn verdict(results: &Results) -> (String, bool) {
     let v = &results.verdict;
+    let unknown = match v.unreported {
+        0 => String::new(),
+        n => format!("; the deadlines of {n} more are unknown"),
+    };
     match (v.periods, v.missed) {
         (0, _) => ("no whole period was measured: run it for longer".to_owned(), false),
+        (all, 0) if v.unreported > 0 => (format!("no deadline missed in {}{unknown}", count(all, "period")), false),
         (all, 0) => (format!("all deadlines met ({})", count(all, "period")), true),
         (all, missed) => {
             let most = results.tasks.iter().filter(|t| t.misses > 0).map(|t| t.name.as_str());
             (
                 format!(
-                    "{missed} of {} missed their deadline: {}",
+                    "{missed} of {} missed their deadline: {}{unknown}",
                     count(all, "period"),
                     most.collect::<Vec<_>>().join(", ")
                 ),

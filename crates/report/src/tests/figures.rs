@@ -22,6 +22,22 @@ fn the_first_period_and_a_cut_off_last_one_are_left_out() {
 }
 
 #[test]
+fn an_unreported_period_is_no_met_deadline() {
+    let mut c = collector();
+    (0..3).for_each(|n| c.record(&period(n)));
+    c.record_unreported(0, 7);
+    c.record(&period(10));
+    c.finish(12_000_000);
+    let results = c.snapshot();
+    let Verdict { periods, missed, unreported, met } = results.verdict;
+    assert_eq!((periods, missed, unreported, met, results.exit_code()), (3, 0, 7, false, 1));
+    assert_eq!((results.tasks[0].periods, results.tasks[0].unreported), (3, 7));
+    let text = table(&results, 200, false);
+    assert!(text.contains("warning: 7 periods are not in these figures") && text.contains("dropped: "), "{text}");
+    assert_eq!(text.lines().last(), Some("no deadline missed in 3 periods; the deadlines of 7 more are unknown"));
+}
+
+#[test]
 fn ten_periods_by_hand() {
     let mut c = collector();
     c.record(&period(0));
