@@ -26,11 +26,13 @@ pub struct Bell {
     rings: AtomicU32,
     /// Slot + 1 of the cell that was pushed last; 0 when there is none.
     first: AtomicU32,
+    /// The dispatcher is to end: a flag and no message, so that no full ring can lose it.
+    stop: AtomicBool,
 }
 
 impl Bell {
     pub fn new() -> Bell {
-        Bell { rings: AtomicU32::new(0), first: AtomicU32::new(0) }
+        Bell { rings: AtomicU32::new(0), first: AtomicU32::new(0), stop: AtomicBool::new(false) }
     }
 
     /// To be read before looking for work; [`Bell::sleep`] returns at once if it rang since.
@@ -45,6 +47,17 @@ impl Bell {
     pub fn ring(&self) {
         self.rings.fetch_add(1, SeqCst);
         futex::wake(&self.rings);
+    }
+
+    /// Asks the dispatcher to end, at its next instant, which this brings about.
+    pub fn request_stop(&self) {
+        self.stop.store(true, SeqCst);
+        self.ring();
+    }
+
+    /// The dispatcher is to end.
+    pub fn stop_requested(&self) -> bool {
+        self.stop.load(SeqCst)
     }
 
     fn push(&self, cell: &Cell) {

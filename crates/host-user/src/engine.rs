@@ -8,15 +8,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_dispatcher::{Dispatcher, Refusal, TaskId, Wait};
+use punctual_dispatcher::{Dispatcher, Wait};
 use punctual_policies::{Allocators, Native, Told};
-use punctual_trace::Period;
-use rtrb::{Consumer, Producer};
+use rtrb::Consumer;
 
 use crate::arrange::UNPARKED;
 use crate::cell::{Bell, Mail};
 use crate::clock;
 use crate::member::{Member, Standing, Who};
+use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::stats::EngineStats;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -29,44 +29,22 @@ pub(crate) const SWITCHING: u64 = 30_000;
 /// that stood still are as likely.
 const ASLEEP: u64 = 250_000;
 
-/// What the control side asks of an engine.
+/// What the control side asks of an engine. That it ends is asked by [`Bell::request_stop`].
 pub enum Command {
     /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
     Begin(u64),
-    /// A new member, parked; its task is the dispatcher's to give. The answer is [`Note::Added`].
+    /// A new member, parked; its task is the dispatcher's to give.
     Add(Box<Member>),
-    /// The member's processes are gone.
-    Gone(TaskId),
-    /// Unparks everybody in the ordinary class and ends.
-    Stop,
-}
-
-/// What an engine tells the control side.
-pub enum Note {
-    Added(u32, TaskId),
-    /// One release of one task, as it turned out.
-    Period(Period),
-    /// A task of this process is at its end.
-    Exited(u32),
-    /// Its member, to be dropped where allocation is no matter.
-    Removed(Box<Member>),
-    /// A thread that goes on although it is parked: it blocks the gate signal.
-    Unruly(u32),
-    /// A task with 30,000 delayed waits.
-    Saturated(u32),
-    /// The dispatcher refused a member.
-    Refused(Box<Member>, Refusal),
-    /// The dispatcher refused the set's groups.
-    NotBegun(Refusal),
-    /// So many of the dispatcher's events had no room.
-    EventsLost(u64),
+    /// The processes of the task with this index are gone.
+    Gone(u32),
 }
 
 /// An engine's ends of what it shares with the control side.
 pub struct Ends {
     pub bell: Arc<Bell>,
     pub commands: Consumer<Command>,
-    pub notes: Producer<Note>,
+    pub notices: NoticeSender,
+    pub reports: ReportSender,
     pub stats: Arc<EngineStats>,
 }
 
@@ -87,8 +65,9 @@ pub struct Engine {
     pub(crate) ranked: Vec<u32>,
     bell: Arc<Bell>,
     commands: Consumer<Command>,
-    pub(crate) notes: Producer<Note>,
-    stats: Arc<EngineStats>,
+    pub(crate) notices: NoticeSender,
+    pub(crate) reports: ReportSender,
+    pub(crate) stats: Arc<EngineStats>,
     /// When it last went to sleep.
     pub(crate) slept_at: u64,
     stop: bool,
@@ -103,7 +82,7 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { bell, commands, notes, stats } = ends;
+        let Ends { bell, commands, notices, reports, stats } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -120,7 +99,8 @@ impl Engine {
             ranked: Vec::with_capacity(limit.max(UNPARKED)),
             bell,
             commands,
-            notes,
+            notices,
+            reports,
             stats,
             slept_at: clock::now(),
             stop: false,
@@ -259,9 +239,7 @@ impl Engine {
                 }
                 Mail::Exit => {
                     cell.answered();
-                    let index = m.track.index;
-                    self.remove(i, now);
-                    drop(self.notes.push(Note::Exited(index)));
+                    self.remove(i, now, true);
                 }
                 Mail::Nothing => {}
             }
@@ -273,25 +251,29 @@ impl Engine {
         while let Ok(command) = self.commands.pop() {
             match command {
                 Command::Begin(origin) => {
-                    let Engine { dispatcher, allocators, notes, .. } = self;
+                    let Engine { dispatcher, allocators, notices, .. } = self;
                     if let Err(why) = allocators.begin(&mut Native::new(dispatcher, now), origin) {
-                        drop(notes.push(Note::NotBegun(why)));
+                        notices.send(Notice::NotBegun(why));
                     }
                 }
                 Command::Add(member) => self.add(member, now),
-                Command::Gone(task) => self.remove(task.0, now),
-                Command::Stop => self.stop = true,
+                Command::Gone(index) => {
+                    let has_index = |m: &Option<Box<Member>>| m.as_deref().is_some_and(|m| m.track.index == index);
+                    if let Some(i) = self.members.iter().position(has_index) {
+                        self.remove(i as u32, now, false);
+                    }
+                }
             }
         }
-        // Whoever started us has given up waiting.
-        self.stop |= self.commands.is_abandoned();
+        // An abandoned ring: start_engine() has given up waiting for this thread.
+        self.stop |= self.bell.stop_requested() || self.commands.is_abandoned();
     }
 
     fn add(&mut self, mut member: Box<Member>, now: u64) {
         let task = match self.dispatcher.add_task(now) {
             Ok(task) => task,
             Err(why) => {
-                drop(self.notes.push(Note::Refused(member, why)));
+                self.notices.send(Notice::Refused(member, why));
                 return;
             }
         };
@@ -304,7 +286,7 @@ impl Engine {
         };
         if let Err(why) = added {
             let _ = self.dispatcher.task_gone(task, now);
-            drop(self.notes.push(Note::Refused(member, why)));
+            self.notices.send(Notice::Refused(member, why));
             return;
         }
         member.task = task;
@@ -314,18 +296,17 @@ impl Engine {
         }
         member.charged = member.clock(now);
         member.moving = true;
-        drop(self.notes.push(Note::Added(member.track.index, task)));
         self.moving.push(task.0);
         self.members[task.0 as usize] = Some(member);
     }
 
-    fn remove(&mut self, i: u32, now: u64) {
+    fn remove(&mut self, i: u32, now: u64, returned: bool) {
         let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
         let _ = self.dispatcher.task_gone(member.task, now);
         self.allocators.remove(&mut Native::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
         self.ranked.retain(|&m| m != i);
-        drop(self.notes.push(Note::Removed(member)));
+        self.notices.send(Notice::Removed { member, returned });
     }
 
     /// The instant came late: what ran may have run too long, and whoever has a job may have lost

@@ -7,11 +7,10 @@ use punctual_dispatcher::{End, Event, TaskId};
 use punctual_policies::{Native, Told};
 use punctual_trace::NEVER;
 
-use crate::engine::{Engine, Note, LATE};
+use crate::engine::{Engine, LATE};
 use crate::member::{Member, Standing, Who};
+use crate::reports::{Notice, Report};
 
-/// Releases lost in one go that are told one by one.
-const LOST_TOLD: u64 = 64;
 /// How often at one instant the dispatcher is asked again for what allocators made due by then.
 const ROUNDS: usize = 16;
 
@@ -58,11 +57,13 @@ impl Engine {
                     }
                 }
                 Told::DelayedSaturated { task, .. } => {
-                    if let Some(index) = self.member(task).map(|m| m.track.index) {
-                        drop(self.notes.push(Note::Saturated(index)));
+                    if let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) {
+                        if !std::mem::replace(&mut m.saturated, true) {
+                            self.notices.send(Notice::Saturated(m.track.index));
+                        }
                     }
                 }
-                Told::EventsLost { count, .. } => drop(self.notes.push(Note::EventsLost(count))),
+                Told::EventsLost { count, .. } => self.stats.events_lost(count),
             }
         }
         self.told.clear();
@@ -86,7 +87,7 @@ impl Engine {
 
     fn released(&mut self, task: TaskId, number: u64, [release, deadline]: [u64; 2], budget: u64, late: u64) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
-        let Some(m) = self.member(task) else { return };
+        let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else { return };
         if let Who::Thread(cell) = &m.who {
             if m.track.started == NEVER && cell.started() != 0 {
                 m.track.started = cell.started();
@@ -106,15 +107,14 @@ impl Engine {
             m.park();
         }
         if let Some(period) = period {
-            drop(self.notes.push(Note::Period(period)));
+            self.reports.send(Report::Released(period), &m.unreported);
         }
     }
 
     fn lost(&mut self, task: TaskId, first: u64, count: u64) {
-        let Some(track) = self.member(task).map(|m| m.track) else { return };
-        for number in first..first.saturating_add(count.min(LOST_TOLD)) {
-            drop(self.notes.push(Note::Period(track.lost(number))));
-        }
+        let Some(m) = self.members.get(task.0 as usize).and_then(|m| m.as_deref()) else { return };
+        let report = Report::NotReleased { first: m.track.lost(first), count, interval: m.track.period };
+        self.reports.send(report, &m.unreported);
     }
 
     /// A server or a segment has ended. Nobody tells us when a task wakes, and one that wakes beside

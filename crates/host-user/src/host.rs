@@ -6,19 +6,22 @@
 //!
 //! Until `begin` everything stands parked. Dropping a host at any point gives everything back.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
-use punctual_dispatcher::{Dispatcher, TaskId};
+use punctual_dispatcher::Dispatcher;
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;
 
 use crate::calibrate::Precision;
 use crate::children::Child;
-use crate::engine::{Command, Note};
+use crate::engine::Command;
 use crate::error::HostError;
-use crate::member::{Member, Who};
+use crate::member::Member;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
 use crate::{clock, gate, sched};
@@ -43,6 +46,14 @@ pub struct HostOptions {
 pub(crate) struct Pending {
     pub(crate) engine: usize,
     pub(crate) member: Box<Member>,
+}
+
+/// What the host keeps of a task.
+pub(crate) struct TaskEntry {
+    /// The engine that has it, or will.
+    pub(crate) engine: usize,
+    /// [`Member::unreported`].
+    pub(crate) unreported: Arc<AtomicU64>,
 }
 
 /// What a dispatcher thread cost so far.
@@ -77,9 +88,8 @@ pub struct Host {
     pub(crate) engines: Vec<EngineHandle>,
     pub(crate) pending: Vec<Pending>,
     pub(crate) children: Vec<Child>,
-    pub(crate) tasks: Vec<Option<TaskId>>,
-    /// Each task's CPU, by index.
-    pub(crate) cpu_of: Vec<u32>,
+    /// By index: from its addition until its engine has sent the last notice of it.
+    pub(crate) tasks: BTreeMap<u32, TaskEntry>,
     pub(crate) threads: Vec<JoinHandle<()>>,
     pub(crate) base: Option<CgroupBase>,
     pub(crate) notes: Vec<String>,
@@ -89,7 +99,7 @@ pub struct Host {
 /// The part of the host that must not be forgotten.
 pub(crate) struct Custody {
     pub(crate) journal: Journal,
-    guardian: Guardian,
+    pub(crate) guardian: Guardian,
     locks: Vec<CpuLock>,
 }
 
@@ -125,8 +135,7 @@ impl Host {
             engines: Vec::new(),
             pending: Vec::new(),
             children: Vec::new(),
-            tasks: Vec::new(),
-            cpu_of: Vec::new(),
+            tasks: BTreeMap::new(),
             threads: Vec::new(),
             base: None,
             notes: Vec::new(),
@@ -159,98 +168,21 @@ impl Host {
         if !self.begun {
             self.begun = true;
             self.origin = origin;
-            self.tell_engines(|| Command::Begin(origin), None);
+            self.engines.iter_mut().for_each(|engine| engine.send(Command::Begin(origin)));
+        }
+        for (e, engine) in self.engines.iter().enumerate() {
+            if !engine.has_room(self.pending.iter().filter(|p| p.engine == e).count()) {
+                return Err(HostError::usage("more tasks than this host's limit", "start it with a higher task limit"));
+            }
         }
         for Pending { engine, mut member } in self.pending.drain(..) {
             if let Some(spec) = &mut member.other {
                 spec.start = spec.start.saturating_add(origin.saturating_sub(self.origin));
             }
-            let engine = &mut self.engines[engine];
-            if engine.commands.push(Command::Add(member)).is_err() {
-                return Err(HostError::usage("more tasks than this host's limit", "start it with a higher task limit"));
-            }
+            self.engines[engine].send(Command::Add(member));
         }
-        for engine in &self.engines {
-            engine.bell.ring();
-        }
+        self.engines.iter().for_each(|engine| engine.bell.ring());
         Ok(())
-    }
-
-    /// Looks after everything that is not urgent: what the engines tell, exits, new threads, the
-    /// guardian. To be called some ten times a second, from an ordinary thread.
-    pub fn housekeep(&mut self, sink: &mut dyn FnMut(Told)) {
-        for e in 0..self.engines.len() {
-            while let Ok(note) = self.engines[e].notes.pop() {
-                self.noted(note, sink);
-            }
-        }
-        let mut gone = Vec::new();
-        for child in &mut self.children {
-            if let Some(how) = child.look() {
-                gone.push((child.index, how));
-            }
-        }
-        for (index, how) in gone {
-            self.children.retain(|c| c.index != index);
-            if let Some(task) = self.tasks.get(index as usize).copied().flatten() {
-                self.tell_engines(|| Command::Gone(task), Some(index));
-            }
-            sink(Told::Ended(index, how));
-        }
-        if let Some(c) = &mut self.custody {
-            if !c.guardian.is_alive() {
-                let told = match c.guardian.restart() {
-                    Ok(()) => "the guardian was killed; another one watches now".to_owned(),
-                    Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
-                };
-                sink(Told::Warning(told));
-            }
-        }
-    }
-
-    fn noted(&mut self, note: Note, sink: &mut dyn FnMut(Told)) {
-        match note {
-            Note::Period(p) => sink(Told::Period(p)),
-            Note::Added(index, task) => {
-                if let Some(t) = self.tasks.get_mut(index as usize) {
-                    *t = Some(task);
-                }
-            }
-            Note::Exited(index) => sink(Told::Ended(index, "returned".to_owned())),
-            Note::Removed(member) => drop(member),
-            Note::Unruly(index) if self.children.iter().any(|c| c.index == index) => sink(Told::Warning(format!(
-                "task {index} goes on inside the kernel while it is parked: when that takes longer than 1 ms it is put \
-                 into the ordinary class until its next budget"
-            ))),
-            Note::Unruly(index) => sink(Told::Warning(format!(
-                "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
-                 the ordinary class",
-                gate::signal()
-            ))),
-            Note::Saturated(index) => sink(Told::Warning(format!(
-                "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
-            ))),
-            Note::Refused(member, why) => {
-                sink(Told::Warning(format!("task {}: the dispatcher refused it: {why}", member.track.index)));
-            }
-            Note::NotBegun(why) => {
-                sink(Told::Warning(format!("the dispatcher refused the set's groups: {why}; they get no time")));
-            }
-            Note::EventsLost(count) => sink(Told::Warning(format!(
-                "{count} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
-            ))),
-        }
-    }
-
-    /// To the engine that has the task, or to all. Task numbers are an engine's own.
-    fn tell_engines(&mut self, command: impl Fn() -> Command, index: Option<u32>) {
-        let cpu = index.and_then(|i| self.cpu_of.get(i as usize).copied());
-        for engine in &mut self.engines {
-            if cpu.is_none_or(|cpu| cpu == engine.cpu) {
-                drop(engine.commands.push(command()));
-                engine.bell.ring();
-            }
-        }
     }
 
     /// What each dispatcher thread cost so far.
@@ -269,11 +201,7 @@ impl Host {
     pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Finished {
         let readings = self.readings();
         let dispatchers = self.stop_engines();
-        for e in 0..self.engines.len() {
-            while let Ok(note) = self.engines[e].notes.pop() {
-                self.noted(note, sink);
-            }
-        }
+        self.pass_on(sink);
         self.children.clear();
         self.base = None;
         let problems = self.custody.take().map(Custody::give_back).unwrap_or_default();
@@ -282,7 +210,7 @@ impl Host {
     }
 
     fn stop_engines(&mut self) -> Vec<(u32, Dispatcher)> {
-        self.tell_engines(|| Command::Stop, None);
+        self.engines.iter().for_each(|engine| engine.bell.request_stop());
         let mut dispatchers = Vec::new();
         for engine in &mut self.engines {
             if let Some(Ok(d)) = engine.thread.take().map(JoinHandle::join) {
@@ -313,11 +241,7 @@ impl Drop for Host {
             self.stop_engines();
             // Threads that were never handed over still stand in their gates.
             for p in &self.pending {
-                if let Who::Thread(cell) = &p.member.who {
-                    cell.over.store(true, std::sync::atomic::Ordering::SeqCst);
-                    drop(sched::set_level(cell.tid.load(std::sync::atomic::Ordering::SeqCst) as i32, 0));
-                    cell.open();
-                }
+                p.member.dismiss();
             }
             self.children.clear();
             self.base = None;

@@ -1,6 +1,7 @@
 //! A task as the engine moves it: parked or not, at which level, with how much executed.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 use punctual_custody as custody;
@@ -115,6 +116,10 @@ pub struct Member {
     /// So much, ns; and what it was found to have executed at rest.
     pub debt: u64,
     pub track: Track,
+    /// Its periods whose reports found no room, until the housekeeper takes the count.
+    pub unreported: Arc<AtomicU64>,
+    /// [`Notice::Saturated`](crate::reports::Notice::Saturated) was sent.
+    pub saturated: bool,
     pub stray: Stray,
 }
 
@@ -208,6 +213,15 @@ impl Member {
                     libc::kill(p.leader, libc::SIGXCPU);
                 }
             }
+        }
+    }
+
+    /// A thread that no engine has is to end, without having executed anything: it still stands in its gate.
+    pub fn dismiss(&self) {
+        if let Who::Thread(cell) = &self.who {
+            cell.over.store(true, SeqCst);
+            self.apply_level(0);
+            cell.open();
         }
     }
 

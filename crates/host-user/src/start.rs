@@ -10,14 +10,12 @@ use punctual_policies::{Allocators, Options};
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
-use crate::engine::{Command, Ends, Engine, Note};
+use crate::engine::{Command, Ends, Engine};
 use crate::error::HostError;
 use crate::host::HostOptions;
+use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
-
-/// What an engine has told and nobody has heard yet.
-const NOTES: usize = 1 << 13;
 
 /// How long a new thread may take to be heard of.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,13 +34,34 @@ pub(crate) fn kept(cpu: u32, level: i32) -> HostError {
 /// The control side's ends of an engine.
 pub(crate) struct EngineHandle {
     pub(crate) cpu: u32,
-    pub(crate) commands: rtrb::Producer<Command>,
-    pub(crate) notes: rtrb::Consumer<Note>,
+    commands: rtrb::Producer<Command>,
+    pub(crate) notices: rtrb::Consumer<Notice>,
+    pub(crate) reports: rtrb::Consumer<Report>,
+    /// Members that may be handed over without their last notice having been popped.
+    room: usize,
+    /// Those that are.
+    pub(crate) in_flight: usize,
     pub(crate) bell: Arc<Bell>,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) precision: Precision,
     pub(crate) tid: i32,
     pub(crate) thread: Option<JoinHandle<Dispatcher>>,
+}
+
+impl EngineHandle {
+    /// Whether so many more members can be handed over.
+    pub(crate) fn has_room(&self, members: usize) -> bool {
+        self.in_flight + members <= self.room
+    }
+
+    /// Hands a command over; ring the engine's bell after it. There is always room: when the engine
+    /// sends a member's last notice it has popped its `Add` and `Gone`, and only `room` members at a
+    /// time have not had that notice popped.
+    pub(crate) fn send(&mut self, command: Command) {
+        self.in_flight += usize::from(matches!(command, Command::Add(_)));
+        let sent = self.commands.push(command);
+        debug_assert!(sent.is_ok(), "more commands than members in flight permit");
+    }
 }
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
@@ -53,14 +72,22 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     let dispatcher = Dispatcher::new(limits).map_err(|e| {
         HostError::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
     })?;
-    let (commands, commands_out) = rtrb::RingBuffer::new(limits.tasks as usize + 64);
-    let (notes_in, notes) = rtrb::RingBuffer::new(NOTES);
+    let room = members_in_flight(limits.tasks);
+    // `Add` and `Gone` of each, and `Begin`.
+    let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 1);
+    let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks);
     let bell = Arc::new(Bell::new());
     let stats = Arc::new(EngineStats::new());
     let of_the_set = options.set.tasks.len();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
-        let ends = Ends { bell: bell.clone(), commands: commands_out, notes: notes_in, stats: stats.clone() };
+        let ends = Ends {
+            bell: bell.clone(),
+            commands: commands_out,
+            notices: notices_in,
+            reports: reports_in,
+            stats: stats.clone(),
+        };
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
             let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
             let precision = calibrate::measure(cpu);
@@ -88,5 +115,6 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             ))
         }
     };
-    Ok(EngineHandle { cpu, commands, notes, bell, stats, precision, tid, thread: Some(thread) })
+    let thread = Some(thread);
+    Ok(EngineHandle { cpu, commands, notices, reports, room, in_flight: 0, bell, stats, precision, tid, thread })
 }

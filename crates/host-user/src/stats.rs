@@ -11,6 +11,8 @@ pub struct EngineStats {
     handler_total: AtomicU64,
     handler_max: AtomicU64,
     timed: AtomicU64,
+    /// Events that had no room in the dispatcher's ring, not yet taken by the housekeeper.
+    events_lost: AtomicU64,
     late_max: AtomicU64,
     /// Lateness of timed wake-ups: 32 buckets to each doubling, which is 2 % at most.
     late: [AtomicU64; BUCKETS],
@@ -59,6 +61,7 @@ impl EngineStats {
             handler_total: AtomicU64::new(0),
             handler_max: AtomicU64::new(0),
             timed: AtomicU64::new(0),
+            events_lost: AtomicU64::new(0),
             late_max: AtomicU64::new(0),
             late: [const { AtomicU64::new(0) }; BUCKETS],
         }
@@ -79,6 +82,16 @@ impl EngineStats {
                 self.late_max.store(late, Relaxed);
             }
         }
+    }
+
+    /// So many events had no room in the dispatcher's ring.
+    pub fn events_lost(&self, count: u64) {
+        self.events_lost.fetch_add(count, Relaxed);
+    }
+
+    /// Events lost since this was last called.
+    pub fn take_events_lost(&self) -> u64 {
+        self.events_lost.swap(0, Relaxed)
     }
 
     /// As it stands.

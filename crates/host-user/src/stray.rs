@@ -16,8 +16,9 @@
 
 use punctual_custody::Park;
 
-use crate::engine::{Engine, Note};
+use crate::engine::Engine;
 use crate::member::{Member, Standing, Who};
+use crate::reports::Notice;
 
 /// What a parked member may execute on its way to rest, ns: handlers of other signals, short system calls.
 const GRACE: u64 = 1_000_000;
@@ -98,7 +99,7 @@ impl Engine {
     /// Parked members that were not at rest yet when the clocks were read. It is looked for
     /// them once more, and after twice as long again, for they may just not have run.
     pub(crate) fn find_strays(&mut self, now: u64) {
-        let Engine { members, moving, notes, .. } = self;
+        let Engine { members, moving, notices, .. } = self;
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.stray.fresh = false;
@@ -109,7 +110,7 @@ impl Engine {
             if m.stray.ran >= GRACE && !m.at_rest() {
                 m.demote();
                 if !std::mem::replace(&mut m.stray.unruly, true) {
-                    drop(notes.push(Note::Unruly(m.track.index)));
+                    notices.send(Notice::Unresponsive(m.track.index));
                 }
             } else if now >= m.stray.look_at {
                 m.stray.idle = if m.ran == 0 { m.stray.idle + 1 } else { 0 };

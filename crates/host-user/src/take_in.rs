@@ -1,7 +1,7 @@
 //! Taking tasks in: threads of this process, commands, running processes. Each stands parked until
 //! its first release.
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
 use crate::cell::Cell;
 use crate::children::Child;
 use crate::error::HostError;
-use crate::host::{Host, Pending};
+use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{kept, PATIENCE};
 use crate::stray::Stray;
@@ -53,6 +53,7 @@ impl Host {
     }
 
     fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
+        let unreported = Arc::new(AtomicU64::new(0));
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),
@@ -70,13 +71,12 @@ impl Host {
             owes: false,
             debt: 0,
             track: Track::new(index, spec),
+            unreported: unreported.clone(),
+            saturated: false,
             stray: Stray::new(),
         });
         self.pending.push(Pending { engine, member });
-        let size = self.tasks.len().max(index as usize + 1);
-        self.tasks.resize(size, None);
-        self.cpu_of.resize(size, u32::MAX);
-        self.cpu_of[index as usize] = spec.cpu;
+        self.tasks.insert(index, TaskEntry { engine, unreported });
     }
 
     /// A thread of this process as task number `index`: `body` is called at the first release.

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use punctual_host_user::{now, Host, HostOptions, Task};
-use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
-use punctual_test_support::{judge_timing, LIVENESS};
+use punctual_host_user::{now, Task};
+use punctual_taskset::{Body, Spin, TaskSpec};
+use punctual_test_support::judge_timing;
+
+mod common;
 
 const PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 1_500;
@@ -37,42 +39,9 @@ fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
     }
 }
 
-/// Another test of this machine may have the CPU for a while.
-fn start() -> Option<(Host, u32)> {
-    let until = Instant::now() + LIVENESS;
-    loop {
-        for cpu in [0, 1] {
-            let host = Host::start(&HostOptions {
-                set: TaskSet {
-                    cpus: vec![cpu],
-                    domain: Domain::Partitioned,
-                    policy: PolicySpec { name: "edf".to_owned() },
-                    duration: None,
-                    tasks: Vec::new(),
-                    groups: Vec::new(),
-                    budget_groups: Vec::new(),
-                },
-                room: 4,
-                owner: "test".to_owned(),
-                records: 1 << 10,
-            });
-            match host {
-                Ok(host) => return Some((host, cpu)),
-                Err(e) if Instant::now() > until || !e.cause.contains("already has a dispatcher") => {
-                    assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
-                    eprintln!("not run, for this is missing: {e}");
-                    return None;
-                }
-                Err(_) => {}
-            }
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 #[test]
 fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
-    let Some((mut host, cpu)) = start() else { return };
+    let Some((mut host, cpu)) = common::start(1 << 10) else { return };
     let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, over) = (returns.clone(), done.clone());
     host.add_thread(0, &spec(cpu), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");

@@ -1,0 +1,41 @@
+//! A host for the threads of a test.
+
+use std::time::{Duration, Instant};
+
+use punctual_host_user::{Host, HostOptions};
+use punctual_taskset::{Domain, PolicySpec, TaskSet};
+use punctual_test_support::LIVENESS;
+
+/// A host under EDF with room for four tasks, and its CPU: the first that is free, since another test of this machine may
+/// have one for a while. `None` where the machine does not permit it.
+pub fn start(records: u32) -> Option<(Host, u32)> {
+    let until = Instant::now() + LIVENESS;
+    loop {
+        for cpu in [0, 1] {
+            let host = Host::start(&HostOptions {
+                set: TaskSet {
+                    cpus: vec![cpu],
+                    domain: Domain::Partitioned,
+                    policy: PolicySpec { name: "edf".to_owned() },
+                    duration: None,
+                    tasks: Vec::new(),
+                    groups: Vec::new(),
+                    budget_groups: Vec::new(),
+                },
+                room: 4,
+                owner: "test".to_owned(),
+                records,
+            });
+            match host {
+                Ok(host) => return Some((host, cpu)),
+                Err(e) if Instant::now() > until || !e.cause.contains("already has a dispatcher") => {
+                    assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
+                    eprintln!("not run, for this is missing: {e}");
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,69 @@
+//! A housekeeper that gets no CPU for ten seconds: control messages still arrive, and every release is accounted for.
+
+use std::time::Duration;
+
+use punctual_dispatcher::Dispatcher;
+use punctual_host_user::{now, Host, Task, Told};
+use punctual_taskset::{Body, Spin, TaskSpec};
+use punctual_trace::kind::{self, event};
+use punctual_trace::Record;
+
+mod common;
+
+const PERIOD: u64 = 1_000_000;
+/// From handing over to the first release, ns.
+const LEAD: u64 = 10_000_000;
+/// Three tasks release 3,000 times a second, so that the ring for reports (8,192) is full after three seconds; the third
+/// task ends after that.
+const STARVED: Duration = Duration::from_secs(10);
+const ENDS_AT_RELEASE: u64 = 5_000;
+/// The ten seconds write some 400,000 records; the trace must have all of them.
+const RECORDS: u32 = 1 << 20;
+
+fn add(host: &mut Host, cpu: u32, index: u32, body: impl FnOnce(&mut Task) + Send + 'static) {
+    let spec = TaskSpec { cpu, ..TaskSpec::new(format!("t{index}"), PERIOD, PERIOD / 10, Body::Spin(Spin::Forever)) };
+    host.add_thread(index, &spec, 64 << 10, body).expect("there is room");
+}
+
+/// Releases of a task by the dispatcher's own records: those made, and those that it lost.
+fn released(dispatcher: &Dispatcher, task: u32) -> u64 {
+    assert!(dispatcher.record_count() <= u64::from(RECORDS), "the trace has lost its beginning");
+    let of_task = |r: &Record| r.small == task;
+    let records = (0..dispatcher.record_count()).filter_map(|n| dispatcher.record(n)).filter(of_task);
+    records
+        .map(|r| match r.kind.checked_sub(kind::EVENT) {
+            Some(event::RELEASED) => 1,
+            Some(event::RELEASES_LOST) => r.b,
+            _ => 0,
+        })
+        .sum()
+}
+
+#[test]
+fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
+    let Some((mut host, cpu)) = common::start(RECORDS) else { return };
+    for index in [0, 1] {
+        add(&mut host, cpu, index, |task| while task.wait_period().is_some() {});
+    }
+    add(&mut host, cpu, 2, |task| while task.wait_period().is_some_and(|r| r.number < ENDS_AT_RELEASE) {});
+    host.begin(now() + LEAD).expect("there is room");
+    std::thread::sleep(STARVED);
+
+    let (mut reported, mut unreported, mut ended) = ([0u64; 3], [0u64; 3], Vec::new());
+    let mut sink = |told| match told {
+        Told::Period(period) => reported[period.task as usize] += 1,
+        Told::Unreported { task, count } => unreported[task as usize] += count,
+        Told::Ended(task, how) => ended.push((task, how)),
+        Told::Warning(text) => println!("{text}"),
+    };
+    host.housekeep(&mut sink);
+    let finished = host.finish(&mut sink);
+    assert_eq!(ended, [(2, "returned".to_owned())]);
+    assert!(unreported.iter().sum::<u64>() > 0, "the ring was never full: {reported:?}");
+    let (_, dispatcher) = &finished.dispatchers[0];
+    for task in 0..3 {
+        // A period is reported at the next release, so that the last one never is.
+        let (of_task, all) = (task as usize, released(dispatcher, task));
+        assert_eq!(reported[of_task] + unreported[of_task] + 1, all, "task {task}: {reported:?} {unreported:?}");
+    }
+}
