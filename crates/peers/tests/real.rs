@@ -207,13 +207,11 @@ fn a_command_and_its_children_are_measured_and_killed() {
         task("gone", 10 * MS, MS, Body::Command(vec!["true".into()])),
     ]);
     let stop = AtomicBool::new(false);
-    // Twice as long as a busy machine may keep us from seeing that a command has ended.
     let long = Options { duration: 2_000 * MS, hog: true, ..options(&stop) };
     for peer in [Peer::Fifo, Peer::Other] {
         let Some((run, periods)) = ran(&tasks, peer, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
-        judge_timing(|| assert!(of_true.len() < 100, "{peer:?}: true ends soon, {} periods", of_true.len()));
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
         assert!(run.hog.is_some());
