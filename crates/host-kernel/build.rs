@@ -52,6 +52,7 @@ fn compile_bpf(headers: &Path, source: &str, object: &Path) {
         // memset and memcpy forget the arena's address space.
         .arg("-fno-builtin")
         .arg(format!("-ffile-prefix-map={}=.", here.display()))
+        .arg(format!("-ffile-prefix-map={}=libbpf", headers.display()))
         .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
         .arg("-I")
         .arg(headers)
