@@ -215,7 +215,7 @@ fn an_error_of_a_tiny_budget_is_settled_too() {
 fn unmade_releases_settle_nothing() {
     let mut t = Reserved::of_task(BUDGET);
     t.off_by(60_000);
-    // Nobody looks for five periods.
+    // The dispatcher is not called for five periods.
     t.release += 5 * PERIOD;
     assert_eq!(t.exact(), BUDGET - 30_000);
     assert_eq!(t.error(), 30_000);

@@ -34,7 +34,7 @@ pub enum Notice {
     NotBegun(Refusal),
     /// The dispatcher refused a member.
     Refused(Box<Member>, Refusal),
-    /// A member goes on executing although it is parked.
+    /// A member continues to execute although it is parked.
     Unresponsive(u32),
     /// A task has 30,000 delayed waits.
     Saturated(u32),

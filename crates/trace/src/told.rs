@@ -7,12 +7,12 @@ use crate::Period;
 pub enum Told {
     /// One release of one task.
     Period(Period),
-    /// So many releases of a task, by its place in the set, that nothing more is known of: the host's reports of them
-    /// found no room.
+    /// Releases of a task whose reports the host dropped, because the ring was full: nothing else is known of
+    /// them.
     Unreported {
-        /// The task.
+        /// The task, by its place in the set.
         task: u32,
-        /// How many, since this was last told.
+        /// How many, since the previous event of this kind.
         count: u64,
     },
     /// The task, by its place in the set, has ended: its thread returned, all its processes are gone. In words, how.
