@@ -40,9 +40,9 @@ const RULES: [Rule; 13] = [
 
 impl Rule {
     fn settled(self, budget: u64, error: i64) -> i64 {
-        let owed = error.unsigned_abs();
-        let small = owed.min(budget * self.at_once / 1000);
-        let settled = owed - small + small.div_ceil(self.parts).min((budget * self.step / 1000).max(1));
+        let magnitude = error.unsigned_abs();
+        let small = magnitude.min(budget * self.at_once / 1000);
+        let settled = magnitude - small + small.div_ceil(self.parts).min((budget * self.step / 1000).max(1));
         error.signum() * settled as i64
     }
 
@@ -113,8 +113,8 @@ impl Received {
 
     fn json(&self, task: &Task) -> Value {
         json!({ "budget_ns": task.budget, "periods": self.periods, "off_1_percent": self.off_1, "off_5_percent": self.off_5,
-            "received_ns": self.total, "assigned_ns": self.periods * task.budget, "largest_debt_ns": self.most,
-            "longest_debt_periods": self.longest })
+            "received_ns": self.total, "assigned_ns": self.periods * task.budget, "largest_unsettled_ns": self.most,
+            "longest_unsettled_periods": self.longest })
     }
 }
 
@@ -174,15 +174,15 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     tasks.sort_by_key(|task| task.budget);
     println!("Settling enforcement error: the errors of {} windows of {duration} under each rule", bench.windows);
     println!(
-        "  {:<22} {:<12} {:>8} {:>8} {:>8} {:>14} {:>15} {:>11}",
-        "at once; part, most", "budget", "periods", ">1 %", ">5 %", "largest debt %", "longest, periods", "long run %"
+        "  {:<22} {:<12} {:>8} {:>8} {:>8} {:>16} {:>16} {:>11}",
+        "at once; part, most", "budget", "periods", ">1 %", ">5 %", "unsettled, max %", "longest, periods", "long run %"
     );
     let mut figures = Vec::new();
     for rule in RULES {
         let received: Vec<Received> = tasks.iter().map(|task| Received::of(task, rule)).collect();
         for (task, r) in tasks.iter().zip(&received) {
             println!(
-                "  {:<22} {:<12} {:>8} {:>8.2} {:>8.3} {:>14.1} {:>15} {:>11.4}",
+                "  {:<22} {:<12} {:>8} {:>8.2} {:>8.3} {:>16.1} {:>16} {:>11.4}",
                 rule.name(),
                 fmt_ns(task.budget),
                 r.periods,
@@ -217,7 +217,7 @@ fn verdict(task: &Task) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_dispatcher::{error_settled, Dispatcher, For, Limits, Overrun, Reservation};
+    use punctual_dispatcher::{error_settled, Dispatcher, For, Limits, Reservation};
 
     #[test]
     fn the_chosen_rule_is_the_dispatchers() {
@@ -233,19 +233,7 @@ mod tests {
     fn stops_are_read_from_what_a_dispatcher_recorded() {
         let mut d = Dispatcher::new(Limits::for_tasks(1)).expect("valid limits");
         let task = d.add_task(0).expect("room");
-        let reservation = Reservation {
-            serves: For::Task(task),
-            start: 0,
-            period: 10_000,
-            budget: 2_000,
-            deadline: 10_000,
-            priority: 0,
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun: Overrun::Carry,
-            wakeup_rule: false,
-        };
+        let reservation = Reservation::new(For::Task(task), 10_000, 2_000);
         d.set_granularity(100).expect("in range");
         d.add_reservation(&reservation, 0).expect("it is valid");
         // Late, early, and not at all: it expires. Then late once more, and later still without a

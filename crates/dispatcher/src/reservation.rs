@@ -30,6 +30,26 @@ pub struct Reservation {
     pub wakeup_rule: bool,
 }
 
+impl Reservation {
+    /// `budget` in each `period`, ns, from time 0, with the period's end as deadline: in group 0,
+    /// under no budget group, overruns carried.
+    pub fn new(serves: For, period: u64, budget: u64) -> Reservation {
+        Reservation {
+            serves,
+            start: 0,
+            period,
+            budget,
+            deadline: period,
+            priority: 0,
+            group: 0,
+            budget_group: 0,
+            cookie: None,
+            overrun: Overrun::Carry,
+            wakeup_rule: false,
+        }
+    }
+}
+
 /// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overrun {

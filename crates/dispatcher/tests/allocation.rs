@@ -44,19 +44,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn reservation(serves: For) -> Reservation {
-    Reservation {
-        serves,
-        start: 0,
-        period: 7,
-        budget: 3,
-        deadline: 6,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Signal,
-        wakeup_rule: true,
-    }
+    Reservation { deadline: 6, overrun: Overrun::Signal, wakeup_rule: true, ..Reservation::new(serves, 7, 3) }
 }
 
 /// Every call of the interface, some of them refused, until the tables have been full.

@@ -1,6 +1,6 @@
 //! Enforcement error: carried, and settled by later releases (docs/model.md, "Enforcement error").
 
-use punctual_dispatcher::{error_settled, Dispatcher, For, Limits, Overrun, Reservation, ReservationId, TaskId};
+use punctual_dispatcher::{error_settled, Dispatcher, For, Limits, Reservation, ReservationId, TaskId};
 
 const PERIOD: u64 = 10_000_000;
 const BUDGET: u64 = 2_000_000;
@@ -10,22 +10,10 @@ const TENTH: u64 = BUDGET / 10;
 const STEP: u64 = BUDGET / 25;
 
 fn reservation(serves: For, budget: u64) -> Reservation {
-    Reservation {
-        serves,
-        start: 0,
-        period: PERIOD,
-        budget,
-        deadline: PERIOD,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: false,
-    }
+    Reservation::new(serves, PERIOD, budget)
 }
 
-/// One reservation, whose every job is charged at one instant.
+/// A reservation each of whose jobs is charged once.
 struct Reserved {
     d: Dispatcher,
     r: ReservationId,

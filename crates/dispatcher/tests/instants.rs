@@ -1,6 +1,6 @@
 //! What one instant tells, and in which order.
 
-use punctual_dispatcher::{Dispatcher, Event, For, Job, Limits, Overrun, Reservation, INFINITE};
+use punctual_dispatcher::{Dispatcher, Event, For, Job, Limits, Reservation, INFINITE};
 
 const LIMITS: Limits = Limits {
     jobs: 8,
@@ -43,19 +43,7 @@ fn the_order_at_one_instant() {
     d.add_job(&Job { finish: 100, ..Job::new(For::Budget(1), 90) }, 0).expect("room");
     d.add_job(&Job { finish: 100, ..Job::new(For::Budget(2), 50) }, 0).expect("room");
     let exhausted = d.add_job(&Job { budget_group: 2, ..job(tasks[2], 0, 100, 1) }, 0).expect("room");
-    let reservation = Reservation {
-        serves: For::Task(tasks[3]),
-        start: 100,
-        period: 50,
-        budget: 10,
-        deadline: 50,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: false,
-    };
+    let reservation = Reservation { start: 100, ..Reservation::new(For::Task(tasks[3]), 50, 10) };
     d.add_reservation(&reservation, 0).expect("it is valid");
     d.ask_timer(100, 7, 0).expect("room");
     assert_eq!(told(&mut d), ["active 0"]);

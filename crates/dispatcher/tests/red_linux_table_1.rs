@@ -8,7 +8,7 @@
 //!
 //! 1/P is an order, not a number: -P is stored.
 
-use punctual_dispatcher::{Attribute, Dispatcher, Event, For, Job, JobId, Limits, Overrun, Reservation, TaskId};
+use punctual_dispatcher::{Attribute, Dispatcher, Event, For, Job, JobId, Limits, Reservation, TaskId};
 
 struct Periodic {
     period: u64,
@@ -27,19 +27,8 @@ fn run(by: Attribute) -> (Vec<Option<u32>>, usize) {
     let mut missed = 0;
     for p in &SET {
         let task = d.add_task(0).expect("room");
-        let reservation = Reservation {
-            serves: For::Task(task),
-            start: 0,
-            period: p.period,
-            budget: p.budget,
-            deadline: p.period,
-            priority: -(p.period as i64),
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun: Overrun::Carry,
-            wakeup_rule: false,
-        };
+        let reservation =
+            Reservation { priority: -(p.period as i64), ..Reservation::new(For::Task(task), p.period, p.budget) };
         d.add_reservation(&reservation, 0).expect("it is valid");
     }
     let mut ran = Vec::new();

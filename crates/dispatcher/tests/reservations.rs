@@ -18,19 +18,7 @@ const MS: u64 = 1_000_000;
 
 impl One {
     fn new(period: u64, budget: u64, overrun: Overrun) -> One {
-        One::with(Reservation {
-            serves: For::Task(TaskId(0)),
-            start: 0,
-            period,
-            budget,
-            deadline: period,
-            priority: 0,
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun,
-            wakeup_rule: false,
-        })
+        One::with(Reservation { overrun, ..Reservation::new(For::Task(TaskId(0)), period, budget) })
     }
 
     /// Its first release is over and waited for, as in a task that knows us.
@@ -248,19 +236,8 @@ fn releases_that_nobody_looked_at_are_told_and_counted() {
 /// Budget / deadline of what is left until the finish, if it has more.
 #[test]
 fn the_wakeup_rule_cuts_to_the_bandwidth() {
-    let reservation = Reservation {
-        serves: For::Task(TaskId(0)),
-        start: 0,
-        period: 10 * MS,
-        budget: 4 * MS,
-        deadline: 8 * MS,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: true,
-    };
+    let reservation =
+        Reservation { deadline: 8 * MS, wakeup_rule: true, ..Reservation::new(For::Task(TaskId(0)), 10 * MS, 4 * MS) };
     for (wakes, expected) in [(2 * MS, 3 * MS), (6 * MS, MS), (7 * MS + 1, MS / 2 - 1)] {
         let mut t = One::with(reservation);
         t.pass(0, 0);
@@ -298,19 +275,8 @@ fn the_wakeup_rule_never_grants_more() {
         let deadline = 2 + next() % 100_000_000_000_000;
         let budget = 1 + next() % deadline;
         let wakes = next() % deadline;
-        let mut t = One::with(Reservation {
-            serves: For::Task(TaskId(0)),
-            start: 0,
-            period: deadline,
-            budget,
-            deadline,
-            priority: 0,
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun: Overrun::Carry,
-            wakeup_rule: true,
-        });
+        let mut t =
+            One::with(Reservation { wakeup_rule: true, ..Reservation::new(For::Task(TaskId(0)), deadline, budget) });
         t.pass(0, 0);
         t.d.task_blocked(t.task, 0).expect("it is there");
         t.d.task_ready(t.task, wakes).expect("it is there");

@@ -7,19 +7,7 @@ use punctual_dispatcher::{
 const TASK: TaskId = TaskId(0);
 
 fn reservation(period: u64, budget: u64) -> Reservation {
-    Reservation {
-        serves: For::Task(TASK),
-        start: 0,
-        period,
-        budget,
-        deadline: period,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: false,
-    }
+    Reservation::new(For::Task(TASK), period, budget)
 }
 
 /// One task, and what is selected at each ns.

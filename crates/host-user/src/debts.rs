@@ -84,7 +84,7 @@ fn charge_part(dispatcher: &mut Dispatcher, job: JobId, debt: u64, now: u64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_dispatcher::{End, Event, For, Job, Limits, Overrun, Reservation, TaskId};
+    use punctual_dispatcher::{End, Event, For, Job, Limits, Reservation, TaskId};
 
     const PERIOD: u64 = 10_000_000;
     const BUDGET: u64 = 500_000;
@@ -93,19 +93,7 @@ mod tests {
     fn a_debt_of_more_than_two_budgets_of_a_server_is_paid_in_full_by_three() {
         let limits = Limits { jobs: 4, reservations: 2, groups: 2, ..Limits::for_tasks(1) };
         let mut d = Dispatcher::new(limits).unwrap();
-        let server = Reservation {
-            serves: For::Group(1),
-            start: 0,
-            period: PERIOD,
-            budget: BUDGET,
-            deadline: PERIOD,
-            priority: 0,
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun: Overrun::Carry,
-            wakeup_rule: false,
-        };
+        let server = Reservation::new(For::Group(1), PERIOD, BUDGET);
         d.add_reservation(&server, 0).unwrap();
         let task = d.add_task(0).unwrap();
         let job = d.add_job(&Job { group: 1, ..Job::new(For::Task(task), 100 * BUDGET) }, 0).unwrap();

@@ -1,7 +1,7 @@
 //! Enforcement errors of all sizes, of all kinds of reservations: budgets that have a tenth and a
 //! twenty-fifth, stopped late and early, release after release, and changed to others in between.
 
-use punctual_dispatcher::{Attribute, For, Limits, Overrun, Reservation, TaskId};
+use punctual_dispatcher::{Attribute, For, Limits, Reservation, TaskId};
 
 use crate::operation::Op;
 use crate::pair::Pair;
@@ -30,19 +30,7 @@ fn some_budget(random: &mut Random) -> u64 {
 }
 
 fn some_reservation(serves: For, random: &mut Random) -> Reservation {
-    Reservation {
-        serves,
-        start: 0,
-        period: PERIOD,
-        budget: some_budget(random),
-        deadline: PERIOD,
-        priority: 0,
-        group: 0,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Carry,
-        wakeup_rule: false,
-    }
+    Reservation::new(serves, PERIOD, some_budget(random))
 }
 
 /// Early by the granularity or less, some parts of a hundred late, or several budgets.

@@ -51,19 +51,7 @@ struct Windows {
 
 impl Windows {
     fn reservation(&self) -> Reservation {
-        Reservation {
-            serves: For::Task(A),
-            start: 0,
-            period: PERIOD,
-            budget: self.budget,
-            deadline: PERIOD,
-            priority: 0,
-            group: 0,
-            budget_group: 0,
-            cookie: None,
-            overrun: self.overrun,
-            wakeup_rule: false,
-        }
+        Reservation { overrun: self.overrun, ..Reservation::new(For::Task(A), PERIOD, self.budget) }
     }
 
     fn explore_all(&self) {

@@ -6,19 +6,7 @@ use crate::operation::Op;
 use crate::{runner, BOTH};
 
 fn reservation(serves: For, start: u64, period: u64, group: u32) -> Reservation {
-    Reservation {
-        serves,
-        start,
-        period,
-        budget: 1,
-        deadline: 1,
-        priority: 0,
-        group,
-        budget_group: 0,
-        cookie: None,
-        overrun: Overrun::Skip,
-        wakeup_rule: false,
-    }
+    Reservation { start, deadline: 1, group, overrun: Overrun::Skip, ..Reservation::new(serves, period, 1) }
 }
 
 /// It joins its queue and leaves it within one call, which is not seen.
