@@ -201,7 +201,7 @@ impl Host {
     pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Finished {
         let readings = self.readings();
         let dispatchers = self.stop_engines();
-        self.pass_on(sink);
+        self.forward_reports(sink);
         self.children.clear();
         self.base = None;
         let problems = self.custody.take().map(Custody::give_back).unwrap_or_default();

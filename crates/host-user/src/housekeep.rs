@@ -1,7 +1,6 @@
-//! What is not urgent: passing on what the engines report, exits of programs, new threads, the guardian.
+//! Work that is not urgent: forwarding the engines' reports, exits of programs, the guardian.
 //!
-//! Nothing here may be relied on to happen in time. How long the housekeeper can be held up without loss is told
-//! in `reports.rs`.
+//! It runs in an ordinary thread, with unbounded latency; `reports.rs` says what is dropped when it is late.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,10 +13,10 @@ use crate::member::Member;
 use crate::reports::Notice;
 
 impl Host {
-    /// Looks after everything that is not urgent: what the engines tell, exits, new threads, the
-    /// guardian. To be called some ten times a second, from an ordinary thread.
+    /// Forwards the engines' reports to `sink`, handles exits of programs and restarts a killed
+    /// guardian. Call it some ten times a second, from an ordinary thread.
     pub fn housekeep(&mut self, sink: &mut dyn FnMut(Told)) {
-        self.pass_on(sink);
+        self.forward_reports(sink);
         let mut gone = Vec::new();
         for child in &mut self.children {
             if let Some(how) = child.look() {
@@ -40,18 +39,18 @@ impl Host {
         }
         if let Some(c) = &mut self.custody {
             if !c.guardian.is_alive() {
-                let told = match c.guardian.restart() {
+                let outcome = match c.guardian.restart() {
                     Ok(()) => "the guardian was killed; another one watches now".to_owned(),
                     Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
                 };
-                sink(Told::Warning(told));
+                sink(Told::Warning(outcome));
             }
         }
     }
 
-    /// Passes on what the engines have sent. Notices are popped first and passed on last: a task's reports were sent
+    /// Forwards what the engines have sent. Notices are popped first and forwarded last: a task's reports were sent
     /// before its last notice, so all of them precede it.
-    pub(crate) fn pass_on(&mut self, sink: &mut dyn FnMut(Told)) {
+    pub(crate) fn forward_reports(&mut self, sink: &mut dyn FnMut(Told)) {
         let mut notices = Vec::new();
         for (e, engine) in self.engines.iter_mut().enumerate() {
             notices.extend(std::iter::from_fn(|| engine.notices.pop().ok()).map(|notice| (e, notice)));
@@ -61,7 +60,7 @@ impl Host {
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
                 sink(Told::Warning(format!(
-                    "{lost} events had no room in the dispatcher's ring; periods at that time may be told wrongly"
+                    "the dispatcher's ring was full and {lost} events were dropped; periods of that time may be reported wrongly"
                 )));
             }
         }
@@ -72,21 +71,21 @@ impl Host {
             }
         }
         for (engine, notice) in notices {
-            self.noticed(engine, notice, sink);
+            self.handle_notice(engine, notice, sink);
         }
     }
 
-    fn noticed(&mut self, engine: usize, notice: Notice, sink: &mut dyn FnMut(Told)) {
+    fn handle_notice(&mut self, engine: usize, notice: Notice, sink: &mut dyn FnMut(Told)) {
         match notice {
             Notice::Removed { member, returned } => {
-                self.is_out(engine, &member);
+                self.remove_task(engine, &member);
                 if returned {
                     sink(Told::Ended(member.track.index, "returned".to_owned()));
                 }
             }
             Notice::Refused(member, why) => {
                 let index = member.track.index;
-                self.is_out(engine, &member);
+                self.remove_task(engine, &member);
                 member.dismiss();
                 // A program stays parked until everything is given back.
                 self.children.retain(|c| c.index != index);
@@ -114,7 +113,7 @@ impl Host {
     }
 
     /// The last notice of a member was popped.
-    fn is_out(&mut self, engine: usize, member: &Member) {
+    fn remove_task(&mut self, engine: usize, member: &Member) {
         self.engines[engine].in_flight -= 1;
         self.tasks.remove(&member.track.index);
     }

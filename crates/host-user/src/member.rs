@@ -116,7 +116,7 @@ pub struct Member {
     /// So much, ns; and what it was found to have executed at rest.
     pub debt: u64,
     pub track: Track,
-    /// Its periods whose reports found no room, until the housekeeper takes the count.
+    /// Periods whose reports were dropped since the housekeeper last took this count.
     pub unreported: Arc<AtomicU64>,
     /// [`Notice::Saturated`](crate::reports::Notice::Saturated) was sent.
     pub saturated: bool,

@@ -1,4 +1,4 @@
-//! What an engine tells the housekeeper, on two rings of fixed size.
+//! Reports from an engine to the housekeeper, over two rings of fixed size.
 //!
 //! The housekeeper is an ordinary thread and may not get the CPU for as long as the machine is busy.
 //! - *Notices* change what the control side does, so none may be lost. Their number is bounded: for each member
@@ -38,21 +38,21 @@ pub enum Notice {
     Unresponsive(u32),
     /// A task has 30,000 delayed waits.
     Saturated(u32),
-    /// A member is out of the engine; it is dropped where allocation does not matter. `returned`: its thread ended by
-    /// itself.
+    /// A member is out of the engine; the housekeeper drops it, because freeing memory is not real-time safe.
+    /// `returned`: its thread returned.
     Removed { member: Box<Member>, returned: bool },
 }
 
 /// One or more releases of one task.
 pub enum Report {
-    /// A release, as it turned out.
+    /// A finished release.
     Released(Period),
     /// `count` releases in a row that were never made, `interval` ns apart.
     NotReleased { first: Period, count: u64, interval: u64 },
 }
 
 impl Report {
-    /// How many releases it reports.
+    /// Number of releases.
     fn releases(&self) -> u64 {
         match self {
             Report::Released(_) => 1,
@@ -121,11 +121,11 @@ mod tests {
         sender.send(Report::Released(period(201)), &unreported);
         sender.send(Report::NotReleased { first: period(202), count: 50, interval: 10 }, &unreported);
         sender.send(Report::Released(period(252)), &unreported);
-        let mut told = Vec::new();
+        let mut periods = Vec::new();
         while let Ok(report) = reports.pop() {
-            told.extend(report.periods());
+            periods.extend(report.periods());
         }
-        assert!(told.iter().enumerate().all(|(n, p)| *p == period(n as u64)), "{told:?}");
-        assert_eq!((told.len() as u64, unreported.into_inner()), (202, 51));
+        assert!(periods.iter().enumerate().all(|(n, p)| *p == period(n as u64)), "{periods:?}");
+        assert_eq!((periods.len() as u64, unreported.into_inner()), (202, 51));
     }
 }

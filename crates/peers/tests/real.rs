@@ -62,7 +62,7 @@ fn ran(set: &TaskSet, peer: Peer, options: &Options) -> Option<(PeerRun, Vec<Per
     }
 }
 
-/// A thread that was joined may still be listed: the kernel wakes who joins it before it takes the thread off the list.
+/// A joined thread may still be listed in /proc: the kernel wakes the joining thread first.
 fn nothing_stays_real_time() {
     assert!(comes_true(|| real_time_threads().is_empty()), "stays real-time: {:?}", real_time_threads());
 }

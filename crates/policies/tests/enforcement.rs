@@ -16,7 +16,7 @@ fn job_by_job() -> Options {
     Options { job_by_job: true, ..Options::default() }
 }
 
-/// One task, which never has enough.
+/// One task, which uses up any budget.
 fn one() -> TaskSet {
     set("edf", vec![TaskSpec { mandatory: Some(1_000_000), ..task("a", PERIOD, BUDGET) }])
 }
@@ -27,7 +27,7 @@ fn cpu(options: Options) -> Cpu {
     cpu
 }
 
-/// One release, whose last job is stopped late (+) or early (-): its budget.
+/// Makes one release whose last job is stopped late (+) or early (-); returns its budget.
 fn release(cpu: &mut Cpu, error: i64) -> u64 {
     let task = cpu.tasks[0].id;
     cpu.settle();

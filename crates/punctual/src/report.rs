@@ -24,7 +24,7 @@ pub enum Report {
     Unreported {
         /// The task's name.
         task: Arc<str>,
-        /// How many, since this was last told.
+        /// Number since the previous event of this kind.
         count: u64,
     },
     /// A task has ended.

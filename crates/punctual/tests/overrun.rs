@@ -31,7 +31,7 @@ fn run<T: Send + 'static + std::fmt::Debug>(
         let answer = answer.clone();
         set.task("fig2a").period(PERIOD).budget(BUDGET).overrun(overrun).spawn(move |task| {
             let Some(first) = task.wait_period() else { return };
-            answer.send(scenario(task, first.number)).expect("somebody waits");
+            answer.send(scenario(task, first.number)).expect("the receiver exists");
         })
     });
     let Some(running) = running else { return };

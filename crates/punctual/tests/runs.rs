@@ -55,7 +55,7 @@ fn a_run_after_a_run_works_whether_stopped_or_dropped() {
                 while task.wait_period().is_some() {
                     periods += 1;
                 }
-                at_end.send((periods, class())).expect("somebody waits");
+                at_end.send((periods, class())).expect("the receiver exists");
             })
         });
         let Some(running) = running else { return };

@@ -173,7 +173,7 @@ impl Collector {
         task.begun = true;
     }
 
-    /// So many further periods of a task were released, of which nothing more is known.
+    /// Counts released periods of `task` whose reports were dropped.
     pub fn record_unreported(&mut self, task: u32, count: u64) {
         match self.tasks.get_mut(task as usize) {
             Some(task) => task.figures.unreported += count,

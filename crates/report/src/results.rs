@@ -328,7 +328,7 @@ impl Results {
         i32::from(!self.verdict.met)
     }
 
-    /// Adds periods that no task's figures have, where it is not known whose they are.
+    /// Adds unreported periods that cannot be attributed to a task.
     pub fn add_unreported(&mut self, periods: u64) {
         self.verdict.unreported += periods;
         self.verdict.met &= periods == 0;

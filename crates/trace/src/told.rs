@@ -7,12 +7,12 @@ use crate::Period;
 pub enum Told {
     /// One release of one task.
     Period(Period),
-    /// Releases of a task whose reports the host dropped, because the ring was full: nothing else is known of
-    /// them.
+    /// Releases of a task that the host could not report because its ring was full; only their number is
+    /// known.
     Unreported {
         /// The task, by its place in the set.
         task: u32,
-        /// How many, since the previous event of this kind.
+        /// Number since the previous event of this kind.
         count: u64,
     },
     /// The task, by its place in the set, has ended: its thread returned, all its processes are gone. In words, how.

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what has to happen. Nothing takes this long, on any machine: it only makes a failure of a
-/// hang.
+/// How long a test waits for an event that must come: far longer than any takes, so that a hang becomes a failure.
 pub const LIVENESS: Duration = Duration::from_secs(120);
 
 /// The command `punctual`, which cargo builds beside the folder of the test programs. Found at run time: no path of this
@@ -19,8 +18,8 @@ pub static PUNCTUAL: LazyLock<PathBuf> = LazyLock::new(|| {
     me.ancestors().nth(2).expect("a test program is in target/PROFILE/deps").join("punctual")
 });
 
-/// Whether this machine's clock counts instructions: the test-bed's emulated processor. With several CPUs, which take
-/// turns, time says nothing there either.
+/// Whether this machine's clock counts instructions: the test-bed's emulated processor. With several CPUs, which are
+/// emulated in turns, timing is not meaningful.
 pub fn clock_is_counted() -> bool {
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpus.contains("QEMU TCG CPU") && cpus.matches("processor\t:").count() == 1
@@ -35,8 +34,8 @@ pub fn judge_timing(judge: impl FnOnce()) {
     }
 }
 
-/// Whether `holds` comes true within [`LIVENESS`]. A call that takes long counts as a short one: real-time programs on all
-/// CPUs may keep an ordinary thread from looking, and from what it reads in /proc, for as long as they run.
+/// Whether `holds` comes true within [`LIVENESS`]. A slow call of `holds` counts as
+/// 100 ms: real-time programs on all CPUs may block an ordinary thread, also inside a read of /proc.
 pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
     const PAUSE: Duration = Duration::from_millis(2);
     const LONGEST: Duration = Duration::from_millis(100);

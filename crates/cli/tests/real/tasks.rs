@@ -202,7 +202,8 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
     pid
 }
 
-/// Runs the set for 800 ms; after 200 ms of it `act` is done to the wild task. It goes on until `said` is reported.
+/// Runs the set, calls `act` with the wild task's pid after 200 ms, and stops the run after another 600 ms, but not before its
+/// reports contain all of `said`.
 fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &set(cpu.0, &unruly(role)));

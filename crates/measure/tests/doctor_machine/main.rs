@@ -366,7 +366,8 @@ fn an_examination_changes_nothing() {
     // A thread that was joined may still be listed for a moment.
     let gone = || {
         let mut threads = fs::read_dir("/proc/self/task").unwrap().flatten();
-        threads.all(|task| fs::read_to_string(task.path().join("comm")).map_or(true, |name| name.trim() != "doctor-fifo"))
+        threads
+            .all(|task| fs::read_to_string(task.path().join("comm")).map_or(true, |name| name.trim() != "doctor-fifo"))
     };
     assert!(comes_true(gone), "the thread that tried SCHED_FIFO is still there");
 }
