@@ -175,7 +175,14 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!("Settling enforcement error: the errors of {} windows of {duration} under each rule", bench.windows);
     println!(
         "  {:<22} {:<12} {:>8} {:>8} {:>8} {:>16} {:>16} {:>11}",
-        "at once; part, most", "budget", "periods", ">1 %", ">5 %", "unsettled, max %", "longest, periods", "long run %"
+        "at once; part, most",
+        "budget",
+        "periods",
+        ">1 %",
+        ">5 %",
+        "unsettled, max %",
+        "longest, periods",
+        "long run %"
     );
     let mut figures = Vec::new();
     for rule in RULES {

@@ -21,9 +21,6 @@ const EXHAUSTED: u32 = kind::EVENT + event::EXHAUSTED;
 const EXPIRED: u32 = kind::EVENT + event::EXPIRED;
 const RELEASED: u32 = kind::EVENT + event::RELEASED;
 
-/// Releases lost in one go that are told one by one.
-const LOST_TOLD: u64 = 64;
-
 /// A task's records from one release to the next. Times are ns.
 struct Stretch {
     key: Key,
@@ -191,7 +188,7 @@ impl<'a> Story<'a> {
                 }
             }
             Told::Lost { index, first, count, .. } => {
-                for number in first..first.saturating_add(count.min(LOST_TOLD)) {
+                for number in first..first.saturating_add(count) {
                     sink(self.lost(index, number));
                 }
             }

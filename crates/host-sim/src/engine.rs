@@ -25,8 +25,6 @@ use crate::{Overhead, SimError, Stretch, Watcher};
 const NOBODY: u32 = u32::MAX;
 /// Instants between two looks at whether to go on.
 const BETWEEN_LOOKS: u32 = 8_192;
-/// Releases lost in one go that are told one by one.
-const LOST_TOLD: u64 = 64;
 /// So many instants in a row at one time, or events at one instant, are a policy that never comes to
 /// an end: more than ten for each job that there can be.
 const STUCK: u32 = 20_000_000;
@@ -292,7 +290,7 @@ impl Engine {
             Told::Lost { task, first, count, .. } => {
                 let task = &mut tasks[task.0 as usize];
                 let before = task.close();
-                let lost = (first..first.saturating_add(count.min(LOST_TOLD))).map(|number| task.lost(number));
+                let lost = (first..first.saturating_add(count)).map(|number| task.lost(number));
                 before.into_iter().chain(lost).for_each(|period| watcher.period(&period));
             }
             Told::Background { task, .. } => background.push(task.0),

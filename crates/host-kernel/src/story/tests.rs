@@ -145,3 +145,13 @@ fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     let (periods, _) = told(&set, &[(records, tales)]);
     assert_eq!((periods.len(), periods[0].received), (1, 30));
 }
+
+#[test]
+fn every_lost_release_is_a_period() {
+    let set = set("{ spin = \"1ms\" }");
+    let lost = Told::Lost { at: 2_010 * MS, task: TaskId(0), index: 0, first: 1, count: 200 };
+    let tales = vec![released(0), over(0, End::Completed, MS), Tale { told: lost, key: Key::Made(0) }, released(201)];
+    let (periods, _) = told(&set, &[(usual(0), tales)]);
+    let missed: Vec<u64> = periods.iter().filter(|p| p.miss && p.received == 0).map(|p| p.number).collect();
+    assert!((1..=200).all(|n| missed.contains(&n)), "{missed:?}");
+}
