@@ -89,6 +89,12 @@ impl<'a> Watch<'a> {
         Some(period)
     }
 
+    /// Boundaries from `self.next` to `reached`, each the end of a period; the very first one ends none.
+    fn boundaries_until(&self, reached: u64) -> u64 {
+        let left = reached.checked_sub(self.next).map_or(0, |left| left / self.terms.period.max(1) + 1);
+        left.saturating_sub(u64::from(self.number == 0 && self.last.is_none()))
+    }
+
     /// Keeps a record until its job is done, or no longer than there is room; gives what can go out to `emit`.
     fn hold(&mut self, period: Period, emit: &mut impl FnMut(Period)) {
         if self.count_held == HELD {
@@ -181,13 +187,17 @@ impl Observer<'_> {
             }
             for watch in &mut self.watches {
                 // Several boundaries may have passed while the observer itself was kept waiting.
-                while watch.next <= end && watch.next <= monotonic_ns() {
+                while watch.next <= end && watch.next <= monotonic_ns() && !self.control.stop.load(Acquire) {
                     if let Some(period) = watch.sample() {
                         watch.hold(period, &mut emit);
                     }
                 }
             }
         }
+        // The watchdogs have ended the run, and the tasks' clocks may be gone, before these were measured.
+        let reached = end.min(monotonic_ns());
+        let unmeasured = self.watches.iter().map(|watch| watch.boundaries_until(reached)).sum();
+        lost.fetch_add(unmeasured, Relaxed);
         for watch in &mut self.watches {
             watch.release_done(&mut emit);
             while watch.count_held > 0 {

@@ -63,7 +63,7 @@ pub struct PeerRun {
     pub interrupted: bool,
     /// What the hog got, if there was one.
     pub hog: Option<HogTime>,
-    /// Records that were lost because the caller did not get the CPU for too long.
+    /// Periods without a record because the caller, or an observer, did not get the CPU for too long.
     pub lost: u64,
     /// What a reader should know.
     pub notes: Vec<String>,

@@ -31,7 +31,7 @@ pub struct Control {
     pub ready: AtomicU32,
     /// Observers that are done.
     pub observed: AtomicU32,
-    /// Records that found the ring full.
+    /// Records that found the ring full, and periods that ended before the observer got the CPU.
     pub lost: AtomicU64,
     /// First failure: errno, step, task or CPU; errno 0 is none. Written once.
     failure: [AtomicU32; 3],

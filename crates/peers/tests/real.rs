@@ -41,10 +41,20 @@ fn options(stop: &AtomicBool) -> Options<'_> {
     Options { duration: 500 * MS, stop, hog: false, unpinned: false }
 }
 
+/// Again where the machine is too slow for the bound on setting up, which protects its users.
+fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, PeerError>) -> PeerOutcome {
+    loop {
+        match run() {
+            Err(PeerError::Slow(_)) => {}
+            outcome => return outcome.unwrap(),
+        }
+    }
+}
+
 /// Runs it and checks what holds after every run.
 fn go(set: &TaskSet, peer: Peer, options: &Options) -> (PeerOutcome, Vec<Period>) {
     let mut periods = Vec::new();
-    let outcome = run(set, peer, options, &mut |period| periods.push(period)).unwrap();
+    let outcome = set_up(|| run(set, peer, options, &mut |period| periods.push(period)));
     nothing_stays_real_time();
     if let PeerOutcome::NotPossible(why) = &outcome {
         println!("{peer:?}: {} -> {:?}", why.reason, why.cure);
@@ -103,9 +113,10 @@ fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let stop = AtomicBool::new(false);
     let Some((run, periods)) = ran(&set(vec![wild, meek]), Peer::Fifo, &options(&stop)) else { return };
     assert!(begin.elapsed() < LIVENESS, "{:?}", begin.elapsed());
-    assert!(!run.interrupted && run.pinned && run.lost == 0, "{run:?}");
-    assert!(periods.iter().filter(|p| p.task == 1).count() >= 10, "{}", periods.len());
+    assert!(!run.interrupted && run.pinned, "{run:?}");
     judge_timing(|| {
+        assert_eq!(run.lost, 0, "{run:?}");
+        assert!(periods.iter().filter(|p| p.task == 1).count() >= 10, "{}", periods.len());
         assert!(share(&periods, 0) > 200, "{} %", share(&periods, 0));
         assert!(share(&periods, 1) < 20, "{} %", share(&periods, 1));
         assert!(periods.iter().filter(|p| p.task == 1).all(|p| p.miss && p.end == JobEnd::Expired));
@@ -126,10 +137,11 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
         let stop = AtomicBool::new(false);
         let Some((run, periods)) = ran(&set(tasks()), peer, &options(&stop)) else { return };
         assert_eq!(run.ended - run.started, 500 * MS);
-        // 50 and 25 periods; the observer may be late, but all are there, in order, and their times fit.
+        // 50 and 25 periods; the observer may be late, but all are there or counted as lost, in order, and their times fit.
+        assert_eq!(periods.len() as u64 + run.lost, 75, "{peer:?}");
         for (index, count) in [(0, 50u64), (1, 25)] {
             let of_task: Vec<&Period> = periods.iter().filter(|p| p.task == index).collect();
-            assert_eq!(of_task.len() as u64, count, "{peer:?}");
+            judge_timing(|| assert_eq!(of_task.len() as u64, count, "{peer:?}"));
             for (number, p) in of_task.iter().enumerate() {
                 assert_eq!(p.number, number as u64);
                 assert_eq!(p.release, run.started + p.number * if index == 0 { 10 * MS } else { 20 * MS });
@@ -137,7 +149,6 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
                 assert!(p.completed == NEVER || p.completed >= p.started + MS);
             }
             let done = of_task.iter().filter(|p| p.completed != NEVER).count() as u64;
-            assert!(done > 0, "{peer:?}: no job was done");
             judge_timing(|| assert!(done > count / 2, "{peer:?}: {done} of {count} jobs were done"));
         }
         let (a, b) = (share(&periods, 0), share(&periods, 1));
@@ -189,16 +200,17 @@ fn a_stop_ends_it_early() {
     let stop = AtomicBool::new(false);
     let long = Options { duration: 1_000_000 * MS, ..options(&stop) };
     let begin = Instant::now();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(300));
+    let mut periods = 0;
+    let outcome = set_up(|| {
+        run(&tasks, Peer::Fifo, &long, &mut |_| {
+            periods += 1;
             stop.store(true, Relaxed);
-        });
-        if let Some((run, periods)) = ran(&tasks, Peer::Fifo, &long) {
-            assert!(run.interrupted);
-            assert!(!periods.is_empty());
-        }
+        })
     });
+    nothing_stays_real_time();
+    if let PeerOutcome::Ran(run) = outcome {
+        assert!(run.interrupted && periods > 0);
+    }
     assert!(begin.elapsed() < LIVENESS);
 }
 
@@ -217,7 +229,7 @@ fn a_command_and_its_children_are_measured_and_killed() {
         let Some((run, periods)) = ran(&tasks, peer, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
-        assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
+        judge_timing(|| assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout)));
         assert!(run.notes.iter().any(|note| note.contains("command")));
         assert!(run.hog.is_some());
         judge_timing(|| assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000)));
