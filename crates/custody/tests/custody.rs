@@ -350,8 +350,8 @@ fn usage_is_exact_for_what_ran_on_the_same_cpu() {
     );
     spec.streams[1] = Stream::Null;
     let mut child = spawn(&journal, spec, &park).unwrap();
-    child.release(&park).unwrap();
     let start = Instant::now();
+    child.release(&park).unwrap();
     assert!(poll_in(&child.pidfd(), punctual_test_support::LIVENESS.as_millis() as i32));
     let wall = start.elapsed();
     child.try_wait().unwrap();

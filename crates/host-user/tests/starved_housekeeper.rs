@@ -1,10 +1,13 @@
 //! A housekeeper that gets no CPU for ten seconds: control messages still arrive, and every release is accounted for.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_dispatcher::Dispatcher;
 use punctual_host_user::{now, Host, Task, Told};
 use punctual_taskset::{Body, Spin, TaskSpec};
+use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
 use punctual_trace::Record;
 
@@ -17,6 +20,8 @@ const LEAD: u64 = 10_000_000;
 /// task ends after that.
 const STARVED: Duration = Duration::from_secs(10);
 const ENDS_AT_RELEASE: u64 = 5_000;
+/// Jobs of all tasks that fill the ring wherever releases are lost, which make no report each. A slow machine takes longer.
+const JOBS: u64 = 16_000;
 /// The ten seconds write some 400,000 records; the trace must have all of them.
 const RECORDS: u32 = 1 << 20;
 
@@ -42,12 +47,25 @@ fn released(dispatcher: &Dispatcher, task: u32) -> u64 {
 #[test]
 fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     let Some((mut host, cpu)) = common::start(RECORDS) else { return };
+    let (jobs, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     for index in [0, 1] {
-        add(&mut host, cpu, index, |task| while task.wait_period().is_some() {});
+        let jobs = jobs.clone();
+        add(&mut host, cpu, index, move |task| {
+            while task.wait_period().is_some() {
+                jobs.fetch_add(1, Relaxed);
+            }
+        });
     }
-    add(&mut host, cpu, 2, |task| while task.wait_period().is_some_and(|r| r.number < ENDS_AT_RELEASE) {});
+    let (counted, ended) = (jobs.clone(), over.clone());
+    add(&mut host, cpu, 2, move |task| {
+        while task.wait_period().is_some_and(|r| r.number < ENDS_AT_RELEASE) {
+            counted.fetch_add(1, Relaxed);
+        }
+        ended.store(true, Relaxed);
+    });
     host.begin(now() + LEAD).expect("there is room");
     std::thread::sleep(STARVED);
+    assert!(comes_true(|| jobs.load(Relaxed) > JOBS && over.load(Relaxed)), "{jobs:?} jobs, the third ended: {over:?}");
 
     let (mut reported, mut unreported, mut ended) = ([0u64; 3], [0u64; 3], Vec::new());
     let mut sink = |told| match told {

@@ -58,7 +58,8 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
         kill(pid, libc::SIGKILL);
     }
     // Not waited for: below a runaway its threads cannot even die before somebody cleans.
-    eventually("it is dying", || state_of(pid).is_none());
+    // The guardian is, so that what is there now is another one.
+    eventually("both are dying", || state_of(pid).is_none() && state_of(guardian).is_none());
     Orphan { pid, mark, punctual }
 }
 
@@ -149,7 +150,7 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     let victim = Victim::start();
     let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
     let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "600ms", "--json", "--"];
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "120s", "--json", "--"];
     let mut words: Vec<&str> = args.to_vec();
     words.extend(["sh", "-c", "while :; do :; done"]);
     let mut living = Running::start(&words);
@@ -158,8 +159,10 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     victim.assert_as_before();
     assert_nothing_left(orphan.pid, &orphan.mark, &[]);
     orphan.punctual.reap();
+    std::thread::sleep(Duration::from_millis(600));
+    kill(living.pid(), libc::SIGINT);
     let ended = living.end();
-    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    ended.assert_code(130).assert_nothing_left(&[cpu.0]);
     let periods = ended.json()["tasks"][0]["periods"].as_u64().unwrap();
     judge_timing(|| assert!(periods > 40, "{periods}"));
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need};
-use crate::process::parent_of;
+use crate::process::{kill, parent_of};
 use crate::punctual::{command, list, new_mark, run, task, unruly, Running, Scratch};
 
 /// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark there.
@@ -222,7 +222,7 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
     let cpu = one_cpu();
     let number = cpu.0.to_string();
     wait_for_cpu(cpu.0);
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "700ms", "--json"];
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "120s", "--json"];
     let words = unruly("spin");
     let both: Vec<&str> = args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();
     let mut owner = Running::start(&both);
@@ -235,7 +235,8 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
         .assert_code(4)
         .assert_says(&["already has a dispatcher", &pid, "unruly:spin", "kill "])
         .assert_nothing_left(&[]);
-    owner.end().assert_ran();
+    kill(owner.pid(), libc::SIGINT);
+    owner.end().assert_code(130);
 }
 
 #[test]
@@ -268,7 +269,8 @@ command = ["no-such-program"]
     assert!(!Path::new(&touched).exists(), "the first one has executed");
     let good = std::fs::read_to_string(&file).unwrap().replace("no-such-program", "true");
     let file = scratch.file("set.toml", &good);
-    let ended = run(&["run", &file, "--json", "--duration", "500ms"]);
+    // It ends when both commands have.
+    let ended = run(&["run", &file, "--json", "--duration", "120s"]);
     ended.assert_ran();
     assert!(Path::new(&touched).exists() && task(&ended.json(), "first")["kind"] == "command");
 }

@@ -120,8 +120,7 @@ fn a_task_that_blocks_and_ignores_all_signals_is_bounded_and_ends_with_the_run()
 fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        let ended = beside(&cpu, &unruly("map"));
-        ended.assert_says(&["goes on inside the kernel while it is parked"]);
+        let ended = until_said(&cpu, "map", "", "goes on inside the kernel while it is parked");
         assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "told once: {}", ended.err);
     }
 }
@@ -159,17 +158,15 @@ fn a_task_that_exits_early_is_told_and_the_others_go_on() {
         return;
     }
     let cpu = one_cpu();
-    let ended = beside(&cpu, &unruly("exit 50 7"));
-    ended.assert_says(&["wild: exited with 7"]);
-    let (wild, steady) = (ended.json(), ended.json());
-    assert!(task(&wild, "wild")["periods"].as_u64() < task(&steady, "steady")["periods"].as_u64());
+    let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").json();
+    assert!(task(&results, "wild")["periods"].as_u64() < task(&results, "steady")["periods"].as_u64());
 }
 
 #[test]
 fn a_task_that_crashes_is_told_and_the_others_go_on() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        beside(&cpu, &unruly("crash")).assert_says(&["wild: ended by signal 11"]);
+        until_said(&cpu, "crash", "", "wild: ended by signal 11");
     }
 }
 
@@ -183,7 +180,7 @@ fn a_run_whose_tasks_have_all_ended_ends() {
     for (role, said) in [("exit 0 0", "exited with 0"), ("exit 30 3", "exited with 3"), ("crash", "ended by signal 11")]
     {
         let words = unruly(role);
-        let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "20s", "--"];
+        let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--"];
         args.extend(words.iter().map(String::as_str));
         let ended = run(&args);
         ended.assert_ran().assert_says(&[said]).assert_nothing_left(&[]);
@@ -202,27 +199,40 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
     pid
 }
 
-/// Runs the set, calls `act` with the wild task's pid after 200 ms, and stops the run after another 600 ms, but not before its
-/// reports contain all of `said`.
-fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> Ended {
+/// Runs the set with `keys` of the wild task for 800 ms from when `started` returns, and on until its reports contain all of
+/// `said`, however slow the machine is.
+fn run_until(cpu: &Cpu, role: &str, keys: &str, started: impl FnOnce(&mut Running), said: &[&str]) -> Ended {
     let scratch = Scratch::new();
-    let file = scratch.file("set.toml", &set(cpu.0, &unruly(role)));
+    let file = scratch.file("set.toml", &(set(cpu.0, &unruly(role)) + keys));
     let reports = scratch.path("reports");
     wait_for_cpu(cpu.0);
     let mut punctual = Running::from(|c| {
-        c.args(["run", &file, "--json", "--duration", "60s"]).stderr(std::fs::File::create(&reports).unwrap())
+        c.args(["run", &file, "--json", "--duration", "600s"]).stderr(std::fs::File::create(&reports).unwrap())
     });
-    let wild = wild_of(&mut punctual, "real");
-    std::thread::sleep(Duration::from_millis(200));
-    act(wild);
+    started(&mut punctual);
     std::thread::sleep(Duration::from_millis(600));
     let text = || std::fs::read_to_string(&reports).unwrap();
     eventually(&format!("{said:?}"), || said.iter().all(|words| text().contains(words)));
     kill(punctual.pid(), libc::SIGINT);
-    let ended = punctual.end();
+    let mut ended = punctual.end();
+    ended.err = text();
     ended.assert_code(130).assert_nothing_left(&[cpu.0]);
     judge_timing(|| assert_others_hold(&ended.json()));
     ended
+}
+
+fn until_said(cpu: &Cpu, role: &str, keys: &str, said: &str) -> Ended {
+    run_until(cpu, role, keys, |_| {}, &[said])
+}
+
+/// Calls `act` with the wild task's pid 200 ms after it was seen.
+fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> Ended {
+    let started = |punctual: &mut Running| {
+        let wild = wild_of(punctual, "real");
+        std::thread::sleep(Duration::from_millis(200));
+        act(wild);
+    };
+    run_until(cpu, role, "", started, said)
 }
 
 #[test]
@@ -279,8 +289,7 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
             }
         });
     }
-    let ended = run_set(&format!("{}overrun = \"signal\"\n", set(cpu.0, &unruly("spin"))), &["--json"]);
-    ended.assert_says(&["wild: ended by signal 24"]);
+    until_said(&cpu, "spin", "overrun = \"signal\"\n", "wild: ended by signal 24");
 }
 
 #[test]
@@ -293,9 +302,9 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
     let set = set(cpu.0, &unruly(&format!("clock {clock}")));
     let ended = run_set(&set, &["--json", "--duration", "1500ms"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    let text = std::fs::read_to_string(&clock).unwrap();
-    let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
     judge_timing(|| {
+        let text = std::fs::read_to_string(&clock).unwrap();
+        let used: u64 = text.split_whitespace().next().unwrap().parse().unwrap();
         // 75 periods of 6 ms; the first release comes at once, and the last one is there in whole.
         let periods = used as f64 / 6e6;
         assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
@@ -312,14 +321,14 @@ fn an_adopted_program_that_ends_ends_the_run() {
     let words = unruly("spin");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "20s", "--pid", &pid];
+    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--pid", &pid];
     let mut punctual = Running::start(&args);
     let pid = program.id() as i32;
     punctual.wait_for("the program at its level", |_| attributes(pid).is_some_and(|a| a.priority > 0));
     kill(pid, libc::SIGTERM);
     crate::bounded::wait(&mut program);
     let ended = punctual.end();
-    ended.assert_code(0).assert_says(&["ended"]).assert_nothing_left(&[cpu.0]);
+    ended.assert_ran().assert_says(&["ended"]).assert_nothing_left(&[cpu.0]);
 }
 
 #[test]
@@ -330,10 +339,12 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
     let words = unruly("family");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).env("FAMILY", &mark).spawn().unwrap();
-    eventually("its children", || marked(&mark).len() >= 5);
-    let before = marked(&mark).len();
+    // A child may be counted, missing while it becomes the program, and counted again: only the number at the end is certain.
+    const FAMILY: usize = 5;
+    eventually("its children", || marked(&mark).len() >= FAMILY);
     let text = set(cpu.0, &["x".to_owned()]).replace("command = [\"x\"]", &format!("pid = {}", program.id()));
     let ended = run_set(&text, &["--json"]);
+    eventually("all of its family, and nobody else", || marked(&mark).len() == FAMILY);
     let family = marked(&mark);
     let healthy = family.iter().all(|p| !matches!(state_of(*p), None | Some('T' | 't')));
     let levels: Vec<_> = family.iter().filter_map(|p| attributes(*p)).map(|a| a.priority).collect();
@@ -341,5 +352,5 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     crate::bounded::wait(&mut program);
     ended.assert_nothing_left(&[cpu.0]);
     judge_timing(|| assert_others_hold(&ended.json()));
-    assert!(healthy && family.len() == before && levels.iter().all(|l| *l == 0), "{family:?} of {before}: {levels:?}");
+    assert!(healthy && levels.iter().all(|l| *l == 0), "{family:?}: {levels:?}");
 }
