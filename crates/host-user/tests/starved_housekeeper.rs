@@ -20,7 +20,8 @@ const LEAD: u64 = 10_000_000;
 /// task ends after that.
 const STARVED: Duration = Duration::from_secs(10);
 const ENDS_AT_RELEASE: u64 = 5_000;
-/// Jobs of all tasks that fill the ring wherever releases are lost, which make no report each. A slow machine takes longer.
+/// Completed jobs that fill the ring for certain. On a machine so slow that releases are lost they take longer: all
+/// releases lost at once make a single report.
 const JOBS: u64 = 16_000;
 /// The ten seconds write some 400,000 records; the trace must have all of them.
 const RECORDS: u32 = 1 << 20;

@@ -89,8 +89,8 @@ impl<'a> Watch<'a> {
         Some(period)
     }
 
-    /// Boundaries from `self.next` to `reached`, each the end of a period; the very first one ends none.
-    fn boundaries_until(&self, reached: u64) -> u64 {
+    /// Number of unsampled periods that end by `reached`, ns. The first boundary of all ends none.
+    fn unsampled_until(&self, reached: u64) -> u64 {
         let left = reached.checked_sub(self.next).map_or(0, |left| left / self.terms.period.max(1) + 1);
         left.saturating_sub(u64::from(self.number == 0 && self.last.is_none()))
     }
@@ -194,10 +194,10 @@ impl Observer<'_> {
                 }
             }
         }
-        // The watchdogs have ended the run, and the tasks' clocks may be gone, before these were measured.
+        // The watchdogs stopped the run first: the tasks' threads, and with them their clocks, may have gone.
         let reached = end.min(monotonic_ns());
-        let unmeasured = self.watches.iter().map(|watch| watch.boundaries_until(reached)).sum();
-        lost.fetch_add(unmeasured, Relaxed);
+        let unsampled = self.watches.iter().map(|watch| watch.unsampled_until(reached)).sum();
+        lost.fetch_add(unsampled, Relaxed);
         for watch in &mut self.watches {
             watch.release_done(&mut emit);
             while watch.count_held > 0 {

@@ -41,7 +41,7 @@ fn options(stop: &AtomicBool) -> Options<'_> {
     Options { duration: 500 * MS, stop, hog: false, unpinned: false }
 }
 
-/// Again where the machine is too slow for the bound on setting up, which protects its users.
+/// Retries while the machine is slower than the bound on set-up.
 fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, PeerError>) -> PeerOutcome {
     loop {
         match run() {
@@ -229,7 +229,7 @@ fn a_command_and_its_children_are_measured_and_killed() {
         let Some((run, periods)) = ran(&tasks, peer, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
-        judge_timing(|| assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout)));
+        assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
         assert!(run.hog.is_some());
         judge_timing(|| assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000)));

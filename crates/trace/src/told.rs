@@ -7,8 +7,7 @@ use crate::Period;
 pub enum Told {
     /// One release of one task.
     Period(Period),
-    /// Releases of a task that the host could not report because its ring was full; only their number is
-    /// known.
+    /// Counts releases of a task that the host could not report because its ring was full.
     Unreported {
         /// The task, by its place in the set.
         task: u32,

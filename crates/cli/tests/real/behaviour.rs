@@ -137,16 +137,16 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
         run(&args.iter().chain(more).copied().chain(["--"]).chain(say.iter().map(String::as_str)).collect::<Vec<_>>())
     };
     let plain = with(&[]);
-    plain.assert_ran();
+    plain.assert_met();
     assert_eq!(plain.out, "out 0\nout 1\nout 2\n", "standard output is the command's alone");
     plain.assert_says(&["err 2", "used %", "exited with 0"]);
 
     let json = with(&["--json"]);
-    json.assert_ran().assert_says(&["out 2", "err 2"]);
+    json.assert_met().assert_says(&["out 2", "err 2"]);
     assert_conforms(&json.json());
 
     let quiet = with(&["--quiet"]);
-    quiet.assert_ran();
+    quiet.assert_met();
     assert!(quiet.out.is_empty() && !quiet.err.contains("err 1"), "{}{}", quiet.out, quiet.err);
 }
 
@@ -163,27 +163,12 @@ fn a_command_reads_our_standard_input() {
         return;
     }
     let cpu = one_cpu();
-    let number = cpu.0.to_string();
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "10ms",
-        "--budget",
-        "5ms",
-        "--duration",
-        "120s",
-        "--",
-        "tr",
-        "a-z",
-        "A-Z",
-    ];
+    let line = format!("run --cpu {} --period 10ms --budget 5ms --duration 120s -- tr a-z A-Z", cpu.0);
     wait_for_cpu(cpu.0);
-    let mut punctual = Running::from(|c| c.args(args).stdin(std::process::Stdio::piped()));
+    let mut punctual = Running::from(|c| c.args(line.split(' ')).stdin(std::process::Stdio::piped()));
     std::io::Write::write_all(&mut punctual.child.stdin.take().unwrap(), b"through\n").unwrap();
     let ended = punctual.end();
-    ended.assert_ran();
+    ended.assert_met();
     assert_eq!(ended.out, "THROUGH\n");
 }
 
@@ -299,9 +284,10 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     }
     let (cpu, victim) = (one_cpu(), Victim::start());
     let (number, pid) = (cpu.0.to_string(), victim.pid().to_string());
-    let for_long =
-        ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "120s", "--pid", &pid];
-    let args: Vec<&str> = for_long.iter().map(|word| if *word == "120s" { "500ms" } else { word }).collect();
+    let lasting = |duration| {
+        ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", duration, "--pid", &pid]
+    };
+    let args = lasting("500ms");
     run(&args).assert_ran().assert_nothing_left(&[cpu.0]);
     victim.assert_as_before();
     // One that somebody had stopped stays stopped, and is not stopped for good.
@@ -311,7 +297,7 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     kill(victim.pid(), libc::SIGCONT);
     victim.assert_as_before();
     // And Ctrl-C gives it back.
-    let mut punctual = Running::start(&for_long);
+    let mut punctual = Running::start(&lasting("120s"));
     punctual.wait_for("the program in custody", |_| !victim.is_as_before());
     kill(punctual.pid(), libc::SIGINT);
     punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);

@@ -57,9 +57,9 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
         kill(guardian, libc::SIGKILL);
         kill(pid, libc::SIGKILL);
     }
-    // Not waited for: below a runaway its threads cannot even die before somebody cleans.
-    // The guardian is, so that what is there now is another one.
-    eventually("both are dying", || state_of(pid).is_none() && state_of(guardian).is_none());
+    // `pid` is not reaped: its threads cannot exit below a runaway until `punctual clean`. After the guardian's death a live
+    // guardian is its replacement.
+    eventually("both have died", || state_of(pid).is_none() && state_of(guardian).is_none());
     Orphan { pid, mark, punctual }
 }
 

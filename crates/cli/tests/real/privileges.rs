@@ -87,7 +87,7 @@ impl Elsewhere {
     }
 }
 
-/// Whether run `pid`, started by the Unix user `nobody`, has removed its journals.
+/// Whether the unprivileged run `pid` has removed its journals.
 fn journal_is_gone(pid: i32) -> bool {
     let files = std::fs::read_dir(format!("/tmp/punctual-{NOBODY}")).into_iter().flatten().flatten();
     !files.map(|f| f.file_name()).any(|name| name.to_string_lossy().starts_with(&format!("{pid}-")))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use punctual_test_support::PUNCTUAL;
-use punctual_test_support::{comes_true, LIVENESS};
+use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use serde_json::Value;
 
 use crate::bounded::{end_all, end_within, tidy, wait, Said};
@@ -245,6 +245,15 @@ impl Ended {
     /// It ran to its end; whether deadlines were met is the machine's luck.
     pub fn assert_ran(&self) -> &Ended {
         self.assert_code(if self.code == Some(1) { 1 } else { 0 })
+    }
+
+    /// It ran to its end and, where timing is judged, met all deadlines.
+    pub fn assert_met(&self) -> &Ended {
+        self.assert_ran();
+        judge_timing(|| {
+            self.assert_code(0);
+        });
+        self
     }
 
     pub fn assert_says(&self, words: &[&str]) -> &Ended {
