@@ -3,7 +3,7 @@
 use punctual_dispatcher::JobId;
 use punctual_trace::NEVER;
 
-use crate::engine::{Engine, SWITCHING};
+use crate::engine::Engine;
 use crate::levels;
 use crate::member::{Standing, Who};
 
@@ -87,23 +87,6 @@ impl Engine {
                 m.track.started = now;
             }
         }
-    }
-
-    /// An unparked member that let worse ones run, or nobody, sleeps.
-    fn find_sleepers(&mut self, now: u64) -> bool {
-        let mut found = false;
-        let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
-        for k in 0..self.ranked.len() {
-            let i = self.ranked[k];
-            let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
-            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep {
-                m.asleep = true;
-                found = true;
-                let _ = self.dispatcher.task_blocked(m.task, now);
-            }
-            available = available.saturating_sub(m.ran);
-        }
-        found
     }
 
     /// Stops reading the clocks of those who stand still.

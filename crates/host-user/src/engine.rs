@@ -17,6 +17,7 @@ use crate::cell::{Bell, Mail};
 use crate::clock;
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
+use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -24,10 +25,6 @@ use crate::stats::EngineStats;
 pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
-
-/// Who could have run and did not for so long, ns, sleeps. For less, interrupts or a virtual CPU
-/// that stood still are as likely.
-const ASLEEP: u64 = 250_000;
 
 /// What the control side asks of an engine. That it ends is asked by [`Bell::request_stop`].
 pub enum Command {
@@ -129,13 +126,14 @@ impl Engine {
         self.dispatcher
     }
 
-    /// When something happens by itself: the dispatcher's own times, and the end of the budgets of
-    /// those who may run. Exact for whoever is expected to run, the best that does not sleep, and
-    /// for whoever just ran. One behind that could only start if it fell asleep, which nobody would
-    /// tell us (synthetic execution never does); who sleeps may wake at any time. They are looked
-    /// at after a sixteenth of their budget at the earliest, and less often the longer nothing
-    /// happens, or a task with little budget left would have us wake all the time. What they
-    /// overrun then is carried.
+    /// The next event: the dispatcher's own times, and for each unparked task the time at which its
+    /// budget is exhausted if it executes from now on. The kernel does not report when a task blocks
+    /// and a lower-ranked one runs, so only those behind a task that never suspends itself (synthetic
+    /// execution) are left out.
+    ///
+    /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget, so
+    /// that a small remaining budget does not cause a storm of timers. One that was found suspended may
+    /// overrun by half of its budget, but at most 125 us; enforcement error carries that over.
     fn next(&mut self, now: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
@@ -151,12 +149,8 @@ impl Engine {
             }
             let mut look = self.dispatcher.allowance(job);
             if m.ran == 0 {
-                let waited = now.saturating_sub(m.ran_at);
-                look = look.max(if expected == Some(i) {
-                    waited.min(ASLEEP / 4).min(m.grain / 16)
-                } else {
-                    waited.min(m.grain / 4).max(m.grain / 16)
-                });
+                let coarse = if m.quiet { (m.grain / 2).min(ASLEEP / 2) } else { 0 };
+                look = look.max((now.saturating_sub(m.ran_at) / 4).min(coarse.max(m.grain / 32)));
             }
             next = next.min(now.saturating_add(look));
         }
@@ -182,7 +176,7 @@ impl Engine {
     /// they executed in some gap is charged when they are next read. Not while there is mail: who
     /// has just completed may not be read again.
     fn charge(&mut self, now: u64) {
-        let Engine { dispatcher, members, moving, ranked, slept_at, bell, .. } = self;
+        let Engine { dispatcher, members, moving, ranked, slept_at, bell, granularity, .. } = self;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -203,8 +197,12 @@ impl Engine {
         let mut available = lapse.saturating_sub(SWITCHING);
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            m.track.add(0, available.saturating_sub(m.ran));
-            m.quiet = m.ran == 0 && available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
+            let idle = available.saturating_sub(m.ran);
+            m.track.add(0, idle);
+            if idle > 0 && m.charges_idle {
+                self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
+            }
+            m.quiet = m.ran == 0 && (m.quiet || available > 0 && now.saturating_sub(m.ran_at) > ASLEEP);
             available = available.saturating_sub(m.ran);
         }
     }
@@ -290,6 +288,7 @@ impl Engine {
             return;
         }
         member.task = task;
+        member.charges_idle = !member.confined && !member.track.never_sleeps && self.allocators.cuts_on_waking(task);
         member.owes = member.confined || self.allocators.reservation_of(task).is_none();
         if let Who::Thread(cell) = &member.who {
             cell.slot.store(task.0, Relaxed);

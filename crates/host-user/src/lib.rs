@@ -23,6 +23,7 @@ mod overrun_signal;
 mod reports;
 mod run;
 mod sched;
+mod self_suspension;
 mod start;
 mod stats;
 mod stray;

@@ -104,8 +104,10 @@ pub struct Member {
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
     pub asleep: bool,
-    /// It could have run and has not, for long enough to be taken for asleep.
+    /// It could have run and did not, for long enough to be taken for asleep, and has not run since.
     pub quiet: bool,
+    /// It may suspend itself in mid-job, and the wake-up rule applies: idle time is charged.
+    pub charges_idle: bool,
     /// When it was last unparked or found to have run, CLOCK_MONOTONIC ns.
     pub ran_at: u64,
     /// What it executed since the last event, ns.

@@ -66,6 +66,7 @@ impl Host {
             moving: false,
             asleep: false,
             quiet: false,
+            charges_idle: false,
             ran_at: 0,
             ran: 0,
             owes: false,

@@ -67,6 +67,12 @@ impl Track {
         }
     }
 
+    /// Its bandwidth, budget / deadline, times what is left until its deadline, ns.
+    pub fn bandwidth_until_deadline(&self, now: u64) -> u64 {
+        let left = u128::from(self.until.saturating_sub(now)) * u128::from(self.assigned);
+        u64::try_from(left / u128::from(self.deadline.max(1))).unwrap_or(u64::MAX)
+    }
+
     /// Its job ended at `at`, or, if it said so itself, at `said`.
     pub fn ended(&mut self, end: End, at: u64, said: Option<u64>) {
         self.ended = true;

@@ -296,6 +296,11 @@ impl Allocators {
         }
     }
 
+    /// Whether what is left to the task is cut when it wakes in mid-job (the revised CBS wake-up rule).
+    pub fn cuts_on_waking(&self, task: TaskId) -> bool {
+        self.slot_of(task).is_some_and(|s| self.at_work[self.slots[s].by as usize].wakeup_rule())
+    }
+
     /// A task's place in the set.
     pub fn index_of(&self, task: TaskId) -> Option<usize> {
         self.slot_of(task)

@@ -14,6 +14,7 @@ mod process;
 mod punctual;
 mod refusals;
 mod screen;
+mod self_suspending;
 mod tasks;
 mod unruly;
 mod victim;

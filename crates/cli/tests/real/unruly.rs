@@ -27,6 +27,7 @@ extern "C" fn play() {
             spin(Duration::from_millis(arg(0).parse().unwrap_or(0)));
             std::process::exit(arg(1).parse().unwrap_or(0));
         }
+        "bursts" => bursts(arg(0).parse().unwrap_or(500), arg(1).parse().unwrap_or(3_000)),
         "deaf" => deaf(),
         "crash" => crash(),
         "map" => map(),
@@ -54,6 +55,29 @@ fn spin(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         std::hint::spin_loop();
+    }
+}
+
+/// A clock, ns.
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec of ours.
+    unsafe { libc::clock_gettime(clock, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Executes and sleeps in turns, each for up to so many microseconds (always the same ones).
+fn bursts(work: u64, sleep: u64) {
+    let end = Instant::now() + LIFE;
+    let mut state = 1u64;
+    let mut up_to = |limit: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % limit.max(1) * 1_000
+    };
+    while Instant::now() < end {
+        let until = read(libc::CLOCK_PROCESS_CPUTIME_ID) + up_to(work);
+        while read(libc::CLOCK_PROCESS_CPUTIME_ID) < until {}
+        std::thread::sleep(Duration::from_nanos(up_to(sleep)));
     }
 }
 
@@ -269,12 +293,6 @@ fn shot_forks() {
 fn tell_clock(path: &str) {
     use std::os::unix::fs::FileExt;
     let Ok(file) = std::fs::File::create(path) else { std::process::exit(98) };
-    let read = |clock| {
-        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: writes one timespec of ours.
-        unsafe { libc::clock_gettime(clock, &mut t) };
-        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-    };
     let end = Instant::now() + LIFE;
     while Instant::now() < end {
         spin(Duration::from_micros(100));
