@@ -4,10 +4,16 @@
  * fork, kept over exec, and left at exit. A task is ready while one of its threads is runnable where its jobs run.
  *
  *            enqueue (counted)                    job selected
- *   asleep ───────────────────> in its task's queue ─────────> running
- *      ^                              ^  stopping, slice 0       │ │
+ *   asleep ───────────────────> in its task's queue ─────────> running ──┐ nice value, class, affinity or cgroup
+ *      ^                              ^  stopping, slice 0       │ │  ^──┘ changes: stopping, quiescent, running
  *      │                              └──────────────────────────┘ │
- *      └────────────────────────────────────────────────────────────┘ quiescent (no longer counted)
+ *      └────────────────────────────────────────────────────────────┘ quiescent for a sleep (no longer counted)
+ *
+ * The kernel dequeues a thread to change an attribute of it and enqueues it again: ops.quiescent without
+ * SCX_DEQ_SLEEP. It stays counted, or the dispatcher might look in between and take it for asleep: also on
+ * another CPU, which does not hold the run queue's lock. A running one goes straight back to the local queue,
+ * without ops.enqueue. ops.disable is for one that leaves the class instead, for a real-time one: what it does
+ * there is out of sight. ops.running counts one that is back from there in the same way.
  *
  * These callbacks run on whatever CPU a waker or a signal is on, and the dispatcher is not called there. They leave notes:
  * numbers that are changed atomically, a bit for the task, and one for that bit's word. Who calls the dispatcher next,
@@ -124,6 +130,18 @@ PD_INLINE struct member *member_of(struct task_struct *p)
 	return anybody ? bpf_task_storage_get(&members, p, 0, 0) : 0;
 }
 
+/* Among its task's runnable threads, from now on. The first makes the task ready, the second has the first take turns:
+ * whether it is one of these. */
+PD_INLINE bool member_count(struct member *m)
+{
+	if (__sync_lock_test_and_set(&m->counted, 1))
+		return false;
+	if (__sync_fetch_and_add(&TASK_OF(m->domain, m->task)->runnable, 1) > 1)
+		return false;
+	note(m->domain, m->task);
+	return true;
+}
+
 /* No longer among its task's runnable threads. */
 PD_INLINE void member_uncount(struct member *m)
 {
@@ -190,22 +208,13 @@ PD_INLINE bool member_strays(struct task_struct *p, struct member *m)
 /* A thread is put into its task's queue: at the head if it did not end its turn. */
 PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
 {
-	__u32 others;
-
 	if (put_back && m->turn < TURN)
 		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
 	else
 		member_waits(m);
 	insert(p, TASK_QUEUE(m->domain, m->task), FOREVER, enq_flags);
-	if (m->counted)
-		return;
-	m->counted = 1;
-	others = __sync_fetch_and_add(&TASK_OF(m->domain, m->task)->runnable, 1);
-	/* The first makes the task ready, the second has the first take turns. */
-	if (others > 1)
-		return;
-	note(m->domain, m->task);
-	kick(domain_cpu(m->domain));
+	if (member_count(m))
+		kick(domain_cpu(m->domain));
 }
 
 PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)

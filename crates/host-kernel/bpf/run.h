@@ -73,6 +73,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_task *t = TASK_OF(domain, m->task);
 
+	member_count(m);
 	c->task = m->task;
 	c->charged = c->base;
 	c->paid = !t->background;

@@ -120,7 +120,17 @@ void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags)
 	m->put_back = 0;
 	if (p->flags & PF_EXITING)
 		member_leave(m);
-	else
+	else if (deq_flags & SCX_ENUM(scx_deq_flags, SCX_DEQ_SLEEP))
+		member_uncount(m);
+}
+
+/* It leaves the class, for a real-time one; or the scheduler ends. */
+SEC("struct_ops/punctual_disable")
+void BPF_PROG(punctual_disable, struct task_struct *p)
+{
+	struct member *m = member_of(p);
+
+	if (m)
 		member_uncount(m);
 }
 
@@ -206,6 +216,7 @@ struct sched_ext_ops punctual = {
 	.stopping = (void *)punctual_stopping,
 	.quiescent = (void *)punctual_quiescent,
 	.yield = (void *)punctual_yield,
+	.disable = (void *)punctual_disable,
 	.init_task = (void *)punctual_init_task,
 	.exit_task = (void *)punctual_exit_task,
 	.cpu_online = (void *)punctual_cpu_online,

@@ -102,6 +102,9 @@ enum scx_enq_flags {
 	SCX_ENQ_CPU_SELECTED = 3,
 	SCX_ENQ_PREEMPT = 4,
 };
+enum scx_deq_flags {
+	SCX_DEQ_SLEEP = 1,
+};
 enum scx_kick_flags {
 	SCX_KICK_IDLE = 1,
 	SCX_KICK_PREEMPT = 2,
@@ -125,6 +128,7 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, __u64 deq_flags);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	void (*disable)(struct task_struct *p);
 	__s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*cpu_online)(__s32 cpu);

@@ -248,7 +248,7 @@ fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
     until("it goes on", || executed(adopted.id()) > after + 10_000_000);
 }
 
-fn to_cpu(thread: u32, cpus: &[usize]) {
+pub fn to_cpu(thread: u32, cpus: &[usize]) {
     // SAFETY: all zero is a value of the set, which is valid for the calls.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

@@ -4,6 +4,7 @@
 
 mod adversary;
 mod alarm;
+mod attributes;
 mod budgets;
 mod check;
 mod check_finds;

@@ -35,6 +35,7 @@ extern "C" fn play() {
         "demote" => change_itself(true),
         "escape" => change_itself(false),
         "policies" => change_policy(),
+        "reattribute" => reattribute(arg(0)),
         "newest" => newest(),
         "shot-forks" => shot_forks(),
         "stop-itself" => loop {
@@ -232,6 +233,23 @@ fn change_policy() {
         // SAFETY: a valid parameter.
         unsafe { libc::sched_setscheduler(0, policy, &none) };
         spin(Duration::from_micros(50));
+    }
+}
+
+/// Spins, and changes an attribute of its own every 400 us: it is requeued while it runs, and never sleeps.
+fn reattribute(attribute: &str) {
+    let end = Instant::now() + LIFE;
+    let none = libc::sched_param { sched_priority: 0 };
+    for n in (0..).take_while(|_| Instant::now() < end) {
+        // SAFETY: scheduling calls on the calling thread; the parameter lives here.
+        let _ = unsafe {
+            match attribute {
+                "nice" => libc::setpriority(libc::PRIO_PROCESS, 0, n % 2),
+                "class" => libc::sched_setscheduler(0, [libc::SCHED_BATCH, libc::SCHED_OTHER][n as usize % 2], &none),
+                _ => std::process::exit(99),
+            }
+        };
+        spin(Duration::from_micros(400));
     }
 }
 
