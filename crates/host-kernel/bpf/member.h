@@ -28,13 +28,15 @@
 #define TASK_WORDS (PUNCTUAL_TASKS / 64)
 #define TASK_QUEUE(domain, task) (0x10000ULL + (__u64)(domain) * PUNCTUAL_TASKS + (task))
 #define ALLOCATOR_QUEUE(domain) (0x1000ULL + (domain))
-#define FOREVER (~0ULL)
 /* Threads of one task take turns of so much execution, ns. */
 #define TURN 1000000ULL
 /* Who waited for so long, ns, has a short one: many threads on a small budget would wait until the kernel's watchdog ends
  * the scheduler. */
 #define TURN_WAIT 5000000000ULL
 #define TURN_SHORT 20000ULL
+/* A slice is finite, always: at its end the kernel's tick calls ops.dispatch, whatever became of the timer. This is
+ * the slice from ops.enqueue to ops.running, which sets the one that counts (run.h). */
+#define QUEUED_SLICE TURN
 
 /* Where a thread was last put. */
 enum member_place {
@@ -212,14 +214,14 @@ PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_
 		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
 	else
 		member_waits(m);
-	insert(p, TASK_QUEUE(m->domain, m->task), FOREVER, enq_flags);
+	insert(p, TASK_QUEUE(m->domain, m->task), QUEUED_SLICE, enq_flags);
 	if (member_count(m))
 		kick(domain_cpu(m->domain));
 }
 
 PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
 {
-	insert(p, ALLOCATOR_QUEUE(m->domain), FOREVER, enq_flags);
+	insert(p, ALLOCATOR_QUEUE(m->domain), QUEUED_SLICE, enq_flags);
 	if (m->counted)
 		return;
 	m->counted = 1;

@@ -25,6 +25,11 @@ PD_INLINE bool clock_stands(void)
 	return rq && (rq->clock_update_flags & RQCF_REQ_SKIP);
 }
 
+/* ns. A slice ends so long after the next event: the timer is to be the first to act on it, not a tick. */
+#define SLICE_MARGIN 20000ULL
+/* For an event that is far away. */
+#define SLICE_MOST 100000000ULL
+
 /* This callback is not on the domain's CPU. */
 PD_INLINE bool elsewhere(__u32 domain)
 {
@@ -45,8 +50,18 @@ PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, _
 	}
 }
 
+/* Until the next event and no longer: if the timer is missed, by whatever cause, the kernel's tick calls ops.dispatch. After
+ * domain_set_due; `now` is CLOCK_MONOTONIC. */
+PD_INLINE void run_set_slice(__u32 domain, struct task_struct *p, __u64 now)
+{
+	__u64 due = DOMAIN(domain)->due;
+	__u64 left = due > now ? pd_min(due - now, SLICE_MOST) : 0;
+
+	set_slice(p, softirqs_slice(domain, left + SLICE_MARGIN));
+}
+
 /* An allocator's thread began. Its budget ends as a turn does. */
-PD_INLINE void run_allocator(__u32 domain, struct member *m)
+PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member *m)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 now = bpf_ktime_get_ns();
@@ -59,11 +74,13 @@ PD_INLINE void run_allocator(__u32 domain, struct member *m)
 	}
 	c->allocating = 1;
 	c->turn_end = now + (c->of_allocators < ALLOCATOR_SHARE ? ALLOCATOR_SHARE - c->of_allocators : 0);
+	set_slice(p, QUEUED_SLICE);
 	if (elsewhere(domain)) {
 		kick(domain_cpu(domain));
 		return;
 	}
 	domain_set_due(domain, PD_INFINITE);
+	run_set_slice(domain, p, now);
 	alarm_set(domain);
 }
 
@@ -86,10 +103,10 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 		return;
 	}
 	run_tell(domain, m, p, c->base, now, false);
-	set_slice(p, softirqs_slice(domain));
 	/* It was chosen once, but no longer. Or another CPU changed something of it while it runs: a timer set there would
 	 * go off there. */
 	if (c->choice != m->task || c->capped || elsewhere(domain)) {
+		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
 		return;
 	}
@@ -99,6 +116,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	if (now - c->clock - c->offset > OFFSET_MOST)
 		c->offset = (__s64)(now - c->clock);
 	domain_set_due(domain, c->clock - t->uncharged);
+	run_set_slice(domain, p, now);
 	alarm_set(domain);
 }
 
@@ -126,7 +144,7 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 	if (!m || m->place == WITH_OTHERS) {
 		run_other(domain, p);
 	} else if (m->place == WITH_ALLOCATORS) {
-		run_allocator(domain, m);
+		run_allocator(domain, p, m);
 	} else {
 		run_member(domain, p, m, now);
 	}
@@ -187,7 +205,6 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (c->taken - c->clock);
 
-	set_slice(p, softirqs_slice(domain));
 	if (!c->paid) {
 		c->paid = 1;
 		c->charged = executed;
@@ -200,6 +217,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	if (c->turn_end == PD_INFINITE && TASK_OF(domain, c->task)->runnable > 1)
 		c->turn_end = now + TURN;
 	domain_set_due(domain, c->taken);
+	run_set_slice(domain, p, now);
 	alarm_set(domain);
 }
 
@@ -260,13 +278,24 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 	return false;
 }
 
+/* The allowance of the chosen task is used up, and nobody has decided since: the tick ended its slice, and a higher class
+ * stopped it before this dispatch. */
+PD_INLINE bool run_is_spent(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
+	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
+}
+
 PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct member *m = prev && c->task != PD_NONE ? member_of(prev) : 0;
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	__u64 now = bpf_ktime_get_ns();
-	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next;
+	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next ||
+		       (!c->fresh && run_is_spent(domain));
 	__u32 task;
 
 	alarm_thread_look(domain, now);

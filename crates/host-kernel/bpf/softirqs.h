@@ -22,10 +22,10 @@ struct softirqs {
 	__u64 waits;	/* it was stopped, or has no share left */
 } softirqs[PD_DOMAINS];
 
-/* The slice of a job: as long as it likes, but where an alarm may wait. */
-PD_INLINE __u64 softirqs_slice(__u32 domain)
+/* The slice of a job that could have this one: an instant's where an alarm may wait. */
+PD_INLINE __u64 softirqs_slice(__u32 domain, __u64 slice)
 {
-	return softirqs[IN_DOMAINS(domain)].waits ? 1 : FOREVER;
+	return softirqs[IN_DOMAINS(domain)].waits ? 1 : slice;
 }
 
 /* From ops.enqueue. Whether it goes before all. */

@@ -14,7 +14,7 @@ const BY_ITSELF: &str = "unregistered from BPF";
 
 /// Where the scheduler loads without a timer: up to 6.18 the verifier counts the timer's callback as called, used or not,
 /// and finds the chain too long.
-fn machine() -> Option<Machine> {
+pub fn machine() -> Option<Machine> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     if release.starts_with("6.") {
         eprintln!("not run: Linux {}", release.trim());
@@ -24,7 +24,7 @@ fn machine() -> Option<Machine> {
 }
 
 /// The set, with an alarm process whatever kernel this is.
-fn start(scratch: &Scratch, more: &[&str]) -> Running {
+pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json", "--overload"]).args(more);
     command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_ALARM", "thread");
@@ -33,7 +33,7 @@ fn start(scratch: &Scratch, more: &[&str]) -> Running {
 }
 
 /// Its alarm process, when the tasks have executed for a while.
-fn alarm_of(run: &Running) -> u32 {
+pub fn alarm_of(run: &Running) -> u32 {
     scheduler_becomes("enabled");
     let alarms = || -> Vec<u32> { children(run.id()).into_iter().filter(|&pid| name(pid) == ALARM).collect() };
     until("its alarm process is there, and tasks execute", || {
@@ -42,7 +42,7 @@ fn alarm_of(run: &Running) -> u32 {
     alarms()[0]
 }
 
-fn send(pid: u32, signal: i32) {
+pub fn send(pid: u32, signal: i32) {
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }

@@ -17,6 +17,7 @@ mod papers;
 mod policies;
 mod punctual;
 mod refusals;
+mod slices;
 mod storms;
 mod tasks;
 mod trace;

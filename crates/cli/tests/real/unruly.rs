@@ -36,6 +36,7 @@ extern "C" fn play() {
         "escape" => change_itself(false),
         "policies" => change_policy(),
         "reattribute" => reattribute(arg(0)),
+        "sleep-spin" => sleep_then_spin(),
         "newest" => newest(),
         "shot-forks" => shot_forks(),
         "stop-itself" => loop {
@@ -250,6 +251,16 @@ fn reattribute(attribute: &str) {
             }
         };
         spin(Duration::from_micros(400));
+    }
+}
+
+/// In each 100 ms sleeps for 30 ms and then spins for 60 ms of wall-clock time, executed or not.
+fn sleep_then_spin() {
+    let start = Instant::now();
+    for cycle in 0..LIFE.as_millis() as u32 / 100 {
+        let begin = start + cycle * Duration::from_millis(100);
+        std::thread::sleep((begin + Duration::from_millis(30)).saturating_duration_since(Instant::now()));
+        spin((begin + Duration::from_millis(90)).saturating_duration_since(Instant::now()));
     }
 }
 

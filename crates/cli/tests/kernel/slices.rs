@@ -1,0 +1,55 @@
+//! The sched_ext slice of a job's thread is finite: where the dispatcher is not called in time, the kernel's tick ends
+//! the slice and has it called.
+
+use std::time::Duration;
+
+use crate::check;
+use crate::kernels_own::KernelsOwn;
+use crate::machine::Machine;
+use crate::punctual::{list, replays, start, trace, unruly, words_of, Scratch};
+
+/// Of Debian's kernels (CONFIG_HZ=250), ns.
+const TICK: u64 = 4_000_000;
+
+/// A timer process that is stopped for a while is one that cannot be signalled.
+#[test]
+fn a_stopped_timer_process_costs_a_tick_at_most() {
+    let Some(_machine) = crate::alarm::machine() else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("trace");
+    let own = KernelsOwn::watch();
+    let run = crate::alarm::start(&scratch, &["--duration", "600ms", "--trace", path.to_str().expect("plain")]);
+    let timer = crate::alarm::alarm_of(&run);
+    for _ in 0..3 {
+        crate::alarm::send(timer, libc::SIGSTOP);
+        // After 100 ms without its timer process the scheduler ends itself.
+        std::thread::sleep(Duration::from_millis(50));
+        crate::alarm::send(timer, libc::SIGCONT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = run.output();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
+    check::holds(&trace(&path), &own, TICK + check::lateness(&own));
+    replays(&path);
+}
+
+/// Nothing else runs: it wakes on an idle CPU, in mid-period, on behalf of the idle thread. With PREEMPT_RT the kernel
+/// then refuses to signal the timer process, which sleeps until the next release.
+#[test]
+fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget_to_a_tick() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let text = format!(
+        "cpu = 0\npolicy = \"edf\"\nduration = \"1s\"\n\
+         [[task]]\nname = \"sleeper\"\nperiod = \"100ms\"\nbudget = \"20ms\"\ncommand = {}\n",
+        list(&unruly("sleep-spin"))
+    );
+    let path = scratch.path("trace");
+    let own = KernelsOwn::watch();
+    let output = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]).output();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
+    let seen = check::holds(&trace(&path), &own, TICK + check::lateness(&own));
+    // It wanted more than its budget in each of ten periods; a wake-up may cut it, to no less than a half.
+    assert!(seen[&0].executed >= 100_000_000, "{} ns", seen[&0].executed);
+    replays(&path);
+}
