@@ -57,6 +57,7 @@ struct punctual_alarm_thread {
 	__u64 lead;   /* from that time to its program */
 	__u64 start[2]; /* from a decision to the beginning of who was chosen; [1]: who was chosen before, too */
 	__u64 stop;   /* from that time until the job which it interrupts has stopped */
+	__u64 refused; /* the scheduler's clock when the one began for whom the signal was refused; 0: it was not */
 	__u32 of_jobs; /* that was seen of jobs; 0: of anybody else, or not yet */
 	__u32 unused;
 	__u64 decided; /* when it decided last, scheduler's clock; 0: somebody began since */
@@ -133,9 +134,11 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	if (!bpf_send_signal_task(p, ALARM_SIGNAL, PIDTYPE_PID, 0)) {
 		t->told = 1;
 		t->back = pd_min(t->back, bpf_ktime_get_ns());
-	} else if (c->clock == scx_bpf_now()) {
-		/* Not on behalf of who has no memory: the kernel still takes the last one for the current one, which may be the
-		 * idle thread, a kernel's, or one that ended. Asked once more, it is the job. */
+	} else if (t->refused != c->clock) {
+		/* Refused on behalf of a thread without memory: ops.running is called while the kernel still takes the one before
+		 * for the current one, which may be the idle thread, a kernel's, or one that ended. In the dispatch that
+		 * the kick brings it is the job. Once for each beginning: a refusal for another cause would have it kicked for ever. */
+		t->refused = c->clock;
 		kick(domain_cpu(domain));
 	}
 	bpf_task_release(p);

@@ -33,10 +33,10 @@ fn a_stopped_timer_process_costs_a_tick_at_most() {
     replays(&path);
 }
 
-/// Nothing else runs: it wakes on an idle CPU, in mid-period, on behalf of the idle thread. With PREEMPT_RT the kernel
-/// then refuses to signal the timer process, which sleeps until the next release.
+/// Nothing else runs: it wakes on an idle CPU, in mid-period, and begins on behalf of the idle thread. With PREEMPT_RT the
+/// kernel then refuses to signal the timer process, which sleeps until the next release, until it is asked once more.
 #[test]
-fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget_to_a_tick() {
+fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let text = format!(
@@ -48,7 +48,7 @@ fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget_to_a_tick() {
     let own = KernelsOwn::watch();
     let output = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]).output();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
-    let seen = check::holds(&trace(&path), &own, TICK + check::lateness(&own));
+    let seen = check::holds(&trace(&path), &own, check::lateness(&own));
     // It wanted more than its budget in each of ten periods; a wake-up may cut it, to no less than a half.
     assert!(seen[&0].executed >= 100_000_000, "{} ns", seen[&0].executed);
     replays(&path);
