@@ -122,7 +122,7 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	__u64 gain = c->due == c->turn_end ? 2 * TURN : THREAD_GAIN;
 	struct task_struct *p;
 
-	if (t->decided && c->task != PD_NONE && c->clock > t->decided) {
+	if (t->decided && READ_ONCE(c->task) != PD_NONE && c->clock > t->decided) {
 		t->start[t->again & 1] = calibrated(t->start[t->again & 1], c->clock - t->decided);
 		t->decided = 0;
 	}

@@ -15,6 +15,13 @@
  * What a thread executed is the kernel's own count (sum_exec_runtime), which is complete when it stops; while it runs,
  * the clock since it began is added. What was charged too much or too little meanwhile is held until the next charge, so
  * that in the long run what is charged is what the kernel counted, to the nanosecond.
+ *
+ * Races. What is on the CPU (the first part of struct punctual_domain) is written by ops.running and ops.stopping, under
+ * the run queue's lock: on the domain's CPU, and on another one that changes an attribute of the running thread. The timer
+ * callback, commands and the timer process read it on the domain's CPU without that lock. On this CPU they cannot
+ * come between two such writes, on another one they can: each reads `task` once, and where it uses a value that is out of
+ * date says why that is safe. The decision and what follows is written on the domain's CPU only; other CPUs read it to
+ * guess, and their kick has the dispatcher asked again.
  */
 #ifndef PUNCTUAL_DOMAIN_H
 #define PUNCTUAL_DOMAIN_H
@@ -83,13 +90,18 @@ struct punctual_domain {
 
 #define DOMAIN(domain) (&domains[IN_DOMAINS(domain)])
 
-/* What its thread executed so far, and was not charged. */
-PD_INLINE void domain_count(__u32 domain, __u64 executed)
+/* What the task's thread executed so far, and was not charged.
+ *
+ * Pairs with itself on another CPU (ops.stopping there, the timer callback here): each exchange adds the difference to
+ * the one before it, so that the sum is right in whatever order they come. One that counted by a `clock` that is out of date
+ * charges too much or too little, which the next takes back, or, if the thread has begun anew meanwhile, an error of
+ * the requeueing's length. */
+PD_INLINE void domain_count(__u32 domain, __u32 task, __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 before = __sync_lock_test_and_set(&c->charged, executed);
 
-	__sync_fetch_and_add(&TASK_OF(domain, c->task)->uncharged, (__s64)(executed - before));
+	__sync_fetch_and_add(&TASK_OF(domain, task)->uncharged, (__s64)(executed - before));
 }
 
 /* Where there is neither a job nor a reservation to charge, it is kept for the next job. */
@@ -197,16 +209,19 @@ PD_FN int domain_take_in(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	/* Once: ops.stopping on another CPU may write PD_NONE here at any time. If it does after this, it has charged or
+	 * will charge what the thread executed until then itself (domain_count), to the same task. */
+	__u32 task = READ_ONCE(c->task);
+	__u32 tail = __sync_lock_test_and_set(&c->tail, PD_NONE);
 	__u64 words;
 
 	c->taken = scx_bpf_now();
-	if (c->tail != PD_NONE) {
-		domain_charge(domain, c->tail, now);
-		c->tail = PD_NONE;
-	}
-	if (c->task != PD_NONE && c->paid) {
-		domain_count(domain, c->base + (c->taken - c->clock));
-		domain_charge(domain, c->task, now);
+	/* One that another CPU leaves after this exchange is charged at the next decision. */
+	if (tail != PD_NONE)
+		domain_charge(domain, tail, now);
+	if (task != PD_NONE && c->paid) {
+		domain_count(domain, task, c->base + (c->taken - c->clock));
+		domain_charge(domain, task, now);
 	}
 	if (!n->words)
 		return 0;
@@ -247,7 +262,8 @@ PD_FN int domain_heed(pd_u32 domain)
 	return 0;
 }
 
-/* Whether an allocator's thread goes before the jobs. Any CPU may ask. */
+/* Whether an allocator's thread goes before the jobs. Any CPU may ask: with a window that is out of date a thread is once
+ * put into the wrong one of two queues, both of which are served. */
 PD_INLINE bool domain_allocates(__u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -319,6 +335,9 @@ PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 task = c->capped ? PD_NONE : c->choice;
+	/* If another CPU changes it after this, the answer is out of date: the requeued thread's ops.running there kicks
+	 * this CPU, and ops.dispatch compares again under the run queue's lock. */
+	__u32 runs = READ_ONCE(c->task);
 
 	if (now >= c->turn_end)
 		return true;
@@ -327,8 +346,8 @@ PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 	if (notes[IN_DOMAINS(domain)].allocators)
 		return true;
 	if (task == PD_NONE)
-		return c->task != PD_NONE && c->paid;
-	return c->task != task || !c->paid;
+		return runs != PD_NONE && c->paid;
+	return runs != task || !c->paid;
 }
 
 /* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. A turn that is over is seen to

@@ -113,13 +113,23 @@ PD_INLINE __u32 lowest_bit(__u64 bits)
 	return lowest_bits[(bits & -bits) * 0x03f79d71b4cb0a89ULL >> 58];
 }
 
+/* The value before, with the order of an atomic operation that returns one: without the use of its result the compiler
+ * takes a form that orders nothing (arm64). */
+#define fetch_or(at, bits)                                        \
+	({                                                        \
+		__u64 fetched = __sync_fetch_and_or(at, bits);    \
+		asm volatile("" ::"r"(fetched));                  \
+	})
+
+/* What the note is about is written before, its bit next, and the bit's word last. Pairs with domain_take_in, which exchanges
+ * the word, then the bits, and then reads: a bit that it misses has its word set again. */
 PD_INLINE void note(__u32 domain, __u32 task)
 {
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	__u32 word = task / 64 % TASK_WORDS;
 
-	__sync_fetch_and_or(&n->tasks[word], 1ULL << (task % 64));
-	__sync_fetch_and_or(&n->words, 1ULL << word);
+	fetch_or(&n->tasks[word], 1ULL << (task % 64));
+	fetch_or(&n->words, 1ULL << word);
 }
 
 PD_INLINE void kick(__s32 cpu)

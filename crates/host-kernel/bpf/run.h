@@ -91,9 +91,10 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	struct punctual_task *t = TASK_OF(domain, m->task);
 
 	member_count(m);
-	c->task = m->task;
 	c->charged = c->base;
 	c->paid = !t->background;
+	/* Last: whoever reads it without the lock counts from the base of this beginning. */
+	WRITE_ONCE(c->task, m->task);
 	if (!m->turn && c->clock - m->waits > TURN_WAIT)
 		m->turn = TURN - TURN_SHORT;
 	if (t->runnable > 1)
@@ -155,8 +156,9 @@ PD_INLINE void run_unpaid(__u32 domain, struct task_struct *p, struct member *m,
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	domain_count(domain, executed);
-	/* It is charged at the next decision, and there is no hurry. */
+	domain_count(domain, c->task, executed);
+	/* It is charged at the next decision, and there is no hurry. A decision on the domain's CPU may take the tail away
+	 * between these two, if this is another CPU: then it is set for the one after that. */
 	if (c->tail == PD_NONE)
 		c->tail = c->task;
 	else if (c->tail != c->task)
@@ -185,7 +187,7 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 		else
 			c->background_time += executed - c->charged;
 	}
-	c->task = PD_NONE;
+	WRITE_ONCE(c->task, PD_NONE);
 	c->allocating = 0;
 	c->others = 0;
 	c->turn_end = PD_INFINITE;

@@ -20,6 +20,11 @@ enum {
 
 #define CLOCK_MONOTONIC 1
 
+/* One load or store, which the compiler neither repeats nor splits: of what another CPU or a timer callback uses without
+ * the run queue's lock. */
+#define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
 /* Of task_struct.flags and .policy. */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
