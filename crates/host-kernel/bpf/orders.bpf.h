@@ -47,6 +47,17 @@ PD_INLINE void order_draft_job(pd_ref d, struct punctual_order *order)
 	a->reserved = 0;
 }
 
+/* From here on. Records before this reservation's are of others; and there may be more of them than the ring holds. */
+PD_INLINE void order_handle_overruns(pd_ref d, __u32 domain, __u32 overrun)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	if (c->heeds || (overrun != PD_SIGNAL && overrun != PD_BACKGROUND))
+		return;
+	c->heeded = PD(d)->record_count;
+	c->heeds = 1;
+}
+
 PD_INLINE void order_draft_reservation(pd_ref d, struct punctual_order *order)
 {
 	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;
@@ -65,8 +76,7 @@ PD_INLINE void order_draft_reservation(pd_ref d, struct punctual_order *order)
 	a->budget_group = order->reservation.budget_group;
 	a->budget_server = order->reservation.budget_server;
 	a->own_cookie = order->reservation.own_cookie;
-	if (a->overrun == PD_SIGNAL || a->overrun == PD_BACKGROUND)
-		DOMAIN(order->domain)->heeds = 1;
+	order_handle_overruns(d, order->domain, a->overrun);
 }
 
 /* A number that is no reservation's is none that was not made either. */
