@@ -158,7 +158,8 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-SEC("struct_ops/punctual_init_task")
+/* One that may sleep: then a new thread's storage need not be there at once, or its fork fails. */
+SEC("struct_ops.s/punctual_init_task")
 __s32 BPF_PROG(punctual_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	return args->fork ? member_fork(p) : 0;
