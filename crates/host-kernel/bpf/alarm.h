@@ -23,6 +23,8 @@
 #define ALARM_NEAR 4000ULL
 #define ALARM_LOOKS 4
 #define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
+/* ns for which the timer may refuse to be armed, attempt after attempt: then the scheduler ends. */
+#define UNARMED_MOST 1000000000ULL
 
 struct alarm {
 	struct bpf_timer timer;
@@ -35,13 +37,33 @@ struct {
 	__type(value, struct alarm);
 } alarms SEC(".maps");
 
-PD_INLINE void alarm_start(__u32 domain, __u64 at)
+/* 0 or a negative error. From 7.x on that may be one of memory: what is armed under the run queue's lock is deferred. */
+PD_INLINE int alarm_start(__u32 domain, __u64 at)
 {
 	__u32 key = IN_DOMAINS(domain);
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &key);
 
-	if (alarm)
-		bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	if (!alarm || (alarm_config.fails_every && ++DOMAIN(domain)->arms % alarm_config.fails_every == 0))
+		return -12; /* ENOMEM */
+	return (int)bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* The timer is not armed, and no callback comes. A kick has ops.dispatch decide and arm it anew: until that succeeds, for
+ * UNARMED_MOST, the dispatcher is asked as often as the kicks come. */
+PD_INLINE void alarm_unarmed(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+	__u32 cpu = (__u32)domain_cpu(domain);
+
+	c->armed = 0;
+	c->arm_failures++;
+	if (!c->unarmed)
+		c->unarmed = now;
+	if (now - c->unarmed > UNARMED_MOST)
+		end_scheduler(PUNCTUAL_EXIT_UNARMED | cpu, "the timer of CPU %llu cannot be armed", cpu);
+	else
+		kick((__s32)cpu);
 }
 
 /* Has it go off for what is due. One that is set for an earlier time finds nothing then, and sets itself anew. */
@@ -50,14 +72,17 @@ PD_FN int alarm_set(pd_u32 domain)
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 at = c->due - c->early;
 
-	if (alarm_by_thread) {
+	if (alarm_config.by_thread) {
 		alarm_thread_set(domain);
 		return 0;
 	}
 	if (c->due == PD_INFINITE || (c->armed && c->armed <= at && at - c->armed <= ALARM_SLACK))
 		return 0;
 	c->armed = at;
-	alarm_start(domain, at);
+	if (alarm_start(domain, at))
+		alarm_unarmed(domain);
+	else
+		c->unarmed = 0;
 	return 0;
 }
 
@@ -140,7 +165,7 @@ PD_INLINE int alarm_create(__u32 domain)
 	struct alarm *alarm;
 	int failed;
 
-	if (alarm_by_thread)
+	if (alarm_config.by_thread)
 		return 0;
 	alarm = bpf_map_lookup_elem(&alarms, &key);
 	if (!alarm)

@@ -23,7 +23,10 @@
 #define PUNCTUAL_ALARM_THREAD_H
 
 /* Set before load (src/probe.rs). */
-const volatile __u32 alarm_by_thread SEC(".rodata.alarm") = 0;
+const volatile struct {
+	__u32 by_thread;
+	__u32 fails_every; /* for tests: so many-th time the timer cannot be armed; 0: never */
+} alarm_config SEC(".rodata.alarm") = {};
 
 /* SIGUSR1, which it handles by doing nothing. */
 #define ALARM_SIGNAL 10
@@ -83,7 +86,7 @@ PD_INLINE void alarm_thread_gone(struct task_struct *p)
 {
 	__u32 domain = 0;
 
-	if (!alarm_by_thread || !(p->flags & PF_EXITING))
+	if (!alarm_config.by_thread || !(p->flags & PF_EXITING))
 		return;
 	pd_while (domain < PD_DOMAINS) {
 		if (ALARM_THREAD(domain)->pid == (__u32)p->pid)
@@ -97,7 +100,7 @@ PD_INLINE void alarm_thread_look(__u32 domain, __u64 now)
 {
 	__u64 back = ALARM_THREAD(domain)->back;
 
-	if (alarm_by_thread && back && now > back + THREAD_LATE)
+	if (alarm_config.by_thread && back && now > back + THREAD_LATE)
 		alarm_thread_missed(domain);
 }
 

@@ -64,7 +64,10 @@ struct punctual_domain {
 	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
 	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
 	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */
-	__u64 armed;  /* what the timer stands at, 0 when it went off */
+	__u64 armed;  /* what the timer stands at, 0 when it went off or could not be armed */
+	__u64 unarmed; /* since when it cannot be armed, CLOCK_MONOTONIC; 0: it can */
+	__u64 arm_failures;
+	__u32 arms;    /* counted for fails_every (alarm_thread.h) */
 	__u64 early;  /* how long it takes to go off */
 	__u64 switching; /* from a decision to the beginning of what it chose */
 	__u64 decided;	 /* when the alarm last decided, scheduler's clock; 0: it was not the alarm */

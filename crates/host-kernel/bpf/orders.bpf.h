@@ -310,6 +310,7 @@ int punctual_look(struct punctual_look *look)
 	look->event_tail = PD(d)->event_tail;
 	look->event_lost = PD(d)->event_lost;
 	look->throttled = c->throttled;
+	look->arm_failures = c->arm_failures;
 	look->next = c->due;
 	bpf_local_irq_restore(&irq);
 	look->records = (pd_u64)PD_RECORD(d, 0);

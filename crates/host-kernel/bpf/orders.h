@@ -96,6 +96,7 @@ struct punctual_look {
 	pd_u64 event_tail;
 	pd_u64 event_lost;
 	pd_u64 throttled; /* times that the others' share was taken from jobs */
+	pd_u64 arm_failures; /* times that the timer could not be armed */
 	pd_u64 next;	  /* when something happens by itself */
 	pd_u64 head;	  /* where event_head stands, which grows at each event */
 };
@@ -128,6 +129,7 @@ struct punctual_exit {
 #define PUNCTUAL_EXIT_CPU_GONE 0x50000000ULL	/* a domain's CPU went offline */
 #define PUNCTUAL_EXIT_ALARM_GONE 0x51000000ULL	/* the process that serves for the timer died, or was stopped */
 #define PUNCTUAL_EXIT_ALARM_STORM 0x52000000ULL /* or eats the CPU */
+#define PUNCTUAL_EXIT_UNARMED 0x53000000ULL	/* the kernel refuses to arm a timer */
 
 /* Host records in the trace ring, beside the dispatcher's. No inputs: a replay passes over kinds 96 to 127. */
 enum punctual_record_kind {

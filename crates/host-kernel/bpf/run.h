@@ -325,7 +325,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	}
 	if (!c->backgrounds || !run_background(domain, prev, m))
 		fair_dispatch(cpu, prev && c->others && !member_strays(prev, member_of(prev)) ? prev : 0);
-	if (decides) {
+	if (decides || c->unarmed) {
 		domain_set_due(domain, c->taken);
 		alarm_set(domain);
 	}

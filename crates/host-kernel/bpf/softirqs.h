@@ -37,7 +37,7 @@ PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
 	struct softirqs *s;
 	__u64 now;
 
-	if (domain == PD_NONE || alarm_by_thread)
+	if (domain == PD_NONE || alarm_config.by_thread)
 		return false;
 	thread = bpf_per_cpu_ptr(&ksoftirqd, cpu);
 	if (!thread || *thread != p)

@@ -135,6 +135,7 @@ pub(crate) struct Look {
     pub event_tail: u64,
     pub event_lost: u64,
     pub throttled: u64,
+    pub arm_failures: u64,
     pub next: u64,
     pub head: u64,
 }
@@ -189,7 +190,7 @@ mod tests {
     fn sizes_are_those_of_the_header() {
         assert_eq!(size_of::<Create>(), 16 + 48 + 8);
         assert_eq!(size_of::<Order>(), 56 + 80);
-        assert_eq!(size_of::<Look>(), 80);
+        assert_eq!(size_of::<Look>(), 88);
         assert_eq!(size_of::<Exit>(), 16 + REASON + MESSAGE);
     }
 

@@ -16,6 +16,7 @@ const STALLED: u32 = 1026;
 const CPU_GONE: i64 = 0x5000_0000;
 const ALARM_GONE: i64 = 0x5100_0000;
 const ALARM_STORM: i64 = 0x5200_0000;
+const UNARMED: i64 = 0x5300_0000;
 
 /// The error of a run whose scheduler ended before it.
 pub(crate) fn explain(exit: &Exit) -> RunError {
@@ -48,6 +49,7 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         ALARM_STORM => {
             return (format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
         }
+        UNARMED => return (format!("the kernel refused for a second to arm the timer of CPU {cpu}"), tell),
         _ => {}
     }
     match kind {

@@ -24,6 +24,7 @@ pub(crate) struct Known<'a> {
     gone: Vec<bool>,
     events: u64,
     throttled: BTreeMap<u32, u64>,
+    arm_failures: BTreeMap<u32, u64>,
     notes: Vec<String>,
 }
 
@@ -37,6 +38,7 @@ impl<'a> Known<'a> {
             gone: vec![false; set.tasks.len()],
             events: 0,
             throttled: BTreeMap::new(),
+            arm_failures: BTreeMap::new(),
             notes: Vec::new(),
         }
     }
@@ -70,6 +72,7 @@ impl<'a> Known<'a> {
         let records = &batch.records;
         self.traces.records(domain, records)?;
         self.throttled.insert(domain, batch.throttled);
+        self.arm_failures.insert(domain, batch.arm_failures);
         let Some(story) = self.stories.get_mut(&domain) else { return Ok(Vec::new()) };
         if records.lost > 0 {
             story.gap();
@@ -108,6 +111,10 @@ impl<'a> Known<'a> {
         let throttled: u64 = self.throttled.values().sum();
         if throttled > 0 {
             self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
+        }
+        let failures: u64 = self.arm_failures.values().sum();
+        if failures > 0 {
+            self.notes.push(format!("the kernel refused {failures} times to arm a timer; it was asked again"));
         }
         Ok((self.events, lateness, self.notes))
     }

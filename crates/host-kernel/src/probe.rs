@@ -17,7 +17,9 @@ static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 const FORCED: &str = "PUNCTUAL_KERNEL_ALARM";
 /// What the process calls.
 pub(crate) const PROGRAM: &str = "punctual_alarm";
-/// The section of the scheduler's object that holds nothing but `alarm_by_thread`.
+/// For tests: a number N has each Nth arming of the timer fail.
+const FAILS: &str = "PUNCTUAL_KERNEL_ARM_FAILS";
+/// The section of the scheduler's object that holds nothing but `alarm_config`.
 const CONSTANT: &str = ".rodata.alarm";
 
 /// What wakes a domain at the dispatcher's next time.
@@ -68,9 +70,10 @@ impl Alarm {
         let map = open.maps_mut().find(|map| map.name() == CONSTANT);
         let mut map =
             map.ok_or_else(|| RunError::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
-        let by_thread = u32::from(self == Alarm::Thread).to_ne_bytes();
-        match map.initial_value_mut().and_then(|value| value.get_mut(..by_thread.len())) {
-            Some(value) => value.copy_from_slice(&by_thread),
+        let fails_every = env::var(FAILS).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
+        let config: Vec<u8> = [u32::from(self == Alarm::Thread), fails_every].map(u32::to_ne_bytes).concat();
+        match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
+            Some(value) => value.copy_from_slice(&config),
             None => return Err(RunError::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
         }
         // The verifier goes through the dispatcher once more for each program that calls it.

@@ -23,6 +23,8 @@ pub(crate) struct Batch {
     pub records: Records,
     /// Times that jobs were held back to leave others their share, so far.
     pub throttled: u64,
+    /// Times that the timer could not be armed, so far.
+    pub arm_failures: u64,
 }
 
 /// One domain's, on the domain's CPU.
@@ -40,7 +42,8 @@ impl<'a> Reader<'a> {
     pub fn gather(&mut self) -> Result<Batch, RunError> {
         let looked = monotonic_ns();
         self.0.look().map_err(RunError::elsewhere)?;
-        Ok(Batch { looked, records: self.0.records(), throttled: self.0.throttled() })
+        let (throttled, arm_failures) = (self.0.throttled(), self.0.arm_failures());
+        Ok(Batch { looked, records: self.0.records(), throttled, arm_failures })
     }
 }
 

@@ -52,6 +52,11 @@ impl<'a> Rings<'a> {
         self.look.throttled
     }
 
+    /// Times that the timer could not be armed.
+    pub fn arm_failures(&self) -> u64 {
+        self.look.arm_failures
+    }
+
     /// The oldest event not yet taken, without asking the kernel. It was looked once.
     pub fn event(&mut self) -> Option<Event> {
         loop {

@@ -1,12 +1,16 @@
 //! The sched_ext slice of a job's thread is finite: where the dispatcher is not called in time, the kernel's tick ends
 //! the slice and has it called.
 
+use std::process::Command;
 use std::time::Duration;
 
+use crate::budgets::TWO;
 use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
-use crate::punctual::{list, replays, start, trace, unruly, words_of, Scratch};
+use crate::punctual::{
+    keeps_its_budget, list, replays, results, start, task, trace, unruly, words_of, Scratch, PUNCTUAL,
+};
 
 /// Of Debian's kernels (CONFIG_HZ=250), ns.
 const TICK: u64 = 4_000_000;
@@ -30,6 +34,28 @@ fn a_stopped_timer_process_costs_a_tick_at_most() {
     let output = run.output();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
     check::holds(&trace(&path), &own, TICK + check::lateness(&own));
+    replays(&path);
+}
+
+/// Of kernels that arm a timer later, and may have no memory for that.
+#[test]
+fn a_timer_that_cannot_be_armed_at_times_is_armed_anew() {
+    if crate::machine::preempt_rt() {
+        eprintln!("not run: timers are processes here");
+        return;
+    }
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let (set, path) = (scratch.file("two.toml", TWO), scratch.path("trace"));
+    let own = KernelsOwn::watch();
+    let mut command = Command::new(&*PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--json", "--overload", "--duration", "500ms", "--trace"]).arg(&path);
+    // A prime, so that it meets all kinds of event.
+    let output = command.arg(set).env("PUNCTUAL_KERNEL_ARM_FAILS", "7").output().expect("it was built");
+    let results = results(&output);
+    keeps_its_budget(task(&results, "spinning"), check::precision(&own));
+    assert!(words_of(&output).contains("to arm a timer"), "{}", words_of(&output));
+    check::holds(&trace(&path), &own, check::lateness(&own));
     replays(&path);
 }
 
