@@ -67,6 +67,7 @@ fn document(r: &Replayed) -> serde_json::Value {
             "until_ns": r.until,
             "same": r.difference.is_none() && !r.interrupted,
             "interrupted": r.interrupted,
+            "cut_at_record": r.cut,
             "difference": difference,
         }
     })
@@ -84,11 +85,14 @@ fn in_words(name: &str, r: &Replayed) -> String {
             n => format!("{n} tasks"),
         }
     );
+    let until = r.cut.map_or(String::new(), |record| {
+        format!("\nthe file is cut short at record {record}; what stands before was replayed")
+    });
     match &r.difference {
         None if r.interrupted => {
             format!("{whose}\ninterrupted; until then {inputs} inputs led to the same {decisions} decisions")
         }
-        None => format!("{whose}\nthe same: {inputs} inputs led to the same {decisions} decisions"),
+        None => format!("{whose}\nthe same: {inputs} inputs led to the same {decisions} decisions{until}"),
         Some(d) => format!(
             "{whose}\nDIFFERENT at record {}, at {} ns, after {decisions} decisions that were the same\n  recorded: {}\n  \
              replayed: {}",

@@ -22,6 +22,16 @@ pub(crate) fn length(records: &[Record]) -> usize {
     }
 }
 
+/// How many records a whole input takes that begins with this one.
+pub(crate) fn whole_length(first: &Record) -> usize {
+    match first.kind {
+        kind::JOB_ADD => 3,
+        kind::RESERVATION_ADD => 4,
+        kind::RESERVATION_CHANGE => MOST,
+        _ => 1,
+    }
+}
+
 /// Why an input could not be told.
 pub(crate) enum Untold {
     /// The dispatcher refuses it.

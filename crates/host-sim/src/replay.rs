@@ -13,7 +13,7 @@ use std::io::BufRead;
 use punctual_dispatcher::{Dispatcher, Limits, Refusal};
 use punctual_trace::{kind, Header, Record, TraceError, TraceReader};
 
-use crate::inputs::{length, tell, Untold, MOST};
+use crate::inputs::{length, tell, whole_length, Untold, MOST};
 
 /// Inputs between two tellings of progress.
 const BETWEEN: u64 = 65_536;
@@ -33,6 +33,8 @@ pub struct Replayed {
     pub difference: Option<Difference>,
     /// Whoever watched it ended it before its end.
     pub interrupted: bool,
+    /// The file ends in the middle: the number of the first record that is not there whole. What stands before was replayed.
+    pub cut: Option<u64>,
 }
 
 /// The first record at which a replay is different.
@@ -93,6 +95,7 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
         compared: 0,
         now: 0,
         decisions: 0,
+        cut: None,
     };
     let (mut inputs, mut begun, mut interrupted) = (0, false, false);
     let mut difference = None;
@@ -104,6 +107,8 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
         }
         if record.is_decision() {
             difference = replay.decision(&record)?;
+        } else if replay.is_cut_short(&record)? {
+            break;
         } else {
             // Hosts begin with it, and select after it.
             begun |= record.kind == kind::ADVANCE;
@@ -115,8 +120,8 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
             }
         }
     }
-    let Replay { decisions, now, .. } = replay;
-    Ok(Replayed { header, inputs, decisions, until: now, difference, interrupted })
+    let Replay { decisions, now, cut, .. } = replay;
+    Ok(Replayed { header, inputs, decisions, until: now, difference, interrupted, cut })
 }
 
 struct Replay<R: BufRead> {
@@ -132,6 +137,7 @@ struct Replay<R: BufRead> {
     compared: u64,
     now: u64,
     decisions: u64,
+    cut: Option<u64>,
 }
 
 type Found = Result<Option<Difference>, ReplayError>;
@@ -145,7 +151,15 @@ impl<R: BufRead> Replay<R> {
     /// Reads on until so many records are there, if there are as many.
     fn look(&mut self, records: usize) -> Result<(), TraceError> {
         while self.ahead.len() < records {
-            let Some(record) = self.reader.next().transpose()? else { break };
+            let record = match self.reader.next() {
+                Some(Ok(record)) => record,
+                Some(Err(TraceError::Short { number })) => {
+                    self.cut = Some(number);
+                    break;
+                }
+                Some(Err(e)) => return Err(e),
+                None => break,
+            };
             if !record.is_of_a_host() {
                 self.ahead.push_back(record);
                 self.numbers.push_back(self.read);
@@ -153,6 +167,12 @@ impl<R: BufRead> Replay<R> {
             self.read += 1;
         }
         Ok(())
+    }
+
+    /// The file is cut off within the input that begins with this record.
+    fn is_cut_short(&mut self, first: &Record) -> Result<bool, TraceError> {
+        self.look(MOST)?;
+        Ok(self.cut.is_some() && self.ahead.len() < whole_length(first))
     }
 
     /// The number of the next record.
@@ -221,6 +241,9 @@ impl<R: BufRead> Replay<R> {
                 return Ok(Some(self.different("less".to_owned(), mine)));
             };
             let Some(theirs) = self.peek()? else {
+                if self.cut.is_some() {
+                    break;
+                }
                 return Ok(Some(self.different("the end".to_owned(), mine.to_string())));
             };
             if mine != theirs {

@@ -152,10 +152,26 @@ fn a_trace_whose_ring_lost_its_beginning_is_refused() {
 }
 
 #[test]
-fn what_is_cut_or_asks_for_an_impossible_dispatcher_is_refused() {
+fn a_trace_that_is_cut_anywhere_is_replayed_up_to_its_last_whole_record() {
+    const FRAME: usize = Record::BYTES + 4;
     let bytes = trace(&busy(), 10 * MS);
-    let cut = replayed(&bytes[..bytes.len() - 36]);
-    assert!(matches!(cut, Err(ReplayError::Trace(TraceError::Short { .. }))));
+    let whole = replayed(&bytes).expect("it is a trace");
+    assert_eq!((whole.cut, &whole.difference), (None, &None));
+    let count = Trace::read(&mut &bytes[..]).expect("it is a trace").records.len();
+    let header = bytes.len() - (count + 1) * FRAME;
+    for length in (header..bytes.len()).step_by(7) {
+        let replayed = replayed(&bytes[..length]).unwrap_or_else(|e| panic!("{length} bytes: {e}"));
+        assert_eq!(replayed.difference, None, "{length} bytes");
+        assert_eq!(replayed.cut, Some(((length - header) / FRAME) as u64), "{length} bytes");
+        assert!(replayed.decisions <= whole.decisions);
+    }
+    let header_cut = replayed(&bytes[..header - 1]);
+    assert!(matches!(header_cut, Err(ReplayError::Trace(TraceError::Short { number: 0 }))));
+}
+
+#[test]
+fn what_asks_for_an_impossible_dispatcher_is_refused() {
+    let bytes = trace(&busy(), 10 * MS);
     let mut whole = Trace::read(&mut &bytes[..]).expect("it is a trace");
     whole.header.limits.jobs = 0;
     let mut bytes = Vec::new();
