@@ -26,15 +26,17 @@ impl Failure {
         Failure { cause: cause.into(), cure: cure.into(), code, set: None }
     }
 
+    /// The member `error` of a document.
+    pub fn document(&self) -> serde_json::Value {
+        serde_json::json!({ "cause": self.cause, "cure": self.cure, "exit_code": self.code })
+    }
+
     /// Prints it, once, and gives the exit code.
     pub fn report(self, json: bool) -> ExitCode {
         let code = self.code;
         if json {
-            let error = serde_json::json!({
-                "version": 1,
-                "error": { "cause": self.cause, "cure": self.cure, "exit_code": code },
-            });
-            say(&mut std::io::stdout(), &format!("{error:#}"));
+            let document = serde_json::json!({ "version": 1, "error": self.document() });
+            say(&mut std::io::stdout(), &format!("{document:#}"));
         } else if let Some(set) = self.set.filter(|s| s.line().is_some()) {
             let theme = if std::io::stderr().is_terminal() {
                 GraphicalTheme::unicode()

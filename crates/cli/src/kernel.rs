@@ -43,20 +43,20 @@ pub fn check(args: &Run, set: &TaskSet) -> Result<(), Failure> {
     }
 }
 
-/// The set on this host: its results, and whether it was interrupted.
+/// The set on this host: its results, whether it was interrupted, and why the scheduler was ended, if it was.
 pub fn run(
     args: &Run,
     set: &TaskSet,
     overload: bool,
     traces: Vec<(u32, File)>,
     stop: &AtomicBool,
-) -> Result<(Results, bool), Failure> {
+) -> Result<(Results, bool, Option<Failure>), Failure> {
     let session = Session::begin(args, set, Host::Kernel, overload)?;
     let options =
         RunOptions { stop, owner: session.owner.clone(), traces, stdin: session.stdin, output: session.output };
     let outcome = punctual_host_kernel::run(set, options, &mut |told| session.hear(told), &mut || session.tick());
     session.clear();
-    let RunOutcome { ran, ended, events, lateness, notes, interrupted } = outcome?;
+    let RunOutcome { ran, ended, events, lateness, notes, interrupted, exit } = outcome?;
     let mut results = session.results(ran, ended, interrupted, notes);
     results.kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {
         events,
@@ -65,5 +65,5 @@ pub fn run(
         release_to_running_p99_ns: l.p99,
         release_to_running_max_ns: l.max,
     });
-    Ok((results, interrupted))
+    Ok((results, interrupted, exit.map(Failure::from)))
 }

@@ -42,11 +42,15 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let trace = args.trace.as_ref().map(|path| traces::open(path, &set)).transpose()?;
     let stop = session::stop_on_signals()?;
 
-    let (results, interrupted) = if host == HostArg::Kernel {
+    let (results, interrupted, failure) = if host == HostArg::Kernel {
         kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
     } else {
-        user(args, &set, overload, trace, &stop)?
+        let (results, interrupted) = user(args, &set, overload, trace, &stop)?;
+        (results, interrupted, None)
     };
+    if let Some(failure) = failure {
+        return Ok(report_ended(args, &results, failure));
+    }
     let mut runs = vec![results];
     for &peer in &args.compare {
         if !stop.load(Ordering::Relaxed) {
@@ -134,6 +138,18 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
         lateness_max_ns: most(|r| r.late_max)?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
     })
+}
+
+/// A run that was ended: its results until then, and why. One document under --json.
+fn report_ended(args: &Run, results: &Results, failure: Failure) -> ExitCode {
+    if !args.json {
+        print(args, std::slice::from_ref(results));
+        return failure.report(false);
+    }
+    let mut document = serde_json::to_value(results).unwrap_or_default();
+    document["error"] = failure.document();
+    say(&mut std::io::stdout(), &format!("{document:#}"));
+    ExitCode::from(failure.code)
 }
 
 fn print(args: &Run, runs: &[Results]) {

@@ -18,11 +18,15 @@ struct {
 		scx_bpf_exit_bstr((__s64)(code), end_said, &end_number, sizeof(end_number)); \
 	})
 
+/* The scheduler has ended: what the dispatcher decides is carried out no longer. */
+__u32 has_ended;
+
 PD_INLINE void ended(struct scx_exit_info *info)
 {
 	__u32 zero = 0;
 	struct punctual_exit *e = bpf_map_lookup_elem(&exit_info, &zero);
 
+	has_ended = 1;
 	if (!e)
 		return;
 	bpf_probe_read_kernel_str(e->reason, sizeof(e->reason), info->reason);

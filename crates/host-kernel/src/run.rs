@@ -63,12 +63,14 @@ pub struct RunOutcome {
     pub notes: Vec<String>,
     /// It was stopped early.
     pub interrupted: bool,
+    /// The scheduler was ended while it ran: why. What is known until then is here all the same.
+    pub exit: Option<RunError>,
 }
 
 /// Runs a set inside the kernel; `sink` hears everything as it becomes known, `tick` some forty times a second.
 ///
 /// # Errors
-/// What the set or the machine does not permit; and a scheduler that was ended while it ran. Nothing is left behind.
+/// What the set or the machine does not permit. Nothing is left behind.
 pub fn run(
     set: &TaskSet,
     options: RunOptions<'_>,
@@ -95,8 +97,15 @@ pub fn run(
     scheduler.attach()?;
     let hears = parts.iter().any(|p| p.hears);
     let alive = vec![true; set.tasks.len()];
-    let mut run =
-        Run { set, domains: Vec::new(), readers: Vec::new(), news: None, known: Known::new(set, traces), alive };
+    let mut run = Run {
+        set,
+        domains: Vec::new(),
+        readers: Vec::new(),
+        news: None,
+        known: Known::new(set, traces),
+        alive,
+        origin: None,
+    };
     // SAFETY: passes no memory.
     if hears && unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
         let why = std::io::Error::last_os_error();
@@ -111,6 +120,10 @@ pub fn run(
         std::thread::sleep(Duration::from_millis(10));
         by_kernel = scheduler.ended();
     }
+    if by_kernel.is_some() && told.is_err() {
+        // Domains that can still read their rings bring what was recorded until the end.
+        drop(run.stop(sink));
+    }
     tasks.end();
     run.join();
     scheduler.detach();
@@ -120,12 +133,14 @@ pub fn run(
         // SAFETY: passes no memory.
         unsafe { libc::munlockall() };
     }
-    let (ran, ended, interrupted) = match by_kernel {
-        Some(exit) => return Err(ended::explain(&exit)),
-        None => told?,
+    let (ran, ended, interrupted) = match told {
+        Err(e) if by_kernel.is_none() => return Err(e),
+        Err(_) => (run.origin.map_or(0, |origin| monotonic_ns().saturating_sub(origin)), monotonic_ns(), false),
+        Ok(end) => end,
     };
     let (events, lateness, notes) = run.known.finish(sink)?;
-    Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted })
+    let exit = by_kernel.map(|exit| ended::explain(&exit));
+    Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted, exit })
 }
 
 /// A domain's thread, from here.
@@ -148,6 +163,8 @@ struct Run<'a> {
     known: Known<'a>,
     /// By place in the set: some process of it is there.
     alive: Vec<bool>,
+    /// When the first releases are, CLOCK_MONOTONIC ns.
+    origin: Option<u64>,
 }
 
 impl Run<'_> {
@@ -170,6 +187,7 @@ impl Run<'_> {
         self.all("its tasks cannot join", scheduler)?;
         tasks.open();
         let origin = monotonic_ns() + LEAD;
+        self.origin = Some(origin);
         for domain in &self.domains {
             drop(domain.commands.send(Command::Begin(origin)));
         }
@@ -303,19 +321,20 @@ impl Run<'_> {
         all
     }
 
-    /// Until so many threads have said their last word.
+    /// Until so many threads have sent their last message. One that fails does not keep the others from being heard.
     fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
         let limit = Instant::now() + PATIENCE;
-        let mut stopped = 0;
+        let (mut stopped, mut failure) = (0, Ok(()));
         while stopped < threads {
-            let Some(news) = &self.news else { return Ok(()) };
+            let Some(news) = &self.news else { return failure };
             match news.recv_timeout(limit.saturating_duration_since(Instant::now())) {
                 Ok((_, News::Stopped)) => stopped += 1,
+                Ok((_, News::Failed(e))) => (stopped, failure) = (stopped + 1, failure.and(Err(e))),
                 Ok((domain, news)) => self.heard(domain, news, sink)?,
-                Err(_) => return Err(silent("it does not stop")),
+                Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
             }
         }
-        Ok(())
+        failure
     }
 
     /// Whatever happened: no thread of ours gives orders or looks any more.

@@ -10,7 +10,7 @@ use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, S
 
 const ENDED: i32 = 5;
 /// What the kernel says of a scheduler that ended itself.
-const BY_ITSELF: &str = "unregistered from BPF";
+pub const BY_ITSELF: &str = "unregistered from BPF";
 
 /// Where the scheduler loads without a timer: up to 6.18 the verifier counts the timer's callback as called, used or not,
 /// and finds the chain too long.

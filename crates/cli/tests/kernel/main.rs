@@ -9,6 +9,7 @@ mod budgets;
 mod check;
 mod check_finds;
 mod ended;
+mod ended_results;
 mod everybody;
 mod kernels_own;
 mod loader;
