@@ -50,14 +50,14 @@ PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, _
 	}
 }
 
-/* Until the next event and no longer: if the timer is missed, by whatever cause, the kernel's tick calls ops.dispatch. After
- * domain_set_due; `now` is CLOCK_MONOTONIC. */
-PD_INLINE void run_set_slice(__u32 domain, struct task_struct *p, __u64 now)
+/* The slice of a job's thread: until the next event and no longer. If the timer is missed, by whatever cause, the kernel's
+ * tick calls ops.dispatch. After domain_set_due; `now` is CLOCK_MONOTONIC. */
+PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 {
 	__u64 due = DOMAIN(domain)->due;
 	__u64 left = due > now ? pd_min(due - now, SLICE_MOST) : 0;
 
-	set_slice(p, softirqs_slice(domain, left + SLICE_MARGIN));
+	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
 
 /* An allocator's thread began. Its budget ends as a turn does. */
@@ -80,7 +80,7 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 		return;
 	}
 	domain_set_due(domain, PD_INFINITE);
-	run_set_slice(domain, p, now);
+	set_slice(p, run_slice(domain, now));
 	alarm_set(domain);
 }
 
@@ -117,7 +117,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	if (now - c->clock - c->offset > OFFSET_MOST)
 		c->offset = (__s64)(now - c->clock);
 	domain_set_due(domain, c->clock - t->uncharged);
-	run_set_slice(domain, p, now);
+	set_slice(p, run_slice(domain, now));
 	alarm_set(domain);
 }
 
@@ -219,7 +219,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	if (c->turn_end == PD_INFINITE && TASK_OF(domain, c->task)->runnable > 1)
 		c->turn_end = now + TURN;
 	domain_set_due(domain, c->taken);
-	run_set_slice(domain, p, now);
+	set_slice(p, run_slice(domain, now));
 	alarm_set(domain);
 }
 
@@ -282,12 +282,21 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 
 /* The allowance of the chosen task is used up, and nobody has decided since: the tick ended its slice, and a higher class
  * stopped it before this dispatch. */
-PD_INLINE bool run_is_spent(__u32 domain)
+PD_INLINE bool run_is_spent(struct punctual_domain *c, __u32 domain)
+{
+	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
+	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
+}
+
+/* Whether this dispatch is to decide anew. */
+PD_FN int run_decides(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
-	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
+	/* A timer that could not be armed is armed after a decision. */
+	if (notes[IN_DOMAINS(domain)].words || now >= c->next || c->unarmed)
+		return 1;
+	return !c->fresh && ((c->task != PD_NONE && c->paid) || run_is_spent(c, domain));
 }
 
 PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
@@ -296,8 +305,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	struct member *m = prev && c->task != PD_NONE ? member_of(prev) : 0;
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	__u64 now = bpf_ktime_get_ns();
-	bool decides = (c->task != PD_NONE && c->paid && !c->fresh) || n->words || now >= c->next ||
-		       (!c->fresh && run_is_spent(domain));
+	bool decides = run_decides(domain, now);
 	__u32 task;
 
 	alarm_thread_look(domain, now);
@@ -325,7 +333,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	}
 	if (!c->backgrounds || !run_background(domain, prev, m))
 		fair_dispatch(cpu, prev && c->others && !member_strays(prev, member_of(prev)) ? prev : 0);
-	if (decides || c->unarmed) {
+	if (decides) {
 		domain_set_due(domain, c->taken);
 		alarm_set(domain);
 	}
