@@ -42,6 +42,17 @@ pub fn alarm_of(run: &Running) -> u32 {
     alarms()[0]
 }
 
+/// Of this thread, above all who share the CPU with a scheduler of sched_ext, and below its timer process.
+pub fn with_priority(act: impl FnOnce()) {
+    let set = |policy, sched_priority| {
+        // SAFETY: a valid pointer; of this thread alone.
+        unsafe { libc::sched_setscheduler(0, policy, &libc::sched_param { sched_priority }) }
+    };
+    assert_eq!(set(libc::SCHED_FIFO, 50), 0);
+    act();
+    assert_eq!(set(libc::SCHED_OTHER, 0), 0);
+}
+
 pub fn send(pid: u32, signal: i32) {
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
@@ -113,20 +124,16 @@ fn an_alarm_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() 
     let run = start(&scratch, &["--duration", "120s"]);
     let alarm = alarm_of(&run);
     // Half of the CPU is not for who shares with a hog.
-    let first = libc::sched_param { sched_priority: 50 };
-    // SAFETY: a valid pointer; of this thread alone.
-    assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &first) }, 0);
-    for _ in 0..2_000 {
-        if is_dead(alarm) {
-            break;
+    with_priority(|| {
+        for _ in 0..2_000 {
+            if is_dead(alarm) {
+                break;
+            }
+            for _ in 0..100 {
+                // SAFETY: a system call without memory. A zombie at most: the loader waits for it.
+                unsafe { libc::kill(alarm as i32, libc::SIGUSR1) };
+            }
         }
-        for _ in 0..100 {
-            // SAFETY: a system call without memory. A zombie at most: the loader waits for it.
-            unsafe { libc::kill(alarm as i32, libc::SIGUSR1) };
-        }
-    }
-    let ordinary = libc::sched_param { sched_priority: 0 };
-    // SAFETY: as above.
-    assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &ordinary) }, 0);
+    });
     says(&run.output(), ENDED, &["alarm process of CPU 0", "half of the CPU", "normal class"]);
 }
