@@ -60,6 +60,14 @@ PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
 
+/* It goes on until the end of its budget, as far as this can be known now. */
+PD_INLINE void run_allocator_on(__u32 domain, struct task_struct *p, __u64 now)
+{
+	domain_set_due(domain, PD_INFINITE);
+	set_slice(p, run_slice(domain, now));
+	alarm_set(domain);
+}
+
 /* An allocator's thread began. Its budget ends as a turn does. */
 PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member *m)
 {
@@ -79,9 +87,7 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 		kick(domain_cpu(domain));
 		return;
 	}
-	domain_set_due(domain, PD_INFINITE);
-	set_slice(p, run_slice(domain, now));
-	alarm_set(domain);
+	run_allocator_on(domain, p, now);
 }
 
 /* A task's thread began, from its queue. */
@@ -320,6 +326,11 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	c->fresh = 0;
 	if (n->allocators && move_to_local(ALLOCATOR_QUEUE(domain)))
 		return;
+	/* A kick that was meant for the alarm only (alarm_thread_set). */
+	if (prev && c->allocating && now < c->turn_end) {
+		run_allocator_on(domain, prev, now);
+		return;
+	}
 	task = c->capped ? PD_NONE : c->choice;
 	if (task != PD_NONE) {
 		bool runs = prev && m && c->task == task;
