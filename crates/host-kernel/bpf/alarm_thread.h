@@ -259,13 +259,12 @@ PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 	return next;
 }
 
-/* Answers 0, or a refusal with which the process ends. */
-SEC("syscall")
-int punctual_alarm(struct punctual_alarm *call)
+/* Returns 0, or a refusal with which the process ends. */
+PD_INLINE pd_i64 alarm_thread_turn(struct punctual_order *order)
 {
-	struct punctual_domain *c = DOMAIN(call->domain);
-	struct punctual_alarm_thread *t = ALARM_THREAD(call->domain);
-	__u32 domain = call->domain, turns = THREAD_TURNS, zero = 0;
+	struct punctual_domain *c = DOMAIN(order->domain);
+	struct punctual_alarm_thread *t = ALARM_THREAD(order->domain);
+	__u32 domain = order->domain, turns = THREAD_TURNS, zero = 0;
 	struct punctual_exit *over = bpf_map_lookup_elem(&exit_info, &zero);
 	__u64 now;
 
@@ -283,7 +282,7 @@ int punctual_alarm(struct punctual_alarm *call)
 	}
 	do {
 		alarm_thread_wait(c->next);
-		call->next = alarm_thread_decide(domain);
+		order->time = alarm_thread_decide(domain);
 		turns--;
 	} while (turns && c->next < bpf_ktime_get_ns() + t->lead + THREAD_NAP && pd_can_loop);
 	return 0;

@@ -136,24 +136,6 @@ PD_INLINE pd_i64 order_query(pd_ref d, struct punctual_order *order)
 	return PD_EINVALID;
 }
 
-SEC("syscall")
-int punctual_order(struct punctual_order *order)
-{
-	unsigned long irq;
-	pd_i64 result = order_begins(order, &irq);
-
-	if (!result) {
-		if (order->what < PUNCTUAL_REMAINING)
-			result = order_do(PD_AT(order->domain), order);
-		else
-			result = order_query(PD_AT(order->domain), order);
-		order_decides(order->domain, order->now);
-	}
-	bpf_local_irq_restore(&irq);
-	order->result = result;
-	return 0;
-}
-
 /* Asleep until a thread of it is runnable. */
 PD_INLINE pd_i64 member_task_add(struct punctual_order *order)
 {
@@ -226,7 +208,8 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_order *order
 	return 0;
 }
 
-PD_INLINE pd_i64 member_thread(struct punctual_order *order)
+/* Not inline: its variables would be on the stack below the dispatcher's deepest calls, which takes all 512 bytes. */
+static __noinline pd_i64 member_thread(struct punctual_order *order)
 {
 	struct task_struct *p = bpf_task_from_vpid((__s32)order->value);
 	pd_i64 result = PUNCTUAL_NO_THREAD;
@@ -269,14 +252,36 @@ PD_INLINE pd_i64 member_do(pd_ref d, struct punctual_order *order)
 	return PD_EINVALID;
 }
 
+/* These take no part in an instant of the dispatcher's, or begin several. */
+PD_INLINE pd_i64 timer_do(struct punctual_order *order)
+{
+	if (order->what == PUNCTUAL_TIMER_CREATE)
+		return order->domain < PD_DOMAINS ? alarm_create(order->domain) : PD_EINVALID;
+	if (order->what == PUNCTUAL_TIMER_TURN && alarm_config.by_thread)
+		return alarm_thread_turn(order);
+	return PD_EINVALID;
+}
+
 SEC("syscall")
-int punctual_member(struct punctual_order *order)
+int punctual_order(struct punctual_order *order)
 {
 	unsigned long irq;
-	pd_i64 result = order_begins(order, &irq);
+	pd_i64 result;
 
+	if (order->what >= PUNCTUAL_TIMER_CREATE) {
+		order->result = timer_do(order);
+		return 0;
+	}
+	result = order_begins(order, &irq);
 	if (!result) {
-		result = member_do(PD_AT(order->domain), order);
+		pd_ref d = PD_AT(order->domain);
+
+		if (order->what < PUNCTUAL_REMAINING)
+			result = order_do(d, order);
+		else if (order->what < PUNCTUAL_TASK_ADD)
+			result = order_query(d, order);
+		else
+			result = member_do(d, order);
 		order_decides(order->domain, order->now);
 	}
 	bpf_local_irq_restore(&irq);
@@ -332,8 +337,6 @@ int punctual_create(struct punctual_create *create)
 	failed = pd_make(create->domain, &create->limits);
 	if (!failed)
 		failed = pd_set_granularity(PD_AT(create->domain), create->granularity);
-	if (!failed)
-		failed = alarm_create(create->domain);
 	if (failed)
 		return failed;
 	c->task = PD_NONE;

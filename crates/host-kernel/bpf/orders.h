@@ -29,7 +29,6 @@ struct punctual_create {
 
 /* What of an order is asked. In brackets what is read beside `domain`. */
 enum punctual_what {
-	/* punctual_order */
 	PUNCTUAL_JOB_ADD = 2,	/* [job] */
 	PUNCTUAL_JOB_CANCEL = 3, /* [id] */
 	PUNCTUAL_RESERVATION_ADD = 6, /* [reservation] */
@@ -37,23 +36,25 @@ enum punctual_what {
 	PUNCTUAL_RESERVATION_REMOVE = 8, /* [number] */
 	PUNCTUAL_WINDOW_ADD = 10, /* [time = start, cookie = length, number = it begins a row] */
 	PUNCTUAL_WINDOW_DROP = 11, /* those that were added and that no reservation took */
-	/* punctual_order, which change nothing */
+	/* queries */
 	PUNCTUAL_REMAINING = 16, /* [id] */
 	PUNCTUAL_USED = 17,	 /* [id] */
 	PUNCTUAL_STANDING = 18,	 /* [id] */
 	PUNCTUAL_JOB_OF = 19,	 /* [number = reservation] */
 	PUNCTUAL_DELAYED = 20,	 /* [number = reservation] */
 	PUNCTUAL_ENFORCEMENT_ERROR = 21, /* [number = reservation] less PUNCTUAL_LEAST_ERROR */
-	/* punctual_member */
+	/* members */
 	PUNCTUAL_TASK_ADD = 32,	 /* its number; asleep until a thread of it is runnable */
 	PUNCTUAL_TASK_GONE = 33, /* [number] its threads go to the others */
 	PUNCTUAL_JOIN = 34,	 /* [number = task, value = a thread, id = enum punctual_member_flag] */
 	PUNCTUAL_LEAVE = 35,	 /* [value = a thread] */
-	/* punctual_member too, which has the room: one program's share of the verifier's work is limited */
 	PUNCTUAL_SET_ORDER = 36, /* [number = group, value = its order] */
 	PUNCTUAL_TIMER_ASK = 37, /* [time, cookie] */
 	PUNCTUAL_TIMER_CANCEL = 38, /* [id] */
 	PUNCTUAL_OVER = 39, /* [number = task, id = enum punctual_over]; so many waits are late now, 0 if it left none */
+	/* timers */
+	PUNCTUAL_TIMER_CREATE = 48, /* once for each domain, after punctual_create, on any CPU */
+	PUNCTUAL_TIMER_TURN = 49, /* by the timer process (PREEMPT_RT); out: time = when it is to come again, ns */
 };
 
 /* What a release leaves that an allocator made, and that was over without the task's wait. */
@@ -68,7 +69,7 @@ enum punctual_member_flag {
 	PUNCTUAL_ALLOCATOR = 2,	 /* before all jobs, with a budget of its own; `number` is not read */
 };
 
-/* punctual_order, punctual_member */
+/* punctual_order: one program for all, because the verifier goes through the dispatcher once for each program that calls it. */
 struct punctual_order {
 	pd_u32 domain;
 	pd_u32 what;
@@ -99,13 +100,6 @@ struct punctual_look {
 	pd_u64 arm_failures; /* times that the timer could not be armed */
 	pd_u64 next;	  /* when something happens by itself */
 	pd_u64 head;	  /* where event_head stands, which grows at each event */
-};
-
-/* punctual_alarm: what is due, where a thread serves for the timer (PREEMPT_RT). */
-struct punctual_alarm {
-	pd_u32 domain;
-	pd_u32 unused;
-	pd_u64 next; /* out: when it is to come again, ns */
 };
 
 /* What rings the doorbell (ring buffer `doorbell`): a domain has new events. */

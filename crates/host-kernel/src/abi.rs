@@ -32,19 +32,12 @@ pub(crate) enum What {
     TimerAsk = 37,
     TimerCancel = 38,
     Over = 39,
+    TimerCreate = 48,
+    TimerTurn = 49,
 }
 
-impl What {
-    /// The program that does it.
-    pub fn program(self) -> &'static str {
-        match self {
-            What::TaskAdd | What::Join | What::SetOrder | What::TimerAsk | What::TimerCancel | What::Over => {
-                "punctual_member"
-            }
-            _ => "punctual_order",
-        }
-    }
-}
+/// The program whose context an [`Order`] is.
+pub(crate) const ORDER: &str = "punctual_order";
 
 /// `enum punctual_member_flag`.
 pub(crate) const COOPERATES: u64 = 1;

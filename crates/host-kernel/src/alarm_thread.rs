@@ -3,7 +3,7 @@
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
 //!     │                  ┌──────────────────────────────────────────────────────────────┐
-//!     │                  └> punctual_alarm: what is due, who is to run (bpf/alarm_thread.h) ──> sleep until the time it named
+//!     │                  └> punctual_order: what is due, who is to run (bpf/alarm_thread.h) ──> sleep until the time it named
 //!     └ killed, ended: so is the scheduler, and with it this process              ^ or until its signal: something is due earlier
 //! ```
 //!
@@ -14,6 +14,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use crate::abi::{Order, What};
 use crate::gate::pipe;
 use crate::members::reap;
 use crate::run_error::RunError;
@@ -24,14 +25,6 @@ const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
 /// So long it goes on without a loader, ns. It wakes at least once in a second.
 const ORPHAN: u64 = 1_000_000_000;
-
-/// `struct punctual_alarm`.
-#[repr(C)]
-struct Call {
-    domain: u32,
-    unused: u32,
-    next: u64,
-}
 
 /// How far it came, and the error there.
 #[repr(C)]
@@ -143,24 +136,25 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         let real_time = libc::sched_param { sched_priority: PRIORITY };
         stage(3, libc::sched_setscheduler(0, libc::SCHED_FIFO, &real_time) != 0);
     }
-    let mut call = Call { domain, unused: 0, next: 0 };
+    let mut order = Order { domain, what: What::TimerTurn as u32, ..Order::default() };
     // SAFETY: all zero is a value of it, and `test` the part that this command reads.
     let mut run: libbpf_sys::bpf_attr = unsafe { std::mem::zeroed() };
     run.test.prog_fd = program as u32;
-    run.test.ctx_in = &raw mut call as u64;
-    run.test.ctx_size_in = size_of::<Call>() as u32;
+    run.test.ctx_in = &raw mut order as u64;
+    run.test.ctx_size_in = size_of::<Order>() as u32;
     let (mut told, mut orphan_since) = (false, None);
     loop {
         // SAFETY: the command with its attributes; the context is valid, and as long as is said.
         let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
-        // SAFETY: what the kernel wrote there.
-        stage(4, failed || unsafe { run.test.retval } != 0);
+        // SAFETY: the program wrote to it behind the compiler's back.
+        let refusal = unsafe { (&raw const order.result).read_volatile() };
+        stage(4, failed || refusal != 0);
         if !told {
             stage(READY, false);
             told = true;
         }
-        // SAFETY: the program wrote to it behind the compiler's back.
-        let next = unsafe { (&raw const call.next).read_volatile() };
+        // SAFETY: as above.
+        let next = unsafe { (&raw const order.time).read_volatile() };
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
         // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler.
         // SAFETY: getppid and _exit take no memory.

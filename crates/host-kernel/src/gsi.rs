@@ -79,7 +79,7 @@ impl Desk<'_> {
     fn ask(&self, what: What, mut order: Order) -> i64 {
         order.domain = self.domain;
         order.what = what as u32;
-        let failed = match self.programs.run(what.program(), order.bytes()) {
+        let failed = match self.programs.run(abi::ORDER, order.bytes()) {
             Ok(_) if order.result == abi::ELSEWHERE => {
                 let cause = format!("the allocators of domain {} are not on its CPU", self.domain);
                 Some(RunError::machine(cause, "leave the affinity of this program's threads as it is"))

@@ -15,8 +15,6 @@ static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 
 /// For tests: `thread` has a kernel with timers work as one without.
 const FORCED: &str = "PUNCTUAL_KERNEL_ALARM";
-/// What the process calls.
-pub(crate) const PROGRAM: &str = "punctual_alarm";
 /// For tests: a number N has each Nth arming of the timer fail.
 const FAILS: &str = "PUNCTUAL_KERNEL_ARM_FAILS";
 /// The section of the scheduler's object that holds nothing but `alarm_config`.
@@ -76,9 +74,6 @@ impl Alarm {
             Some(value) => value.copy_from_slice(&config),
             None => return Err(RunError::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
         }
-        // The verifier goes through the dispatcher once more for each program that calls it.
-        let unused = open.progs_mut().filter(|p| p.name() == PROGRAM && self == Alarm::Timer);
-        unused.for_each(|mut program| program.set_autoload(false));
         Ok(())
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapMut, Object, ObjectBuilder, OpenObject};
 use punctual_dispatcher::{Limits, Refusal};
 
-use crate::abi::{Create, Exit, Plain};
+use crate::abi::{Create, Exit, Order, Plain, What, ORDER};
 use crate::alarm_thread::AlarmThread;
 use crate::guard::{Ahead, Guard};
 use crate::machine;
-use crate::probe::PROGRAM;
 use crate::programs::Programs;
 use crate::run_error::{RunError, OTHERS};
 use crate::said::listening;
@@ -68,9 +67,14 @@ impl Scheduler {
         granularity: u64,
     ) -> Result<(), RunError> {
         let mut create = Create { domain, cpu, hears: hears.into(), unused: 0, limits: limits.into(), granularity };
-        let refusal = self.programs.run("punctual_create", create.bytes()).map_err(|e| RunError::machine(e, OTHERS))?;
+        let mut timer = Order { domain, what: What::TimerCreate as u32, ..Order::default() };
+        let made = self.programs.run("punctual_create", create.bytes()).and_then(|refusal| match refusal {
+            0 => self.programs.run(ORDER, timer.bytes()).map(|_| timer.result),
+            refusal => Ok(refusal.into()),
+        });
+        let refusal = made.map_err(|e| RunError::machine(e, OTHERS))?;
         if refusal != 0 {
-            let why = Refusal::from_raw(refusal.into());
+            let why = Refusal::from_raw(refusal);
             return Err(RunError::machine(format!("the kernel made no dispatcher for CPU {cpu}: {why}"), OTHERS));
         }
         Ok(())
@@ -81,7 +85,7 @@ impl Scheduler {
     /// # Errors
     /// See [`AlarmThread::start`].
     pub fn alarm_thread(&self, domain: u32, cpu: u32) -> Result<AlarmThread, RunError> {
-        let program = self.programs.fd(PROGRAM).map_err(|e| RunError::machine(e, OTHERS))?;
+        let program = self.programs.fd(ORDER).map_err(|e| RunError::machine(e, OTHERS))?;
         AlarmThread::start(program, domain, cpu)
     }
 
