@@ -37,12 +37,15 @@ struct {
 	__type(value, struct alarm);
 } alarms SEC(".maps");
 
-/* 0 or a negative error. From 7.x on that may be one of memory: what is armed under the run queue's lock is deferred. */
+/* Returns 0 or a negative error. From 7.x on that may be one of memory: what is armed under the run queue's lock is deferred. */
 PD_INLINE int alarm_start(__u32 domain, __u64 at)
 {
 	__u32 key = IN_DOMAINS(domain);
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &key);
 
+	/* The timer would be pinned to the CPU that arms it. */
+	if (elsewhere(domain))
+		return -18; /* EXDEV */
 	if (!alarm || (alarm_config.fails_every && ++DOMAIN(domain)->arms % alarm_config.fails_every == 0))
 		return -12; /* ENOMEM */
 	return (int)bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);

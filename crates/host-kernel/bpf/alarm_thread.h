@@ -26,6 +26,7 @@
 const volatile struct {
 	__u32 by_thread;
 	__u32 fails_every; /* for tests: so many-th time the timer cannot be armed; 0: never */
+	__u32 remote_every; /* for tests: so many-th ops.dispatch counts as called on a remote CPU; 0: never */
 } alarm_config SEC(".rodata.alarm") = {};
 
 /* SIGUSR1, which it handles by doing nothing. */

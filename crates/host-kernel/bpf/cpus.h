@@ -20,4 +20,10 @@ PD_INLINE __s32 domain_cpu(__u32 domain)
 	return (__s32)(cpu_of[IN_DOMAINS(domain)] - 1);
 }
 
+/* This callback does not execute on the domain's CPU. */
+PD_INLINE bool elsewhere(__u32 domain)
+{
+	return (__s32)bpf_get_smp_processor_id() != domain_cpu(domain);
+}
+
 #endif

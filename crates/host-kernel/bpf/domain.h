@@ -68,6 +68,7 @@ struct punctual_domain {
 	__u64 unarmed; /* since when it cannot be armed, CLOCK_MONOTONIC; 0: it can */
 	__u64 arm_failures;
 	__u32 arms;    /* counted for fails_every (alarm_thread.h) */
+	__u32 dispatches; /* counted for remote_every (alarm_thread.h) */
 	__u64 early;  /* how long it takes to go off */
 	__u64 switching; /* from a decision to the beginning of what it chose */
 	__u64 decided;	 /* when the alarm last decided, scheduler's clock; 0: it was not the alarm */

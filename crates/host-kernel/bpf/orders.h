@@ -124,6 +124,7 @@ struct punctual_exit {
 #define PUNCTUAL_EXIT_ALARM_GONE 0x51000000ULL	/* the process that serves for the timer died, or was stopped */
 #define PUNCTUAL_EXIT_ALARM_STORM 0x52000000ULL /* or eats the CPU */
 #define PUNCTUAL_EXIT_UNARMED 0x53000000ULL	/* the kernel refuses to arm a timer */
+#define PUNCTUAL_EXIT_CORE_SCHEDULING 0x54000000ULL /* a sibling selects for the domain's CPU */
 
 /* Host records in the trace ring, beside the dispatcher's. No inputs: a replay passes over kinds 96 to 127. */
 enum punctual_record_kind {

@@ -30,12 +30,6 @@ PD_INLINE bool clock_stands(void)
 /* For an event that is far away. */
 #define SLICE_MOST 100000000ULL
 
-/* This callback is not on the domain's CPU. */
-PD_INLINE bool elsewhere(__u32 domain)
-{
-	return (__s32)bpf_get_smp_processor_id() != domain_cpu(domain);
-}
-
 /* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
 PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
 {

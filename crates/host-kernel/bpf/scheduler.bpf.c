@@ -74,6 +74,23 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 		fair_enqueue(p, enq_flags);
 }
 
+/*
+ * With core scheduling (prctl PR_SCHED_CORE) the kernel calls ops.dispatch for all hardware threads of a core on the one
+ * that enters schedule(), and it leaves a CPU idle whose tasks do not match the sibling's. The dispatcher is not locked
+ * against other CPUs, and no budget can be guaranteed: the scheduler ends.
+ */
+PD_INLINE bool core_scheduling(__u32 domain)
+{
+	__u32 cpu = (__u32)domain_cpu(domain);
+	bool remote = elsewhere(domain);
+
+	if (alarm_config.remote_every && ++DOMAIN(domain)->dispatches % alarm_config.remote_every == 0)
+		remote = true;
+	if (remote)
+		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING | cpu, "core scheduling is enabled on CPU %llu", cpu);
+	return remote;
+}
+
 SEC("struct_ops/punctual_dispatch")
 void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 {
@@ -84,7 +101,7 @@ void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 		prev = 0;
 	if (domain == PD_NONE)
 		fair_dispatch(cpu, prev && !member_strays(prev, member_of(prev)) ? prev : 0);
-	else
+	else if (!core_scheduling(domain))
 		run_dispatch(domain, cpu, prev);
 }
 

@@ -17,6 +17,7 @@ const CPU_GONE: i64 = 0x5000_0000;
 const ALARM_GONE: i64 = 0x5100_0000;
 const ALARM_STORM: i64 = 0x5200_0000;
 const UNARMED: i64 = 0x5300_0000;
+const CORE_SCHEDULING: i64 = 0x5400_0000;
 
 /// The error of a run whose scheduler ended before it.
 pub(crate) fn explain(exit: &Exit) -> RunError {
@@ -50,6 +51,17 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
             return (format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
         }
         UNARMED => return (format!("the kernel refused for a second to arm the timer of CPU {cpu}"), tell),
+        CORE_SCHEDULING => {
+            return (
+                format!(
+                    "a process enabled core scheduling (prctl PR_SCHED_CORE), with which the kernel may keep CPU {cpu} idle"
+                ),
+                format!(
+                    "end that process, or disable the other hardware threads of the core (chcpu -d; see \
+                     /sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list)"
+                ),
+            )
+        }
         _ => {}
     }
     match kind {

@@ -17,6 +17,8 @@ static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 const FORCED: &str = "PUNCTUAL_KERNEL_ALARM";
 /// For tests: a number N has each Nth arming of the timer fail.
 const FAILS: &str = "PUNCTUAL_KERNEL_ARM_FAILS";
+/// For tests: a number N has each Nth ops.dispatch count as called on another CPU.
+const REMOTE: &str = "PUNCTUAL_KERNEL_REMOTE_DISPATCH";
 /// The section of the scheduler's object that holds nothing but `alarm_config`.
 const CONSTANT: &str = ".rodata.alarm";
 
@@ -68,8 +70,8 @@ impl Alarm {
         let map = open.maps_mut().find(|map| map.name() == CONSTANT);
         let mut map =
             map.ok_or_else(|| RunError::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
-        let fails_every = env::var(FAILS).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
-        let config: Vec<u8> = [u32::from(self == Alarm::Thread), fails_every].map(u32::to_ne_bytes).concat();
+        let every = |name| env::var(name).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
+        let config = [u32::from(self == Alarm::Thread), every(FAILS), every(REMOTE)].map(u32::to_ne_bytes).concat();
         match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
             Some(value) => value.copy_from_slice(&config),
             None => return Err(RunError::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),

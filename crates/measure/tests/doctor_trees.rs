@@ -221,6 +221,22 @@ fn the_preemption_model_from_the_best_source_to_be_had() {
 }
 
 #[test]
+fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it() {
+    let seen = |active, config| {
+        let changes = [("sys/devices/system/cpu/smt/active", active), ("boot/config-6.18.15-rt-amd64", config)];
+        one(&changes, "core-scheduling")
+    };
+    assert_eq!(seen("0", "CONFIG_SCHED_CORE=y\n").verdict, Verdict::Good);
+    assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Verdict::Good);
+    let present = seen("1", "CONFIG_SCHED_CORE=y\n");
+    assert_eq!(present.verdict, Verdict::Note);
+    assert!(present.cure[0].contains("smt/control") && present.effect.contains("exit code 5"), "{present:#?}");
+    let unread = seen("1", "no configuration\n");
+    assert_eq!(unread.verdict, Verdict::Note);
+    assert!(unread.cause.contains("cannot be read"), "{unread:#?}");
+}
+
+#[test]
 fn forced_lockdown_is_seen_without_securityfs_and_no_cure_goes_through_debugfs() {
     let dir = tree(&[(
         "boot/config-6.18.15-rt-amd64",

@@ -1,14 +1,14 @@
 //! A run whose scheduler is ended leaves its results and a whole trace, with the cause.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::budgets::TWO;
 use crate::machine::{state, Machine};
-use crate::punctual::{replays, results_with, start, task, trace, words_of, Scratch};
+use crate::punctual::{replays, results_with, start, task, trace, words_of, Scratch, PUNCTUAL};
 
 const ENDED: i32 = 5;
 
@@ -69,4 +69,17 @@ fn after_the_end_of_its_timer_process_there_are_results_and_a_whole_trace() {
     let run = crate::alarm::start(&scratch, &["--duration", "60s", "--trace", path.to_str().expect("plain")]);
     crate::alarm::send(crate::alarm::alarm_of(&run), libc::SIGKILL);
     has_results(&run.output(), &path, "alarm process");
+}
+
+/// Debian's kernels have no core scheduling, so every 500th ops.dispatch counts as called on the sibling.
+#[test]
+fn after_core_scheduling_is_enabled_there_are_results_and_a_whole_trace() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.expects("unregistered from BPF");
+    let scratch = Scratch::new();
+    let (set, path) = (scratch.file("set.toml", TWO), scratch.path("trace"));
+    let mut command = Command::new(&*PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--json", "--overload", "--duration", "60s", "--trace"]).arg(&path);
+    let output = command.arg(set).env("PUNCTUAL_KERNEL_REMOTE_DISPATCH", "500").output().expect("it was built");
+    has_results(&output, &path, "core scheduling");
 }

@@ -4,7 +4,7 @@ use super::finding::{Finding, Reading, NO_CURE};
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
-    vec![smt(scene), idle_states(scene)]
+    vec![smt(scene), core_scheduling(scene), idle_states(scene)]
 }
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -41,6 +41,29 @@ fn smt(scene: &Scene) -> Finding {
             about.good(format!("each core runs one hardware thread{hidden}"))
         }
         (Err(_), _) => siblings(scene, about, effect),
+    }
+}
+
+/// Any process may enable core scheduling (prctl PR_SCHED_CORE), for all cores with several hardware threads.
+fn core_scheduling(scene: &Scene) -> Finding {
+    let about = Finding::about("core-scheduling", "Core scheduling");
+    let effect =
+        "once a process enables core scheduling (prctl PR_SCHED_CORE), the kernel keeps a hardware thread idle \
+                  while its sibling runs a task of another group: budgets are not kept, and the kernel host ends with \
+                  exit code 5";
+    let active = scene.probe.number(&format!("{CPUS}/smt/active"));
+    match active {
+        Ok((0, r)) => return about.saw(&r).good("cores run one hardware thread each, so the kernel does not need it"),
+        _ if scene.config.no("SCHED_CORE") => {
+            return about.saw(&scene.config.reading("SCHED_CORE")).good("the kernel is built without it")
+        }
+        _ => {}
+    }
+    let about = active.iter().fold(about, |a, (_, r)| a.saw(r));
+    let cure = [format!("echo off > {CPUS}/smt/control")];
+    match scene.config.yes("SCHED_CORE") {
+        true => about.saw(&scene.config.reading("SCHED_CORE")).note("the kernel has it", effect, cure),
+        false => about.note("the kernel may have it: its configuration cannot be read", effect, cure),
     }
 }
 
