@@ -133,7 +133,8 @@ impl Engine {
     ///
     /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget, so
     /// that a small remaining budget does not cause a storm of timers. One that was found suspended may
-    /// overrun by half of its budget, but at most 125 us; enforcement error carries that over.
+    /// overrun by half of its budget, but at most by the larger of 125 us and a sixteenth of its budget;
+    /// enforcement error carries that over.
     fn next(&mut self, now: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
@@ -149,8 +150,10 @@ impl Engine {
             }
             let mut look = self.dispatcher.allowance(job);
             if m.ran == 0 {
-                let coarse = if m.quiet { (m.grain / 2).min(ASLEEP / 2) } else { 0 };
-                look = look.max((now.saturating_sub(m.ran_at) / 4).min(coarse.max(m.grain / 32)));
+                look = look.max(match m.quiet {
+                    true => (m.grain / 2).min(ASLEEP / 2).max(m.grain / 16),
+                    false => (now.saturating_sub(m.ran_at) / 4).min(m.grain / 32),
+                });
             }
             next = next.min(now.saturating_add(look));
         }
@@ -193,16 +196,20 @@ impl Engine {
                 charge_member(dispatcher, m, now);
             }
         }
-        // Going down the ranks: what the better ones left could have been used.
+        // In order of rank: a task could have used what those above it left. While those below it executed it
+        // was suspended, so that time needs no allowance for switches.
         let mut available = lapse.saturating_sub(SWITCHING);
+        let mut below: u64 = ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            let idle = available.saturating_sub(m.ran);
+            below = below.saturating_sub(m.ran);
+            let idle = available.saturating_sub(m.ran).max(below.min(lapse));
             m.track.add(0, idle);
             if idle > 0 && m.charges_idle {
                 self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
             }
-            m.quiet = m.ran == 0 && (m.quiet || available > 0 && now.saturating_sub(m.ran_at) > ASLEEP);
+            let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
+            m.quiet = m.ran == 0 && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }
     }

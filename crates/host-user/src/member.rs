@@ -104,7 +104,7 @@ pub struct Member {
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
     pub asleep: bool,
-    /// It could have run and did not, for long enough to be taken for asleep, and has not run since.
+    /// It was found suspended (it did not run while a task of lower rank did, or for long), and has not run since.
     pub quiet: bool,
     /// It may suspend itself in mid-job, and the wake-up rule applies: idle time is charged.
     pub charges_idle: bool,

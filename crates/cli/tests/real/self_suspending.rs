@@ -8,7 +8,8 @@ use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
 use crate::punctual::{list, run_set, task, unruly};
 
-/// Fig. 6 of the RTAI paper, with any player or none.
+/// Fig. 6 of the RTAI paper, with any player or none. The player's budget is 2 ms and not 3: with 90 % promised, the
+/// dispatcher's own 6 % leave too little for budgets to be kept in every period.
 fn fig_6(cpu: u32, player: Option<&str>) -> String {
     let mut set = format!("cpu = {cpu}\npolicy = \"edf\"\nduration = \"2s\"\n");
     for (number, period, budget) in [(1, "4ms", "1ms"), (2, "2ms", "500us"), (3, "1ms", "250us")] {
@@ -18,7 +19,7 @@ fn fig_6(cpu: u32, player: Option<&str>) -> String {
     }
     if let Some(role) = player {
         let command = list(&unruly(role));
-        set += &format!("[[task]]\nname = \"player\"\nperiod = \"20ms\"\nbudget = \"3ms\"\ncommand = {command}\n");
+        set += &format!("[[task]]\nname = \"player\"\nperiod = \"20ms\"\nbudget = \"2ms\"\ncommand = {command}\n");
     }
     set
 }
