@@ -110,6 +110,7 @@ impl Allocators {
         slot.open = true;
         slot.seen = true;
         slot.cut = false;
+        slot.cut_off = 0;
         slot.granted = budget;
         slot.used = 0;
         slot.release.number = slot.number + number;
@@ -146,7 +147,9 @@ impl Allocators {
             return;
         }
         if slot.cut {
-            slot.granted = slot.used + remaining;
+            let granted = slot.used + remaining;
+            slot.cut_off = slot.granted.saturating_sub(granted);
+            slot.granted = granted;
         }
         self.tell_end(s, at, end, told);
         if end == End::TaskGone {
@@ -165,6 +168,9 @@ impl Allocators {
         let slot = &mut self.slots[s];
         slot.open = false;
         slot.job = None;
+        let remaining = slot.granted.saturating_sub(slot.used);
+        // What an exhausted release leaves (at most the granularity) is carried, not given up.
+        let left = if end == End::Exhausted { 0 } else { remaining };
         told(Told::Ended {
             at,
             task: slot.member.task,
@@ -172,7 +178,8 @@ impl Allocators {
             number: slot.release.number,
             end,
             used: slot.used,
-            remaining: slot.granted.saturating_sub(slot.used),
+            remaining,
+            unused: slot.cut_off + left,
         });
     }
 
@@ -262,6 +269,7 @@ impl Allocators {
         slot.release.left = granted;
         slot.release.part = 0;
         slot.granted = granted;
+        slot.cut_off = 0;
         slot.used = 0;
         slot.number += 1;
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
@@ -346,6 +354,7 @@ impl Allocators {
         let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
         let _ = gsi.cancel_job(job);
         slot.used += used;
+        slot.cut_off += left - allowed;
         slot.granted = slot.used + allowed;
         slot.release.left = allowed;
         // There is room: a job was just taken back.

@@ -56,6 +56,7 @@ impl Allocators {
             slot.open = true;
             slot.used = 0;
             slot.cut = false;
+            slot.cut_off = 0;
             slot.granted = gsi.used(job) + gsi.remaining(job);
             if self.at_work[slot.by as usize].rows(&slot.member) > 0 {
                 // What its earlier windows used was lost; of several, this one has a part only.

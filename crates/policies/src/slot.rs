@@ -55,6 +55,8 @@ pub(crate) struct Slot {
     pub(crate) no_room: bool,
     /// The wake-up rule has cut the release in flight.
     pub(crate) cut: bool,
+    /// Budget that the wake-up rule has cut off the release in flight, ns.
+    pub(crate) cut_off: u64,
     /// Its present reservation has made a release that was told.
     pub(crate) seen: bool,
     /// What it was given, and what it has executed in jobs that have ended, ns.
@@ -90,6 +92,7 @@ impl Slot {
             open: false,
             no_room: false,
             cut: false,
+            cut_off: 0,
             seen: false,
             granted: 0,
             used: 0,

@@ -103,6 +103,12 @@ fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here(
             let end = cpu.ends(0)[0];
             assert_eq!((end.2, end.3), expected, "asleep {from} to {to}, job by job: {job_by_job}");
             assert_eq!(cpu.ends(0).len(), 1);
+            let unused = |told: &Told| match *told {
+                Told::Ended { unused, .. } => Some(unused),
+                _ => None,
+            };
+            // Nobody else is there: what it did not execute was cut off.
+            assert_eq!(cpu.told.iter().find_map(unused), Some(4 - end.3), "job by job: {job_by_job}");
         }
     }
 }

@@ -22,7 +22,7 @@ fn released(n: u64) -> Tale {
 }
 
 fn over(n: u64, end: End, at: u64) -> Tale {
-    let told = Told::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS };
+    let told = Told::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS, unused: MS };
     Tale { told, key: Key::Made(0) }
 }
 

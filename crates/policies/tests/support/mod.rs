@@ -167,10 +167,13 @@ impl Cpu {
                     assert_eq!(open, None, "release {number} of task {index} is told before the last one's end");
                     open = Some((number, release, budget));
                 }
-                Told::Ended { index: i, number, end, used, remaining, .. } if i == index => {
+                Told::Ended { index: i, number, end, used, remaining, unused, .. } if i == index => {
                     let (n, release, budget) = open.take().expect("an end without a release");
                     assert_eq!(n, number);
                     assert!(used + remaining <= budget.max(used), "{used} + {remaining} of {budget}");
+                    // What was neither used nor given up is left only of an exhausted release.
+                    let carried = if end == End::Exhausted { remaining } else { 0 };
+                    assert_eq!(used + unused + carried, budget.max(used), "{end:?}, {used} used, {unused} unused");
                     all.push((number, release, end, used));
                 }
                 _ => {}
