@@ -46,7 +46,15 @@ struct Open {
     number: u64,
     release: u64,
     deadline: u64,
-    ended: Option<(u64, End, u64)>,
+    ended: Option<Ended>,
+}
+
+/// How a release ended: when, what it used, and what its task gave up of its budget, ns.
+struct Ended {
+    at: u64,
+    end: End,
+    used: u64,
+    unused: u64,
 }
 
 #[derive(Default)]
@@ -182,9 +190,9 @@ impl<'a> Story<'a> {
                 }
                 thread.open = Some(Open { number, release, deadline, ended: None });
             }
-            Told::Ended { at, index, end, used, .. } => {
+            Told::Ended { at, index, end, used, unused, .. } => {
                 if let Some(open) = &mut self.threads[index as usize].open {
-                    open.ended = Some((at, end, used));
+                    open.ended = Some(Ended { at, end, used, unused });
                 }
             }
             Told::Lost { index, first, count, .. } => {
@@ -229,10 +237,11 @@ impl<'a> Story<'a> {
             started = started.or(stretch.started);
         }
         let open = thread.open.take()?;
-        let (at, end, used) = open.ended.unwrap_or((NEVER, End::Cancelled, executed));
+        let ended = open.ended.unwrap_or(Ended { at: NEVER, end: End::Cancelled, used: executed, unused: 0 });
+        let Ended { at, end, used, unused } = ended;
         let spec = &self.set.tasks[index];
         let waits = Work::of(&spec.body).is_some_and(|w| !w.is_forever());
-        let slept = !matches!(spec.body, Body::Spin(_)) && has_slept(asleep, spec.deadline);
+        let slept = (!matches!(spec.body, Body::Spin(_))).then(|| has_slept(asleep, spec.deadline));
         let period = Period {
             task: index as u32,
             number: open.number,
@@ -240,6 +249,7 @@ impl<'a> Story<'a> {
             deadline: open.deadline,
             assigned: spec.budget,
             received: if count > 0 { executed } else { used },
+            unused,
             started: started.unwrap_or(NEVER),
             completed: if end == End::Completed { at } else { NEVER },
             end: end.into(),
@@ -251,7 +261,7 @@ impl<'a> Story<'a> {
         let judged = period.judged(waits, slept);
         // What its jobs say of it counts by other instants, and cannot be held against its budget.
         let known = count > 0 || !behind;
-        Some(Period { ready_throughout: judged.ready_throughout && known, ..judged })
+        Some(if known { judged } else { judged.unknown() })
     }
 
     fn lost(&self, index: u32, number: u64) -> Period {

@@ -286,7 +286,7 @@ impl Engine {
                     watcher.period(&period);
                 }
             }
-            Told::Ended { task, end, at, .. } => tasks[task.0 as usize].ended(end, at),
+            Told::Ended { task, end, at, unused, .. } => tasks[task.0 as usize].ended(end, at, unused),
             Told::Lost { task, first, count, .. } => {
                 let task = &mut tasks[task.0 as usize];
                 let before = task.close();

@@ -50,6 +50,7 @@ impl Task {
             deadline: spec.deadline,
             assigned: spec.budget,
             received: 0,
+            unused: 0,
             started: NEVER,
             completed: NEVER,
             end: JobEnd::Expired,
@@ -112,6 +113,7 @@ impl Task {
             release,
             deadline,
             received: 0,
+            unused: 0,
             started: NEVER,
             completed: NEVER,
             end: JobEnd::Expired,
@@ -124,9 +126,10 @@ impl Task {
         told
     }
 
-    /// The latest release is over.
-    pub(crate) fn ended(&mut self, end: End, at: u64) {
+    /// The latest release is over; the task gave up `unused` ns of its budget.
+    pub(crate) fn ended(&mut self, end: End, at: u64, unused: u64) {
         self.ended = true;
+        self.latest.unused = unused;
         self.latest.end = end.into();
         if end == End::Completed {
             self.latest.completed = at;
@@ -147,6 +150,6 @@ impl Task {
         if !std::mem::take(&mut self.open) {
             return None;
         }
-        Some(if self.ended { self.latest.judged(self.waits, self.slept) } else { self.latest })
+        Some(if self.ended { self.latest.judged(self.waits, Some(self.slept)) } else { self.latest.unknown() })
     }
 }

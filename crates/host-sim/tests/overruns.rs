@@ -83,5 +83,13 @@ fn under_edf_who_wakes_late_has_its_budget_cut_to_its_bandwidth() {
     let tasks = ["period = \"10ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \"5ms\" }] }"];
     let seen = run(&set("edf", &tasks), 10 * MS);
     let first = seen.whole(0, 10 * MS)[0];
-    assert_eq!((first.end, first.received), (JobEnd::Exhausted, 1_100_000));
+    assert_eq!((first.end, first.received, first.unused), (JobEnd::Exhausted, 1_100_000, 900_000));
+    assert!(!first.ready_throughout, "it suspended itself");
+}
+
+#[test]
+fn what_a_task_leaves_of_its_budget_when_it_is_done_is_unused() {
+    let seen = run(&set("edf", &["period = \"10ms\"; budget = \"2ms\"; work = { spin = \"1500us\" }"]), 10 * MS);
+    let first = seen.whole(0, 10 * MS)[0];
+    assert_eq!((first.received, first.unused, first.ready_throughout), (1_500_000, 500_000, false));
 }

@@ -43,7 +43,7 @@ impl Engine {
                 Told::Released { task, number, release, deadline, budget, .. } => {
                     self.released(task, number, [release, deadline], budget, late);
                 }
-                Told::Ended { task, end, .. } => self.ended(task, end, now),
+                Told::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
                 Told::Lost { task, first, count, .. } => self.lost(task, first, count),
                 Told::Overrun { task, .. } => {
                     if let Some(m) = self.member(task) {
@@ -73,7 +73,7 @@ impl Engine {
         self.members.get_mut(task.0 as usize)?.as_deref_mut()
     }
 
-    fn ended(&mut self, task: TaskId, end: End, now: u64) {
+    fn ended(&mut self, task: TaskId, end: End, unused: u64, now: u64) {
         let Some(m) = self.member(task) else { return };
         let mut said = None;
         if let Who::Thread(cell) = &m.who {
@@ -82,7 +82,7 @@ impl Engine {
             }
             said = Some(cell.done());
         }
-        m.track.ended(end, now, said);
+        m.track.ended(end, now, said, unused);
     }
 
     fn released(&mut self, task: TaskId, number: u64, [release, deadline]: [u64; 2], budget: u64, late: u64) {

@@ -38,12 +38,20 @@ impl Engine {
 /// idle time is as safe for other tasks: the demand is that of a task that was ready throughout, or that
 /// woke at the last event. A task that did not run because of an interrupt loses no more than its length.
 /// Twice the granularity is left, so that a suspended task does not count as one that overran.
-pub(crate) fn charge_idle(dispatcher: &mut Dispatcher, m: &Member, idle: u64, granularity: u64, since: u64, now: u64) {
+pub(crate) fn charge_idle(
+    dispatcher: &mut Dispatcher,
+    m: &mut Member,
+    idle: u64,
+    granularity: u64,
+    since: u64,
+    now: u64,
+) {
     let Some(job) = dispatcher.job_of_task(m.task) else { return };
     let kept = m.track.bandwidth_until_deadline(since).max(2 * granularity);
     let cut = dispatcher.remaining(job).saturating_sub(kept).min(idle);
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
+        m.track.charged_idle(cut);
         if let Who::Thread(cell) = &m.who {
             cell.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
         }

@@ -32,6 +32,8 @@ pub struct Track {
     completed: u64,
     end: JobEnd,
     ended: bool,
+    /// Budget that the task gave up, ns; idle time charged to its job included.
+    unused: u64,
     pub woken_late: bool,
 }
 
@@ -55,6 +57,7 @@ impl Track {
             completed: NEVER,
             end: JobEnd::Expired,
             ended: false,
+            unused: 0,
             woken_late: false,
         }
     }
@@ -67,15 +70,21 @@ impl Track {
         }
     }
 
+    /// So much of its idle time was charged to its job, ns.
+    pub fn charged_idle(&mut self, ns: u64) {
+        self.unused += ns;
+    }
+
     /// Its bandwidth, budget / deadline, times what is left until its deadline, ns.
     pub fn bandwidth_until_deadline(&self, now: u64) -> u64 {
         let left = u128::from(self.until.saturating_sub(now)) * u128::from(self.assigned);
         u64::try_from(left / u128::from(self.deadline.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// Its job ended at `at`, or, if it said so itself, at `said`.
-    pub fn ended(&mut self, end: End, at: u64, said: Option<u64>) {
+    /// Its job ended at `at`, or, if it said so itself, at `said`; of its budget the task gave up `unused` ns.
+    pub fn ended(&mut self, end: End, at: u64, said: Option<u64>, unused: u64) {
         self.ended = true;
+        self.unused += unused;
         self.end = end.into();
         if end == End::Completed {
             self.completed = said.filter(|s| (self.release..=at).contains(s)).unwrap_or(at);
@@ -95,6 +104,7 @@ impl Track {
         self.completed = NEVER;
         self.end = JobEnd::Expired;
         self.ended = false;
+        self.unused = 0;
         self.woken_late = false;
         period
     }
@@ -108,7 +118,7 @@ impl Track {
     }
 
     fn period(&self) -> Period {
-        let slept = !self.never_sleeps && has_slept(self.idle, self.deadline);
+        let slept = (!self.never_sleeps).then(|| has_slept(self.idle, self.deadline));
         let period = Period {
             task: self.index,
             number: self.number,
@@ -116,6 +126,7 @@ impl Track {
             deadline: self.until,
             assigned: self.assigned,
             received: self.received,
+            unused: self.unused,
             started: self.started,
             completed: self.completed,
             end: self.end,
@@ -125,5 +136,67 @@ impl Track {
             overrun: false,
         };
         period.judged(self.waits, slept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_taskset::TaskSet;
+
+    const MS: u64 = 1_000_000;
+
+    fn track(body: Body) -> Track {
+        let set = TaskSet::single(10 * MS, 4 * MS, body).build().expect("in order");
+        Track::new(0, &set.tasks[0])
+    }
+
+    /// The period of one release of 4 ms in 10 ms.
+    fn period(mut track: Track, story: impl FnOnce(&mut Track)) -> Period {
+        track.release(0, 0, 10 * MS);
+        story(&mut track);
+        track.release(1, 10 * MS, 20 * MS).expect("one was released")
+    }
+
+    fn program() -> Track {
+        track(Body::Command(vec!["a".to_owned()]))
+    }
+
+    #[test]
+    fn a_program_that_sleeps_and_whose_job_is_used_up_by_idle_time_was_not_ready() {
+        let p = period(program(), |t| {
+            t.add(MS, 3 * MS);
+            t.charged_idle(3 * MS);
+            t.ended(End::Exhausted, 5 * MS, None, 0);
+        });
+        assert_eq!((p.ready_throughout, p.received, p.unused, p.miss), (false, MS, 3 * MS, false));
+    }
+
+    #[test]
+    fn a_program_that_was_cut_was_not_ready_however_little_of_its_sleep_was_seen() {
+        let p = period(program(), |t| {
+            t.add(MS, 0);
+            t.ended(End::Exhausted, 5 * MS, None, 3 * MS);
+        });
+        assert_eq!((p.ready_throughout, p.received, p.unused, p.miss), (false, MS, 3 * MS, false));
+    }
+
+    #[test]
+    fn a_program_that_uses_up_its_budget_was_ready() {
+        let p = period(program(), |t| {
+            t.add(4 * MS, 50_000);
+            t.ended(End::Exhausted, 5 * MS, None, 0);
+        });
+        assert_eq!((p.ready_throughout, p.received, p.unused), (true, 4 * MS, 0));
+    }
+
+    /// What looked like a sleep can only have been a stall of the machine.
+    #[test]
+    fn synthetic_execution_that_was_cut_lacks_what_was_cut_off() {
+        let p = period(track(Body::Spin(punctual_taskset::Spin::Forever)), |t| {
+            t.add(MS, 3 * MS);
+            t.ended(End::Exhausted, 5 * MS, None, 3 * MS);
+        });
+        assert_eq!((p.ready_throughout, p.received, p.unused), (true, MS, 0));
     }
 }

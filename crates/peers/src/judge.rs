@@ -27,6 +27,8 @@ pub struct Terms {
     pub budget: u64,
     /// What it is.
     pub nature: Nature,
+    /// Its jobs suspend themselves.
+    pub suspends: bool,
 }
 
 /// One period as the observer measured it.
@@ -60,6 +62,11 @@ pub fn judge(terms: &Terms, m: &Measured, state: &TaskState) -> Period {
         Nature::Command => false,
     };
     let tolerance = 50_000.max(terms.budget / 100);
+    let ready_throughout = match terms.nature {
+        Nature::Ends => !terms.suspends && (completed > boundary || m.received >= terms.budget),
+        Nature::Forever => true,
+        Nature::Command => false,
+    };
     Period {
         task: terms.task,
         number: m.number,
@@ -67,14 +74,11 @@ pub fn judge(terms: &Terms, m: &Measured, state: &TaskState) -> Period {
         deadline,
         assigned: terms.budget,
         received: m.received,
+        unused: if ready_throughout { 0 } else { terms.budget.saturating_sub(m.received) },
         started,
         completed,
         end: end(completed, boundary),
-        ready_throughout: match terms.nature {
-            Nature::Ends => completed > boundary || m.received >= terms.budget,
-            Nature::Forever => true,
-            Nature::Command => false,
-        },
+        ready_throughout,
         woken_late: m.late_begin.max(m.late_end) > tolerance,
         miss,
         overrun: match terms.nature {
@@ -107,7 +111,7 @@ mod tests {
     use super::*;
 
     fn terms(nature: Nature) -> Terms {
-        Terms { task: 0, period: 1_000_000, deadline: 800_000, budget: 200_000, nature }
+        Terms { task: 0, period: 1_000_000, deadline: 800_000, budget: 200_000, nature, suspends: false }
     }
 
     fn measured(received: u64) -> Measured {
@@ -123,6 +127,15 @@ mod tests {
         assert_eq!((p.miss, p.overrun, p.ready_throughout, p.end), (false, false, false, JobEnd::Completed));
         assert_eq!((p.started, p.completed, p.deadline), (10_001_000, 10_700_000, 10_800_000));
         assert!(judge(&terms(Nature::Ends), &measured(200_000), &state).ready_throughout);
+    }
+
+    #[test]
+    fn a_task_whose_jobs_sleep_is_never_known_to_be_ready_throughout() {
+        let (t, state) = (Terms { suspends: true, ..terms(Nature::Ends) }, TaskState::new());
+        state.begin(3, 10_001_000);
+        let p = judge(&t, &measured(120_000), &state);
+        assert_eq!((p.miss, p.ready_throughout, p.unused), (true, false, 80_000));
+        assert!(!judge(&t, &measured(200_000), &state).ready_throughout);
     }
 
     #[test]

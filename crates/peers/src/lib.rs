@@ -20,7 +20,8 @@
 //! - `woken_late`: the observer read it more than max(50 us, 1 % of the budget) after the boundary, at either end.
 //! - `miss`: of a task that ends, its job was not done at its deadline. Of one that never ends, it received less than
 //!   99 % of its budget in the period, after the observer's own lateness is taken off.
-//! - `ready_throughout`: it was never done, or not done in the period, or received its whole budget.
+//! - `ready_throughout`: it was never done, or not done in the period, or received its whole budget; never a task
+//!   whose jobs contain sleeps, because the observer does not see when it sleeps.
 //! - `overrun`: not done at its deadline, or received more than 105 % of its budget.
 //! - Of a command only execution time is known, nothing about readiness or misses.
 

@@ -84,7 +84,8 @@ impl<'a> Watch<'a> {
         self.number += 1;
         let mut period = judge(&self.terms, &measured, self.state);
         if gone {
-            (period.end, period.ready_throughout, period.miss) = (JobEnd::TaskGone, false, false);
+            (period.end, period.miss) = (JobEnd::TaskGone, false);
+            period = period.unknown();
         }
         Some(period)
     }

@@ -118,7 +118,8 @@ pub fn run(
                 .filter_map(|i| {
                     let task = &set.tasks[i];
                     let (period, deadline, budget) = (task.period, task.deadline, task.budget);
-                    let terms = Terms { task: i as u32, period, deadline, budget, nature: natures[i]? };
+                    let (nature, suspends) = (natures[i]?, suspends(&task.body));
+                    let terms = Terms { task: i as u32, period, deadline, budget, nature, suspends };
                     Some(Watch::new(terms, task.start, &states[i]))
                 })
                 .collect();
@@ -280,6 +281,11 @@ fn nature(body: &Body) -> Option<Nature> {
         Body::Command(_) => Some(Nature::Command),
         Body::Pid(_) => None,
     }
+}
+
+/// Whether its jobs contain sleeps. When they take place is not known to the observer.
+fn suspends(body: &Body) -> bool {
+    matches!(body, Body::Steps(steps) if steps.iter().any(|step| matches!(step, Part::Sleep(_))))
 }
 
 /// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU either.

@@ -36,13 +36,18 @@ pub struct Period {
     pub assigned: u64,
     /// Execution time received from this release to the next.
     pub received: u64,
+    /// Part of the budget that the task gave up, ns: left when it completed or slept at its finish, or cut off by the
+    /// wake-up rule after it suspended itself. 0 if it was ready throughout. Where the host does not know it, all that
+    /// was not received.
+    pub unused: u64,
     /// When the task first ran on it; `NEVER` if it did not or nobody could tell.
     pub started: u64,
     /// When the task said it was done; `NEVER` if it did not.
     pub completed: u64,
     /// How its job ended.
     pub end: JobEnd,
-    /// The task wanted the CPU all the time until its budget was used up.
+    /// The task did not suspend itself, as far as the host can see, and its budget was used up or its finish came
+    /// before it was done (docs/results.md).
     pub ready_throughout: bool,
     /// The one who enforces (dispatcher or observer) was itself woken late in this period.
     pub woken_late: bool,
@@ -63,6 +68,7 @@ impl Period {
             deadline,
             assigned,
             received: 0,
+            unused: 0,
             started: NEVER,
             completed: NEVER,
             end: JobEnd::Expired,
@@ -73,17 +79,34 @@ impl Period {
         }
     }
 
-    /// Says of one whose job has ended what the design calls a miss and an overrun (section 3, Reservation). `waits`: the
-    /// task calls `wait_period`; `slept`: it did not want the CPU all the time.
-    pub fn judged(self, waits: bool, slept: bool) -> Period {
+    /// Judges a period whose job has ended: readiness, miss and overrun (docs/results.md). `waits`: the task calls
+    /// `wait_period`. `slept`: it suspended itself; `None` for a task that never does.
+    ///
+    /// A job that ended exhausted with part of its budget `unused` was cut by the wake-up rule. That follows on a
+    /// suspension, however short, except for a task that never suspends itself: such a task lost what was cut off.
+    pub fn judged(self, waits: bool, slept: Option<bool>) -> Period {
         let exhausted = self.end == JobEnd::Exhausted;
         let expired = self.end == JobEnd::Expired;
+        let cut = exhausted && self.unused > 0 && slept.is_some();
+        let slept = slept == Some(true);
+        let ready_throughout = (exhausted || expired) && !slept && !cut;
         Period {
-            ready_throughout: exhausted || expired && !slept,
+            ready_throughout,
+            unused: match self.end {
+                _ if ready_throughout => 0,
+                JobEnd::Cancelled | JobEnd::TaskGone => self.assigned.saturating_sub(self.received),
+                _ => self.unused,
+            },
             miss: if waits { exhausted || expired } else { expired && !slept },
             overrun: exhausted || waits && expired,
             ..self
         }
+    }
+
+    /// A period of which the host does not know whether the task was ready: not ready throughout, and what was not
+    /// received counts as unused.
+    pub fn unknown(self) -> Period {
+        Period { ready_throughout: false, unused: self.assigned.saturating_sub(self.received), ..self }
     }
 }
 
@@ -92,3 +115,6 @@ impl Period {
 pub fn has_slept(asleep: u64, deadline: u64) -> bool {
     asleep > (deadline / 100).max(100_000)
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,6 +89,36 @@ fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
 }
 
 #[test]
+fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
+    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()])).build().expect("in order");
+    let period = |asleep: u64, cut_off: u64| {
+        let executed = 2 * MS - cut_off;
+        let mut records = vec![record(RELEASED, 0, 0)];
+        if asleep > 0 {
+            records.extend([record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + asleep, 0)]);
+        }
+        records.extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);
+        let told_end = Told::Ended {
+            at: 6 * MS,
+            task: TaskId(0),
+            index: 0,
+            number: 0,
+            end: End::Exhausted,
+            used: executed,
+            remaining: 0,
+            unused: cut_off,
+        };
+        let p = told(&set, &[(records, vec![released(0), Tale { told: told_end, key: Key::Made(0) }])]).0[0];
+        (p.ready_throughout, p.unused, p.miss)
+    };
+    assert_eq!(period(0, 0), (true, 0, false));
+    assert_eq!(period(50_000, 0), (true, 0, false), "so short a sleep took nothing from it");
+    assert_eq!(period(3 * MS, 0), (false, 0, false));
+    assert_eq!(period(3 * MS, MS), (false, MS, false));
+    assert_eq!(period(50_000, MS), (false, MS, false));
+}
+
+#[test]
 fn after_a_gap_a_period_has_what_its_jobs_say() {
     let set = set("{ spin = \"1ms\" }");
     let mut story = Story::new(&set, &[(0, TaskId(0))]);

@@ -19,6 +19,7 @@ pub fn period(number: u64) -> Period {
         deadline: release + 1_000_000,
         assigned: 100_000,
         received: 100_000,
+        unused: 0,
         started: release + 3_000,
         completed: release + 200_000,
         end: JobEnd::Completed,
