@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 macro_rules! exit_codes {
     () => {
-        "Exit codes: 0 done, all deadlines met; 1 it ran and deadlines were missed; 2 bad usage or a bad file; 3 not \
-         admitted; 4 the machine does not permit it; 5 the kernel host's scheduler was ended while it ran; 130 \
-         interrupted."
+        "Exit codes: 0 done, all deadlines met and budgets kept; 1 it ran, and deadlines were missed or budgets not \
+         kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's \
+         scheduler was ended while it ran; 130 interrupted."
     };
 }
 
@@ -138,8 +138,8 @@ pub enum HostArg {
 #[derive(Args)]
 #[command(
     override_usage = "punctual sim [OPTIONS] SET.toml\n       punctual sim [OPTIONS] --replay TRACE",
-    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nExit codes: 0 all deadlines met, or the \
-replay is the same; 1 deadlines were missed, or the replay is different; 2 bad usage or a bad file; 130 interrupted."
+    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nExit codes: 0 all deadlines met and \
+budgets kept, or the replay is the same; 1 deadlines were missed or budgets not kept, or the replay is different; 2 bad usage or a bad file; 130 interrupted."
 )]
 pub struct Sim {
     /// Task-set file (docs/task-set.md)

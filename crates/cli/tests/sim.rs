@@ -74,6 +74,24 @@ fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
     assert!(bad.contains("missed their deadline: long"), "{bad}");
 }
 
+/// Woken 5 ms before its deadline, the job of 2 ms in 10 ms may execute 1 ms more (docs/model.md): by sleeping, its
+/// task gave up the rest.
+#[test]
+fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
+    let scratch = Scratch::new("cut");
+    let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
+        work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \"forever\" }] }\n";
+    let out = ended(&[&scratch.file("set.toml", set), "--duration", "100ms", "--json"], 0);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let task = &value["tasks"][0];
+    assert_eq!(
+        (&task["periods"], &task["not_ready"], &task["received_ns"]),
+        (&10.into(), &1.into(), &19_100_000.into())
+    );
+    assert_eq!((&task["long_run_ppm"], &task["budget_received"]["worst_ppm"]), (&1_000_000.into(), &1_000_000.into()));
+    assert_eq!((&task["shortfall_ns"], &value["verdict"]["short"]), (&0.into(), &0.into()));
+}
+
 #[test]
 fn the_json_is_that_of_run_and_two_runs_are_the_same() {
     let scratch = Scratch::new("json");

@@ -7,6 +7,7 @@
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
+use crate::balance::Balance;
 use crate::groups::{promised, Group};
 use crate::results::*;
 use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
@@ -119,8 +120,7 @@ struct Figures {
     received: u128,
     assigned: u128,
     not_ready: u64,
-    ready_received: u128,
-    ready_assigned: u128,
+    balance: Balance,
     off_1: u64,
     off_5: u64,
     late: u64,
@@ -169,6 +169,8 @@ impl Collector {
             if let Some(whole) = task.held.replace(*period) {
                 task.figures.count(&whole);
             }
+        } else {
+            task.figures.balance.left_out(period);
         }
         task.begun = true;
     }
@@ -257,8 +259,7 @@ impl Figures {
             received: 0,
             assigned: 0,
             not_ready: 0,
-            ready_received: 0,
-            ready_assigned: 0,
+            balance: Balance::default(),
             off_1: 0,
             off_5: 0,
             late: 0,
@@ -275,6 +276,7 @@ impl Figures {
         self.overruns += u64::from(p.overrun);
         self.received += u128::from(p.received);
         self.assigned += u128::from(p.assigned);
+        self.balance.count(p);
         if p.started != NEVER {
             self.latency.add(p.started.saturating_sub(p.release));
         }
@@ -285,8 +287,6 @@ impl Figures {
             self.not_ready += 1;
             return;
         }
-        self.ready_received += u128::from(p.received);
-        self.ready_assigned += u128::from(p.assigned);
         if p.woken_late {
             self.late += 1;
             self.late_off_5 += u64::from(off_by_more_than(p, 5));
@@ -322,7 +322,8 @@ impl Task {
             received_ns: narrow(f.received),
             assigned_ns: narrow(f.assigned),
             not_ready: f.not_ready,
-            long_run_ppm: (f.ready_assigned > 0).then(|| ppm_wide(f.ready_received, f.ready_assigned)),
+            long_run_ppm: f.balance.long_run().map(|(received, assigned)| ppm_wide(received, assigned)),
+            shortfall_ns: narrow(f.balance.shortfall(info.budget)),
             budget_received: (measured > 0).then(|| BudgetReceived {
                 periods: measured,
                 p1_ppm: f.shares.percentile(1),

@@ -4,7 +4,7 @@
 use crate::grid::{grid, wrap, Column};
 use crate::results::{Host, Results, TaskKind, TaskResult};
 use crate::spread::ppm;
-use crate::table::{unreported, NONE};
+use crate::table::{short, unreported, NONE};
 use crate::units::{duration, percent, rate, time, Unit};
 
 /// Widest line of the texts below the columns.
@@ -39,6 +39,9 @@ pub fn side_by_side(runs: &[Results]) -> String {
     }
     for run in runs.iter().filter(|run| run.verdict.unreported > 0) {
         out.push_str(&wrap(&format!("{}: {}", run.title(), unreported(run)), 0, WIDTH));
+    }
+    for run in runs.iter().filter(|run| run.verdict.short > 0) {
+        out.push_str(&wrap(&format!("{}: {}.", run.title(), short(&run.tasks)), 0, WIDTH));
     }
     for (titles, note) in notes(runs) {
         out.push_str(&wrap(&format!("{}: {note}", titles.join(", ")), 0, WIDTH));
@@ -103,6 +106,9 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
     block("budget received, % of assigned".into(), &|_, t| {
         let b = t.budget_received?;
         Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
+    });
+    block("budget received in the long run, % of assigned".into(), &|_, t| {
+        t.long_run_ppm.map(|received| (percent(received), t.shortfall_ns > 0))
     });
     block("budget off by more than 5 %, % of periods".into(), &|_, t| {
         t.budget_received.map(|b| (rate(b.off_5_percent_ppm), false))

@@ -17,6 +17,7 @@
 //! std::process::exit(results.exit_code());
 //! ```
 
+mod balance;
 mod collector;
 mod compare;
 mod grid;

@@ -103,7 +103,10 @@ pub struct Verdict {
     /// their deadlines is not known.
     #[serde(default)]
     pub unreported: u64,
-    /// No counted period missed its deadline, and none is unreported.
+    /// Tasks that did not receive their budgets (`shortfall_ns` is not 0).
+    #[serde(default)]
+    pub short: u64,
+    /// No counted period missed its deadline, none is unreported, and every task received its budgets.
     pub met: bool,
 }
 
@@ -156,10 +159,15 @@ pub struct TaskResult {
     pub received_ns: u64,
     /// Budget assigned in all counted periods, ns.
     pub assigned_ns: u64,
-    /// Periods in which the task did not want its whole budget (it slept, or was done early): no measure of the enforcer.
+    /// Periods in which the task did not want its whole budget (it suspended itself, or was done early): no measure of the
+    /// enforcer.
     pub not_ready: u64,
     /// Sum received per sum assigned over all periods in which the task was ready throughout; `null` without any.
     pub long_run_ppm: Option<u64>,
+    /// Execution time that the task lacks over these periods beyond the error that is carried from one to the next: beyond
+    /// one budget or 1 % of all that was assigned in them, whichever is more, ns. 0: its budget was kept.
+    #[serde(default)]
+    pub shortfall_ns: u64,
     /// Budget received over periods in which the task was ready throughout and the enforcer punctual; `null` without any.
     pub budget_received: Option<BudgetReceived>,
     /// Periods in which the task was ready throughout but the enforcer itself was woken late.
@@ -317,12 +325,14 @@ impl Verdict {
     pub fn of(tasks: &[TaskResult]) -> Verdict {
         let (missed, unreported) = (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
         let periods = tasks.iter().map(|t| t.periods).sum();
-        Verdict { periods, missed, unreported, met: missed == 0 && unreported == 0 }
+        let short = tasks.iter().filter(|t| t.shortfall_ns > 0).count() as u64;
+        Verdict { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
     }
 }
 
 impl Results {
-    /// 0: every counted period met its deadline; 1: some missed it, or are unreported.
+    /// 0: every counted period met its deadline and every task received its budgets; 1: some did not, or periods are
+    /// unreported.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         i32::from(!self.verdict.met)

@@ -36,8 +36,8 @@ pub fn table(results: &Results, width: usize, color: bool) -> String {
     out.push_str(&legend(results, width, color));
     out.push_str(&extras(results, width));
     let (text, good) = verdict(results);
-    out.push_str(&paint(&text, if good { Ink::Green } else { Ink::Red }, color));
-    out.push('\n');
+    let ink = if good { Ink::Green } else { Ink::Red };
+    wrap(&text, 0, width).lines().for_each(|line| out.push_str(&(paint(line, ink, color) + "\n")));
     out
 }
 
@@ -193,7 +193,7 @@ fn legend(results: &Results, width: usize, color: bool) -> String {
     if any(&|task| task.long_run_ppm.is_some()) {
         text.push_str(
             " budget received: 100 is what was promised, over the periods in which the task wanted it all; \
-             apart: periods in which the enforcer itself was woken late, or the task slept.",
+             apart: periods in which the enforcer itself was woken late, or the task suspended itself or was done.",
         );
     }
     wrap(&text, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect()
@@ -258,24 +258,39 @@ pub(crate) fn unreported(results: &Results) -> String {
 /// The verdict in words, and whether it is good.
 pub(crate) fn verdict(results: &Results) -> (String, bool) {
     let v = &results.verdict;
+    if v.periods == 0 {
+        return ("no whole period was measured: run it for longer".to_owned(), false);
+    }
+    let all = count(v.periods, "period");
+    let deadlines = match v.missed {
+        0 if v.unreported > 0 => format!("no deadline missed in {all}"),
+        0 if v.short > 0 => String::new(),
+        0 => format!("all deadlines met ({all})"),
+        missed => {
+            let most = results.tasks.iter().filter(|t| t.misses > 0).map(|t| t.name.as_str());
+            format!("{missed} of {all} missed their deadline: {}", most.collect::<Vec<_>>().join(", "))
+        }
+    };
     let unknown = match v.unreported {
         0 => String::new(),
-        n => format!("; the deadlines of {n} more are unknown"),
+        n => format!("the deadlines of {n} more are unknown"),
     };
-    match (v.periods, v.missed) {
-        (0, _) => ("no whole period was measured: run it for longer".to_owned(), false),
-        (all, 0) if v.unreported > 0 => (format!("no deadline missed in {}{unknown}", count(all, "period")), false),
-        (all, 0) => (format!("all deadlines met ({})", count(all, "period")), true),
-        (all, missed) => {
-            let most = results.tasks.iter().filter(|t| t.misses > 0).map(|t| t.name.as_str());
-            (
-                format!(
-                    "{missed} of {} missed their deadline: {}{unknown}",
-                    count(all, "period"),
-                    most.collect::<Vec<_>>().join(", ")
-                ),
-                false,
-            )
-        }
+    let parts = [deadlines, unknown, short(&results.tasks)];
+    (parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "), v.met)
+}
+
+/// The tasks that did not receive their budgets; nothing if all did.
+pub(crate) fn short(tasks: &[TaskResult]) -> String {
+    let short: Vec<String> = tasks.iter().filter(|t| t.shortfall_ns > 0).map(received).collect();
+    match short.len() {
+        0 => String::new(),
+        1 => format!("{}: its budget was not kept", short[0]),
+        _ => format!("{}: their budgets were not kept", short.join(", ")),
     }
+}
+
+fn received(task: &TaskResult) -> String {
+    let periods = task.budget_received.map_or(0, |b| b.periods) + task.woken_late.periods;
+    let (share, periods) = (percent(task.long_run_ppm.unwrap_or(0)), count(periods, "period"));
+    format!("{} received {share} % of its budget over {periods} in which it was ready", task.name)
 }

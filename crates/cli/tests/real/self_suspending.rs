@@ -54,3 +54,31 @@ fn budgets_beside_a_program_that_sleeps_are_kept_as_without_it() {
         });
     }
 }
+
+/// Like rt-tests under a budget: it sleeps most of the time and never uses up its budget.
+#[test]
+fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let sleeper = list(&unruly("bursts 200 3000"));
+    let set = format!(
+        "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
+         [[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\nbudget = \"4ms\"\ncommand = {sleeper}\n\
+         [[task]]\nname = \"beside\"\nperiod = \"4ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n",
+        cpu.0
+    );
+    let ended = run_set(&set, &["--json"]);
+    ended.assert_met().assert_nothing_left(&[cpu.0]);
+    let results = ended.json();
+    let sleeper = task(&results, "sleeper");
+    let judged = sleeper["budget_received"]["periods"].as_u64().unwrap_or(0);
+    let late = sleeper["woken_late"]["periods"].as_u64().unwrap();
+    let not_ready = sleeper["not_ready"].as_u64().unwrap();
+    assert_eq!(Some(judged + late + not_ready), sleeper["periods"].as_u64(), "{results:#}");
+    judge_timing(|| {
+        assert_eq!(Some(not_ready), sleeper["periods"].as_u64(), "{results:#}");
+        assert_eq!((sleeper["shortfall_ns"].as_u64(), results["verdict"]["short"].as_u64()), (Some(0), Some(0)));
+    });
+}

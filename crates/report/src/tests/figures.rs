@@ -29,8 +29,8 @@ fn an_unreported_period_is_no_met_deadline() {
     c.record(&period(10));
     c.finish(12_000_000);
     let results = c.snapshot();
-    let Verdict { periods, missed, unreported, met } = results.verdict;
-    assert_eq!((periods, missed, unreported, met, results.exit_code()), (3, 0, 7, false, 1));
+    let Verdict { periods, missed, unreported, short, met } = results.verdict;
+    assert_eq!((periods, missed, unreported, short, met, results.exit_code()), (3, 0, 7, 0, false, 1));
     assert_eq!((results.tasks[0].periods, results.tasks[0].unreported), (3, 7));
     let text = table(&results, 200, false);
     assert!(text.contains("warning: 7 periods are not in these figures") && text.contains("dropped: "), "{text}");

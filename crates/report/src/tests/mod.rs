@@ -1,5 +1,6 @@
 //! Figures by hand, against a naive recomputation, as a document, and as people see them.
 
+mod balance;
 mod figures;
 mod groups;
 mod naive;
