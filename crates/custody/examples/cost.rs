@@ -45,7 +45,8 @@ fn run(journal: &Journal, base: Option<&CgroupBase>, cpu: u32, script: &str, lab
     let _ = threads.rescan(&park.threads());
     let clock = (!child.id().pid << 3) | 2;
     let single = park.procs().len() == 1;
-    let [mut stat, mut proc, mut freeze, mut thaw, mut level, mut error, mut after] = [(); 7].map(|()| Vec::new());
+    let [mut stat, mut proc, mut freeze, mut thaw, mut level, mut slice, mut turn, mut error, mut after] =
+        [(); 9].map(|()| Vec::new());
     for _ in 0..500 {
         let u0 = park.usage_ns().unwrap_or(0);
         let c0 = timed(&mut proc, || now(clock));
@@ -55,6 +56,10 @@ fn run(journal: &Journal, base: Option<&CgroupBase>, cpu: u32, script: &str, lab
         let c1 = now(clock);
         error.push((u1 - u0).abs_diff(c1 - c0));
         timed(&mut level, || threads.set_level(10)).ok();
+        if !single {
+            let executed = timed(&mut slice, || threads.end_slice(100_000));
+            timed(&mut turn, || threads.requeue(executed));
+        }
         timed(&mut freeze, || park.park()).ok();
         std::thread::sleep(Duration::from_micros(1000));
         // What it still used after the freeze was asked for: its way into the freezer.
@@ -68,6 +73,10 @@ fn run(journal: &Journal, base: Option<&CgroupBase>, cpu: u32, script: &str, lab
     print("  resume", &mut thaw);
     print("  park", &mut freeze);
     print("  Threads::set_level", &mut level);
+    if !single {
+        print("  Threads::end_slice", &mut slice);
+        print("  Threads::requeue", &mut turn);
+    }
     if single {
         print("  usage_ns against the process clock, error", &mut error);
     }

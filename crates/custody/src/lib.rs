@@ -5,6 +5,7 @@
 //!        CgroupBase::create ─> Park::for_command ─> spawn    a program of ours: killed at the end
 //!                          └─> Park::for_process ─> adopt    a running one: given back at the end
 //!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
+//!   Threads::{end_slice, requeue, restore_order}             the same: time slices for a task's threads
 //!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's: an ordinary thread, some times a second
 //!   restore(&journal) ─> Guardian::dismiss                   the orderly end
 //! ```
@@ -22,20 +23,24 @@ mod clean;
 mod demote;
 mod error;
 mod exec;
+mod exec_clock;
 mod guardian;
 mod journal;
 mod lock;
 mod mount;
+mod own_priority;
 mod park;
 mod privilege;
 mod proc;
 mod restore;
 mod sched;
+mod slot;
 mod spawn;
 mod stop;
 mod supervise;
 mod threads;
 mod threads_back;
+mod turns;
 
 pub use adopt::{adopt, Adopted};
 pub use cgroup::{Cgroup, CgroupBase};
@@ -44,6 +49,7 @@ pub use error::{CustodyError, Fault};
 pub use guardian::Guardian;
 pub use journal::{Journal, Purpose};
 pub use lock::CpuLock;
+pub use own_priority::OWN_LEVELS;
 pub use park::Park;
 pub use privilege::check_privileges;
 pub use proc::{descendants, threads_of, Identity};
@@ -51,3 +57,4 @@ pub use restore::{restore, RestoreReport};
 pub use spawn::{spawn, CommandSpec, Output, Spawned, Stream};
 pub use stop::{process_cpu_ns, StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
+pub use turns::Executed;

@@ -99,6 +99,13 @@ pub(crate) fn set_level(tid: i32, level: i32) -> io::Result<()> {
     }
 }
 
+/// The real-time priority of one thread; 0 for an ordinary one, `None` when it is gone. Real-time safe: one system call.
+pub(crate) fn param(tid: i32) -> Option<i32> {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel writes one sched_param, which lives on our stack.
+    (unsafe { libc::sched_getparam(tid, &mut param) } == 0).then_some(param.sched_priority)
+}
+
 fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param, which lives on our stack.

@@ -1,23 +1,53 @@
-//! The threads of one task, all at one FIFO level and on one CPU.
+//! The threads of one task, all at its FIFO level and on one CPU.
 //!
 //! The real-time path goes through a fixed table of thread ids; the housekeeper looks for new threads and fills it. A
 //! new thread inherits level and CPU from the thread that made it, so one that is not in the table yet can only lag
 //! behind one change of level.
+//!
+//! Two files more see to it that threads of one level get the CPU in turns (turns.rs), and that those with a priority
+//! of their own go before the others (own_priority.rs).
 
+use crate::exec_clock;
+use crate::own_priority::OwnPriorities;
 use crate::sched;
+use crate::slot::Slot;
+use crate::turns::Turns;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::Mutex;
+
+/// Slots whose threads' clocks are kept open. Threads in further ones take no turns.
+pub(crate) const CLOCKS: usize = 64;
+
+/// Files from this number on are not kept: half of the usual limit (1,024) is left to the rest of the process.
+const FILES: i32 = 512;
 
 /// A table of thread ids with the FIFO level that all of them have.
 #[derive(Debug)]
 pub struct Threads {
-    tids: Box<[AtomicI32]>,
+    pub(crate) slots: Box<[Slot]>,
     /// No slot from here on was ever used.
     used: AtomicUsize,
+    /// How many threads the housekeeper found last.
+    count: AtomicUsize,
     level: AtomicI32,
     mask: sched::Mask,
-    housekeeper: Mutex<()>,
+    pub(crate) turns: Turns,
+    pub(crate) own: OwnPriorities,
+    housekeeper: Mutex<Clocks>,
+}
+
+/// The files of the threads' clocks.
+#[derive(Debug, Default)]
+struct Clocks {
+    /// By slot.
+    open: Vec<Option<File>>,
+    /// Of threads that ended; closed at the next rescan. The dispatcher may be about to read one: if it is delayed
+    /// for that long, it reads another file, and a thread gets one turn too many or too few. And a thread that is
+    /// being released removes its entries of /proc, which it tries until nobody else is freeing one (demote.rs).
+    retired: Vec<File>,
 }
 
 impl Threads {
@@ -25,32 +55,45 @@ impl Threads {
     /// [`set_level`](Self::set_level).
     pub fn new(capacity: usize, cpu: u32) -> Self {
         Self {
-            tids: (0..capacity).map(|_| AtomicI32::new(0)).collect(),
+            slots: (0..capacity).map(|_| Slot::new()).collect(),
             used: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             level: AtomicI32::new(0),
             mask: sched::only(cpu),
-            housekeeper: Mutex::new(()),
+            turns: Turns::new(capacity),
+            own: OwnPriorities::new(),
+            housekeeper: Mutex::default(),
         }
     }
 
-    /// Gives all threads this SCHED_FIFO level (1 to 98), or SCHED_OTHER when it is 0. Real-time safe: one system call
-    /// for each thread. Every thread is tried; the first error is returned, a thread that is gone is none.
+    /// Gives all threads this SCHED_FIFO level (1 to 90), or SCHED_OTHER when it is 0. Threads for which the program
+    /// chose real-time priorities get up to [`OWN_LEVELS`](crate::OWN_LEVELS) more. Real-time safe: one system call for
+    /// each thread, two where there are several. Every thread is tried; the first error is returned, a thread that is
+    /// gone is none. Only the dispatcher calls it, and before it the thread that made the table.
     pub fn set_level(&self, level: i32) -> io::Result<()> {
-        self.level.store(level, Ordering::SeqCst);
+        self.own.note_level(level);
+        let before = self.level.swap(level, Ordering::SeqCst);
+        let several = self.count() > 1;
         let mut first = Ok(());
-        for slot in &self.tids[..self.used.load(Ordering::SeqCst)] {
-            let tid = slot.load(Ordering::SeqCst);
-            if tid == 0 {
-                continue;
+        let mut give = |n: usize| {
+            let slot = &self.slots[n];
+            let Some(tid) = slot.tid() else { return };
+            if several {
+                self.notice_choice(slot, tid);
             }
-            match sched::set_level(tid, level) {
+            match slot.give(tid, level) {
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {
                     // Only if the housekeeper has not given the slot to another thread meanwhile.
-                    let _ = slot.compare_exchange(tid, 0, Ordering::SeqCst, Ordering::SeqCst);
+                    let _ = slot.tid.compare_exchange(tid, 0, Ordering::SeqCst, Ordering::SeqCst);
                 }
                 Err(e) if first.is_ok() => first = Err(e),
                 _ => {}
             }
+        };
+        // The kernel puts a raised thread at the tail of its level, a lowered one at the head.
+        match level < before {
+            true => self.in_turn().rev().for_each(&mut give),
+            false => self.in_turn().for_each(&mut give),
         }
         first
     }
@@ -60,9 +103,24 @@ impl Threads {
         self.level.load(Ordering::Relaxed)
     }
 
-    /// How many threads are in the table. Real-time safe.
+    /// How many threads the latest [`rescan`](Self::rescan) found. Real-time safe.
     pub fn count(&self) -> usize {
-        self.tids[..self.used.load(Ordering::Relaxed)].iter().filter(|t| t.load(Ordering::Relaxed) != 0).count()
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many threads take turns, at most. Real-time safe.
+    pub fn count_in_turns(&self) -> usize {
+        self.count().min(CLOCKS)
+    }
+
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::SeqCst)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_used(&self, used: usize) {
+        self.used.store(used, Ordering::SeqCst);
+        self.count.store(used, Ordering::SeqCst);
     }
 
     /// Housekeeping: makes the table hold just these threads ([`Park::threads`](crate::Park::threads)) and gives new
@@ -71,44 +129,68 @@ impl Threads {
     /// # Errors
     /// A level or an affinity is refused, or the table is full (ENOSPC): the threads beyond it keep what they inherited.
     pub fn rescan(&self, now: &[i32]) -> io::Result<usize> {
-        let _alone = self.housekeeper.lock().unwrap_or_else(|e| e.into_inner());
+        let mut clocks = self.housekeeper.lock().unwrap_or_else(|e| e.into_inner());
+        clocks.retired.clear();
         let mut known = Vec::new();
-        for slot in &self.tids[..self.used.load(Ordering::SeqCst)] {
-            let tid = slot.load(Ordering::SeqCst);
-            if tid != 0 && !now.contains(&tid) {
-                slot.store(0, Ordering::SeqCst);
-            } else if tid != 0 {
-                known.push(tid);
+        for (n, slot) in self.slots[..self.used()].iter().enumerate() {
+            match slot.tid() {
+                Some(tid) if now.contains(&tid) => known.push(tid),
+                _ => {
+                    slot.tid.store(0, Ordering::SeqCst);
+                    slot.chosen.store(0, Ordering::SeqCst);
+                    slot.clock.store(-1, Ordering::SeqCst);
+                    let closed = clocks.open.get_mut(n).and_then(Option::take);
+                    clocks.retired.extend(closed);
+                }
             }
         }
         let (mut new, mut first) = (0, Ok(()));
         for &tid in now.iter().filter(|t| !known.contains(t)) {
             new += 1;
             let result = match self.publish(tid) {
-                true => sched::set_affinity(tid, &self.mask).and_then(|()| self.settle(tid)),
-                false => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+                Some(slot) => sched::set_affinity(tid, &self.mask).and_then(|()| self.settle(slot, tid)),
+                None => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
             };
             match result {
                 Err(e) if e.raw_os_error() != Some(libc::ESRCH) && first.is_ok() => first = Err(e),
                 _ => {}
             }
         }
+        if now.len() > 1 {
+            self.open_clocks(&mut clocks);
+        }
+        self.count.store(now.len(), Ordering::SeqCst);
         first.map(|()| new)
     }
 
-    fn publish(&self, tid: i32) -> bool {
-        let Some(n) = self.tids.iter().position(|s| s.load(Ordering::SeqCst) == 0) else { return false };
-        self.tids[n].store(tid, Ordering::SeqCst);
+    fn publish(&self, tid: i32) -> Option<&Slot> {
+        let n = self.slots.iter().position(|s| s.tid().is_none())?;
+        let slot = &self.slots[n];
+        slot.slice.store(0, Ordering::SeqCst);
+        self.notice_new(slot, tid);
+        slot.tid.store(tid, Ordering::SeqCst);
         self.used.fetch_max(n + 1, Ordering::SeqCst);
-        true
+        Some(slot)
+    }
+
+    /// Opens the clocks of threads that have none yet.
+    fn open_clocks(&self, clocks: &mut Clocks) {
+        let used = self.used().min(CLOCKS);
+        clocks.open.resize_with(used.max(clocks.open.len()), || None);
+        for (slot, open) in self.slots[..used].iter().zip(&mut clocks.open).filter(|(_, open)| open.is_none()) {
+            let Some(file) = slot.tid().and_then(exec_clock::open).filter(|f| f.as_raw_fd() < FILES) else { continue };
+            slot.clock_at_slice.store(exec_clock::read_file(&file).unwrap_or(0), Ordering::SeqCst);
+            slot.clock.store(file.as_raw_fd(), Ordering::SeqCst);
+            *open = Some(file);
+        }
     }
 
     /// Sets the level of a thread that is already in the table, so that a change at the same time is not overwritten
     /// by an older value: repeat until the level stayed the same.
-    fn settle(&self, tid: i32) -> io::Result<()> {
+    fn settle(&self, slot: &Slot, tid: i32) -> io::Result<()> {
         for _ in 0..16 {
             let level = self.level.load(Ordering::SeqCst);
-            sched::set_level(tid, level)?;
+            slot.give(tid, level)?;
             if self.level.load(Ordering::SeqCst) == level {
                 break;
             }
