@@ -40,10 +40,17 @@ impl Engine {
                 }
             }
         }
+        for &i in best {
+            if let Some(m) = self.members[i as usize].as_deref_mut() {
+                m.rank_threads();
+            }
+        }
         for rank in 0..count {
             let above = rank.checked_sub(1).and_then(|r| self.level_of(best[r]));
-            let below = best.get(rank + 1).and_then(|&i| self.level_of(i));
-            self.let_run(best[rank], now, |own| levels::place(above, own, below, rank, count));
+            let below = best.get(rank + 1).and_then(|&i| self.top_level_of(i));
+            let height = self.height_of(best[rank]);
+            let needed = best[rank + 1..].iter().map(|&i| 1 + self.height_of(i)).sum();
+            self.let_run(best[rank], now, |own| levels::place(above, own, height, below, needed));
         }
         self.ranked.clear();
         self.ranked.extend_from_slice(best);
@@ -65,6 +72,15 @@ impl Engine {
 
     fn level_of(&self, i: u32) -> Option<i32> {
         self.members[i as usize].as_deref().map(|m| m.level)
+    }
+
+    fn top_level_of(&self, i: u32) -> Option<i32> {
+        self.members[i as usize].as_deref().map(|m| m.top_level())
+    }
+
+    /// How many levels its threads have above its own.
+    fn height_of(&self, i: u32) -> i32 {
+        self.members[i as usize].as_deref().map_or(0, |m| m.top_level() - m.level)
     }
 
     fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {

@@ -127,9 +127,9 @@ impl Engine {
     }
 
     /// The next event: the dispatcher's own times, and for each unparked task the time at which its
-    /// budget is exhausted if it executes from now on. The kernel does not report when a task blocks
-    /// and a lower-ranked one runs, so only those behind a task that never suspends itself (synthetic
-    /// execution) are left out.
+    /// budget or its threads' time slice is exhausted if it executes from now on. The kernel does not
+    /// report when a task blocks and a lower-ranked one runs, so only those behind a task that never
+    /// suspends itself (synthetic execution) are left out.
     ///
     /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget, so
     /// that a small remaining budget does not cause a storm of timers. One that was found suspended may
@@ -140,6 +140,7 @@ impl Engine {
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         let expected = place.map(|p| self.ranked[p]);
         let steady = expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| m.track.never_sleeps);
+        let lapse = now.saturating_sub(self.slept_at);
         let behind = place.map_or(&[][..], |p| &self.ranked[p + 1..]);
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
@@ -155,7 +156,7 @@ impl Engine {
                     false => (now.saturating_sub(m.ran_at) / 4).min(m.grain / 32),
                 });
             }
-            next = next.min(now.saturating_add(look));
+            next = next.min(now.saturating_add(look)).min(m.slice_end(now, lapse));
         }
         next
     }
@@ -171,6 +172,7 @@ impl Engine {
         self.dispatcher.advance(now);
         self.follow_events(now, late);
         self.arrange(now);
+        self.end_slices();
         self.settle();
     }
 
@@ -348,6 +350,7 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         return;
     }
     m.ran_at = now;
+    m.use_slice();
     if m.asleep {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);

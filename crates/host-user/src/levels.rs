@@ -3,12 +3,12 @@
 
 use crate::sched::{HIGHEST, LOWEST};
 
-/// The level for the member at `rank`, given the level of the one above it (if any), its own, and
-/// that of the one below. Strictly below the one above; its own if that will do.
-pub fn place(above: Option<i32>, own: i32, below: Option<i32>, rank: usize, count: usize) -> i32 {
-    let ceiling = above.unwrap_or(HIGHEST + 1);
-    // Those after it must find a place beneath.
-    let floor = LOWEST + (count - 1 - rank) as i32;
+/// The level for a member whose threads have `height` further levels above it, given the level of the member ranked
+/// above (if any), its own, and the highest of the member ranked below. `needed` levels are for all that are
+/// ranked below. All of it is strictly below the one above; its own if that will do.
+pub fn place(above: Option<i32>, own: i32, height: i32, below: Option<i32>, needed: i32) -> i32 {
+    let ceiling = above.unwrap_or(HIGHEST + 1) - height;
+    let floor = LOWEST + needed;
     if own < ceiling && own >= floor {
         return own;
     }
@@ -23,11 +23,19 @@ pub fn place(above: Option<i32>, own: i32, below: Option<i32>, rank: usize, coun
 mod tests {
     use super::*;
 
+    use crate::arrange::UNPARKED;
+    use punctual_custody::OWN_LEVELS;
+
     fn arrange(levels: &mut [i32]) {
-        let count = levels.len();
-        for i in 0..count {
+        arrange_high(levels, &vec![0; levels.len()]);
+    }
+
+    fn arrange_high(levels: &mut [i32], heights: &[i32]) {
+        for i in 0..levels.len() {
             let above = i.checked_sub(1).map(|a| levels[a]);
-            levels[i] = place(above, levels[i], levels.get(i + 1).copied(), i, count);
+            let below = levels.get(i + 1).map(|l| l + heights[i + 1]);
+            let needed = heights[i + 1..].iter().map(|h| h + 1).sum();
+            levels[i] = place(above, levels[i], heights[i], below, needed);
         }
     }
 
@@ -58,6 +66,24 @@ mod tests {
             arrange(&mut levels);
             assert!(levels.windows(2).all(|w| w[0] > w[1]), "{levels:?}");
             assert!(levels[0] <= HIGHEST && levels[3] >= LOWEST, "{levels:?}");
+        }
+    }
+
+    #[test]
+    fn levels_of_threads_overlap_those_of_no_other_member() {
+        let mut state = 1u64;
+        let mut random = |limit: i32| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as i32 % limit
+        };
+        for _ in 0..100_000 {
+            let mut levels = [0; UNPARKED].map(|_: i32| LOWEST + random(HIGHEST - LOWEST + 1));
+            let heights = [0; UNPARKED].map(|_: i32| random(OWN_LEVELS + 1));
+            arrange_high(&mut levels, &heights);
+            for (i, pair) in levels.windows(2).enumerate() {
+                assert!(pair[0] > pair[1] + heights[i + 1], "{levels:?} {heights:?}");
+            }
+            assert!(levels[0] + heights[0] <= HIGHEST && levels[3] >= LOWEST, "{levels:?} {heights:?}");
         }
     }
 }

@@ -29,6 +29,7 @@ mod stats;
 mod stray;
 mod take_in;
 mod task;
+mod time_slices;
 mod track;
 
 pub use awake::Awake;

@@ -11,6 +11,7 @@ use punctual_taskset::TaskSpec;
 
 use crate::cell::Cell;
 use crate::stray::Stray;
+use crate::time_slices::TimeSlice;
 use crate::track::Track;
 use crate::{clock, gate, sched};
 
@@ -98,6 +99,9 @@ pub struct Member {
     pub standing: Standing,
     /// SCHED_FIFO level when unparked.
     pub level: i32,
+    /// Its threads' levels within the task changed, and are not set yet.
+    pub reranked: bool,
+    pub slice: TimeSlice,
     /// Its CPU clock, as far as it is charged, ns.
     pub charged: u64,
     /// Its clock may still move: it is unparked, or was when last looked at.
@@ -165,7 +169,10 @@ impl Member {
         self.quiet = false;
         match &self.who {
             Who::Thread(cell) => cell.open(),
-            Who::Program(p) => drop(p.park.resume()),
+            Who::Program(p) => {
+                drop(p.park.resume());
+                p.threads.restore_order();
+            }
         }
     }
 
@@ -184,10 +191,26 @@ impl Member {
         }
     }
 
+    /// Takes up what its program chose for its threads; they have their levels after [`set_level`](Self::set_level).
+    pub fn rank_threads(&mut self) {
+        if let Who::Program(p) = &self.who {
+            self.reranked |= p.threads.rank_choices();
+        }
+    }
+
+    /// The highest level that a thread of it has.
+    pub fn top_level(&self) -> i32 {
+        match &self.who {
+            Who::Program(p) => self.level + p.threads.height(),
+            Who::Thread(_) => self.level,
+        }
+    }
+
     /// Its level among the jobs; a system call only when it changes.
     pub fn set_level(&mut self, level: i32) {
-        if level != self.level {
+        if level != self.level || self.reranked {
             self.level = level;
+            self.reranked = false;
             self.apply_level(level);
         }
     }

@@ -18,6 +18,7 @@ use crate::member::{Member, Program, Standing, Who};
 use crate::start::{kept, PATIENCE};
 use crate::stray::Stray;
 use crate::task::Task;
+use crate::time_slices::TimeSlice;
 use crate::track::Track;
 use crate::{gate, sched};
 
@@ -62,6 +63,8 @@ impl Host {
             who,
             standing: Standing::Parked,
             level: sched::LOWEST,
+            reranked: false,
+            slice: TimeSlice::default(),
             charged: 0,
             moving: false,
             asleep: false,
