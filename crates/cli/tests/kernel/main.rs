@@ -6,6 +6,8 @@ mod adversary;
 mod alarm;
 mod attributes;
 mod budgets;
+#[path = "../real/busy_threads.rs"]
+mod busy_threads;
 mod check;
 mod check_finds;
 mod ended;

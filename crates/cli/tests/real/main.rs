@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod bounded;
+mod busy_threads;
 mod hierarchy;
 mod kills;
 mod kills_both;
@@ -16,5 +17,6 @@ mod refusals;
 mod screen;
 mod self_suspending;
 mod tasks;
+mod time_slices;
 mod unruly;
 mod victim;

@@ -5,7 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-const LIFE: Duration = Duration::from_secs(60);
+use crate::busy_threads;
+
+pub const LIFE: Duration = Duration::from_secs(60);
 
 #[used]
 #[link_section = ".init_array"]
@@ -46,6 +48,9 @@ extern "C" fn play() {
         },
         "clock" => tell_clock(arg(0)),
         "say" => say(arg(0).parse().unwrap_or(1)),
+        "barrier" => busy_threads::barrier(arg(0), arg(1).parse().unwrap_or(2)),
+        "yielding-lock" => busy_threads::yielding_lock(arg(0), arg(1).parse().unwrap_or(2)),
+        "priorities" => busy_threads::priorities(arg(0), args[1..].iter().filter_map(|p| p.parse().ok()).collect()),
         "victim" => victim(),
         _ => std::process::exit(99),
     }
@@ -61,7 +66,7 @@ fn spin(time: Duration) {
 }
 
 /// A clock, ns.
-fn read(clock: libc::clockid_t) -> u64 {
+pub fn read(clock: libc::clockid_t) -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one timespec of ours.
     unsafe { libc::clock_gettime(clock, &mut t) };
