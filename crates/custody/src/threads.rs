@@ -44,9 +44,9 @@ pub struct Threads {
 struct Clocks {
     /// By slot.
     open: Vec<Option<File>>,
-    /// Of threads that ended; closed at the next rescan. The dispatcher may be about to read one: if it is delayed
-    /// for that long, it reads another file, and a thread gets one turn too many or too few. And a thread that is
-    /// being released removes its entries of /proc, which it tries until nobody else is freeing one (demote.rs).
+    /// Files of ended threads, closed at the next rescan, because the dispatcher may be about to read one: delayed
+    /// for that long, it reads another file, and a thread gets one time slice too many or too few. An exiting thread
+    /// retries removing its /proc entries while another thread frees one of them (demote.rs).
     retired: Vec<File>,
 }
 

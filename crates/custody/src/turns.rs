@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_executed_goes_behind_the_others() {
+    fn a_thread_that_executed_goes_behind_the_others() {
         let t = table(3);
         assert_eq!(end(&t, &[0]), [1, 2, 0]);
         assert_eq!(end(&t, &[1]), [2, 0, 1]);

@@ -51,8 +51,8 @@ PD_INLINE int alarm_start(__u32 domain, __u64 at)
 	return (int)bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
-/* The timer is not armed, and no callback comes. A kick has ops.dispatch decide and arm it anew: until that succeeds, for
- * UNARMED_MOST, the dispatcher is asked as often as the kicks come. */
+/* The timer is not armed, and there will be no callback. The kick makes ops.dispatch decide and arm the timer again. This
+ * repeats until arming succeeds, for UNARMED_MOST at most. */
 PD_INLINE void alarm_unarmed(__u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -157,7 +157,7 @@ PD_INLINE void alarm_look(__u32 domain)
  * else of the domain runs on its CPU but notes. */
 static int on_alarm(void *map, __u32 *key, struct alarm *alarm)
 {
-	/* Or records of releases that nobody executes would follow those of the run. */
+	/* Without this check the records would include releases after the end of the run. */
 	if (!READ_ONCE(has_ended))
 		alarm_look(*key);
 	return 0;

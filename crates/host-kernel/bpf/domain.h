@@ -21,7 +21,7 @@
  * callback, commands and the timer process read it on the domain's CPU without that lock. On this CPU they cannot
  * come between two such writes, on another one they can: each reads `task` once, and where it uses a value that is out of
  * date says why that is safe. The decision and what follows is written on the domain's CPU only; other CPUs read it to
- * guess, and their kick has the dispatcher asked again.
+ * guess, and their kick makes the dispatcher decide again.
  */
 #ifndef PUNCTUAL_DOMAIN_H
 #define PUNCTUAL_DOMAIN_H
@@ -98,8 +98,8 @@ struct punctual_domain {
  *
  * Pairs with itself on another CPU (ops.stopping there, the timer callback here): each exchange adds the difference to
  * the one before it, so that the sum is right in whatever order they come. One that counted by a `clock` that is out of date
- * charges too much or too little, which the next takes back, or, if the thread has begun anew meanwhile, an error of
- * the requeueing's length. */
+ * charges too much or too little; the next call corrects that, or, if the thread was requeued meanwhile, there is an error
+ * of that interval's length. */
 PD_INLINE void domain_count(__u32 domain, __u32 task, __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);

@@ -76,8 +76,8 @@ static inline bool fair_rouse(struct task_struct *p)
 	return cpu >= 0;
 }
 
-/* Whether this CPU's dispatcher need not be asked for a while. From any CPU, as a guess: the decision may change after it is
- * read, and then run_other, as the thread begins, has the dispatcher asked. */
+/* Whether this CPU's dispatcher has no decision to make for a while. Called on any CPU, as a guess: the decision may change
+ * after it is read; then run_other makes the dispatcher decide when the thread begins to run. */
 static inline bool fair_unasked(__s32 cpu)
 {
 	__u32 domain = domain_on(cpu);

@@ -47,7 +47,8 @@ PD_INLINE void order_draft_job(pd_ref d, struct punctual_order *order)
 	a->reserved = 0;
 }
 
-/* From here on. Records before this reservation's are of others; and there may be more of them than the ring holds. */
+/* Starts with the records of this reservation. Earlier records belong to other reservations, and the ring may already have
+ * overwritten them. */
 PD_INLINE void order_handle_overruns(pd_ref d, __u32 domain, __u32 overrun)
 {
 	struct punctual_domain *c = DOMAIN(domain);

@@ -54,7 +54,7 @@ PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
 
-/* It goes on until the end of its budget, as far as this can be known now. */
+/* Continues the allocator's thread, with a timer for the end of its budget. */
 PD_INLINE void run_allocator_on(__u32 domain, struct task_struct *p, __u64 now)
 {
 	domain_set_due(domain, PD_INFINITE);
@@ -93,7 +93,7 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	member_count(m);
 	c->charged = c->base;
 	c->paid = !t->background;
-	/* Last: whoever reads it without the lock counts from the base of this beginning. */
+	/* Last: a reader without the lock that sees this task counts from the base set above. */
 	WRITE_ONCE(c->task, m->task);
 	if (!m->turn && c->clock - m->waits > TURN_WAIT)
 		m->turn = TURN - TURN_SHORT;
@@ -280,15 +280,15 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 	return false;
 }
 
-/* The allowance of the chosen task is used up, and nobody has decided since: the tick ended its slice, and a higher class
- * stopped it before this dispatch. */
+/* The allowance of the chosen task is exhausted without a decision since: the tick ended its slice, and a higher class
+ * preempted it before this ops.dispatch. */
 PD_INLINE bool run_is_spent(struct punctual_domain *c, __u32 domain)
 {
 	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
 	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
 }
 
-/* Whether this dispatch is to decide anew. */
+/* Whether this ops.dispatch makes a new decision. */
 PD_FN int run_decides(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);

@@ -114,7 +114,7 @@ impl<'a> Known<'a> {
         }
         let failures: u64 = self.arm_failures.values().sum();
         if failures > 0 {
-            self.notes.push(format!("the kernel refused {failures} times to arm a timer; it was asked again"));
+            self.notes.push(format!("the kernel refused {failures} times to arm a timer; the timer was armed again"));
         }
         Ok((self.events, lateness, self.notes))
     }

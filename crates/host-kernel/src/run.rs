@@ -321,7 +321,7 @@ impl Run<'_> {
         all
     }
 
-    /// Until so many threads have sent their last message. One that fails does not keep the others from being heard.
+    /// Receives until so many threads have sent their last message, also after one of them has failed.
     fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));

@@ -17,7 +17,7 @@ impl Engine {
         let mut count = self.best(now, &mut best);
         if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
             // Somebody ready is kept waiting: those who sleep give up their places.
-            if self.find_sleepers(now) {
+            if self.find_suspended(now) {
                 self.follow_events(now, 0);
                 count = self.best(now, &mut best);
             }

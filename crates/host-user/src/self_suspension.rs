@@ -13,8 +13,8 @@ use crate::member::{Member, Standing, Who};
 pub(crate) const ASLEEP: u64 = 250_000;
 
 impl Engine {
-    /// An unparked member that let worse ones run, or nobody, sleeps.
-    pub(crate) fn find_sleepers(&mut self, now: u64) -> bool {
+    /// Blocks the unparked tasks that left the CPU to lower-ranked ones, or idle; whether there are any.
+    pub(crate) fn find_suspended(&mut self, now: u64) -> bool {
         let mut found = false;
         let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
         for k in 0..self.ranked.len() {

@@ -1,6 +1,6 @@
 //! Time slices for the threads of one program, within its budget.
 //!
-//! A slice is 1 ms of the program's execution. At its end the threads that executed in it go behind the others
+//! A slice is 1 ms of the program's execution. At its end the threads that executed are queued behind the others
 //! (custody/src/turns.rs). To read the clocks of many threads takes long, so with more than ten of them the
 //! slice is longer. The kernel does not report how many threads are runnable: while one thread alone executes, the slices
 //! double up to eight times their length, so that such a program costs hardly more than one of a single thread.
@@ -62,9 +62,9 @@ impl Member {
         self.slice.used += self.ran;
     }
 
-    /// When to look whether an unparked program's slice is used up; `u64::MAX` for a single thread. It is
-    /// expected to go on as in the last `lapse` ns, since the event before; one that did not execute in them is polled
-    /// at growing intervals.
+    /// When an unparked program's slice is expected to be used up, if the program executes at the same rate as in the
+    /// `lapse` ns since the previous event; `u64::MAX` for a single thread. A program that did not execute in them is
+    /// polled at growing intervals.
     pub fn slice_end(&self, now: u64, lapse: u64) -> u64 {
         let Some(threads) = self.several_threads() else { return u64::MAX };
         let length = self.slice.length(threads.count_in_turns());

@@ -13,8 +13,8 @@ pub enum Told {
     /// what the release may execute.
     Released { at: u64, task: TaskId, index: u32, number: u64, release: u64, deadline: u64, budget: u64 },
     /// A release is over: `used` is what it executed, `remaining` what it left of its budget, `unused` the part of the
-    /// budget it was released with that its task gave up: by completing, by being asleep at the finish, or by a
-    /// suspension after which the wake-up rule cut the budget.
+    /// budget that the task gave up: at completion, by a suspension that lasted until the finish, or by one after
+    /// which the wake-up rule cut the budget.
     Ended { at: u64, task: TaskId, index: u32, number: u64, end: End, used: u64, remaining: u64, unused: u64 },
     /// Releases `first .. first + count` were never made: nobody looked in time, or the dispatcher
     /// had no room for a job.

@@ -42,7 +42,7 @@ pub fn alarm_of(run: &Running) -> u32 {
     alarms()[0]
 }
 
-/// Of this thread, above all who share the CPU with a scheduler of sched_ext, and below its timer process.
+/// Calls `act` with a real-time priority above all sched_ext tasks, and below the timer process.
 pub fn with_priority(act: impl FnOnce()) {
     let set = |policy, sched_priority| {
         // SAFETY: a valid pointer; of this thread alone.
