@@ -11,6 +11,7 @@ use crate::analysis::{CpuAnalysis, Fit};
 use crate::effort::{self, Effort};
 use crate::utilization::{Ppm, WHOLE};
 use crate::verdict::{Change, Cure, Quantity, Whose};
+use crate::Capacity;
 use crate::{analyse_cpu, load};
 
 /// Late tasks that are looked at one by one.
@@ -41,8 +42,7 @@ struct Search<'a> {
     set: &'a TaskSet,
     trial: TaskSet,
     cpu: u32,
-    /// The most of it that the host promises.
-    limit: Ppm,
+    capacity: Capacity,
     effort: Effort,
 }
 
@@ -53,8 +53,16 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     if analysis.no_cycle {
         return Advice { cpu, cure: Cure::Periods, complete: true, own: Vec::new() };
     }
-    let mut search =
-        Search { set, trial: set.clone(), cpu, limit: analysis.limit, effort: Effort::new(effort::ADVICE) };
+    let least = analysis.capacity.costs.least_budget;
+    let servers = set.groups.iter().filter(|g| g.cpu == cpu).filter_map(|g| match &g.server {
+        ServerSpec::Periodic { budget, .. } => Some(*budget),
+        ServerSpec::Windows { .. } => None,
+    });
+    if set.tasks.iter().filter(|t| t.cpu == cpu).map(|t| t.budget).chain(servers).any(|budget| budget < least) {
+        return Advice { cpu, cure: Cure::LeastBudget { least }, complete: true, own: Vec::new() };
+    }
+    let capacity = analysis.capacity;
+    let mut search = Search { set, trial: set.clone(), cpu, capacity, effort: Effort::new(effort::ADVICE) };
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
     let cure = search.cure(analysis, &late);
@@ -70,7 +78,7 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
 
 impl Search<'_> {
     fn cure(&mut self, analysis: &CpuAnalysis, late: &[usize]) -> Cure {
-        if let Some(cure) = load::cure(self.set, self.cpu, self.limit, &load::Promised::new(self.set, self.cpu)) {
+        if let Some(cure) = load::cure(self.set, self.cpu, &self.capacity, &load::Promised::new(self.set, self.cpu)) {
             // Where the CPU is too full and nothing else is wrong, this is exact.
             let enough = match &cure {
                 Cure::Change(change) => self.with(change, change.to, &CpuAnalysis::fits),
@@ -195,14 +203,14 @@ impl Search<'_> {
     }
 
     fn now(&mut self, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, self.limit, false, self.effort.left());
+        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, &self.capacity, false, self.effort.left());
         self.effort.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 
     /// All budgets of the CPU's tasks together.
     fn scale(&mut self) -> Cure {
         // No larger than what the limit of the CPU leaves; often it is just that.
-        let most = load::Promised::new(self.set, self.cpu).utilization.factor_to(self.limit).0.min(WHOLE);
+        let most = load::Promised::new(self.set, self.cpu).utilization.factor_to(self.capacity.limit).0.min(WHOLE);
         let (mut good, mut bad) = (0, most + 1);
         let mut middle = most;
         while bad - good > 1 {

@@ -15,6 +15,7 @@
 
 use crate::contender::{Contender, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::interference::Interference;
 use crate::supply::Table;
 
 /// Jobs that are looked at, at most.
@@ -44,12 +45,13 @@ impl Job {
 pub(crate) fn in_time(
     members: &[Contender],
     table: &Table,
+    host: &Interference,
     effort: &mut Effort,
 ) -> Result<Option<Vec<bool>>, Exhausted> {
     let Some(jobs) = jobs(members, table) else { return Ok(None) };
     let mut good = vec![true; members.len()];
     for (at, job) in jobs.iter().enumerate() {
-        if good[job.member] && !is_in_time(at, &jobs, table, effort)? {
+        if good[job.member] && !is_in_time(at, &jobs, table, host, effort)? {
             good[job.member] = false;
         }
     }
@@ -69,7 +71,7 @@ fn jobs(members: &[Contender], table: &Table) -> Option<Vec<Job>> {
     }
     // With more demand than supply, what is in time now may be late in a later round.
     let demand: u128 =
-        members.iter().map(|c| u128::from(cycle / c.period.unwrap_or(cycle)) * u128::from(c.budget)).sum();
+        members.iter().map(|c| u128::from(cycle / c.period.unwrap_or(cycle)) * u128::from(c.cost())).sum();
     if demand > u128::from(table.between(0, cycle)) {
         return None;
     }
@@ -83,7 +85,7 @@ fn jobs(members: &[Contender], table: &Table) -> Option<Vec<Job>> {
         let (mut release, period) = (c.start?, c.period?);
         while release < end {
             let due = release + c.deadline;
-            jobs.push(Job { release, due, budget: c.budget, keeps: c.put_off != PutOff::Never, member });
+            jobs.push(Job { release, due, budget: c.cost(), keeps: c.put_off != PutOff::Never, member });
             release += period;
         }
     }
@@ -91,7 +93,13 @@ fn jobs(members: &[Contender], table: &Table) -> Option<Vec<Job>> {
     Some(jobs)
 }
 
-fn is_in_time(at: usize, jobs: &[Job], table: &Table, effort: &mut Effort) -> Result<bool, Exhausted> {
+fn is_in_time(
+    at: usize,
+    jobs: &[Job],
+    table: &Table,
+    host: &Interference,
+    effort: &mut Effort,
+) -> Result<bool, Exhausted> {
     let job = jobs[at];
     let urgent = |j: &&Job| j.due <= job.due;
     // The latest instant, up to its release, that no urgent job lies across.
@@ -106,9 +114,9 @@ fn is_in_time(at: usize, jobs: &[Job], table: &Table, effort: &mut Effort) -> Re
         jobs.iter().filter(urgent).filter(|j| j.release >= clean && j.release < job.due).copied().collect();
     let begins = rivals.iter().flat_map(|j| [j.release, j.due - j.budget.min(j.due)]);
     for x in begins.chain([clean, job.release]).filter(|x| (clean..=job.release).contains(x)) {
-        effort.spend(rivals.len() + 1)?;
+        effort.spend(rivals.len() + host.terms.len() + 1)?;
         let demand: u128 = rivals.iter().map(|j| u128::from(j.demand(x))).sum();
-        if demand > u128::from(table.between(x, job.due)) {
+        if demand + host.within(job.due - x) > u128::from(table.between(x, job.due)) {
             return Ok(false);
         }
     }

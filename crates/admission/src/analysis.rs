@@ -1,10 +1,11 @@
 //! What an analysis says, as plain data. Times are ns.
 
-use punctual_taskset::fmt_ns;
+use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
 use crate::utilization::Ppm;
 use crate::verdict::CpuLoad;
+use crate::Capacity;
 
 /// The analysis of a whole set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -14,6 +15,16 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// Gives tasks under `dual` without a promotion the one that this analysis found, so that what
+    /// the host takes is in it: the policy would compute one without.
+    pub fn promote(&self, set: &mut TaskSet) {
+        for task in self.cpus.iter().flat_map(|cpu| &cpu.tasks) {
+            if let (Some(promotion), Some(spec)) = (task.promotion, set.tasks.get_mut(task.task)) {
+                spec.promotion.get_or_insert(promotion);
+            }
+        }
+    }
+
     /// Whether everything that is promised on every CPU is kept, and no CPU is fuller than
     /// its host's limit.
     #[must_use]
@@ -33,12 +44,16 @@ impl Analysis {
 pub struct CpuAnalysis {
     /// How much of it is promised.
     pub load: CpuLoad,
-    /// By how much that is above [`limit`](CpuAnalysis::limit); `None` when it is not.
+    /// How much of it the host takes for its own work at most.
+    #[serde(rename = "host_ppm")]
+    pub host: Ppm,
+    /// By how much that is above the [`capacity`](CpuAnalysis::capacity), of the budgets alone or
+    /// with the host's part, whichever is more; `None` when neither is.
     #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
-    /// The most of it that the host promises.
+    /// What the host offers of it.
     #[serde(skip)]
-    pub limit: Ppm,
+    pub capacity: Capacity,
     /// Its tasks, in file order.
     pub tasks: Vec<TaskResult>,
     /// Its scheduling groups, in file order.
@@ -51,7 +66,8 @@ pub struct CpuAnalysis {
 }
 
 impl CpuAnalysis {
-    /// Whether it keeps what it promises, and is no fuller than its [`limit`](CpuAnalysis::limit).
+    /// Whether it keeps what it promises, and is no fuller than its
+    /// [`capacity`](CpuAnalysis::capacity).
     #[must_use]
     pub fn fits(&self) -> bool {
         self.excess.is_none() && self.schedulable()
@@ -138,6 +154,9 @@ pub struct TaskResult {
     /// Its longest response, from its release on; `None` where no bound is known.
     #[serde(rename = "response_ns")]
     pub response: Option<u64>,
+    /// Under `dual`: the latest promotion that is in time, where the set has none.
+    #[serde(rename = "promotion_ns")]
+    pub promotion: Option<u64>,
     /// Whether that response can happen. `false`: it is only never exceeded.
     pub reached: bool,
     /// Its relative deadline.

@@ -33,6 +33,8 @@ pub(crate) struct Contender {
     pub(crate) who: Who,
     /// Execution time per release.
     pub(crate) budget: u64,
+    /// What the host takes for each of its jobs, within its execution and on no budget.
+    pub(crate) overhead: u64,
     /// Least time between releases; `None`: nothing bounds how often they come.
     pub(crate) period: Option<u64>,
     /// Relative to the release; at most the period.
@@ -77,14 +79,19 @@ impl Contender {
         }
     }
 
+    /// What one job takes of the CPU: its budget, and what the host takes for it.
+    pub(crate) fn cost(&self) -> u64 {
+        self.budget.saturating_add(self.overhead)
+    }
+
     /// Its greatest demand for execution within `w`, released as close together as can be.
     pub(crate) fn demand(&self, w: u64) -> u128 {
-        self.period.map_or(0, |period| u128::from((w + self.delay()).div_ceil(period)) * u128::from(self.budget))
+        self.period.map_or(0, |period| u128::from((w + self.delay()).div_ceil(period)) * u128::from(self.cost()))
     }
 
     /// Nothing but its budget keeps it from being done.
     pub(crate) fn is_plain(&self) -> bool {
-        self.blocking == 0 && self.sleep == 0 && self.wet.is_none()
+        self.blocking == 0 && self.sleep == 0 && self.stretches.is_empty() && self.wet.is_none()
     }
 
     /// The supply that this one can count on, out of the group's.
@@ -108,6 +115,8 @@ pub(crate) struct Outcome {
     pub(crate) reached: bool,
     /// Why it is not sure, where its own sleeps are the reason.
     pub(crate) asleep: Option<&'static str>,
+    /// Under `dual`: when it is promoted, after its release, where the set has no promotion.
+    pub(crate) promotion: Option<u64>,
 }
 
 /// Whether a contender gets what it is promised.
@@ -121,7 +130,7 @@ pub(crate) enum Fit {
 
 impl Outcome {
     pub(crate) const UNKNOWN: Outcome =
-        Outcome { fit: Fit::Unknown, response: None, exact: false, reached: false, asleep: None };
+        Outcome { fit: Fit::Unknown, response: None, exact: false, reached: false, asleep: None, promotion: None };
     pub(crate) const LATE: Outcome = Outcome { fit: Fit::No, ..Outcome::UNKNOWN };
 
     /// In time, within so much.

@@ -13,6 +13,10 @@
 //! longest; a task whose deadline is longer has no interval to miss it in, for an interval that
 //! ends at a missed deadline is at least as long as that deadline.
 //!
+//! What the host itself takes (`interference.rs`) is in B(t) and h(t), for lengths from the
+//! shortest deadline on: a shorter interval has no whole job. It is ceil((t + jitter) / T) times
+//! its amount, for a release that is due later interrupts as well (Jeffay and Stone 1993).
+//!
 //! Whoever keeps his budget while he has nothing to execute can crowd it before his deadline:
 //! within t, floor(t / T) whole budgets and another one at 1 ns per ns. A task that is cut to its
 //! bandwidth when it wakes adds C / D per ns instead (revised CBS rule).
@@ -23,6 +27,7 @@ use num_bigint::BigUint;
 
 use crate::contender::{Contender, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::interference::Interference;
 use crate::supply::{Supply, NEVER, ONE};
 use crate::utilization::{Ppm, Utilization, WHOLE};
 
@@ -35,14 +40,16 @@ enum Shape {
     Slope { deadline: u64, period: u64, budget: u64 },
     /// As fast as the CPU goes.
     Crowd { period: u64, budget: u64 },
+    /// The host's own execution: `jitter` late at most, then each period.
+    Host { period: u64, jitter: u64 },
 }
 
 impl Shape {
     fn of(c: &Contender, period: u64) -> Shape {
         match c.put_off {
             PutOff::Never => Shape::Step { first: c.deadline.saturating_sub(c.jitter), period },
-            PutOff::Cut if c.jitter == 0 => Shape::Slope { deadline: c.deadline, period, budget: c.budget },
-            PutOff::Cut | PutOff::Keeps => Shape::Crowd { period, budget: c.budget },
+            PutOff::Cut if c.jitter == 0 => Shape::Slope { deadline: c.deadline, period, budget: c.cost() },
+            PutOff::Cut | PutOff::Keeps => Shape::Crowd { period, budget: c.cost() },
         }
     }
 
@@ -60,6 +67,7 @@ impl Shape {
                 let each = u128::from(budget.max(1));
                 u128::from(t / period) * sum + u128::from(t % period).min(each) * (sum / each)
             }
+            Shape::Host { period, jitter } => u128::from(t.saturating_add(jitter).div_ceil(period)) * sum,
         }
     }
 
@@ -71,6 +79,7 @@ impl Shape {
             Shape::Step { first, period } => from(first, period),
             Shape::Slope { deadline, period, .. } => from(0, period).max(from(deadline.min(period), period)),
             Shape::Crowd { period, budget } => from(0, period).max(from(budget.min(period), period)),
+            Shape::Host { period, jitter } => from((period + 1 - jitter % period) % period, period),
         }
     }
 
@@ -81,12 +90,16 @@ impl Shape {
             Shape::Step { first, period } => part(period.saturating_sub(first), period),
             Shape::Slope { deadline, period, .. } => part(period.saturating_sub(deadline), period) + 1,
             Shape::Crowd { period, budget } => part(period.saturating_sub(budget), period),
+            Shape::Host { period, jitter } => sum + part(jitter, period),
         }
     }
 
     fn period(&self) -> u64 {
         match *self {
-            Shape::Step { period, .. } | Shape::Slope { period, .. } | Shape::Crowd { period, .. } => period,
+            Shape::Step { period, .. }
+            | Shape::Slope { period, .. }
+            | Shape::Crowd { period, .. }
+            | Shape::Host { period, .. } => period,
         }
     }
 }
@@ -117,6 +130,9 @@ pub(crate) struct Demand {
     /// Jitter, longest of any.
     jitter: u64,
     longest: u64,
+    /// The host's part in it counts from this length on.
+    host_from: u64,
+    host_blocking: u64,
     utilization: Utilization,
     /// Some demand rises between bends; some of that at less than 1 ns per ns.
     rises: bool,
@@ -125,7 +141,7 @@ pub(crate) struct Demand {
 
 impl Demand {
     /// `None` where nothing bounds how often somebody is released.
-    pub(crate) fn new(contenders: &[Contender]) -> Option<Demand> {
+    pub(crate) fn new(contenders: &[Contender], host: &Interference) -> Option<Demand> {
         let mut parts: Vec<(Shape, u128)> = Vec::new();
         let mut place: HashMap<Shape, usize> = HashMap::new();
         let mut blocking: Vec<(u64, u64)> = Vec::new();
@@ -135,7 +151,7 @@ impl Demand {
                 parts.push((shape, 0));
                 parts.len() - 1
             });
-            parts[at].1 += u128::from(c.budget);
+            parts[at].1 += u128::from(c.cost());
             if c.blocking > 0 {
                 blocking.push((c.deadline.saturating_sub(c.jitter), c.blocking));
             }
@@ -146,8 +162,13 @@ impl Demand {
             most = most.max(*longest);
             *longest = most;
         }
-        let utilization = Utilization::sum(contenders.iter().filter_map(|c| Some((c.budget, c.period?))));
-        let rises = parts.iter().any(|(shape, _)| !matches!(shape, Shape::Step { .. }));
+        parts.extend(host.terms.iter().map(|t| (Shape::Host { period: t.period, jitter: t.jitter }, t.amount)));
+        let own = contenders.iter().filter_map(|c| Some((u128::from(c.cost()), c.period?)));
+        let utilization = Utilization::sum_wide(own.chain(host.terms.iter().map(|t| (t.amount, t.period))));
+        // A budget that is kept may be wanted within any time, and be kept from it by the host.
+        let kept = parts.iter().any(|(shape, _)| matches!(shape, Shape::Crowd { .. }));
+        let shortest = contenders.iter().map(|c| c.deadline.saturating_sub(c.jitter)).min().unwrap_or(0);
+        let rises = parts.iter().any(|(shape, _)| matches!(shape, Shape::Slope { .. } | Shape::Crowd { .. }));
         let slopes = parts.iter().any(|(shape, _)| matches!(shape, Shape::Slope { .. }));
         Some(Demand {
             rises,
@@ -156,22 +177,40 @@ impl Demand {
             blocking,
             jitter: contenders.iter().map(|c| c.jitter).max().unwrap_or(0),
             longest: contenders.iter().map(|c| c.deadline).max().unwrap_or(0),
+            host_from: if kept { 1 } else { shortest.max(1) },
+            host_blocking: host.blocking,
             utilization,
         })
     }
 
     /// Execution that can be due within t, and blocking.
     fn within(&self, t: u64) -> u128 {
+        self.within_from(t, self.host_from)
+    }
+
+    fn within_from(&self, t: u64, host_from: u64) -> u128 {
+        let host = t >= host_from;
         let blocking = match self.blocking.partition_point(|b| b.0 <= t) {
             0 => 0,
             n => self.blocking[n - 1].1,
         };
-        self.parts.iter().map(|(shape, sum)| shape.within(*sum, t)).sum::<u128>() + u128::from(blocking)
+        let counts = |shape: &Shape| host || !matches!(shape, Shape::Host { .. });
+        let parts = self.parts.iter().filter(|(shape, _)| counts(shape)).map(|(shape, sum)| shape.within(*sum, t));
+        parts.sum::<u128>() + u128::from(blocking) + u128::from(if host { self.host_blocking } else { 0 })
     }
 
     fn bend_below(&self, t: u64) -> Option<u64> {
         let blocking = self.blocking.partition_point(|b| b.0 < t).checked_sub(1).map(|n| self.blocking[n].0);
-        self.parts.iter().filter_map(|(shape, _)| shape.bend_below(t)).max().max(blocking)
+        let host = Some(self.host_from).filter(|&from| from < t && self.has_host());
+        self.parts.iter().filter_map(|(shape, _)| shape.bend_below(t)).max().max(blocking).max(host)
+    }
+
+    fn has_host(&self) -> bool {
+        self.host_blocking > 0 || self.parts.iter().any(|(shape, _)| matches!(shape, Shape::Host { .. }))
+    }
+
+    fn longest_blocking(&self) -> u128 {
+        self.blocking.last().map_or(0, |b| u128::from(b.1)) + u128::from(self.host_blocking)
     }
 
     /// The longest length whose demand is not sure to be supplied: 0 if there is none, [`NEVER`]
@@ -223,7 +262,7 @@ impl Demand {
     /// h(t) <= U t + K and supply(t) >= A t - G, so that it is so from (K + B + G + by) / (A - U) on.
     fn ahead_from(&self, supply: &Supply, by: u64) -> Ahead {
         let (rate, deficit) = supply.line();
-        let blocking = self.blocking.last().map_or(0, |b| u128::from(b.1));
+        let blocking = self.longest_blocking();
         let used = self.parts.iter().map(|(shape, sum)| {
             // Rounded up in units of 2^-64; sums are of at most 2^63 tasks' budgets, so that they are
             // cut to what is far above 1.
@@ -283,7 +322,7 @@ impl Demand {
 
     /// The least of t - h(t) over all t from `from` on, or a little less; at most the longest deadline.
     pub(crate) fn least_slack(&self, d: &mut Descent, from: u64, effort: &mut Effort) -> Result<u64, Exhausted> {
-        let slack = |t: u64| u64::try_from(u128::from(t).saturating_sub(self.within(t))).unwrap_or(u64::MAX);
+        let slack = |t: u64| u64::try_from(u128::from(t).saturating_sub(self.within_from(t, 0))).unwrap_or(u64::MAX);
         while let Some(t) = d.next.filter(|&t| t >= from) {
             effort.spend(2 * self.parts.len())?;
             d.least = d.least.min(slack(t));
@@ -327,13 +366,14 @@ impl Demand {
 
     /// The longest time that all of them together can keep the CPU busy.
     fn busy_period(&self, supply: &Supply, effort: &mut Effort) -> Result<u64, Exhausted> {
-        let blocking = self.blocking.last().map_or(0, |b| u128::from(b.1));
+        let blocking = self.longest_blocking();
         let mut length = 1;
         loop {
             effort.spend(self.parts.len() + supply.terms())?;
             let demand = self.parts.iter().map(|(shape, _)| {
                 let late = match *shape {
                     Shape::Step { .. } => self.jitter,
+                    Shape::Host { jitter, .. } => jitter,
                     _ => shape.period(),
                 };
                 u128::from(length) + u128::from(late) + u128::from(shape.period() - 1)

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 
 use punctual_taskset::{Arrival, ServerSpec, TaskSet};
 
+use crate::interference;
 use crate::utilization::{Ppm, Utilization};
 use crate::verdict::{Change, CpuLoad, Cure, Quantity, Whose};
+use crate::Capacity;
 
 /// The CPUs of a set, in its order, and after them any that only a task or a group names (no file
 /// can, a program might).
@@ -87,12 +89,26 @@ fn served(server: &ServerSpec) -> Utilization {
     }
 }
 
-/// The least change that brings a CPU within `limit`: one budget, of the one that loses the
+/// The least change that brings a CPU within its capacity: one budget, of the one that loses the
 /// smallest part of its own by it, which is the one with the largest utilization. Of equals the one
 /// with the longest period, which feels a cut least; then the first. If even that one cannot spare
 /// it, all of them together. `None`: it is within it.
-pub(crate) fn cure(set: &TaskSet, cpu: u32, limit: Ppm, promised: &Promised) -> Option<Cure> {
-    let excess = promised.utilization.above(limit)?;
+pub(crate) fn cure(set: &TaskSet, cpu: u32, capacity: &Capacity, promised: &Promised) -> Option<Cure> {
+    let host = interference::share(set, cpu, &capacity.costs);
+    let over = promised.utilization.above(capacity.limit);
+    let together = promised.utilization.clone().and(vec![host.clone()]).above(capacity.total);
+    let excess = match (over, together) {
+        (Some(a), Some(b)) => {
+            if b.exceeds(&a) {
+                b
+            } else {
+                a
+            }
+        }
+        (a, b) => a.or(b)?,
+    };
+    // What the host takes does not depend on budgets.
+    let limit = Ppm(capacity.limit.0.min(capacity.total.0.saturating_sub(host.ppm().0)));
     let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group.is_none());
     let tasks = tasks.map(|(n, t)| (Whose::Task, n, t.budget, t.period));
     let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent.is_none());
@@ -114,5 +130,8 @@ pub(crate) fn cure(set: &TaskSet, cpu: u32, limit: Ppm, promised: &Promised) -> 
         let to = budget.checked_sub(excess.of(period)).filter(|&to| to > 0)?;
         Some(Cure::Change(Change::new(set, whose, index, Quantity::Budget, budget, to)))
     });
-    Some(lowered.unwrap_or_else(|| Cure::Scale { to: promised.utilization.factor_to(limit) }))
+    Some(lowered.unwrap_or_else(|| match promised.utilization.factor_to(limit) {
+        Ppm(0) => Cure::Unknown,
+        to => Cure::Scale { to },
+    }))
 }

@@ -25,6 +25,12 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
+    /// Its periodic tasks are reservations, which the dispatcher releases without a timer of the
+    /// policy.
+    pub(crate) fn is_reservation(self) -> bool {
+        matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf)
+    }
+
     pub(crate) fn named(name: &str) -> Option<Policy> {
         Some(match name {
             "rm" => Policy::Rm,
@@ -54,12 +60,23 @@ impl Policy {
 /// More than the distance between any two ranks of a band.
 const BAND: i128 = 1 << 80;
 
-/// The members of a group (`None`: group 0) on a CPU: tasks first, in file order.
-pub(crate) fn of(set: &TaskSet, cpu: u32, group: Option<usize>, policy: Policy, nodes: &Nodes) -> Vec<Contender> {
+/// The members of a group (`None`: group 0) on a CPU: tasks first, in file order. `per_job`: what
+/// the host takes for a job within its execution, ns.
+pub(crate) fn of(
+    set: &TaskSet,
+    cpu: u32,
+    group: Option<usize>,
+    policy: Policy,
+    nodes: &Nodes,
+    per_job: u64,
+) -> Vec<Contender> {
     let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group == group);
     let mut members: Vec<Contender> = Vec::new();
     for (index, task) in tasks {
         let mut c = of_task(index, task, policy);
+        if c.put_off == PutOff::Never && task.budget_group.is_none() {
+            c.overhead = per_job;
+        }
         // Where the budget may run dry, what is left of a job's is executed when it comes again.
         c.wet = nodes.wet(task.budget_group);
         if c.wet.is_some() {
@@ -81,6 +98,7 @@ pub(crate) fn of(set: &TaskSet, cpu: u32, group: Option<usize>, policy: Policy, 
         let mut server = Contender {
             who: Who::Group(index),
             budget: 0,
+            overhead: 0,
             period: None,
             deadline: 0,
             jitter: 0,
@@ -138,7 +156,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> Contender {
             }
         }
     };
-    let reserved = matches!(policy, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf);
+    let reserved = policy.is_reservation();
     let (sleeps, known) = sleep(&task.body);
     let put_off = match (sleeps, policy) {
         (false, _) => PutOff::Never,
@@ -148,6 +166,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> Contender {
     Contender {
         who,
         budget: task.budget,
+        overhead: 0,
         period,
         deadline: task.deadline.min(period.unwrap_or(task.deadline)),
         jitter: task.jitter,

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 
 use crate::contender::{Contender, Fit, Outcome, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::interference::Interference;
 use crate::sleepers;
 use crate::supply::{Supply, NEVER};
 
@@ -31,6 +32,13 @@ struct Before {
 }
 
 impl Before {
+    /// The host's own execution goes before all.
+    fn new(host: &Interference) -> Before {
+        let terms = host.terms.iter().map(|t| (t.period, t.jitter, t.amount)).collect::<Vec<_>>();
+        let place = terms.iter().enumerate().map(|(n, t)| ((t.0, t.1), n)).collect();
+        Before { terms, place, ..Before::default() }
+    }
+
     fn add(&mut self, c: &Contender) {
         self.estimated |= c.put_off != PutOff::Never;
         let Some(period) = c.period else {
@@ -41,7 +49,7 @@ impl Before {
             self.terms.push((period, c.delay(), 0));
             self.terms.len() - 1
         });
-        self.terms[at].2 += u128::from(c.budget);
+        self.terms[at].2 += u128::from(c.cost());
     }
 
     /// Their greatest demand within `w`.
@@ -88,27 +96,29 @@ struct From {
 }
 
 /// The responses of all contenders under fixed priorities, in their order. `synchronous`: whether
-/// all that are strictly periodic can be released at one instant.
+/// all that are strictly periodic can be released at one instant. `host`: what the host itself
+/// takes.
 pub(crate) fn responses(
     contenders: &[Contender],
     supply: &Supply,
     synchronous: bool,
+    host: &Interference,
     effort: &mut Effort,
 ) -> Vec<Outcome> {
     let mut order: Vec<usize> = (0..contenders.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(contenders[i].rank));
     let mut outcomes = vec![Outcome::UNKNOWN; contenders.len()];
-    let mut before = Before::default();
+    let mut before = Before::new(host);
     // The less important, the longer the response: where one level ended the next one begins.
     let mut from = From::default();
     let mut late = false;
     let longest = contenders.iter().filter_map(|c| c.period).max().unwrap_or(0);
     for level in order.chunk_by(|&a, &b| contenders[a].rank == contenders[b].rank) {
         let peers: Vec<&Contender> = level.iter().map(|&i| &contenders[i]).collect();
-        let ties = Ties::new(&peers, &before, supply, effort);
+        let ties = Ties::new(&peers, &before, supply, host, effort);
         if let Ok(ties) = ties {
             for (&i, &ahead) in level.iter().zip(&ties.ahead) {
-                let q = Question { c: &contenders[i], ahead, synchronous, from };
+                let q = Question { c: &contenders[i], ahead, synchronous, host, from };
                 let mut outcome = judge(&q, &before, &ties, supply, effort).unwrap_or(Outcome::UNKNOWN);
                 outcome.exact &= !late;
                 outcome.reached &= !late;
@@ -158,15 +168,24 @@ struct Ties {
 }
 
 impl Ties {
-    fn new(peers: &[&Contender], before: &Before, supply: &Supply, effort: &mut Effort) -> Result<Ties, Exhausted> {
+    fn new(
+        peers: &[&Contender],
+        before: &Before,
+        supply: &Supply,
+        host: &Interference,
+        effort: &mut Effort,
+    ) -> Result<Ties, Exhausted> {
         let mut ties = Ties { once: true, ahead: vec![(0, 0)], with_peers: None, gridded: false, placed: true };
         if peers.len() == 1 {
             return Ok(ties);
         }
-        let all: u128 = peers.iter().map(|p| u128::from(p.budget)).sum();
+        let all: u128 = peers.iter().map(|p| u128::from(p.cost())).sum();
         let soonest = peers.iter().map(|p| p.period.map_or(0, |t| t.saturating_sub(p.delay()))).min().unwrap_or(0);
         let simple = peers.iter().all(|p| p.sleep == 0 && p.blocking == 0 && p.wet.is_none());
-        ties.once = simple && before.least(all, None, supply, (From::default(), soonest), effort)?.is_some();
+        ties.once = simple && {
+            let all = all + u128::from(host.blocking);
+            before.least(all, None, supply, (From::default(), soonest), effort)?.is_some()
+        };
         ties.placed = peers.iter().all(|p| p.place.is_some());
         ties.gridded = peers.iter().any(|p| p.start.is_some());
         if !ties.once || peers.iter().any(|p| p.put_off != PutOff::Never) {
@@ -182,16 +201,16 @@ impl Ties {
 
 /// See [`Ties::ahead`]. Peers stand in file order, for the sort by rank was stable.
 fn ahead(peers: &[&Contender], all: u128) -> Vec<(u128, u128)> {
-    let anywhere: u128 = peers.iter().filter(|p| p.place.is_none()).map(|p| u128::from(p.budget)).sum();
+    let anywhere: u128 = peers.iter().filter(|p| p.place.is_none()).map(|p| u128::from(p.cost())).sum();
     let mut grids: HashMap<(u64, u64), u128> = HashMap::new();
     for p in peers.iter().filter(|p| p.place.is_some()) {
         if let Some(grid) = p.grid() {
-            *grids.entry(grid).or_default() += u128::from(p.budget);
+            *grids.entry(grid).or_default() += u128::from(p.cost());
         }
     }
     let mut earlier = anywhere;
     let place = |p: &&Contender| {
-        let own = u128::from(p.budget);
+        let own = u128::from(p.cost());
         if p.place.is_none() {
             return (all - own, 0);
         }
@@ -213,6 +232,7 @@ struct Question<'a> {
     c: &'a Contender,
     ahead: (u128, u128),
     synchronous: bool,
+    host: &'a Interference,
     from: From,
 }
 
@@ -228,10 +248,12 @@ fn judge(
     let supply = c.supply(group);
     // It may be blocked again each time it wakes. Who sleeps last has the CPU once more to end.
     let wakes = c.stretches.len().saturating_sub(1) as u128;
-    let own = u128::from(c.budget) + u128::from(c.blocking) * (1 + wakes) + u128::from(c.sleep);
+    let blocking = u128::from(c.blocking) + u128::from(q.host.blocking);
+    let own = u128::from(c.cost()) + blocking * (1 + wakes) + u128::from(c.sleep);
     let own = own + u128::from(c.stretches.last().is_some_and(|s| s.spin == 0));
     let range = (q.from, period.saturating_sub(c.jitter));
     let mut exact = q.synchronous && supply == Supply::Whole && c.blocking == 0 && c.put_off == PutOff::Never;
+    exact &= q.host.is_none();
     exact &= !before.unbounded && !before.estimated;
     let (at_once, sooner) = q.ahead;
     exact &= ties.placed;
@@ -257,7 +279,7 @@ fn judge(
             // stretch is a busy interval of its own.
             let mut sum = Some(0u64);
             for stretch in &c.stretches {
-                let own = u128::from(stretch.spin.max(1)) + u128::from(c.blocking);
+                let own = u128::from(stretch.spin.max(1)) + blocking;
                 let w = ahead.least(own, but, &supply, range, effort)?;
                 sum = sum.zip(w).map(|(sum, w)| sum.saturating_add(w).saturating_add(stretch.after));
             }
@@ -273,5 +295,5 @@ fn judge(
     };
     let response = w.map(|w| w.saturating_add(c.jitter));
     let fit = if response.is_some_and(|r| r <= c.deadline) { Fit::Yes } else { Fit::No };
-    Ok(Outcome { fit, response, exact, reached: exact, asleep: None })
+    Ok(Outcome { fit, response, exact, reached: exact, asleep: None, promotion: None })
 }

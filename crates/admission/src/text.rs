@@ -7,6 +7,7 @@ use punctual_taskset::fmt_ns;
 use crate::advise::Advice;
 use crate::analysis::{Analysis, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
 use crate::verdict::{Change, Cure, Whose};
+use crate::Capacity;
 
 /// Tasks that are late or exceptional come first in a table of more than so many; the rest is told
 /// by number.
@@ -22,25 +23,35 @@ pub fn summary(analysis: &Analysis) -> String {
     let cpus = cpus.collect::<Vec<_>>().join(", ");
     let tasks = || analysis.cpus.iter().flat_map(|cpu| &cpu.tasks);
     if !analysis.fits() {
+        let host = host(analysis);
         let late = tasks().filter(|t| !t.fit.admitted()).count();
         let unserved = analysis.cpus.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
         return match (late, unserved) {
             (0, 0) => {
-                // All CPUs of a set have one.
-                let limit = analysis.cpus.first().map_or(String::new(), |cpu| format!(", more than {}", cpu.limit));
-                format!("does not fit: {cpus} promised{limit}")
+                let over = analysis.cpus.iter().find_map(|cpu| Some((cpu, cpu.excess?)));
+                let limit = over.map_or(String::new(), |(cpu, _)| {
+                    let Capacity { limit, total, .. } = cpu.capacity;
+                    format!(", more than {}", if cpu.load.utilization > limit { limit } else { total })
+                });
+                format!("does not fit: {cpus} promised{host}{limit}")
             }
-            (0, 1) => format!("does not fit: 1 group is not sure to get its budget; {cpus} promised"),
-            (0, n) => format!("does not fit: {n} groups are not sure to get their budgets; {cpus} promised"),
-            (1, _) => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised"),
-            (n, _) => format!("does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised"),
+            (0, 1) => format!("does not fit: 1 group is not sure to get its budget; {cpus} promised{host}"),
+            (0, n) => format!("does not fit: {n} groups are not sure to get their budgets; {cpus} promised{host}"),
+            (1, _) => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised{host}"),
+            (n, _) => format!("does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised{host}"),
         };
     }
     let tightest = tasks().filter_map(|t| Some((t.slack?, t))).filter(|(_, t)| t.reached).min_by_key(|s| s.0);
     let tightest = tightest.map_or(String::new(), |(slack, t)| {
         format!("; the tightest, {:?}, is done {} before its deadline at the latest", t.name, fmt_ns(slack))
     });
-    format!("fits: {cpus} promised{tightest}")
+    format!("fits: {cpus} promised{}{tightest}", host(analysis))
+}
+
+/// What the host takes of the CPUs.
+fn host(analysis: &Analysis) -> String {
+    let most = analysis.cpus.iter().map(|cpu| cpu.host).max().filter(|host| host.0 > 0);
+    most.map_or(String::new(), |host| format!(" and up to {host} taken by the host"))
 }
 
 /// The whole analysis, as lines of text. `advice`: for CPUs that do not fit.
@@ -56,10 +67,20 @@ pub fn report(analysis: &Analysis, advice: &[Advice]) -> String {
 
 fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     let verdict = if cpu.fits() { "fits" } else { "DOES NOT FIT" };
-    let limit = cpu.limit;
-    let excess =
-        cpu.excess.map_or(String::new(), |excess| format!(", {excess} more than the {limit} that can be promised"));
-    let mut text = format!("CPU {}: {verdict}; {} promised{excess}\n\n", cpu.load.cpu, cpu.load.utilization);
+    let load = cpu.load;
+    let promised = match cpu.excess {
+        None if cpu.host.0 > 0 => format!("{} promised, up to {} taken by the host", load.utilization, cpu.host),
+        None => format!("{} promised", load.utilization),
+        Some(excess) if load.utilization > cpu.capacity.limit => {
+            let limit = cpu.capacity.limit;
+            format!("{} promised, {excess} more than the {limit} that can be promised", load.utilization)
+        }
+        Some(excess) => format!(
+            "{} promised and up to {} taken by the host, {excess} more than the {} that there is",
+            load.utilization, cpu.host, cpu.capacity.total
+        ),
+    };
+    let mut text = format!("CPU {}: {verdict}; {promised}\n\n", load.cpu);
     let mut rows =
         vec![["task", "fits", "response", "deadline", "slack", "test", "change"].map(str::to_owned).to_vec()];
     let own = |t: &TaskResult| advice.and_then(|a| a.own.iter().find(|c| c.whose == Whose::Task && c.index == t.task));

@@ -1,13 +1,14 @@
 //! From group 0 down: each group's members are tested on what the group is sure to get, and what a
 //! server is sure to give is what the group below is tested on.
 
-use punctual_taskset::{ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Costs, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::analysis::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
 use crate::budgets::Nodes;
 use crate::contender::{Contender, Fit as Met, Outcome, PutOff, Who};
 use crate::demand::Demand;
 use crate::effort::{self, Effort};
+use crate::interference::Interference;
 use crate::members::{self, Policy};
 use crate::supply::{Supply, Table, NEVER};
 use crate::{aligned, edf_response, response, sleepers};
@@ -16,6 +17,7 @@ use crate::{aligned, edf_response, response, sleepers};
 pub(crate) struct Walk<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) cpu: u32,
+    costs: Costs,
     pub(crate) nodes: Nodes,
     pub(crate) effort: Effort,
     figures: Effort,
@@ -45,10 +47,11 @@ impl Judged {
 impl<'a> Walk<'a> {
     /// Tests all of a CPU, with so many terms. `figures`: whether response times that decide nothing
     /// are wanted.
-    pub(crate) fn new(set: &'a TaskSet, cpu: u32, figures: bool, terms: u64) -> Walk<'a> {
+    pub(crate) fn new(set: &'a TaskSet, cpu: u32, costs: Costs, figures: bool, terms: u64) -> Walk<'a> {
         Walk {
             set,
             cpu,
+            costs,
             nodes: Nodes::new(set),
             effort: Effort::new(terms),
             no_cycle: false,
@@ -68,7 +71,7 @@ impl<'a> Walk<'a> {
 
     /// The results, in file order. What no path from group 0 reaches is never executed.
     pub(crate) fn results(self) -> (Vec<TaskResult>, Vec<GroupResult>, Vec<BudgetGroupResult>, Effort) {
-        let Walk { set, cpu, nodes, effort, tasks, groups, .. } = self;
+        let Walk { set, cpu, costs, nodes, effort, tasks, groups, .. } = self;
         let unreached = "no path of servers leads to it from group 0";
         let groups = groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].cpu == cpu);
         let groups = groups.map(|(g, result)| {
@@ -78,6 +81,17 @@ impl<'a> Walk<'a> {
         let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].cpu == cpu);
         let tasks = tasks.map(|(t, result)| {
             result.unwrap_or_else(|| TaskResult { why: Some(unreached.to_owned()), ..task_result(set, t, Test::None) })
+        });
+        let groups = groups.map(|group| match &set.groups[group.group].server {
+            ServerSpec::Periodic { budget, .. } => match too_small(*budget, &costs) {
+                Some(why) => GroupResult { fit: Fit::Late, why: Some(why), ..group },
+                None => group,
+            },
+            ServerSpec::Windows { .. } => group,
+        });
+        let tasks = tasks.map(|task| match too_small(set.tasks[task.task].budget, &costs) {
+            Some(why) => TaskResult { fit: Fit::Late, slack: None, why: Some(why), ..task },
+            None => task,
         });
         let budgets =
             set.budget_groups.iter().enumerate().filter(|(_, b)| b.cpu == cpu).map(|(n, b)| BudgetGroupResult {
@@ -97,25 +111,30 @@ impl<'a> Walk<'a> {
         let spec = group.map_or(&set.policy, |g| &set.groups[g].policy);
         let Some(policy) = Policy::named(&spec.name) else {
             let why = format!("admission has no test for the policy {:?}", spec.name);
-            let members = members::of(set, self.cpu, group, Policy::Fp, &self.nodes);
+            let members = members::of(set, self.cpu, group, Policy::Fp, &self.nodes, 0);
             return self.record(&Judged::all_late(members), Some(&why));
         };
         if *supply == Supply::Nothing {
             let name = group.map_or("", |g| &set.groups[g].name);
             let why = format!("its group {name:?} is not sure to get its budget");
-            let members = members::of(set, self.cpu, group, policy, &self.nodes);
+            let members = members::of(set, self.cpu, group, policy, &self.nodes, 0);
             return self.record(&Judged::all_late(members), Some(&why));
         }
         if policy == Policy::Table {
             return self.table(group);
         }
-        let members = members::of(set, self.cpu, group, policy, &self.nodes);
+        let host = match supply {
+            Supply::Whole | Supply::Table(_) => Interference::new(set, self.cpu, group, &self.costs),
+            // The response of the server above has all of it.
+            _ => Interference::default(),
+        };
+        let members = members::of(set, self.cpu, group, policy, &self.nodes, host.per_job);
         if let Some(why) = self.unpromoted(group, policy) {
             return self.record(&Judged::all_late(members), Some(&why));
         }
         let judged = match policy {
-            Policy::Edf => self.by_deadline(members, supply),
-            _ => self.by_priority(policy, members, supply),
+            Policy::Edf => self.by_deadline(members, supply, &host),
+            _ => self.by_priority(policy, members, supply, &host),
         };
         self.record(&judged, None)
     }
@@ -128,8 +147,8 @@ impl<'a> Walk<'a> {
         Some(format!("task {:?} needs its promotion: in a group with a server none is computed", task.name))
     }
 
-    fn by_priority(&mut self, policy: Policy, members: Vec<Contender>, supply: &Supply) -> Judged {
-        let mut outcomes = response::responses(&members, supply, synchronous(&members), &mut self.effort);
+    fn by_priority(&mut self, policy: Policy, members: Vec<Contender>, supply: &Supply, host: &Interference) -> Judged {
+        let mut outcomes = response::responses(&members, supply, synchronous(&members), host, &mut self.effort);
         if policy == Policy::Dual {
             for (c, outcome) in members.iter().zip(&mut outcomes) {
                 if let Who::Task(index) = c.who {
@@ -145,16 +164,16 @@ impl<'a> Walk<'a> {
         Judged { members, outcomes, test, failure: None }
     }
 
-    fn by_deadline(&mut self, members: Vec<Contender>, supply: &Supply) -> Judged {
+    fn by_deadline(&mut self, members: Vec<Contender>, supply: &Supply, host: &Interference) -> Judged {
         let test = Test::ProcessorDemand;
-        let Some(demand) = Demand::new(&members) else {
+        let Some(demand) = Demand::new(&members, host) else {
             return Judged { outcomes: vec![Outcome::LATE; members.len()], members, test, failure: Some(NEVER) };
         };
         let Ok(failure) = demand.longest_failure(supply, &mut self.effort) else {
             return Judged { outcomes: vec![Outcome::UNKNOWN; members.len()], members, test, failure: Some(NEVER) };
         };
         let plain = members.iter().all(|c| c.put_off == PutOff::Never && c.blocking == 0) && *supply == Supply::Whole;
-        let exact = plain && synchronous(&members);
+        let exact = plain && host.is_none() && synchronous(&members);
         let mut outcomes = Vec::with_capacity(members.len());
         for c in &members {
             let failure = match &c.wet {
@@ -168,8 +187,8 @@ impl<'a> Walk<'a> {
             });
         }
         if let (Supply::Table(table), true) = (supply, outcomes.iter().any(|o| o.fit != Met::Yes)) {
-            if let Ok(Some(in_time)) = aligned::in_time(&members, table, &mut self.effort) {
-                let exact = members.iter().all(|c| c.put_off == PutOff::Never);
+            if let Ok(Some(in_time)) = aligned::in_time(&members, table, host, &mut self.effort) {
+                let exact = host.is_none() && members.iter().all(|c| c.put_off == PutOff::Never);
                 for ((c, outcome), in_time) in members.iter().zip(&mut outcomes).zip(in_time) {
                     *outcome =
                         if in_time { Outcome::within(c.deadline, exact) } else { Outcome { exact, ..Outcome::LATE } };
@@ -186,7 +205,7 @@ impl<'a> Walk<'a> {
                 outcome.response = Some(bound);
             }
         }
-        if plain && simple && members.iter().all(|c| c.jitter == 0) {
+        if plain && simple && host.is_none() && members.iter().all(|c| c.jitter == 0) {
             let found = edf_response::responses(&members, &mut self.figures);
             for ((c, outcome), found) in members.iter().zip(&mut outcomes).zip(found) {
                 if let (Some(response), Who::Task(_)) = (found, c.who) {
@@ -242,6 +261,7 @@ impl<'a> Walk<'a> {
         let mut result = TaskResult { fit, exact: o.exact, ..task_result(set, index, judged.test) };
         result.reached = o.reached;
         result.response = o.response;
+        result.promotion = o.promotion;
         result.slack = o.response.and_then(|r| c.deadline.checked_sub(r));
         if fit == Fit::Late {
             let why = why.or(o.asleep).map(str::to_owned);
@@ -329,10 +349,12 @@ fn promote(given: Option<u64>, c: &Contender, outcome: &mut Outcome) {
         *outcome = Outcome::asleep(sleepers::UNPROMOTED);
         return;
     }
-    let promotion = given.unwrap_or_else(|| c.deadline.saturating_sub(response));
+    let latest = c.deadline.saturating_sub(response);
+    let promotion = given.unwrap_or(latest);
     let response = promotion.saturating_add(response);
     let fit = if response <= c.deadline { Met::Yes } else { Met::No };
-    *outcome = Outcome { fit, response: Some(response), reached: false, ..*outcome };
+    let computed = (given.is_none() && fit == Met::Yes).then_some(latest);
+    *outcome = Outcome { fit, response: Some(response), reached: false, promotion: computed, ..*outcome };
 }
 
 /// Whether all that are released on a grid begin together.
@@ -350,6 +372,15 @@ fn fit(met: Met) -> Fit {
     }
 }
 
+/// Why a budget cannot be kept to: the host does not enforce it.
+fn too_small(budget: u64, costs: &Costs) -> Option<String> {
+    let least = costs.least_budget;
+    (budget < least).then(|| {
+        let (budget, least) = (fmt_ns(budget), fmt_ns(least));
+        format!("its budget of {budget} is below {least}, the least that this host enforces")
+    })
+}
+
 pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskResult {
     let spec = &set.tasks[task];
     TaskResult {
@@ -360,6 +391,7 @@ pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskResult 
         test,
         exact: false,
         response: None,
+        promotion: None,
         reached: false,
         deadline: spec.deadline,
         slack: None,

@@ -44,10 +44,15 @@ impl Utilization {
     /// Tasks of one period are added first, for sets have few different ones; the fractions that
     /// remain are added in pairs, so that numbers grow evenly and 10,000 periods stay quick.
     pub(crate) fn sum(tasks: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        Utilization::sum_wide(tasks.into_iter().map(|(budget, period)| (u128::from(budget), period)))
+    }
+
+    /// As [`sum`](Utilization::sum), of budgets that are sums themselves.
+    pub(crate) fn sum_wide(tasks: impl IntoIterator<Item = (u128, u64)>) -> Self {
         let mut by_period: BTreeMap<u64, u128> = BTreeMap::new();
         for (budget, period) in tasks {
             // 2^64 budgets of 2^64 ns fill a u128; there are fewer.
-            *by_period.entry(period).or_default() += u128::from(budget);
+            *by_period.entry(period).or_default() += budget;
         }
         let mut terms = by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period));
         match terms.next() {

@@ -6,6 +6,7 @@ use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
 use crate::utilization::Ppm;
+use crate::Capacity;
 
 /// The set fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,11 +42,13 @@ pub struct Refusal {
 pub struct Over {
     /// How full it is.
     pub load: CpuLoad,
-    /// By how much that is more than `limit`, rounded up to a millionth; `None` when it is not,
-    /// and deadlines are the trouble.
+    /// How much of it the host takes for its own work at most.
+    pub host: Ppm,
+    /// By how much that is more than the capacity, rounded up to a millionth; `None` when it is
+    /// not, and deadlines are the trouble.
     pub excess: Option<Ppm>,
-    /// The most of it that the host promises.
-    pub limit: Ppm,
+    /// What the host offers of it.
+    pub capacity: Capacity,
     /// What is late, one line each: the first few.
     pub late: Vec<String>,
     /// How many more are late.
@@ -143,6 +146,12 @@ pub enum Cure {
     },
     /// A time table would be too long: no single number gives it a shorter cycle.
     Periods,
+    /// Some budget is less than the host enforces: raise it, or use another host.
+    LeastBudget {
+        /// The least budget, ns.
+        #[serde(rename = "least_ns")]
+        least: u64,
+    },
     /// None was found within the limits of the analysis.
     Unknown,
 }
@@ -164,17 +173,32 @@ impl Over {
     #[must_use]
     pub fn cause(&self) -> String {
         let cpu = self.load.cpu;
-        if let Some(excess) = self.excess {
-            let (is, limit) = (self.load.utilization, self.limit);
-            return format!(
-                "CPU {cpu}: the budgets are {is} of it, {excess} more than the {limit} that can be promised"
-            );
+        // A budget that is not enforced is the first thing to change, and may change all else.
+        let least = matches!(self.cure, Cure::LeastBudget { .. });
+        if let Some(excess) = self.excess.filter(|_| !least) {
+            return format!("CPU {cpu}: the budgets are {}", self.load.over(self.host, excess, &self.capacity));
         }
         let more = match self.more {
             0 => String::new(),
             n => format!("; and {n} more"),
         };
         format!("CPU {cpu}: {}{more}", self.late.join("; "))
+    }
+}
+
+impl CpuLoad {
+    /// By how much it is too full, of what: `62 % of it, 12 % more than the 50 % that can be
+    /// promised`.
+    pub(crate) fn over(&self, host: Ppm, excess: Ppm, capacity: &Capacity) -> String {
+        let Capacity { limit, total, .. } = *capacity;
+        let is = self.utilization;
+        if is.0.saturating_sub(limit.0) >= excess.0 {
+            return format!("{is} of it, {excess} more than the {limit} that can be promised");
+        }
+        format!(
+            "{is} of it and the host takes up to {host} for its own work, together {excess} more than the {total} \
+             that there is"
+        )
     }
 }
 
@@ -213,6 +237,11 @@ impl fmt::Display for Cure {
             Cure::Scale { to } => {
                 write!(f, "lower every budget to {to} of what it is, or give some of the tasks another CPU")
             }
+            Cure::LeastBudget { least } => write!(
+                f,
+                "give each task and server a budget of at least {}, with a longer period where the CPU is too full",
+                fmt_ns(*least)
+            ),
             Cure::Periods => f.write_str("choose periods that are multiples of each other, or another policy than td"),
             Cure::Unknown => {
                 f.write_str("lower budgets, lengthen periods or deadlines, or give some of the tasks another CPU")

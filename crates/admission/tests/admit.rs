@@ -43,7 +43,7 @@ fn cured(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
-            Cure::Periods | Cure::Unknown => panic!("no cure"),
+            Cure::Periods | Cure::LeastBudget { .. } | Cure::Unknown => panic!("no cure"),
         }
     }
     set

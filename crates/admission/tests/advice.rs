@@ -121,7 +121,7 @@ proptest! {
                 }
                 prop_assert!(analyse(&set).fits());
             }
-            Cure::Periods | Cure::Unknown => prop_assert!(false, "nothing helps"),
+            Cure::Periods | Cure::LeastBudget { .. } | Cure::Unknown => prop_assert!(false, "nothing helps"),
         }
         for change in &advice.own {
             let fits = |set: &TaskSet| cpu(set).tasks[change.index].fit.admitted();

@@ -135,6 +135,15 @@ pub enum HostArg {
     Auto,
 }
 
+/// A host that takes time for its own work, as counted in a virtual machine.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum RealHost {
+    /// A dispatcher thread per CPU
+    User,
+    /// Inside the kernel, by sched_ext
+    Kernel,
+}
+
 #[derive(Args)]
 #[command(
     override_usage = "punctual sim [OPTIONS] SET.toml\n       punctual sim [OPTIONS] --replay TRACE",
@@ -154,9 +163,16 @@ pub struct Sim {
     /// Draw the schedule (its beginning, when it is long)
     #[arg(long, conflicts_with_all = ["json", "replay"])]
     pub gantt: bool,
-    /// Time that the host itself takes: for each release, for each switch, for each timer of a policy
-    #[arg(long, value_name = "release=TIME,switch=TIME,timer=TIME", conflicts_with = "replay")]
-    pub overhead: Option<String>,
+    /// What a host takes of the CPU itself: as the user or the kernel host states it here, or named
+    /// for each release, each switch, each timer that ends a budget, and each command (wait,
+    /// suspension, wake-up) of a task [default: nothing]
+    #[arg(
+        long,
+        alias = "overhead",
+        value_name = "user|kernel|release=TIME,switch=TIME,timer=TIME,command=TIME",
+        conflicts_with = "replay"
+    )]
+    pub costs: Option<String>,
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub trace: Option<PathBuf>,
@@ -177,6 +193,10 @@ pub struct Check {
     /// Task-set file (docs/task-set.md)
     #[arg(value_name = "SET.toml")]
     pub file: PathBuf,
+    /// Judge it on this host: its limit, what it takes of each CPU itself, and its least budget
+    /// [default: none, pure theory]
+    #[arg(long, value_enum)]
+    pub host: Option<RealHost>,
     /// The analysis as JSON on standard output (docs/check.md)
     #[arg(long)]
     pub json: bool,

@@ -3,23 +3,25 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use punctual_admission::{advise, analyse, report, summary, Advice, Analysis, CpuAnalysis, LIMIT};
+use punctual_admission::{advise, analyse_within, report, summary, Advice, Analysis, Capacity, CpuAnalysis};
 use punctual_taskset::Loaded;
 use serde_json::{json, Value};
 
-use crate::args::Check;
+use crate::args::{Check, RealHost};
 use crate::failure::{say, Failure, NOT_ADMITTED, USAGE};
+use crate::set;
 
 /// Of the JSON document; docs/check.md describes it.
 const VERSION: u32 = 1;
 
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     let Loaded { set, unrepresented } = Loaded::load(&args.file)?;
-    let analysis = analyse(&set);
+    let capacity = args.host.map_or(Capacity::THEORY, |host| set::capacity(host, &set));
+    let analysis = analyse_within(&set, &capacity);
     let advice: Vec<Advice> = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| advise(&set, cpu)).collect();
     let out = &mut std::io::stdout();
     if args.json {
-        let document = document(&analysis, &advice, &unrepresented).map_err(|e| {
+        let document = document(args.host, &capacity, &analysis, &advice, &unrepresented).map_err(|e| {
             Failure::new(USAGE, format!("the result cannot be told as JSON: {e}"), "run it without --json")
         })?;
         say(out, &format!("{document:#}"));
@@ -30,11 +32,32 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         // A reader that has gone (head) is no failure.
         let _ = out.write_all(report(&analysis, &advice).as_bytes());
         say(out, &summary(&analysis));
+        say(
+            out,
+            &match args.host {
+                None => "pure theory, of a host that takes no time itself; for a real one: --host user, --host kernel"
+                    .to_owned(),
+                Some(host) => format!("on the {} host: {}", name(host), capacity.costs),
+            },
+        );
     }
     Ok(if analysis.fits() { ExitCode::SUCCESS } else { ExitCode::from(NOT_ADMITTED) })
 }
 
-fn document(analysis: &Analysis, advice: &[Advice], unrepresented: &[String]) -> Result<Value, serde_json::Error> {
+fn name(host: RealHost) -> &'static str {
+    match host {
+        RealHost::User => "user",
+        RealHost::Kernel => "kernel",
+    }
+}
+
+fn document(
+    host: Option<RealHost>,
+    capacity: &Capacity,
+    analysis: &Analysis,
+    advice: &[Advice],
+    unrepresented: &[String],
+) -> Result<Value, serde_json::Error> {
     let cpu = |cpu: &CpuAnalysis| -> Result<Value, serde_json::Error> {
         let mut value = serde_json::to_value(cpu)?;
         value["fits"] = json!(cpu.fits());
@@ -46,7 +69,10 @@ fn document(analysis: &Analysis, advice: &[Advice], unrepresented: &[String]) ->
     Ok(json!({
         "version": VERSION,
         "fits": analysis.fits(),
-        "limit_ppm": LIMIT.0,
+        "host": host.map(name),
+        "costs": host.map(|_| capacity.costs),
+        "limit_ppm": capacity.limit.0,
+        "total_ppm": capacity.total.0,
         "cpus": cpus,
         "unrepresented": unrepresented,
     }))

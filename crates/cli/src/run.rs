@@ -5,22 +5,26 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use punctual_admission::{KERNEL_LIMIT, LIMIT};
+use punctual_admission::Capacity;
 use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
-use punctual_report::{side_by_side, table, DispatcherStats, Host, Results};
+use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Results};
 use punctual_taskset::{Loaded, TaskSet};
 
-use crate::args::{HostArg, Run, Sim};
+use crate::args::{HostArg, RealHost, Run, Sim};
 use crate::failure::{say, Failure, INTERRUPTED, MISSED, USAGE};
 use crate::session::{self, Session};
 use crate::set::{self, Admitted};
 use crate::{compare, kernel, sim, traces};
 
 pub fn run(args: &Run) -> Result<ExitCode, Failure> {
-    let Loaded { set, unrepresented } = set::read(args)?;
+    let Loaded { mut set, unrepresented } = set::read(args)?;
     let host = if args.host == HostArg::Auto { kernel::choose(args, &set) } else { args.host };
-    let limit = if host == HostArg::Kernel { KERNEL_LIMIT } else { LIMIT };
-    let Admitted { overload, verdict } = set::admit(&set, limit, args.overload)?;
+    let capacity = match host {
+        HostArg::Sim => Capacity::THEORY,
+        HostArg::Kernel => set::capacity(RealHost::Kernel, &set),
+        HostArg::User | HostArg::Auto => set::capacity(RealHost::User, &set),
+    };
+    let Admitted { overload, verdict } = set::admit(&mut set, &capacity, args.overload)?;
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
         unrepresented.iter().for_each(|line| say(warn, &format!("punctual: left out: {line}")));
@@ -42,12 +46,13 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let trace = args.trace.as_ref().map(|path| traces::open(path, &set)).transpose()?;
     let stop = session::stop_on_signals()?;
 
-    let (results, interrupted, failure) = if host == HostArg::Kernel {
+    let (mut results, interrupted, failure) = if host == HostArg::Kernel {
         kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
     } else {
         let (results, interrupted) = user(args, &set, overload, trace, &stop)?;
         (results, interrupted, None)
     };
+    results.costs = HostCosts::of(&capacity.costs);
     if let Some(failure) = failure {
         return Ok(report_ended(args, &results, failure));
     }
@@ -84,7 +89,7 @@ fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode
         duration: None,
         hyperperiod: false,
         gantt: false,
-        overhead: None,
+        costs: None,
         trace: args.trace.clone(),
         replay: None,
         json: args.json,
@@ -136,6 +141,8 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
         lateness_p50_ns: most(|r| r.late_p50)?,
         lateness_p99_ns: most(|r| r.late_p99)?,
         lateness_max_ns: most(|r| r.late_max)?,
+        freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
+        freezer_wait_max_ns: most(|r| r.freezer_wait_max)?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
     })
 }

@@ -1,9 +1,9 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_admission::{analyse_within, refusal, summary, Over, Ppm};
+use punctual_admission::{analyse_within, refusal, summary, Capacity, Over, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
-use crate::args::{OverrunArg, Run};
+use crate::args::{OverrunArg, RealHost, Run};
 use crate::failure::{Failure, NOT_ADMITTED, USAGE};
 
 /// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
@@ -76,6 +76,20 @@ fn last_cpu() -> u32 {
     }
 }
 
+/// The kernel's limit for real time (sched_rt_runtime_us), and what its fair server leaves beside:
+/// jobs and their dispatcher beyond it are stopped for 50 ms at a time.
+const REAL_TIME: Ppm = Ppm(950_000);
+
+/// What a host offers of each CPU of a set.
+pub fn capacity(host: RealHost, set: &TaskSet) -> Capacity {
+    match host {
+        RealHost::User => Capacity { limit: LIMIT, total: REAL_TIME, costs: punctual_host_user::costs(set) },
+        RealHost::Kernel => {
+            Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: punctual_host_kernel::costs(set) }
+        }
+    }
+}
+
 /// A set that may run.
 pub struct Admitted {
     /// It does not fit, and was asked for all the same.
@@ -84,9 +98,12 @@ pub struct Admitted {
     pub verdict: String,
 }
 
-/// Refuses what does not fit into so much of a CPU, unless it is asked for all the same.
-pub fn admit(set: &TaskSet, limit: Ppm, overload: bool) -> Result<Admitted, Failure> {
-    let analysis = analyse_within(set, limit);
+/// Refuses what does not fit into a host's capacity, unless `overload` is set.
+pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<Admitted, Failure> {
+    let analysis = analyse_within(set, capacity);
+    if !capacity.costs.is_free() {
+        analysis.promote(set);
+    }
     let verdict = summary(&analysis);
     match refusal(set, &analysis) {
         Ok(_) => Ok(Admitted { overload: false, verdict }),

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use punctual_host_sim::{horizon, Gantt, Options, Overhead, SimError, Simulation, Stretch, Watcher};
-use punctual_report::{table, Collector, Host, Results, Run as About};
-use punctual_taskset::{fmt_ns, Body, Loaded, TaskSet};
+use punctual_admission::{analyse_within, Capacity};
+use punctual_host_sim::{horizon, Gantt, Options, SimError, Simulation, Stretch, Watcher};
+use punctual_report::{table, Collector, Host, HostCosts, Results, Run as About};
+use punctual_taskset::{fmt_ns, Body, CostBasis, Costs, Loaded, TaskSet};
 use punctual_trace::Period;
 
-use crate::args::Sim;
+use crate::args::{RealHost, Sim};
 use crate::failure::{print, say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
 use crate::progress::Progress;
 use crate::{replay, session, set, traces};
@@ -40,7 +41,13 @@ fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
 
 /// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
 pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
-    let overhead = args.overhead.as_deref().map(overhead).transpose()?.unwrap_or_default();
+    let costs = args.costs.as_deref().map(|text| costs(text, set)).transpose()?.unwrap_or_default();
+    let mut promoted = set.clone();
+    if !costs.is_free() {
+        // As `run` does on a host with these costs.
+        analyse_within(set, &Capacity { costs, ..Capacity::THEORY }).promote(&mut promoted);
+    }
+    let set = &promoted;
     let (end, why) = end(args, set)?;
     let stop = session::stop_on_signals()?;
     // What cannot be simulated is refused before a trace that may be there is emptied.
@@ -48,9 +55,10 @@ pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Fai
     let files = args.trace.as_ref().map(|path| traces::open(path, set)).transpose()?;
     let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
     let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
-    let asked = Asked { set, end, overhead, quiet: args.quiet };
+    let asked = Asked { set, end, costs, quiet: args.quiet };
     let (mut results, interrupted) = simulate(&asked, files.unwrap_or_default(), gantt.as_mut(), &stop)?;
     results.overload = overload;
+    results.costs = HostCosts::of(&costs);
     if interrupted {
         results.notes.insert(0, format!("stopped before its end at {}", fmt_ns(end)));
     } else {
@@ -76,7 +84,7 @@ pub struct Asked<'a> {
     pub set: &'a TaskSet,
     /// Until when, ns.
     pub end: u64,
-    pub overhead: Overhead,
+    pub costs: Costs,
     /// No progress.
     pub quiet: bool,
 }
@@ -88,10 +96,10 @@ pub fn simulate(
     gantt: Option<&mut Gantt>,
     stop: &AtomicBool,
 ) -> Result<(Results, bool), Failure> {
-    let Asked { set, end, overhead, quiet } = *asked;
+    let Asked { set, end, costs, quiet } = *asked;
     let buffered = |(cpu, file)| (cpu, Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
     let traces = traces.into_iter().map(buffered).collect();
-    let simulation = Simulation::new(set, Options { overhead, traces, ..Options::default() })?;
+    let simulation = Simulation::new(set, Options { costs, traces, ..Options::default() })?;
     let about = About::new(Host::Sim, &set.policy.name, &set.cpus);
     let collector = Collector::for_set(about, set).from_the_first();
     let mut watching =
@@ -99,12 +107,12 @@ pub fn simulate(
     let outcome = simulation.run(end, &mut watching)?;
     watching.progress.clear();
     let (reached, interrupted) = (outcome.reached, outcome.interrupted);
-    let notes = notes(set, overhead, outcome.count.overhead);
+    let notes = notes(set, &costs, outcome.count.overhead);
     Ok((watching.collector.results(reached, reached, interrupted, notes), interrupted))
 }
 
 /// What a reader should know of how it was simulated.
-fn notes(set: &TaskSet, overhead: Overhead, taken: u64) -> Vec<String> {
+fn notes(set: &TaskSet, costs: &Costs, taken: u64) -> Vec<String> {
     let mut notes = Vec::new();
     let programs = |t: &&punctual_taskset::TaskSpec| matches!(t.body, Body::Command(_) | Body::Pid(_));
     let names: Vec<&str> = set.tasks.iter().filter(programs).map(|t| t.name.as_str()).collect();
@@ -116,14 +124,8 @@ fn notes(set: &TaskSet, overhead: Overhead, taken: u64) -> Vec<String> {
         };
         notes.push(format!("{} {are} all of every budget: nothing is started", names.join(", ")));
     }
-    if overhead != Overhead::default() {
-        notes.push(format!(
-            "overheads: {} per release, {} per switch, {} per timer of a policy; {} in all, charged to nobody",
-            fmt_ns(overhead.release),
-            fmt_ns(overhead.switch),
-            fmt_ns(overhead.timer),
-            fmt_ns(taken)
-        ));
+    if !costs.is_free() {
+        notes.push(format!("the host's own work: {costs}; {} in all, on no budget", fmt_ns(taken)));
     }
     notes
 }
@@ -159,27 +161,39 @@ fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Failure> {
     Ok((horizon.end, Some(text)))
 }
 
-/// `release=5us,switch=2us,timer=1us`, each of them if wanted.
-fn overhead(text: &str) -> Result<Overhead, Failure> {
-    let mut overhead = Overhead::default();
+/// The longest that any of a host's costs can be, ns.
+const LONGEST_COST: u64 = 1_000_000_000;
+
+/// `user`, `kernel`, or `release=5us,switch=2us,timer=1us,command=1us`, each of them if wanted.
+fn costs(text: &str, set: &TaskSet) -> Result<Costs, Failure> {
+    match text {
+        "user" => return Ok(set::capacity(RealHost::User, set).costs),
+        "kernel" => return Ok(set::capacity(RealHost::Kernel, set).costs),
+        _ => {}
+    }
+    let mut costs = Costs { basis: CostBasis::Given, ..Costs::NONE };
     let wrong = |cause: String| {
         Failure::new(
             USAGE,
-            format!("--overhead: {cause}"),
-            "write it such as --overhead release=5us,switch=2us,timer=1us",
+            format!("--costs: {cause}"),
+            "name a host (user, kernel), or write it such as --costs release=5us,switch=2us,timer=1us,command=1us",
         )
     };
     for part in text.split(',') {
         let (what, time) = part.split_once('=').ok_or_else(|| wrong(format!("\"{part}\" is no name=TIME")))?;
         let place = match what.trim() {
-            "release" => &mut overhead.release,
-            "switch" => &mut overhead.switch,
-            "timer" => &mut overhead.timer,
-            other => return Err(wrong(format!("there is no overhead \"{other}\""))),
+            "release" => &mut costs.release,
+            "switch" => &mut costs.switch,
+            "timer" => &mut costs.timer,
+            "command" => &mut costs.command,
+            other => return Err(wrong(format!("there is no cost \"{other}\""))),
         };
-        *place = set::time(Some(time.trim()), "--overhead")?.unwrap_or(0);
+        *place = set::time(Some(time.trim()), "--costs")?.unwrap_or(0);
+        if *place > LONGEST_COST {
+            return Err(wrong(format!("{} is more than {}", fmt_ns(*place), fmt_ns(LONGEST_COST))));
+        }
     }
-    Ok(overhead)
+    Ok(costs)
 }
 
 struct Watching<'a> {

@@ -195,8 +195,8 @@ fn bad_requests_are_refused_with_a_cause_and_a_cure() {
     for (arguments, words) in [
         (vec!["nowhere.toml"], "there is no such file"),
         (vec![&file, "--duration", "0s"], "--duration is 0"),
-        (vec![&file, "--overhead", "relase=5us"], "no overhead \"relase\""),
-        (vec![&file, "--overhead", "release"], "no name=TIME"),
+        (vec![&file, "--costs", "relase=5us"], "no cost \"relase\""),
+        (vec![&file, "--costs", "release"], "no name=TIME"),
         (vec![&random], "arrives at random"),
         (vec![&random, "--hyperperiod"], "arrives at random"),
         (vec!["--replay", "nowhere"], "No such file"),

@@ -30,7 +30,7 @@ fn run(journal: &Journal, base: Option<&CgroupBase>, cpu: u32, script: &str, lab
     let mut spec = CommandSpec::new(["sh", "-c", script], cpu);
     spec.level = 10;
     let child = spawn(journal, spec, &park)?;
-    let threads = Threads::new(64, cpu);
+    let threads = Threads::new(&park, 64, cpu);
     // SAFETY: plain scheduling calls on this thread.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

@@ -61,11 +61,14 @@ impl Threads {
     /// ordinary thread would never execute beside one that spins at the task's level. Real-time safe: one system
     /// call, or two.
     pub(crate) fn notice_choice(&self, slot: &Slot, tid: i32) {
+        if slot.requeued.load(SeqCst) {
+            return;
+        }
         let given = slot.given.load(Relaxed);
         let Some(priority) = sched::param(tid).filter(|p| *p != given) else { return };
         if priority == 0 || !self.own.is_ours(priority) {
             self.choose(slot, priority);
-            let _ = sched::set_level(tid, given);
+            let _ = sched::set_level(tid, given, slot.children);
         }
     }
 
@@ -121,9 +124,10 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::Children;
 
     fn table(chosen: &[i32]) -> Threads {
-        let threads = Threads::new(16, 0);
+        let threads = Threads::with_children(Children::Inherit, 16, 0);
         threads.set_used(chosen.len());
         for (n, &c) in chosen.iter().enumerate() {
             threads.slots[n].tid.store(i32::MAX - n as i32, SeqCst);

@@ -4,6 +4,7 @@ use crate::cgroup::{Cgroup, CgroupBase};
 use crate::error::CustodyError;
 use crate::journal::{Journal, Purpose};
 use crate::proc::Identity;
+use crate::sched::Children;
 use crate::stop::StopGroup;
 use std::io;
 
@@ -38,6 +39,15 @@ impl Park {
         match base {
             Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),
+        }
+    }
+
+    /// What its threads hand on: a new process is in the cgroup of its parent at once, but no stop signal reaches it before
+    /// the housekeeper has found it.
+    pub(crate) fn children(&self) -> Children {
+        match self {
+            Self::Freezer(_) => Children::Inherit,
+            Self::Stop(_) => Children::AreOrdinary,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::demote::{self, Dying};
 use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
 use crate::mount::Mount;
 use crate::proc::{self, Identity};
+use crate::sched;
 use crate::stop::send_to;
 use crate::threads_back;
 use rustix::fs::{flock, FlockOperation};
@@ -191,6 +192,12 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
 pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report: &mut RestoreReport) {
     if !dir.exists() {
         return;
+    }
+    // The freezer waits for a lock of all cgroups, and its holder for the CPU: at a real-time level
+    // with nothing that bounds them, they would keep it from an ordinary holder.
+    for tid in cgroup::list(dir, "cgroup.threads") {
+        // Their nice values stay: those of real-time threads cannot be given back.
+        let _ = sched::set_other(tid);
     }
     // While they stand still they make no new threads.
     cgroup::set_frozen(dir, true);

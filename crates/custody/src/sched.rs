@@ -44,13 +44,16 @@ impl Attr {
 
     /// Gives these to a thread.
     pub fn give(&self, tid: i32) -> io::Result<()> {
+        let give = |a: Self| {
+            // SAFETY: `a` is a readable struct of SIZE bytes, as its first field says.
+            match unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &a as *const Self, 0u32) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        };
         let a = Self { size: Self::SIZE, ..*self };
-        // SAFETY: `a` is a readable struct of SIZE bytes, as its first field says.
-        let r = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &a as *const Self, 0u32) };
-        if r != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        let keep_flag = || give(Self { flags: a.flags | libc::SCHED_FLAG_RESET_ON_FORK as u64, ..a });
+        unless_it_clears_the_flag(give(a), keep_flag)
     }
 
     fn is_fair(&self) -> bool {
@@ -90,12 +93,34 @@ pub(crate) fn set_other(tid: i32) -> io::Result<()> {
     set(tid, libc::SCHED_OTHER, 0)
 }
 
-/// SCHED_FIFO at `level`, or SCHED_OTHER when it is 0. Real-time safe.
-pub(crate) fn set_level(tid: i32, level: i32) -> io::Result<()> {
-    if level > 0 {
-        set_fifo(tid, level)
-    } else {
-        set_other(tid)
+/// SCHED_FIFO at `level`, or SCHED_OTHER when it is 0. Real-time safe: one system call, two where it may not clear
+/// reset-on-fork.
+pub(crate) fn set_level(tid: i32, level: i32, children: Children) -> io::Result<()> {
+    match (level, children) {
+        (..=0, _) => set_other(tid),
+        (_, Children::Inherit) => set_fifo(tid, level),
+        (_, Children::AreOrdinary) => set(tid, libc::SCHED_FIFO | RESET_ON_FORK, level),
+    }
+}
+
+/// SCHED_RESET_ON_FORK of sched.h.
+const RESET_ON_FORK: i32 = 0x4000_0000;
+
+/// The class of the threads and processes that a thread creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Children {
+    /// Its own, and its level.
+    Inherit,
+    /// SCHED_OTHER: where nothing stops new processes before the housekeeper has found them. At a real-time level they
+    /// would keep the CPU from it.
+    AreOrdinary,
+}
+
+/// Only CAP_SYS_NICE may clear reset-on-fork; without that right, `keep` sets the rest.
+fn unless_it_clears_the_flag(result: io::Result<()>, keep: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => keep(),
+        other => other,
     }
 }
 
@@ -108,11 +133,14 @@ pub(crate) fn param(tid: i32) -> Option<i32> {
 
 fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads one sched_param, which lives on our stack.
-    if unsafe { libc::sched_setscheduler(tid, policy, &param) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    let set = |policy: i32| {
+        // SAFETY: the kernel reads one sched_param, which lives on our stack.
+        match unsafe { libc::sched_setscheduler(tid, policy, &param) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    unless_it_clears_the_flag(set(policy), || set(policy | RESET_ON_FORK))
 }
 
 /// A CPU mask of any size, 64 CPUs to a word.

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::exec_clock;
-use crate::sched;
+use crate::sched::{self, Children};
 use std::io;
 
 /// A thread, its clock, its level.
@@ -29,11 +29,16 @@ pub(crate) struct Slot {
     pub above: AtomicI32,
     /// The level that it was given last.
     pub given: AtomicI32,
+    /// What it hands on to the threads and processes that it creates.
+    pub children: Children,
+    /// [`requeue`](Self::requeue) is changing its priority: what it has is not the program's
+    /// choice.
+    pub requeued: AtomicBool,
 }
 
 impl Slot {
     /// A free slot.
-    pub fn new() -> Self {
+    pub fn new(children: Children) -> Self {
         Self {
             tid: AtomicI32::new(0),
             clock: AtomicI32::new(-1),
@@ -43,6 +48,8 @@ impl Slot {
             chosen: AtomicI32::new(0),
             above: AtomicI32::new(0),
             given: AtomicI32::new(0),
+            children,
+            requeued: AtomicBool::new(false),
         }
     }
 
@@ -61,17 +68,27 @@ impl Slot {
     /// Gives the thread its place in a task whose ordinary threads have this level. Real-time safe.
     pub fn give(&self, tid: i32, level: i32) -> io::Result<()> {
         let own = if level > 0 { level + self.above.load(Relaxed) } else { 0 };
-        self.given.store(own, Relaxed);
-        sched::set_level(tid, own)
+        self.given.store(own, SeqCst);
+        sched::set_level(tid, own, self.children)
     }
 
-    /// Puts the thread behind all others of its level: raising it puts it at the tail. Between the two calls it is
-    /// below tasks of the next level, so the caller has to be above all of them on the thread's CPU. Real-time safe.
+    /// Puts the thread behind all others of its level: raising it puts it at the tail. Between the
+    /// two calls it is below tasks of the next level, so the caller has to be above all of them on
+    /// the thread's CPU. The dispatcher may preempt a caller below it and give the thread another
+    /// level: repeat until the level stayed the same. Real-time safe.
     pub fn requeue(&self) {
-        let level = self.given.load(Relaxed);
-        if let (Some(tid), true) = (self.tid(), level > 1) {
-            let _ = sched::set_level(tid, level - 1);
-            let _ = sched::set_level(tid, level);
+        let Some(tid) = self.tid().filter(|_| self.given.load(SeqCst) > 1) else { return };
+        self.requeued.store(true, SeqCst);
+        for _ in 0..16 {
+            let level = self.given.load(SeqCst);
+            if level > 1 {
+                let _ = sched::set_level(tid, level - 1, self.children);
+            }
+            let _ = sched::set_level(tid, level, self.children);
+            if self.given.load(SeqCst) == level {
+                break;
+            }
         }
+        self.requeued.store(false, SeqCst);
     }
 }

@@ -284,7 +284,7 @@ impl Spawned {
             }
             _ => {}
         }
-        match sched::set_level(pid, spec.level) {
+        match sched::set_level(pid, spec.level, park.children()) {
             Err(e) if !ended(&e) => return Err(privilege::real_time_refused(pid, &e)),
             _ => {}
         }

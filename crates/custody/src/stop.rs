@@ -11,7 +11,7 @@
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc::{self, Identity, Stat};
-use crate::sched;
+use crate::sched::{self, Children};
 use rustix::fd::{AsRawFd, IntoRawFd};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -76,7 +76,7 @@ impl StopGroup {
         self.each(|pid, fd| {
             // Signal 0 first: were the process gone, its number might be somebody else's, whom we must not raise.
             signal(fd, 0)?;
-            let raised = sched::set_fifo(pid, LEADER_LEVEL);
+            let raised = sched::set_level(pid, LEADER_LEVEL, Children::AreOrdinary);
             signal(fd, libc::SIGSTOP)?;
             raised
         })
@@ -88,7 +88,7 @@ impl StopGroup {
         let level = self.level.load(Ordering::Relaxed);
         self.each(|pid, fd| {
             signal(fd, 0)?;
-            let lowered = sched::set_level(pid, level);
+            let lowered = sched::set_level(pid, level, Children::AreOrdinary);
             signal(fd, libc::SIGCONT)?;
             lowered
         })
@@ -159,9 +159,12 @@ impl StopGroup {
         // Published first, looked at afterwards: a park that missed it is made up for here.
         if self.parked.load(Ordering::SeqCst) {
             let fd = slot.fd.load(Ordering::SeqCst);
-            let _ = sched::set_fifo(id.pid, LEADER_LEVEL);
+            // The signal first: once raised, the process is above this ordinary thread, which may not get the CPU again
+            // before the process has stopped.
             let _ = signal(fd, libc::SIGSTOP);
+            let _ = sched::set_level(id.pid, LEADER_LEVEL, Children::AreOrdinary);
             if !self.parked.load(Ordering::SeqCst) {
+                let _ = sched::set_level(id.pid, self.level.load(Ordering::Relaxed), Children::AreOrdinary);
                 let _ = signal(fd, libc::SIGCONT);
             }
         }

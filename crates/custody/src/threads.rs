@@ -2,14 +2,16 @@
 //!
 //! The real-time path goes through a fixed table of thread ids; the housekeeper looks for new threads and fills it. A
 //! new thread inherits level and CPU from the thread that made it, so one that is not in the table yet can only lag
-//! behind one change of level.
+//! behind one change of level. In a task that is parked by stop signals a new thread is an ordinary one until then
+//! ([`Children`]).
 //!
 //! Two files more see to it that threads of one level get the CPU in turns (turns.rs), and that those with a priority
 //! of their own go before the others (own_priority.rs).
 
 use crate::exec_clock;
 use crate::own_priority::OwnPriorities;
-use crate::sched;
+use crate::park::Park;
+use crate::sched::{self, Children};
 use crate::slot::Slot;
 use crate::turns::Turns;
 use std::fs::File;
@@ -51,11 +53,15 @@ struct Clocks {
 }
 
 impl Threads {
-    /// A table for `capacity` threads that are to run on `cpu`, at level 0 (SCHED_OTHER) until
-    /// [`set_level`](Self::set_level).
-    pub fn new(capacity: usize, cpu: u32) -> Self {
+    /// A table for `capacity` threads of a task that `park` stops, which are to run on `cpu`, at level 0 (SCHED_OTHER)
+    /// until [`set_level`](Self::set_level).
+    pub fn new(park: &Park, capacity: usize, cpu: u32) -> Self {
+        Self::with_children(park.children(), capacity, cpu)
+    }
+
+    pub(crate) fn with_children(children: Children, capacity: usize, cpu: u32) -> Self {
         Self {
-            slots: (0..capacity).map(|_| Slot::new()).collect(),
+            slots: (0..capacity).map(|_| Slot::new(children)).collect(),
             used: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             level: AtomicI32::new(0),

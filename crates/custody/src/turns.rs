@@ -113,8 +113,11 @@ impl Threads {
         }
     }
 
-    /// Restores the order of threads that were just woken, all of them, in the order of the table. The first queued
-    /// ones that stand behind all others anyway are left alone. Real-time safe: as [`requeue`](Self::requeue).
+    /// Restores the order of threads that were just woken, all of them, in the order of the table.
+    /// The first queued ones that stand behind all others anyway are left alone. Another thread
+    /// than the dispatcher may call it, if it is above the task and below the dispatcher on the
+    /// task's CPU: a queue that changes meanwhile costs one turn. Real-time safe: as
+    /// [`requeue`](Self::requeue).
     pub fn restore_order(&self) {
         if self.turns.length.load(Relaxed) == 0 {
             return;
@@ -134,11 +137,12 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::Children;
     use std::sync::atomic::Ordering::SeqCst;
 
     /// A table whose threads do not exist: no system call finds them.
     fn table(count: usize) -> Threads {
-        let threads = Threads::new(8, 0);
+        let threads = Threads::with_children(Children::Inherit, 8, 0);
         for n in 0..count {
             threads.slots[n].tid.store(i32::MAX - n as i32, SeqCst);
         }

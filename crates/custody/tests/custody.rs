@@ -37,7 +37,7 @@ fn adopted_process_comes_back(freezer: bool) {
     let before = Snapshot::of(victim.pid());
     let park = Park::for_process(&journal, base.as_ref(), victim.pid(), "victim").unwrap();
     let adopted = adopt(&journal, victim.pid(), &park).unwrap();
-    let threads = Threads::new(64, 1);
+    let threads = Threads::new(&park, 64, 1);
     assert!(threads.rescan(&park.threads()).unwrap() >= 4);
     threads.set_level(30).unwrap();
     park.set_level(30);
@@ -50,7 +50,7 @@ fn adopted_process_comes_back(freezer: bool) {
         park.resume().unwrap();
         eventually("it goes on", || cpu_switches(victim.pid()) > n);
         threads.rescan(&park.threads()).unwrap();
-        assert_eq!(attributes(victim.pid()).map(|a| (a.0, a.1)), Some((libc::SCHED_FIFO, 30)));
+        assert_eq!(attributes(victim.pid()).map(|a| (a.0, a.1)), Some((policy(freezer), 30)));
     }
     park.park().unwrap();
     let report = adopted.give_back(&park);
@@ -90,7 +90,7 @@ fn nothing_before_release(freezer: bool) {
     assert!(!mark.exists() && child.try_wait().unwrap().is_none());
     let a = attributes(pid).unwrap();
     // A stopped leader waits at the level from which it is sure to be stopped.
-    assert_eq!((a.0, a.1, a.3[0]), (libc::SCHED_FIFO, if freezer { 10 } else { LEADER_LEVEL }, 2));
+    assert_eq!((a.0, a.1, a.3[0]), (policy(freezer), if freezer { 10 } else { LEADER_LEVEL }, 2));
     child.release(&park).unwrap();
     assert!(poll_in(&child.pidfd(), 2000));
     assert!(child.try_wait().unwrap().unwrap().success());
@@ -199,6 +199,30 @@ fn by_freezer_all_descendants_of_a_command_end_with_it_while_parked() {
 #[test]
 fn by_stop_signals_all_descendants_of_a_command_end_with_it_while_parked() {
     descendants_die(false);
+}
+
+/// No stop signal reaches a child that the housekeeper has not found. At its parent's real-time level one that spins would keep
+/// the CPU from the housekeeper.
+#[test]
+fn by_stop_signals_a_child_is_an_ordinary_process_until_it_is_found() {
+    let _alone = alone();
+    let Some((journal, base)) = setup(false) else { return };
+    let park = Park::for_command(&journal, base.as_ref(), "parent").unwrap();
+    let mut spec = CommandSpec::new(["sh", "-c", "sleep 48 & sleep 49"], 1);
+    spec.level = 20;
+    let child = spawn(&journal, spec, &park).unwrap();
+    child.release(&park).unwrap();
+    let parent = child.id().pid;
+    let children = || descendants(&[parent]);
+    eventually("both children are there", || children().len() == 2);
+    assert_eq!(attributes(parent).map(|a| a.0), Some(policy(false)));
+    for pid in children() {
+        assert_eq!(attributes(pid).map(|a| a.0), Some(libc::SCHED_OTHER), "{pid}");
+    }
+    park.rescan().unwrap();
+    park.park().unwrap();
+    eventually("all stand still", || park.is_parked().unwrap());
+    finish(&journal);
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn what_is_killed_and_cannot_die_is_in_the_ordinary_class_and_named() {
         let command = spawn(&journal, spec, &park).unwrap();
         let pid = command.id().pid;
         command.release(&park).unwrap();
-        assert_eq!(attributes(pid).map(|a| (a.0, a.1)), Some((libc::SCHED_FIFO, 61)));
+        assert_eq!(attributes(pid).map(|a| (a.0, a.1)), Some((policy(freezer), 61)));
         let (go, ready) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         let tracer = {
             let (go, ready) = (go.clone(), ready.clone());

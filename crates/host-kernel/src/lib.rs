@@ -22,6 +22,7 @@ mod adopted;
 mod alarm_thread;
 mod choose;
 mod command;
+mod costs;
 mod domain;
 mod ended;
 mod gate;
@@ -50,6 +51,7 @@ mod trace_file;
 
 pub use accepts::accepts;
 pub use choose::best_for;
+pub use costs::costs;
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use privilege::Missing;

@@ -13,13 +13,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use punctual_dispatcher::{Dispatcher, Event, JobId, TaskId, Wait, INFINITE};
+use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
 use punctual_policies::{Allocators, Native, Told};
+use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
 use crate::record::Recorder;
 use crate::task::{State, Task};
-use crate::{Overhead, SimError, Stretch, Watcher};
+use crate::{SimError, Stretch, Watcher};
 
 /// No task.
 const NOBODY: u32 = u32::MAX;
@@ -48,7 +49,7 @@ pub(crate) struct Engine {
     running: u32,
     /// To whom it was given before.
     ran_last: u32,
-    overhead: Overhead,
+    costs: Costs,
     /// Time that the host still takes before a task can execute, ns.
     stolen: u64,
     recorder: Option<Recorder>,
@@ -75,7 +76,7 @@ impl Engine {
         dispatcher: Dispatcher,
         allocators: Allocators,
         tasks: Vec<Task>,
-        overhead: Overhead,
+        costs: Costs,
         recorder: Option<Recorder>,
     ) -> Engine {
         Engine {
@@ -90,7 +91,7 @@ impl Engine {
             job: None,
             running: NOBODY,
             ran_last: NOBODY,
-            overhead,
+            costs,
             stolen: 0,
             recorder,
             count: Count::default(),
@@ -227,12 +228,14 @@ impl Engine {
                 }
                 Act::Sleep(ns) => {
                     task.sleep();
+                    self.stolen += self.costs.command;
                     let _ = self.dispatcher.task_blocked(id, now);
                     self.sleepers.push(Reverse((now.saturating_add(ns), slot)));
                     return true;
                 }
                 Act::Done => {
                     told = true;
+                    self.stolen += self.costs.command;
                     task.touched(now);
                     // The task is there; a wait that is ignored was a delayed one.
                     if self.allocators.done(&mut self.dispatcher, id, now) != Ok(Wait::Ignored) {
@@ -248,6 +251,7 @@ impl Engine {
 
     fn wake(&mut self, slot: u32) {
         self.tasks[slot as usize].state = State::Working;
+        self.stolen += self.costs.command;
         let _ = self.dispatcher.task_ready(TaskId(slot), self.now);
     }
 
@@ -271,13 +275,19 @@ impl Engine {
     }
 
     fn event<W: Watcher>(&mut self, event: &Event, watcher: &mut W) {
-        let Engine { dispatcher, allocators, tasks, background, overhead, stolen, count, now, .. } = self;
-        if matches!(event, Event::Timer { .. }) {
-            *stolen += overhead.timer;
-        }
+        let Engine { dispatcher, allocators, tasks, background, costs, stolen, count, now, .. } = self;
+        *stolen += match event {
+            Event::Timer { .. } => costs.timer,
+            Event::JobEnded { end: End::Exhausted | End::Expired, .. }
+            | Event::WindowEnded { .. }
+            | Event::SegmentEnded { .. } => costs.timer,
+            // A server's or a budget group's; a task's is counted where its policy reports it.
+            Event::Released { task: TaskId::NONE, .. } => costs.release,
+            _ => 0,
+        };
         allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |told| match told {
             Told::Released { task, number, release, deadline, .. } => {
-                *stolen += overhead.release;
+                *stolen += costs.release;
                 count.releases += 1;
                 if !background.is_empty() {
                     background.retain(|&b| b != task.0);
@@ -313,7 +323,7 @@ impl Engine {
         if self.running != NOBODY && self.running != self.ran_last {
             self.ran_last = self.running;
             self.count.switches += 1;
-            self.stolen += self.overhead.switch;
+            self.stolen += self.costs.switch;
         }
     }
 

@@ -38,4 +38,4 @@ pub use error::SimError;
 pub use gantt::Gantt;
 pub use horizon::{horizon, hyperperiod, Horizon};
 pub use replay::{replay, Difference, ReplayError, Replayed};
-pub use simulation::{Options, Outcome, Overhead, Simulation, Stretch, Watcher};
+pub use simulation::{Options, Outcome, Simulation, Stretch, Watcher};

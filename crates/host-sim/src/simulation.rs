@@ -4,7 +4,7 @@ use std::io::Write;
 
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native};
-use punctual_taskset::{Domain, TaskSet};
+use punctual_taskset::{Costs, Domain, TaskSet};
 use punctual_trace::{Header, Period};
 
 use crate::engine::{Count, Engine};
@@ -18,18 +18,6 @@ pub(crate) const LATEST: u64 = 1 << 62;
 const UNREAD: u32 = 256;
 /// How often, in a run, all CPUs have come equally far.
 const STEPS: u64 = 128;
-
-/// Time that the host itself takes, ns. It executes before the tasks, on their CPU, and is charged
-/// to nobody: as on the user host, whose dispatcher has a clock of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overhead {
-    /// For each release of a task.
-    pub release: u64,
-    /// Each time another task gets the CPU.
-    pub switch: u64,
-    /// For each timer of a policy.
-    pub timer: u64,
-}
 
 /// A time for which one task executed, ns. Neighbouring ones of the same task are not joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +58,10 @@ pub trait Watcher {
 /// How to simulate.
 #[derive(Default)]
 pub struct Options {
-    /// What the host takes for itself; nothing by default.
-    pub overhead: Overhead,
+    /// What the host takes for itself; nothing by default. It executes before the tasks, on their
+    /// CPU, and is charged to none of them: as on the user host, whose dispatcher has a clock of
+    /// its own.
+    pub costs: Costs,
     /// Where traces go: CPU and writer.
     pub traces: Vec<(u32, Box<dyn Write + Send>)>,
     /// How the allocators are made.
@@ -189,5 +179,5 @@ fn engine(
         }
         None => None,
     };
-    Ok(Engine::new(cpu, dispatcher, allocators, tasks, options.overhead, recorder))
+    Ok(Engine::new(cpu, dispatcher, allocators, tasks, options.costs, recorder))
 }

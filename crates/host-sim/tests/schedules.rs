@@ -3,8 +3,8 @@
 mod common;
 
 use common::{run, run_with, set, MS};
-use punctual_host_sim::{horizon, hyperperiod, Options, Overhead, Simulation, Watcher};
-use punctual_taskset::{Body, Spin};
+use punctual_host_sim::{horizon, hyperperiod, Options, Simulation, Watcher};
+use punctual_taskset::{Body, Costs, Spin};
 use punctual_trace::JobEnd;
 
 /// 2 in 5 and 4 in 7, 97 % of a CPU: the usual example of a set that EDF meets and RM does not
@@ -107,8 +107,8 @@ fn overheads_delay_tasks_and_are_charged_to_nobody() {
         "period = \"5ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }",
         "period = \"10ms\"; budget = \"4ms\"; work = { spin = \"4ms\" }",
     ];
-    let overhead = Overhead { release: 100_000, switch: 10_000, timer: 0 };
-    let (seen, outcome) = run_with(&set("rm", &tasks), 10 * MS, Options { overhead, ..Options::default() });
+    let costs = Costs { release: 100_000, switch: 10_000, ..Costs::NONE };
+    let (seen, outcome) = run_with(&set("rm", &tasks), 10 * MS, Options { costs, ..Options::default() });
     // Both are released at 0, and t0 gets the CPU: 210 us later it runs.
     assert_eq!(seen.stretches[0], (0, 210_000, 2_210_000));
     assert_eq!(seen.stretches[1], (1, 2_220_000, 5_000_000));
@@ -125,8 +125,8 @@ fn with_overheads_budgets_still_end_exactly() {
         "period = \"5ms\"; budget = \"1ms\"; work = { spin = \"forever\" }",
         "period = \"3ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }",
     ];
-    let overhead = Overhead { release: 7_001, switch: 3_001, timer: 13 };
-    let (seen, _) = run_with(&set("edf", &tasks), 15 * MS, Options { overhead, ..Options::default() });
+    let costs = Costs { release: 7_001, switch: 3_001, timer: 13, command: 11, ..Costs::NONE };
+    let (seen, _) = run_with(&set("edf", &tasks), 15 * MS, Options { costs, ..Options::default() });
     assert!(seen.whole(0, 15 * MS).iter().all(|p| p.end == JobEnd::Exhausted && p.received == MS));
     assert!(seen.whole(1, 15 * MS).iter().all(|p| p.end == JobEnd::Completed && p.received == MS));
 }

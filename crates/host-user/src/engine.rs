@@ -15,6 +15,7 @@ use rtrb::Consumer;
 use crate::arrange::UNPARKED;
 use crate::cell::{Bell, Mail};
 use crate::clock;
+use crate::freezer::FreezerQueue;
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
@@ -43,6 +44,7 @@ pub struct Ends {
     pub notices: NoticeSender,
     pub reports: ReportSender,
     pub stats: Arc<EngineStats>,
+    pub freezer: FreezerQueue,
 }
 
 /// Everything an engine's thread owns.
@@ -65,6 +67,7 @@ pub struct Engine {
     pub(crate) notices: NoticeSender,
     pub(crate) reports: ReportSender,
     pub(crate) stats: Arc<EngineStats>,
+    pub(crate) freezer: FreezerQueue,
     /// When it last went to sleep.
     pub(crate) slept_at: u64,
     stop: bool,
@@ -79,7 +82,7 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { bell, commands, notices, reports, stats } = ends;
+        let Ends { bell, commands, notices, reports, stats, freezer } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -99,6 +102,7 @@ impl Engine {
             notices,
             reports,
             stats,
+            freezer,
             slept_at: clock::now(),
             stop: false,
         }
@@ -173,6 +177,7 @@ impl Engine {
         self.follow_events(now, late);
         self.arrange(now);
         self.end_slices();
+        self.post_freezer_requests();
         self.settle();
     }
 
@@ -206,12 +211,18 @@ impl Engine {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             below = below.saturating_sub(m.ran);
             let idle = available.saturating_sub(m.ran).max(below.min(lapse));
-            m.track.add(0, idle);
-            if idle > 0 && m.charges_idle {
+            // A program whose freezer was not written yet could not execute: it did not suspend
+            // itself.
+            let held = m.held_until(*slept_at + SWITCHING, now);
+            match held {
+                Some(until) => self_suspension::charge_held(dispatcher, m, until, *granularity, lapse, now),
+                None => m.track.add(0, idle),
+            }
+            if idle > 0 && held.is_none() && m.charges_idle {
                 self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
             }
             let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
-            m.quiet = m.ran == 0 && (m.quiet || below > 0 || long);
+            m.quiet = held.is_none() && m.ran == 0 && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }
     }
@@ -329,13 +340,16 @@ impl Engine {
         }
     }
 
-    /// The end: nobody keeps a level or stands in a gate. Programs stay parked; they are the
-    /// custody's to give back or to end.
+    /// At the end of a run no task keeps a level or waits in a gate. Programs stay as they are, in the
+    /// ordinary class, where no budget has to bound them; the custody gives them back or ends them.
     fn release_all(&mut self) {
         for m in self.members.iter_mut().flatten() {
-            if let Who::Thread(cell) = &m.who {
-                cell.over.store(true, Relaxed);
-                m.send_to_background();
+            match &m.who {
+                Who::Thread(cell) => {
+                    cell.over.store(true, Relaxed);
+                    m.send_to_background();
+                }
+                Who::Program(_) => m.set_level(0),
             }
         }
     }

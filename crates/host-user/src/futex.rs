@@ -31,3 +31,18 @@ pub fn wake(word: &AtomicU32) {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX);
     }
 }
+
+/// Buckets of this process's futex hash.
+const HASH_SLOTS: usize = 256;
+
+/// Gives the futex hash of this process a fixed size. Since Linux 6.16 the kernel resizes it as
+/// threads are created, under a mutex that a dispatcher would wait for; ordinary threads hold it.
+/// Kernels without such a hash refuse, and need nothing.
+pub fn fix_hash_size() {
+    // Of linux/prctl.h.
+    const PR_FUTEX_HASH: libc::c_int = 78;
+    const PR_FUTEX_HASH_SET_SLOTS: libc::c_ulong = 1;
+    const NO_FLAGS: libc::c_ulong = 0;
+    // SAFETY: a system call without pointers.
+    unsafe { libc::prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, HASH_SLOTS, NO_FLAGS, NO_FLAGS) };
+}

@@ -24,7 +24,7 @@ use crate::error::HostError;
 use crate::member::Member;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
-use crate::{clock, gate, sched};
+use crate::{clock, futex, gate, sched};
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
@@ -65,7 +65,7 @@ pub struct EngineCost {
     pub reading: EngineReading,
     /// What was calibrated at its start.
     pub precision: Precision,
-    /// Its CPU time in all, ns.
+    /// Its CPU time in all, that of its freezer thread included, ns.
     pub cpu_time: u64,
 }
 
@@ -144,6 +144,7 @@ impl Host {
         if let Err(e) = sched::lock_memory() {
             host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
         }
+        futex::fix_hash_size();
         gate::install().map_err(|e| {
             HostError::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
         })?;
@@ -191,7 +192,11 @@ impl Host {
             cpu: e.cpu,
             reading: e.stats.read(),
             precision: e.precision,
-            cpu_time: clock::read(clock::of_thread(e.tid)).unwrap_or(0),
+            cpu_time: [Some(e.tid), e.freezer.as_ref().map(|f| f.tid)]
+                .into_iter()
+                .flatten()
+                .filter_map(|tid| clock::read(clock::of_thread(tid)))
+                .sum(),
         };
         self.engines.iter().map(cost).collect()
     }
@@ -215,6 +220,11 @@ impl Host {
         for engine in &mut self.engines {
             if let Some(Ok(d)) = engine.thread.take().map(JoinHandle::join) {
                 dispatchers.push((engine.cpu, d));
+            }
+            // A write that waits could freeze what is given back meanwhile. Nothing on this CPU
+            // keeps the lock's holder from the CPU any more.
+            if let Some(freezer) = engine.freezer.take() {
+                drop(freezer.handle.join());
             }
         }
         dispatchers

@@ -10,6 +10,7 @@ use punctual_dispatcher::TaskId;
 use punctual_taskset::TaskSpec;
 
 use crate::cell::Cell;
+use crate::freezer::FreezerState;
 use crate::stray::Stray;
 use crate::time_slices::TimeSlice;
 use crate::track::Track;
@@ -27,6 +28,8 @@ pub enum Who {
 #[derive(Debug)]
 pub struct Program {
     pub park: Park,
+    /// Of the cgroup; not used with stop signals.
+    pub freezer: FreezerState,
     /// Its threads, kept up to date by the housekeeper.
     pub threads: Threads,
     /// Its first process, which gets the overrun signal.
@@ -48,6 +51,7 @@ impl Program {
     pub fn new(park: Park, threads: Threads, leader: i32) -> Program {
         Program {
             park,
+            freezer: FreezerState::frozen(),
             threads,
             leader,
             alone: AtomicBool::new(false),
@@ -104,6 +108,8 @@ pub struct Member {
     pub slice: TimeSlice,
     /// Its CPU clock, as far as it is charged, ns.
     pub charged: u64,
+    /// Its freezer is to be written, and the freezer thread does not have that yet.
+    pub freezer_requested: bool,
     /// Its clock may still move: it is unparked, or was when last looked at.
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
@@ -141,7 +147,7 @@ impl Member {
         }
     }
 
-    /// Makes it stand still.
+    /// Makes it stand still; a program in a cgroup once the freezer thread has written that.
     pub fn park(&mut self) {
         self.leave_background();
         self.standing = Standing::Parked;
@@ -155,8 +161,15 @@ impl Member {
                 }
             }
             Who::Program(p) => {
-                drop(p.park.park());
-                self.watch(clock::now());
+                let now = clock::now();
+                match &p.park {
+                    Park::Stop(group) => drop(group.park()),
+                    Park::Freezer(_) => {
+                        p.freezer.request(true, now);
+                        self.freezer_requested = true;
+                    }
+                }
+                self.watch(now);
             }
         }
     }
@@ -169,10 +182,16 @@ impl Member {
         self.quiet = false;
         match &self.who {
             Who::Thread(cell) => cell.open(),
-            Who::Program(p) => {
-                drop(p.park.resume());
-                p.threads.restore_order();
-            }
+            Who::Program(p) => match &p.park {
+                Park::Stop(group) => {
+                    drop(group.resume());
+                    p.threads.restore_order();
+                }
+                Park::Freezer(_) => {
+                    p.freezer.request(false, clock::now());
+                    self.freezer_requested = true;
+                }
+            },
         }
     }
 
@@ -255,7 +274,7 @@ impl Member {
         self.standing == Standing::Parked
             && match &self.who {
                 Who::Thread(cell) => cell.is_inside(),
-                Who::Program(p) => self.has_settled(&p.park),
+                Who::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),
             }
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 
 /// The dispatcher's own level, above every job.
 pub const DISPATCHER: i32 = 99;
+/// The freezer thread's level: below the dispatcher, above every job.
+pub const FREEZER: i32 = 98;
 /// The highest level of a job.
 pub const HIGHEST: i32 = 96;
 /// The lowest level of a job: above the kernel's interrupt threads (50) and what real-time programs

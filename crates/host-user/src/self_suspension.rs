@@ -20,7 +20,8 @@ impl Engine {
         for k in 0..self.ranked.len() {
             let i = self.ranked[k];
             let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
-            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep {
+            let held = m.held_until(self.slept_at + SWITCHING, now).is_some();
+            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep && !held {
                 m.asleep = true;
                 found = true;
                 let _ = self.dispatcher.task_blocked(m.task, now);
@@ -46,14 +47,40 @@ pub(crate) fn charge_idle(
     since: u64,
     now: u64,
 ) {
-    let Some(job) = dispatcher.job_of_task(m.task) else { return };
     let kept = m.track.bandwidth_until_deadline(since).max(2 * granularity);
-    let cut = dispatcher.remaining(job).saturating_sub(kept).min(idle);
+    let cut = cut_to(dispatcher, m, kept, idle, now);
+    m.track.charged_idle(cut);
+}
+
+/// Cuts the budget of a program whose freezer kept it from executing until `until`; the last event
+/// was `lapse` ns ago. To other tasks that is a self-suspension, whose end is known here, so that
+/// the wake-up rule applies as it is. To the program it is a stall of the machine: the budget that
+/// it loses counts as not received, and its period as woken late.
+pub(crate) fn charge_held(
+    dispatcher: &mut Dispatcher,
+    m: &mut Member,
+    until: u64,
+    granularity: u64,
+    lapse: u64,
+    now: u64,
+) {
+    m.note_held(until, now);
+    if m.charges_idle {
+        let kept = m.track.bandwidth_until_deadline(until).saturating_sub(m.ran).max(2 * granularity);
+        // It may have executed meanwhile: a write that waits has not frozen it yet.
+        cut_to(dispatcher, m, kept, lapse.saturating_sub(m.ran), now);
+    }
+}
+
+/// Charges its job down to `kept` ns of budget, by `most` ns at most; so much, ns.
+fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now: u64) -> u64 {
+    let Some(job) = dispatcher.job_of_task(m.task) else { return 0 };
+    let cut = dispatcher.remaining(job).saturating_sub(kept).min(most);
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
-        m.track.charged_idle(cut);
         if let Who::Thread(cell) = &m.who {
             cell.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
+    cut
 }

@@ -12,6 +12,7 @@ use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
 use crate::engine::{Command, Ends, Engine};
 use crate::error::HostError;
+use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
@@ -46,6 +47,8 @@ pub(crate) struct EngineHandle {
     pub(crate) precision: Precision,
     pub(crate) tid: i32,
     pub(crate) thread: Option<JoinHandle<Dispatcher>>,
+    /// Ends after the dispatcher.
+    pub(crate) freezer: Option<FreezerThread>,
 }
 
 impl EngineHandle {
@@ -78,6 +81,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks);
     let bell = Arc::new(Bell::new());
     let stats = Arc::new(EngineStats::new());
+    let (freezer_queue, freezer) = freezer::start(cpu, room, stats.clone())?;
     let of_the_set = options.set.tasks.len();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
@@ -87,6 +91,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             notices: notices_in,
             reports: reports_in,
             stats: stats.clone(),
+            freezer: freezer_queue,
         };
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
             let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
@@ -115,6 +120,19 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             ))
         }
     };
-    let thread = Some(thread);
-    Ok(EngineHandle { cpu, commands, notices, reports, room, in_flight: 0, bell, stats, precision, tid, thread })
+    let (thread, freezer) = (Some(thread), Some(freezer));
+    Ok(EngineHandle {
+        cpu,
+        commands,
+        notices,
+        reports,
+        room,
+        in_flight: 0,
+        bell,
+        stats,
+        precision,
+        tid,
+        thread,
+        freezer,
+    })
 }

@@ -14,6 +14,9 @@ pub struct EngineStats {
     /// Events that had no room in the dispatcher's ring, not yet taken by the housekeeper.
     events_lost: AtomicU64,
     late_max: AtomicU64,
+    /// Freezer writes that took longer than they should. The freezer thread counts them.
+    freezer_waits: AtomicU64,
+    freezer_wait_max: AtomicU64,
     /// Lateness of timed wake-ups: 32 buckets to each doubling, which is 2 % at most.
     late: [AtomicU64; BUCKETS],
 }
@@ -33,6 +36,10 @@ pub struct EngineReading {
     pub late_p99: u64,
     /// The latest.
     pub late_max: u64,
+    /// Freezer writes that waited for a lock of the kernel.
+    pub freezer_waits: u64,
+    /// From the request of such a write to its end, the longest.
+    pub freezer_wait_max: u64,
 }
 
 fn bucket(ns: u64) -> usize {
@@ -63,6 +70,8 @@ impl EngineStats {
             timed: AtomicU64::new(0),
             events_lost: AtomicU64::new(0),
             late_max: AtomicU64::new(0),
+            freezer_waits: AtomicU64::new(0),
+            freezer_wait_max: AtomicU64::new(0),
             late: [const { AtomicU64::new(0) }; BUCKETS],
         }
     }
@@ -94,6 +103,14 @@ impl EngineStats {
         self.events_lost.swap(0, Relaxed)
     }
 
+    /// A freezer write was done so long after its request. Only the freezer thread calls it.
+    pub fn freezer_written(&self, took: u64, long: u64) {
+        if took > long {
+            self.freezer_waits.store(self.freezer_waits.load(Relaxed) + 1, Relaxed);
+            self.freezer_wait_max.fetch_max(took, Relaxed);
+        }
+    }
+
     /// As it stands.
     pub fn read(&self) -> EngineReading {
         let events = self.events.load(Relaxed);
@@ -104,6 +121,8 @@ impl EngineStats {
             late_p50: self.late_at(50),
             late_p99: self.late_at(99),
             late_max: self.late_max.load(Relaxed),
+            freezer_waits: self.freezer_waits.load(Relaxed),
+            freezer_wait_max: self.freezer_wait_max.load(Relaxed),
         }
     }
 

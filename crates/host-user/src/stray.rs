@@ -11,6 +11,11 @@
 //! comes back with its next budget. A thread that did it once is put there at each of its parkings from
 //! then on, at once; a program is not, for it cannot know how long a call takes.
 //!
+//! A program whose freezer is not written yet (`freezer.rs`: a write may wait for a lock of the
+//! kernel) executes too. It is lowered into the ordinary class after 100 us, where an ordinary
+//! holder of that lock gets the CPU beside it. That is not the program's doing: what it executes
+//! there is charged, as enforcement error, and is not reported.
+//!
 //! A call may also never end at a real-time level: inside the kernel threads wait for others by trying again
 //! and again (docs/faults.md, "What spins inside the kernel"), which then need the CPU.
 
@@ -104,6 +109,17 @@ impl Engine {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.stray.fresh = false;
             if m.stray.look_at == u64::MAX {
+                continue;
+            }
+            if m.standing == Standing::Parked && m.freezer_is_pending() {
+                m.stray.ran = 0;
+                let waited = now.saturating_sub(m.stray.since);
+                if m.freezer_waits(waited) {
+                    m.set_level(0);
+                }
+                if now >= m.stray.look_at {
+                    m.stray.look_at = now + waited.max(GRACE);
+                }
                 continue;
             }
             m.stray.ran += m.ran;

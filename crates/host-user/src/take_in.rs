@@ -66,6 +66,7 @@ impl Host {
             reranked: false,
             slice: TimeSlice::default(),
             charged: 0,
+            freezer_requested: false,
             moving: false,
             asleep: false,
             quiet: false,
@@ -189,7 +190,7 @@ impl Host {
     }
 
     fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, HostError> {
-        let threads = custody::Threads::new(PROGRAM_THREADS, spec.cpu);
+        let threads = custody::Threads::new(&park, PROGRAM_THREADS, spec.cpu);
         drop(threads.set_level(sched::LOWEST));
         threads.rescan(&park.threads()).map_err(|e| {
             HostError::machine(

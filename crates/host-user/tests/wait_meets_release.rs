@@ -29,9 +29,7 @@ fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
         let deadline = task.current().deadline;
         sleep_until(deadline.saturating_sub(150_000));
         let at = deadline - 30_000 + k % 60 * 1_000;
-        while now() < at && !done.load(Relaxed) {
-            std::hint::spin_loop();
-        }
+        while now() < at && !done.load(Relaxed) {}
         if task.wait_period().is_none() {
             return;
         }

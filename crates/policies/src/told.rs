@@ -12,7 +12,7 @@ pub enum Told {
     /// A release, due at `release` (not the time anybody noticed); `deadline` is absolute, `budget`
     /// what the release may execute.
     Released { at: u64, task: TaskId, index: u32, number: u64, release: u64, deadline: u64, budget: u64 },
-    /// A release is over: `used` is what it executed, `remaining` what it left of its budget, `unused` the part of the
+    /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the part of the
     /// budget that the task gave up: at completion, by a suspension that lasted until the finish, or by one after
     /// which the wake-up rule cut the budget.
     Ended { at: u64, task: TaskId, index: u32, number: u64, end: End, used: u64, remaining: u64, unused: u64 },

@@ -107,7 +107,7 @@ fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here(
                 Told::Ended { unused, .. } => Some(unused),
                 _ => None,
             };
-            // Nobody else is there: what it did not execute was cut off.
+            // No other task is there: the time not executed was cut off.
             assert_eq!(cpu.told.iter().find_map(unused), Some(4 - end.3), "job by job: {job_by_job}");
         }
     }

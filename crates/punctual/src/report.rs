@@ -94,6 +94,8 @@ pub(crate) fn dispatcher(costs: &[EngineCost]) -> Option<DispatcherStats> {
         lateness_p50_ns: costs.iter().map(|c| c.reading.late_p50).max()?,
         lateness_p99_ns: costs.iter().map(|c| c.reading.late_p99).max()?,
         lateness_max_ns: costs.iter().map(|c| c.reading.late_max).max()?,
+        freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
+        freezer_wait_max_ns: costs.iter().map(|c| c.reading.freezer_wait_max).max()?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
     })
 }

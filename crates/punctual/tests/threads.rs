@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use common::{class, execute, executed, mask, start, turn, MS};
 use punctual::{ErrorKind, Punctual, Report, Running, Task};
-use punctual_test_support::{comes_true, judge_timing, LIVENESS};
+use punctual_test_support::{comes_true, execute_briefly, judge_timing, LIVENESS};
 
 /// Executes until the run is over: the runaway.
 fn spin(task: &mut Task<'_>) {
     let end = executed() + LIVENESS;
     while !task.is_over() && executed() < end {
-        std::hint::spin_loop();
+        execute_briefly();
     }
 }
 

@@ -221,6 +221,7 @@ impl Collector {
             groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,
             dispatcher: None,
+            costs: None,
             kernel_dispatcher: None,
             hog: None,
             not_possible: None,

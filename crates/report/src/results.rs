@@ -2,6 +2,7 @@
 //!
 //! All of it is integers: ns, counts, and parts per million (`_ppm`; 1,000,000 is all of it).
 
+use punctual_taskset::{CostBasis, Costs};
 use serde::{Deserialize, Serialize};
 
 /// Version of the document. It rises when a field changes its meaning or goes; new fields may come without.
@@ -41,6 +42,10 @@ pub struct Results {
     pub groups: Vec<GroupResult>,
     /// The dispatcher's own cost and punctuality; `null` where there is none.
     pub dispatcher: Option<DispatcherStats>,
+    /// What the host took each job to cost when the set was admitted; `null` where nothing was
+    /// taken into account.
+    #[serde(default)]
+    pub costs: Option<HostCosts>,
     /// The same of a dispatcher inside the kernel; `null` elsewhere.
     #[serde(default)]
     pub kernel_dispatcher: Option<KernelDispatcherStats>,
@@ -69,6 +74,55 @@ pub enum Host {
     Deadline,
     /// The kernel's SCHED_OTHER, for comparison: no budgets, no priorities.
     Other,
+}
+
+/// What a host takes of a CPU for its own work (`docs/check.md`, "What the host takes").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HostCosts {
+    /// For each release.
+    pub release_ns: u64,
+    /// Each time that another task gets the CPU.
+    pub switch_ns: u64,
+    /// For each timer that ends a budget.
+    pub timer_ns: u64,
+    /// For each command of a task.
+    pub command_ns: u64,
+    /// The least budget that the host enforces.
+    pub least_budget_ns: u64,
+    /// Where the numbers are from.
+    pub basis: HostCostBasis,
+}
+
+/// Where the numbers of a host's costs are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HostCostBasis {
+    /// Named by the caller.
+    Given,
+    /// Counted in a virtual machine whose clock counts instructions.
+    Counted,
+}
+
+impl HostCosts {
+    /// `None` for no costs at all.
+    #[must_use]
+    pub fn of(costs: &Costs) -> Option<HostCosts> {
+        let basis = match costs.basis {
+            CostBasis::None => return None,
+            CostBasis::Given => HostCostBasis::Given,
+            CostBasis::Counted => HostCostBasis::Counted,
+        };
+        Some(HostCosts {
+            release_ns: costs.release,
+            switch_ns: costs.switch,
+            timer_ns: costs.timer,
+            command_ns: costs.command,
+            least_budget_ns: costs.least_budget,
+            basis,
+        })
+    }
 }
 
 /// What it ran on.
@@ -280,7 +334,11 @@ pub struct DispatcherStats {
     pub lateness_p99_ns: u64,
     /// The same, longest, ns.
     pub lateness_max_ns: u64,
-    /// CPU time of the dispatcher in all, wake-ups included, ns.
+    /// Writes to the cgroup freezer that took over 50 us: another process held a kernel lock.
+    pub freezer_waits: u64,
+    /// The longest of them, from the dispatcher's request on, ns.
+    pub freezer_wait_max_ns: u64,
+    /// CPU time of the dispatcher and its freezer thread, wake-ups included, ns.
     pub cpu_ns: u64,
 }
 

@@ -215,6 +215,14 @@ fn extras(results: &Results, width: usize) -> String {
             percent(share),
         );
         out.push_str(&wrap(&text, 0, width));
+        if d.freezer_waits > 0 {
+            let text = format!(
+                "{} to the cgroup freezer waited for another process, up to {:.1} ms; programs were parked or resumed late",
+                count(d.freezer_waits, "write"),
+                d.freezer_wait_max_ns as f64 / 1e6,
+            );
+            out.push_str(&wrap(&text, 0, width));
+        }
     }
     if let Some(d) = &results.kernel_dispatcher {
         let text = format!(

@@ -7,6 +7,7 @@
 mod arrival;
 mod body;
 mod checks;
+mod costs;
 mod cpus;
 mod duration;
 mod error;
@@ -30,6 +31,7 @@ mod windows;
 
 pub use body::MOST_STEPS;
 pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
+pub use costs::{CostBasis, Costs};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
 pub use error::{Place, Position, Snippet, TaskSetError};
 pub use load::{Loaded, LARGEST_FILE};

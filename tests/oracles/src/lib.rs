@@ -2,15 +2,17 @@
 //! come round. How many is `PUNCTUAL_SETS`, the first seed `PUNCTUAL_SEED`; a set that fails is told
 //! with its seed.
 
+mod costs;
 mod random;
 mod timed;
 mod tree;
 mod watch;
 
+pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
 pub use timed::timed;
 pub use tree::hierarchy;
-pub use watch::{simulate, Seen};
+pub use watch::{simulate, simulate_with, Seen};
 
 /// How many sets to try: `PUNCTUAL_SETS`, or so many.
 pub fn sets(by_default: u64) -> u64 {

@@ -1,7 +1,7 @@
 //! A set in the simulator: what each task met.
 
 use punctual_host_sim::{Options, SimError, Simulation, Watcher};
-use punctual_taskset::TaskSet;
+use punctual_taskset::{Costs, TaskSet};
 use punctual_trace::{Period, NEVER};
 
 /// What was seen of one task.
@@ -44,7 +44,15 @@ impl Watcher for Watch {
 /// # Errors
 /// A policy cannot do what the set asks.
 pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, SimError> {
+    simulate_with(set, Costs::NONE, end)
+}
+
+/// As [`simulate`], on a host that takes time for its own work.
+///
+/// # Errors
+/// As there.
+pub fn simulate_with(set: &TaskSet, costs: Costs, end: u64) -> Result<Vec<Seen>, SimError> {
     let mut watch = Watch { end, seen: vec![Seen::default(); set.tasks.len()] };
-    Simulation::new(set, Options::default())?.run(end, &mut watch)?;
+    Simulation::new(set, Options { costs, ..Options::default() })?.run(end, &mut watch)?;
     Ok(watch.seen)
 }

@@ -34,6 +34,14 @@ pub fn judge_timing(judge: impl FnOnce()) {
     }
 }
 
+/// Executes some microseconds. For loops that burn CPU time: an emulated processor leaves its translated code at each PAUSE
+/// (`spin_loop`) and at each reading of a clock, so that a loop of these alone takes ten times as long outside of the guest.
+pub fn execute_briefly() {
+    for n in 0..1000 {
+        std::hint::black_box(n);
+    }
+}
+
 /// Whether `holds` comes true within [`LIVENESS`]. A slow call of `holds` counts as
 /// 100 ms: real-time programs on all CPUs may block an ordinary thread, also inside a read of /proc.
 pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {

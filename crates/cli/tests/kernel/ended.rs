@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::adversary::to_cpu;
 use crate::budgets::TWO;
 use crate::machine::{executed, is_ordinary, scheduler_becomes, until, Machine};
 use crate::punctual::{companion, results_with, run, says, start, task, Running, Scratch};
@@ -91,11 +92,7 @@ fn two_cpus_the_other_of_which_comes_and_goes_do_not_end_it() {
 fn two_cpus_have_a_dispatcher_each() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let scratch = Scratch::new();
-    let one = "work = { spin = \"forever\" }\nperiod = \"10ms\"\nbudget = \"4ms\"\n";
-    let text = format!(
-        "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"500ms\"\n\
-         [[task]]\nname = \"first\"\ncpu = 0\n{one}[[task]]\nname = \"second\"\ncpu = 1\n{one}"
-    );
+    let text = on_both("10ms", "4ms", "500ms");
     let path = scratch.path("trace");
     let run = start(&scratch.file("both.toml", &text), &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(2, 40_000_000);
@@ -110,6 +107,35 @@ fn two_cpus_have_a_dispatcher_each() {
     for cpu in 0..2 {
         crate::punctual::replays(&scratch.path(&format!("trace.cpu{cpu}")));
     }
+}
+
+/// Each CPU's kernel is busy with forks of ordinary programs above which its dispatcher must stay.
+#[test]
+fn two_cpus_each_beside_a_fork_storm_have_a_dispatcher_each() {
+    let Some(_machine) = Machine::with_two_cpus() else { return };
+    let storms = [0, 1].map(|cpu| {
+        let storm = companion("fork-storm");
+        to_cpu(storm.id(), &[cpu]);
+        storm
+    });
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("both.toml", &on_both("20ms", "5ms", "2s")), &[]);
+    let results = untimed(&run.output());
+    drop(storms);
+    for name in ["first", "second"] {
+        let figure = |key: &str| task(&results, name)[key].as_u64().expect("a figure");
+        assert!(figure("periods") > 90, "{results:#}");
+        assert_eq!(figure("unreported"), 0, "{results:#}");
+    }
+}
+
+/// A set with a task that spins on each of two CPUs.
+fn on_both(period: &str, budget: &str, duration: &str) -> String {
+    let one = format!("work = {{ spin = \"forever\" }}\nperiod = \"{period}\"\nbudget = \"{budget}\"\n");
+    format!(
+        "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"{duration}\"\n\
+         [[task]]\nname = \"first\"\ncpu = 0\n{one}[[task]]\nname = \"second\"\ncpu = 1\n{one}"
+    )
 }
 
 /// Of two CPUs, which take turns in slices of the clock that is counted: deadlines say nothing.

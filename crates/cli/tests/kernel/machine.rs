@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use punctual_test_support::LIVENESS;
+
 /// What the kernel says of a scheduler that its loader took away.
 const TAKEN_AWAY: &str = "unregistered from user space";
 
@@ -25,9 +27,9 @@ pub fn cpus() -> usize {
 
 /// Waits until it holds; the guest's time costs nothing while nobody runs.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(8);
+    let limit = Instant::now() + LIVENESS;
     while !holds() {
-        assert!(Instant::now() < limit, "not within 8 s: {what}; sched_ext is {:?}", state());
+        assert!(Instant::now() < limit, "never within {LIVENESS:?}: {what}; sched_ext is {:?}", state());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -8,8 +8,11 @@ mod attributes;
 mod budgets;
 #[path = "../real/busy_threads.rs"]
 mod busy_threads;
+#[path = "../real/cgroup_roles.rs"]
+mod cgroup_roles;
 mod check;
 mod check_finds;
+mod costs;
 mod ended;
 mod ended_results;
 mod everybody;

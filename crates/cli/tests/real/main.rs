@@ -6,8 +6,13 @@
 mod behaviour;
 mod bounded;
 mod busy_threads;
+mod cgroup_roles;
+mod cgroup_work;
+mod costs;
+mod freezer_lock;
 mod hierarchy;
 mod kills;
+mod kills_beside_cgroup_work;
 mod kills_both;
 mod machine;
 mod privileges;

@@ -113,10 +113,18 @@ impl Running {
 
     /// Its dispatcher's thread, once it is there.
     pub fn dispatcher(&self) -> Option<i32> {
+        self.thread("dispatch/")
+    }
+
+    /// Its freezer thread, once it is there.
+    pub fn freezer(&self) -> Option<i32> {
+        self.thread("freezer/")
+    }
+
+    fn thread(&self, name: &str) -> Option<i32> {
         let pid = self.pid();
-        let named = |t: &i32| {
-            std::fs::read_to_string(format!("/proc/{pid}/task/{t}/comm")).is_ok_and(|n| n.starts_with("dispatch/"))
-        };
+        let named =
+            |t: &i32| std::fs::read_to_string(format!("/proc/{pid}/task/{t}/comm")).is_ok_and(|n| n.starts_with(name));
         threads_of(pid).into_iter().find(named)
     }
 

@@ -5,7 +5,10 @@
 
 use std::time::{Duration, Instant};
 
+use punctual_test_support::execute_briefly;
+
 use crate::busy_threads;
+use crate::cgroup_roles;
 
 pub const LIFE: Duration = Duration::from_secs(60);
 
@@ -51,6 +54,8 @@ extern "C" fn play() {
         "barrier" => busy_threads::barrier(arg(0), arg(1).parse().unwrap_or(2)),
         "yielding-lock" => busy_threads::yielding_lock(arg(0), arg(1).parse().unwrap_or(2)),
         "priorities" => busy_threads::priorities(arg(0), args[1..].iter().filter_map(|p| p.parse().ok()).collect()),
+        "move-between-groups" => cgroup_roles::move_between_groups(arg(0), arg(1)),
+        "make-groups" => cgroup_roles::make_groups(arg(0), arg(1)),
         "victim" => victim(),
         _ => std::process::exit(99),
     }
@@ -61,7 +66,7 @@ extern "C" fn play() {
 fn spin(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
-        std::hint::spin_loop();
+        execute_briefly();
     }
 }
 

@@ -112,6 +112,11 @@ pub fn be_victim() {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attributes(pub i32, pub i32, pub i32, pub Vec<u8>);
 
+/// The policy of a thread at a level of its task.
+pub fn policy(freezer: bool) -> i32 {
+    libc::SCHED_FIFO | if freezer { 0 } else { libc::SCHED_RESET_ON_FORK }
+}
+
 pub fn attributes(tid: i32) -> Option<Attributes> {
     // SAFETY: each call writes one value that lives here.
     unsafe {
@@ -263,8 +268,8 @@ pub fn take_custody(victim: i32, cpu: u32, freezer: bool) -> Owner {
     spec.streams = [Stream::Null, Stream::Null, Stream::Null];
     let command = spawn(&journal, spec, &park).unwrap();
     println!("CHILD {}", command.id().pid);
-    let threads = Threads::new(256, cpu);
     let park2 = Park::for_process(&journal, base.as_ref(), victim, "victim").unwrap();
+    let threads = Threads::new(&park2, 256, cpu);
     let adopted = adopt(&journal, victim, &park2).unwrap();
     threads.rescan(&park2.threads()).unwrap();
     threads.set_level(30).unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::{Admitted, Error, ErrorKind, Punctual, Running};
-use punctual_test_support::{comes_true, LIVENESS};
+use punctual_test_support::{comes_true, execute_briefly, LIVENESS};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -57,7 +57,7 @@ pub fn executed() -> Duration {
 pub fn execute(time: Duration) {
     let (end, give_up) = (executed() + time, Instant::now() + LIVENESS);
     while executed() < end && Instant::now() < give_up {
-        std::hint::spin_loop();
+        execute_briefly();
     }
 }
 

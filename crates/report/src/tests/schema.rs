@@ -1,6 +1,7 @@
 //! docs/results.schema.json is what the types say, and real output conforms to it.
 
 use super::*;
+use punctual_taskset::{CostBasis, Costs};
 use std::path::PathBuf;
 
 fn path() -> PathBuf {
@@ -35,8 +36,11 @@ fn real_output_conforms_and_nonsense_does_not() {
         lateness_p50_ns: 4,
         lateness_p99_ns: 5,
         lateness_max_ns: 6,
+        freezer_waits: 1,
+        freezer_wait_max_ns: 60_000,
         cpu_ns: 7,
     });
+    full.costs = HostCosts::of(&Costs { basis: CostBasis::Counted, ..Costs::NONE });
     full.kernel_dispatcher = Some(KernelDispatcherStats {
         events: 1,
         releases: 2,

@@ -27,6 +27,8 @@ fn tables_fit_the_width_they_are_given() {
         lateness_p50_ns: 18_100,
         lateness_p99_ns: 46_000,
         lateness_max_ns: 310_000,
+        freezer_waits: 3,
+        freezer_wait_max_ns: 12_400_000,
         cpu_ns: 76_000_000,
     });
     for width in [120, 100, 80, 60, 40] {

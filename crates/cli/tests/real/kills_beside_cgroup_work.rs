@@ -1,0 +1,91 @@
+//! Punctual, its guardian, or both killed while a freezer write waits for a lock of the kernel.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use crate::cgroup_work::CgroupWork;
+use crate::freezer_lock::write_waits;
+use crate::kills::{set, NEEDS};
+use crate::kills_both::{clean, CLEANING};
+use crate::machine::{one_cpu, permitted, wait_for_cpu};
+use crate::process::kill;
+use crate::punctual::{assert_nothing_left, Running, Scratch};
+use crate::victim::Victim;
+
+/// A run of a synthetic task, a command and an adopted program, at an instant at which a write
+/// waits. Where none is seen within two seconds (other processes may keep us from looking), at any
+/// instant.
+fn started(cpu: u32, round: u64, victim: &Victim, scratch: &Scratch) -> Running {
+    wait_for_cpu(cpu);
+    let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
+    let mut punctual = Running::start(&["run", &file, "--quiet"]);
+    punctual.wait_for("the adopted program in custody", |_| !victim.is_as_before());
+    punctual.wait_for("its guardian", |p| p.guardian().is_some());
+    let end = Instant::now() + Duration::from_secs(2);
+    while !write_waits(&punctual) && Instant::now() < end {}
+    println!("round {round}: a write waits: {}", write_waits(&punctual));
+    punctual
+}
+
+#[test]
+fn punctual_killed_while_a_freezer_write_waits_leaves_nothing() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch, victim) = (one_cpu(), Scratch::new(), Victim::start());
+    let work = CgroupWork::on(cpu.0);
+    for round in 0..6 {
+        let mut punctual = started(cpu.0, round, &victim, &scratch);
+        kill(punctual.pid(), libc::SIGKILL);
+        assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
+        punctual.reap();
+        victim.assert_as_before();
+    }
+    drop(work);
+}
+
+#[test]
+fn a_guardian_killed_while_a_freezer_write_waits_is_replaced() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch, victim) = (one_cpu(), Scratch::new(), Victim::start());
+    let work = CgroupWork::on(cpu.0);
+    let mut punctual = started(cpu.0, 0, &victim, &scratch);
+    for _ in 0..3 {
+        punctual.wait_for("a guardian", |p| p.guardian().is_some());
+        let guardian = punctual.guardian().unwrap_or_default();
+        kill(guardian, libc::SIGKILL);
+        punctual.wait_for("another guardian", |p| p.guardian().is_some_and(|g| g != guardian));
+    }
+    kill(punctual.pid(), libc::SIGINT);
+    punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);
+    victim.assert_as_before();
+    drop(work);
+}
+
+#[test]
+fn both_killed_while_a_freezer_write_waits_are_cleaned_up_after() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (cpu, scratch, victim) = (one_cpu(), Scratch::new(), Victim::start());
+    let work = CgroupWork::on(cpu.0);
+    for round in 0..3 {
+        let mut punctual = started(cpu.0, round, &victim, &scratch);
+        let (pid, guardian) = (punctual.pid(), punctual.guardian().unwrap_or_default());
+        // A stopped guardian cannot act between the two kills.
+        kill(guardian, libc::SIGSTOP);
+        kill(pid, libc::SIGKILL);
+        kill(guardian, libc::SIGKILL);
+        // A guardian that was being replaced at this instant restores by itself; then there is
+        // nothing to clean.
+        std::thread::sleep(Duration::from_millis(50));
+        clean();
+        assert_nothing_left(pid, &punctual.mark, &[cpu.0]);
+        punctual.reap();
+        victim.assert_as_before();
+    }
+    drop(work);
+}

@@ -1,0 +1,40 @@
+//! What the user host takes of a CPU.
+
+use punctual_taskset::{CostBasis, Costs, TaskSet};
+
+use crate::arrange::UNPARKED;
+
+/// A budget below so many granularities is not enforced to a tenth of it: under one granularity
+/// counts as none.
+const LEAST: u64 = 10;
+
+/// What the system calls of one event take, and the timers' granularity, ns, as counted in a
+/// virtual machine (Linux 6.18, `docs/vm.md`). They are not measured on the machine at hand: a set
+/// would be admitted at one time and refused at another.
+const COUNTED: (u64, u64) = (11_800, 6_000);
+
+/// What the dispatcher takes of each CPU of a set, at most.
+#[must_use]
+pub fn costs(set: &TaskSet) -> Costs {
+    let of = |cpu: &u32| costs_of(set.tasks.iter().filter(|t| t.cpu == *cpu).count() as u64);
+    set.cpus.iter().map(of).reduce(Costs::max).unwrap_or(Costs::NONE)
+}
+
+/// The costs that follow from what the system calls of one event take, and from how many tasks
+/// there are. A quarter more is what the engine computes itself, and a twelfth for each task more
+/// than are unparked: at an event the engine looks at all that executed lately, and a CPU that is
+/// behind has many of them. A budget's end takes up to two events (`Engine::next`), and some of
+/// them a third; a quarter of an event is the switch between two jobs, with the gate of each.
+fn costs_of(tasks: u64) -> Costs {
+    let (event, granularity) = COUNTED;
+    let more = tasks.saturating_sub(UNPARKED as u64);
+    let whole = event + event / 4 + event / 12 * more;
+    Costs {
+        release: whole,
+        switch: event / 4,
+        timer: 2 * whole + event / 4,
+        command: whole,
+        least_budget: LEAST * granularity,
+        basis: CostBasis::Counted,
+    }
+}
