@@ -32,6 +32,10 @@ const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 const HURRY: &str = "/sys/kernel/rcu_expedited";
 /// If it is still there so long after the loader went, ns, it is somebody else's.
 const GOING_MOST: u64 = 2_000_000_000;
+/// A scheduler that takes longer to go, ns, waits for a thread that does not execute. Most take a tenth of it.
+const GOING_LONG: u64 = 20_000_000;
+/// Thread ids to look through where the kernel does not say how many there are: the most that Linux has.
+const MOST_THREADS: i32 = 1 << 22;
 
 /// The process; ended when dropped, which is to be when the scheduler is gone.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ impl Guard {
             -1 => None,
             0 => live(
                 watch.as_raw_fd(),
-                &Going { state: state.as_raw_fd(), hurry: hurry.as_raw_fd(), threads: &threads },
+                &Going { state: state.as_raw_fd(), hurry: hurry.as_raw_fd(), threads: &threads, most: most_threads() },
             ),
             pid => Some(Guard { pid, alert: Some(alert), hurry, threads }),
         }
@@ -87,6 +91,12 @@ impl Drop for Guard {
         hurry(self.hurry.as_raw_fd(), b"0");
         lower(&self.threads);
     }
+}
+
+/// Above all thread ids of this machine.
+fn most_threads() -> i32 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+    text.trim().parse().unwrap_or(MOST_THREADS)
 }
 
 /// Kernel threads of RCU's that are ordinary ones.
@@ -141,11 +151,35 @@ fn state(file: i32) -> State {
     }
 }
 
-/// What it needs when a scheduler goes: two files, and RCU's threads.
+/// What it needs when a scheduler goes: two files, RCU's threads, and how many threads there can be.
 struct Going<'a> {
     state: i32,
     hurry: i32,
     threads: &'a [i32],
+    most: i32,
+}
+
+/// Puts all ordinary threads into the normal class, where they have their turns. While a scheduler goes the kernel does so
+/// at each change of policy, so each gets another ordinary policy and its own again. Only system calls that take no lock
+/// which an ordinary thread may hold: /proc has such locks.
+fn level(most: i32) {
+    let none = libc::sched_param { sched_priority: 0 };
+    for thread in 1..most {
+        // SAFETY: valid parameters. A thread that is gone, or that may not be changed, is left as it is.
+        unsafe {
+            let own = libc::sched_getscheduler(thread);
+            let reset = own & libc::SCHED_RESET_ON_FORK;
+            let other = match own & !libc::SCHED_RESET_ON_FORK {
+                _ if own < 0 => continue,
+                libc::SCHED_OTHER => libc::SCHED_BATCH,
+                libc::SCHED_BATCH | libc::SCHED_IDLE => libc::SCHED_OTHER,
+                _ => continue,
+            };
+            if libc::sched_setscheduler(thread, other | reset, &none) == 0 {
+                libc::sched_setscheduler(thread, own, &none);
+            }
+        }
+    }
 }
 
 /// The process's whole life.
@@ -178,11 +212,16 @@ fn live(watch: i32, going: &Going<'_>) -> ! {
 /// Until the scheduler is gone. `over`: the loader is, or detaches; then it may be a moment until the scheduler begins to go.
 fn see_it_off(over: bool, going: &Going<'_>) {
     let begun = monotonic_ns();
+    let mut long = begun + GOING_LONG;
     raise(going.threads);
     hurry(going.hurry, b"1");
     loop {
         match state(going.state) {
             State::Gone => break,
+            State::Going if monotonic_ns() > long => {
+                level(going.most);
+                long = monotonic_ns() + GOING_LONG;
+            }
             State::Going => {}
             State::There if over && monotonic_ns() < begun + GOING_MOST => {}
             State::There => break,
@@ -199,8 +238,9 @@ fn hurry(file: i32, on: &[u8; 1]) {
     unsafe { libc::pwrite(file, on.as_ptr().cast(), 1, 0) };
 }
 
-/// While it lives this thread goes before all ordinary ones, if it may: whoever attaches a scheduler is handed to it in the
-/// middle of that, and under those kernels would wait for everybody who is not yet.
+/// While it lives this thread goes before all ordinary ones, if it may. A thread that attaches a scheduler is handed to it in
+/// the middle of that, and under those kernels would wait for all threads that are not yet. A thread that detaches one wakes
+/// the thread that does so in a read-side critical section of RCU, where it is preempted by it, and is itself waited for.
 pub(crate) struct Ahead(bool);
 
 impl Ahead {

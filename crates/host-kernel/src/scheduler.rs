@@ -131,7 +131,9 @@ impl Scheduler {
         if let Some(guard) = &mut self.guard {
             guard.alert();
         }
+        let ahead = Ahead::of_others();
         self.link = None;
+        drop(ahead);
         self.guard = None;
     }
 }

@@ -42,6 +42,37 @@ fn sysrq_s_ends_it_with_a_word() {
     goes_on(&adopted);
 }
 
+/// A program that changes its policy while the scheduler goes is in the normal class before all others, and above them
+/// (docs/kernel-host.md): all that the kernel waits for then has to have its turns.
+fn goes_beside_changes_of_policy(rounds: u64, end: fn(&Running, u64)) {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    for round in 0..rounds {
+        let changing = [(); 4].map(|()| companion("policies 0"));
+        let pid = changing[0].id().to_string();
+        let run = run(&["--period", "1ms", "--budget", "700us", "--cpu", "0", "--duration", "50ms", "--pid", &pid]);
+        scheduler_becomes("enabled");
+        end(&run, round);
+        let ends = std::time::Instant::now();
+        scheduler_becomes("disabled");
+        // It lives for 60 s. What goes by itself takes some milliseconds, and 50 ms of the run are to come.
+        assert!(ends.elapsed() < Duration::from_secs(2), "gone after {:?}", ends.elapsed());
+        drop(run);
+    }
+}
+
+#[test]
+fn it_goes_beside_a_program_that_changes_its_policy_all_the_time() {
+    goes_beside_changes_of_policy(8, |_, _| {});
+}
+
+#[test]
+fn it_goes_beside_a_program_that_changes_its_policy_all_the_time_when_its_loader_is_killed() {
+    goes_beside_changes_of_policy(24, |run, round| {
+        std::thread::sleep(Duration::from_micros(20_000 + 437 * round));
+        run.send(libc::SIGKILL);
+    });
+}
+
 /// Dual priority is decided in user space. While the loader is stopped nobody gets jobs, its tasks wait, and the
 /// kernel does not let them wait for more than its watchdog's time.
 #[test]

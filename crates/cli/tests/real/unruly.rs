@@ -39,7 +39,7 @@ extern "C" fn play() {
         "daemon" => daemon(),
         "demote" => change_itself(true),
         "escape" => change_itself(false),
-        "policies" => change_policy(),
+        "policies" => change_policy(arg(0).parse().unwrap_or(50)),
         "reattribute" => reattribute(arg(0)),
         "sleep-spin" => sleep_then_spin(),
         "newest" => newest(),
@@ -235,15 +235,15 @@ fn change_itself(only_policy: bool) {
     }
 }
 
-/// Goes from one ordinary policy to the next as often as it can.
-fn change_policy() {
+/// Goes from one ordinary policy to the next, and spins for so many microseconds in each.
+fn change_policy(between: u64) {
     let end = Instant::now() + LIFE;
     let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];
     for policy in policies.into_iter().cycle().take_while(|_| Instant::now() < end) {
         let none = libc::sched_param { sched_priority: 0 };
         // SAFETY: a valid parameter.
         unsafe { libc::sched_setscheduler(0, policy, &none) };
-        spin(Duration::from_micros(50));
+        spin(Duration::from_micros(between));
     }
 }
 
