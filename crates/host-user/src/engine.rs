@@ -68,6 +68,8 @@ pub struct Engine {
     pub(crate) reports: ReportSender,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
+    /// Since the last event, ns: time that the ranked tasks could execute in.
+    pub(crate) available: u64,
     /// When it last went to sleep.
     pub(crate) slept_at: u64,
     stop: bool,
@@ -103,6 +105,7 @@ impl Engine {
             reports,
             stats,
             freezer,
+            available: 0,
             slept_at: clock::now(),
             stop: false,
         }
@@ -166,7 +169,7 @@ impl Engine {
     }
 
     fn instant(&mut self, now: u64, late: u64) {
-        self.charge(now);
+        self.charge(now, late);
         self.find_strays(now);
         self.hear(now);
         self.obey(now);
@@ -185,8 +188,8 @@ impl Engine {
     /// through, the clocks of those behind it, each a system call or several, say nothing new; what
     /// they executed in some gap is charged when they are next read. Not while there is mail: who
     /// has just completed may not be read again.
-    fn charge(&mut self, now: u64) {
-        let Engine { dispatcher, members, moving, ranked, slept_at, bell, granularity, .. } = self;
+    fn charge(&mut self, now: u64, late: u64) {
+        let Engine { dispatcher, members, moving, ranked, available, slept_at, bell, granularity, .. } = self;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -205,7 +208,10 @@ impl Engine {
         }
         // In order of rank: a task could have used what those above it left. While those below it executed it
         // was suspended, so that time needs no allowance for switches.
-        let mut available = lapse.saturating_sub(SWITCHING);
+        let others = moving.iter().filter(|i| !ranked.contains(i));
+        let parking = others.filter_map(|&i| members[i as usize].as_deref()).map(Member::ran_on_its_way).sum();
+        *available = self_suspension::available(lapse, late, parking);
+        let mut available = *available;
         let mut below: u64 = ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
@@ -222,7 +228,8 @@ impl Engine {
                 self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
             }
             let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
-            m.quiet = held.is_none() && m.ran == 0 && (m.quiet || below > 0 || long);
+            let unused = held.is_none() && m.ran == 0 && !m.track.never_sleeps;
+            m.quiet = unused && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }
     }

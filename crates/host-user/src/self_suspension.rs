@@ -14,14 +14,18 @@ pub(crate) const ASLEEP: u64 = 250_000;
 
 impl Engine {
     /// Blocks the unparked tasks that left the CPU to lower-ranked ones, or idle; whether there are any.
+    ///
+    /// Not those that never suspend themselves. A blocked task keeps the level that it has, below
+    /// those that are ranked after it, so one that is ready after all would wait for all of these.
     pub(crate) fn find_suspended(&mut self, now: u64) -> bool {
         let mut found = false;
-        let mut available = now.saturating_sub(self.slept_at).saturating_sub(SWITCHING);
+        let mut available = self.available;
         for k in 0..self.ranked.len() {
             let i = self.ranked[k];
             let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
             let held = m.held_until(self.slept_at + SWITCHING, now).is_some();
-            if m.standing == Standing::Unparked && m.ran == 0 && available > 0 && !m.asleep && !held {
+            let could_run = m.standing == Standing::Unparked && available > 0 && !held;
+            if could_run && m.ran == 0 && !m.asleep && !m.track.never_sleeps {
                 m.asleep = true;
                 found = true;
                 let _ = self.dispatcher.task_blocked(m.task, now);
@@ -30,6 +34,13 @@ impl Engine {
         }
         found
     }
+}
+
+/// Of the `lapse` ns since the last event, how many the ranked tasks could execute in: not while
+/// this event was `late`, since not even the dispatcher executed then, and not while parked tasks
+/// executed for `parking` ns on their way to their gates.
+pub(crate) fn available(lapse: u64, late: u64, parking: u64) -> u64 {
+    lapse.saturating_sub(late).saturating_sub(parking).saturating_sub(SWITCHING)
 }
 
 /// Charges `idle` ns, which the task left unused since the last event (at `since`), to its job, as far
@@ -83,4 +94,18 @@ fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now
         }
     }
     cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_no_ranked_task_could_execute_is_not_available() {
+        let lapse = SWITCHING + 40_000;
+        assert_eq!(available(lapse, 0, 0), 40_000);
+        assert_eq!(available(lapse, 0, 26_000), 14_000);
+        assert_eq!(available(lapse, 100_000, 0), 0);
+        assert_eq!(available(10_000, 0, 0), 0);
+    }
 }

@@ -83,6 +83,15 @@ impl Member {
         self.standing != Standing::Background && !self.stray.demoted
     }
 
+    /// What it executed since the last event at a job's level although it is parked, ns.
+    pub fn ran_on_its_way(&self) -> u64 {
+        if self.standing == Standing::Parked && self.is_charged() {
+            self.ran
+        } else {
+            0
+        }
+    }
+
     /// Whether a parked program stands still. Real-time safe.
     pub fn has_settled(&self, park: &Park) -> bool {
         !self.stray.fresh

@@ -21,6 +21,7 @@ mod punctual;
 mod refusals;
 mod screen;
 mod self_suspending;
+mod stalls;
 mod tasks;
 mod time_slices;
 mod unruly;

@@ -1,12 +1,17 @@
-//! Budgets of tasks that are ranked behind a self-suspending program: the user host is not notified when
-//! it blocks or wakes (docs/check.md).
+//! Self-suspending programs, and tasks that are ranked behind one: the user host is not notified when it
+//! blocks or wakes (docs/check.md). What keeps a task from executing is not to be taken for a suspension.
+
+use std::fmt::Write;
+use std::io::BufReader;
 
 use punctual_test_support::judge_timing;
+use punctual_trace::{kind, Trace};
 use serde_json::Value;
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
-use crate::punctual::{list, run_set, task, unruly};
+use crate::punctual::{list, run_set, task, unruly, Scratch};
+use crate::stalls::Stalls;
 
 /// Fig. 6 of the RTAI paper, with any player or none. The player's budget is 2 ms and not 3: with 90 % promised, the
 /// dispatcher's own 6 % leave too little for budgets to be kept in every period. The
@@ -81,5 +86,60 @@ fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
     judge_timing(|| {
         assert_eq!(Some(not_ready), sleeper["periods"].as_u64(), "{results:#}");
         assert_eq!((sleeper["shortfall_ns"].as_u64(), results["verdict"]["short"].as_u64()), (Some(0), Some(0)));
+    });
+}
+
+/// Periods and budgets in us: more tasks than are unparked at a time, with 43 % of a CPU together.
+const MANY: [[u64; 2]; 22] = [
+    [8_853, 62],
+    [17_932, 113],
+    [17_730, 165],
+    [26_761, 108],
+    [3_532, 62],
+    [33_000, 62],
+    [9_430, 418],
+    [17_735, 62],
+    [18_207, 75],
+    [33_000, 62],
+    [3_389, 192],
+    [4_683, 87],
+    [15_966, 653],
+    [10_062, 856],
+    [17_921, 290],
+    [4_646, 62],
+    [33_000, 385],
+    [1_352, 62],
+    [16_211, 346],
+    [4_815, 386],
+    [1_419, 62],
+    [13_773, 461],
+];
+
+/// A task that was taken for suspended although it was ready kept a level below tasks of lower rank, and
+/// the polling for its wake-up took the CPU: both together cost ready tasks their budgets.
+#[test]
+fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let mut set = format!("cpu = {}\npolicy = \"edf\"\nduration = \"200ms\"\n", cpu.0);
+    for (n, [period, budget]) in MANY.into_iter().enumerate() {
+        let times = format!("period = \"{period}us\"\nbudget = \"{budget}us\"");
+        writeln!(set, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}").unwrap();
+    }
+    let trace = scratch.path("run.trace");
+    let stalls = Stalls::start(cpu.0);
+    let ended = run_set(&set, &["--json", "--trace", &trace]);
+    drop(stalls);
+    ended.assert_ran().assert_nothing_left(&[cpu.0]);
+    let read = Trace::read(&mut BufReader::new(std::fs::File::open(&trace).unwrap())).unwrap();
+    let blocked = read.records.iter().filter(|r| r.kind == kind::TASK_BLOCKED).count();
+    assert_eq!(blocked, 0, "tasks were taken for suspended");
+    judge_timing(|| {
+        let results = ended.json();
+        for task in results["tasks"].as_array().unwrap() {
+            assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
+        }
     });
 }
