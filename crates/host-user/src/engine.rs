@@ -125,7 +125,7 @@ impl Engine {
             }
             let after = clock::now();
             self.stats.handled(after - now, until != u64::MAX && now >= until, late);
-            until = self.next(now).max(after + self.granularity);
+            until = self.next(now, after).max(after + self.granularity);
             self.slept_at = after;
             self.bell.sleep(seen, until);
         }
@@ -136,13 +136,14 @@ impl Engine {
     /// The next event: the dispatcher's own times, and for each unparked task the time at which its
     /// budget or its threads' time slice is exhausted if it executes from now on. The kernel does not
     /// report when a task blocks and a lower-ranked one runs, so only those behind a task that never
-    /// suspends itself (synthetic execution) are left out.
+    /// suspends itself (synthetic execution) are left out. No task executes before `after`, when the
+    /// dispatcher has handled the event at `now`, so budgets are counted from there.
     ///
     /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget, so
     /// that a small remaining budget does not cause a storm of timers. One that was found suspended may
     /// overrun by half of its budget, but at most by the larger of 125 us and a sixteenth of its budget;
     /// enforcement error carries that over.
-    fn next(&mut self, now: u64) -> u64 {
+    fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         let expected = place.map(|p| self.ranked[p]);
@@ -163,7 +164,7 @@ impl Engine {
                     false => (now.saturating_sub(m.ran_at) / 4).min(m.grain / 32),
                 });
             }
-            next = next.min(now.saturating_add(look)).min(m.slice_end(now, lapse));
+            next = next.min(after.saturating_add(look)).min(m.slice_end(now, lapse));
         }
         next
     }

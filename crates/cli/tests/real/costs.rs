@@ -35,8 +35,13 @@ fn tiny_budgets_are_refused_and_the_fullest_set_that_is_admitted_is_kept() {
         let results = run_set(&family(cpu.0, percent), &["--json"]).assert_code(0).json();
         eprintln!("{percent} %: {}, {}", results["costs"], results["dispatcher"]);
         assert_eq!(results["costs"]["basis"], "counted");
+        let mut periods = 0;
         for task in results["tasks"].as_array().unwrap() {
             assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
+            periods += task["periods"].as_u64().unwrap();
         }
+        // What admission counts for each period: its release, and two events at its budget's end.
+        let events = results["dispatcher"]["events"].as_u64().unwrap();
+        assert!(events <= 3 * periods, "{events} events in {periods} periods");
     });
 }
