@@ -14,6 +14,11 @@
 #define FAIR_CREDIT_KERNEL 20000000ULL
 /* Nobody is further ahead of its queue's clock than so many of its turns. */
 #define FAIR_AHEAD 4
+/* Virtual ns between the first places of new threads, and the largest number of such gaps. In the steady state, busy
+ * threads are spread over one time slice of virtual time. If new threads all began at the clock, a thread that is ahead of
+ * it by a microsecond would wait for the first time slice of each of them. */
+#define FAIR_NEW_GAP (FAIR_TURN / 256)
+#define FAIR_NEW_MOST 256U
 
 /* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)). SCHED_IDLE has a weight of
  * 3 where nice 0 has 1,024. */

@@ -99,6 +99,14 @@ static inline void fair_put_back(struct task_struct *p, struct fair_cpu *c, __u6
 		fair_rouse(p);
 }
 
+/* Virtual ns after its queue's clock at which a new thread begins: one gap for each thread that is queued. */
+static inline __u64 fair_new_offset(__u64 queue)
+{
+	__u32 queued = (__u32)scx_bpf_dsq_nr_queued(queue);
+
+	return (queued < FAIR_NEW_MOST ? queued : FAIR_NEW_MOST) * FAIR_NEW_GAP;
+}
+
 /* From ops.enqueue. */
 static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 {
@@ -107,8 +115,11 @@ static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 	bool own = fair_bound(p), wakes, here;
 	__u64 time = fair_place(p, own ? c->clock : fair_clock, fair_rate(p), own);
 	__u64 queue = own ? FAIR_OWN(cpu) : FAIR_SHARED;
-	__u64 shared = own ? time + c->shift : time;
+	__u64 shared;
 
+	if (!p->scx.dsq_vtime)
+		time += fair_new_offset(queue);
+	shared = own ? time + c->shift : time;
 	if (c->back == (__u32)p->pid) {
 		fair_put_back(p, c, queue, time, enq_flags);
 		return;
