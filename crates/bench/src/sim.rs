@@ -7,9 +7,9 @@
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
 use punctual_host_sim::{Options, Simulation, Watcher};
+use punctual_sys::clock::thread_cpu_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::Period;
-use punctual_workload::thread_cpu_ns;
 use serde_json::{json, Value};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

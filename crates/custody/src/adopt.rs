@@ -7,9 +7,9 @@ use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
 use crate::restore::{empty_adopted_group, RestoreReport};
-use crate::sched;
 use crate::stop::send_to;
 use crate::threads_back;
+use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -127,7 +127,7 @@ fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
                 Some(ThreadRecord {
                     tid,
                     start,
-                    attr: sched::Attr::of(tid).ok()?,
+                    attr: sched::Attributes::of(tid).ok()?,
                     affinity: sched::affinity(tid).ok()?,
                 })
             };

@@ -10,7 +10,7 @@
 
 use crate::cgroup;
 use crate::proc::{self, Identity};
-use crate::sched::{self, Attr};
+use punctual_sys::sched::{self, Attributes};
 use rustix::process::{waitpid, Pid, WaitOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,11 +20,11 @@ const NICE: i32 = -10;
 
 /// Puts one thread into the ordinary class if it has real-time priority; whether it had. A thread that is gone has none.
 pub(crate) fn thread(tid: i32) -> bool {
-    let mut ordinary = Attr::ordinary();
+    let mut ordinary = Attributes::ordinary();
     ordinary.nice = NICE;
     // A lower nice value is not everybody's to give.
     let demoted = || ordinary.give(tid).is_ok() || sched::set_other(tid).is_ok();
-    Attr::of(tid).is_ok_and(|a| a.is_real_time()) && demoted()
+    Attributes::of(tid).is_ok_and(|a| a.is_real_time()) && demoted()
 }
 
 /// The pause after a round of looking that began then: rounds take a quarter of the CPU at most. Whoever

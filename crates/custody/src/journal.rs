@@ -8,7 +8,7 @@
 
 use crate::error::CustodyError;
 use crate::proc::{self, Identity};
-use crate::sched;
+use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub enum Purpose {
 pub(crate) struct ThreadRecord {
     pub tid: i32,
     pub start: u64,
-    pub attr: sched::Attr,
+    pub attr: sched::Attributes,
     pub affinity: sched::Mask,
 }
 

@@ -33,7 +33,6 @@ mod park;
 mod privilege;
 mod proc;
 mod restore;
-mod sched;
 mod slot;
 mod spawn;
 mod stop;

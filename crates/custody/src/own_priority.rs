@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use crate::sched;
 use crate::slot::Slot;
 use crate::stop::LEADER_LEVEL;
 use crate::threads::Threads;
+use punctual_sys::sched;
 
 /// Levels above the task's own that its threads may have.
 pub const OWN_LEVELS: i32 = 8;
@@ -65,7 +65,7 @@ impl Threads {
             return;
         }
         let given = slot.given.load(Relaxed);
-        let Some(priority) = sched::param(tid).filter(|p| *p != given) else { return };
+        let Some(priority) = sched::priority(tid).filter(|p| *p != given) else { return };
         if priority == 0 || !self.own.is_ours(priority) {
             self.choose(slot, priority);
             let _ = sched::set_level(tid, given, slot.children);
@@ -81,7 +81,7 @@ impl Threads {
     /// Notices the priority with which a new thread was found: its own, or inherited from its creator. Not real-time
     /// safe.
     pub(crate) fn notice_new(&self, slot: &Slot, tid: i32) {
-        let priority = sched::param(tid).unwrap_or(0);
+        let priority = sched::priority(tid).unwrap_or(0);
         let of = |s: &&Slot| s.tid().is_some_and(|t| t != tid) && s.given.load(Relaxed) == priority;
         let chosen = match self.slots[..self.used()].iter().find(of) {
             Some(creator) => creator.chosen.load(Relaxed),
@@ -124,7 +124,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::Children;
+    use punctual_sys::sched::Children;
 
     fn table(chosen: &[i32]) -> Threads {
         let threads = Threads::with_children(Children::Inherit, 16, 0);

@@ -4,8 +4,8 @@ use crate::cgroup::{Cgroup, CgroupBase};
 use crate::error::CustodyError;
 use crate::journal::{Journal, Purpose};
 use crate::proc::Identity;
-use crate::sched::Children;
 use crate::stop::StopGroup;
+use punctual_sys::sched::Children;
 use std::io;
 
 /// Room for this many processes in a task without cgroup v2.

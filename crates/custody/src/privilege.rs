@@ -3,7 +3,7 @@
 use crate::error::CustodyError;
 use crate::mount::Mount;
 use crate::proc::{self, Stat};
-use crate::sched;
+use punctual_sys::sched;
 use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,7 @@ pub fn check_privileges(cpus: &[u32]) -> Result<(), CustodyError> {
     // On a thread of its own, whatever happens to it.
     let tried = std::thread::Builder::new().name("punctual-probe".into()).spawn(move || {
         sched::set_fifo(0, 99)?;
-        first.map_or(Ok(()), |cpu| sched::set_affinity(0, &sched::only(cpu)))
+        first.map_or(Ok(()), |cpu| sched::pin(0, cpu))
     });
     let tried = tried.and_then(|t| t.join().unwrap_or(Ok(())));
     if let Err(e) = tried {
@@ -51,7 +51,7 @@ fn check_cpu(cpu: u32) -> Result<(), CustodyError> {
             format!("echo 1 > /sys/devices/system/cpu/cpu{cpu}/online, or choose one of {online}"),
         ));
     }
-    let tried = std::thread::spawn(move || sched::set_affinity(0, &sched::only(cpu))).join();
+    let tried = std::thread::spawn(move || sched::pin(0, cpu)).join();
     if let Ok(Err(e)) = tried {
         return Err(CustodyError::refused(
             format!("CPU {cpu} is not in our cpuset"),

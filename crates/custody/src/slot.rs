@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::exec_clock;
-use crate::sched::{self, Children};
+use punctual_sys::sched::{self, Children};
 use std::io;
 
 /// A thread, its clock, its level.

@@ -22,8 +22,8 @@ use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
-use crate::sched;
 use crate::stop::send_to;
+use punctual_sys::sched;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
@@ -274,7 +274,7 @@ impl Spawned {
         let pid = self.id.pid;
         self.journal.write(&Entry::Child { id: self.id })?;
         let ended = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
-        match sched::set_affinity(pid, &sched::only(spec.cpu)) {
+        match sched::pin(pid, spec.cpu) {
             Err(e) if !ended(&e) => {
                 return Err(CustodyError::refused(
                     format!("cannot pin a command to CPU {}", spec.cpu),

@@ -11,7 +11,7 @@
 use crate::error::CustodyError;
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc::{self, Identity, Stat};
-use crate::sched::{self, Children};
+use punctual_sys::sched::{self, Children};
 use rustix::fd::{AsRawFd, IntoRawFd};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};

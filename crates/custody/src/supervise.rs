@@ -12,8 +12,8 @@
 //! (`demote`). At SCHED_FIFO 99 nobody on that CPU would ever go on. In the pauses everybody does. Who stands above
 //! only sleeps and makes calls that name nothing, so nothing can hold it up.
 
-use crate::sched;
 use crate::stop::process_cpu_ns;
+use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 

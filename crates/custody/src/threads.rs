@@ -11,9 +11,9 @@
 use crate::exec_clock;
 use crate::own_priority::OwnPriorities;
 use crate::park::Park;
-use crate::sched::{self, Children};
 use crate::slot::Slot;
 use crate::turns::Turns;
+use punctual_sys::sched::{self, Children};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

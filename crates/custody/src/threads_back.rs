@@ -5,7 +5,7 @@
 
 use crate::journal::{ProcessRecord, ThreadRecord};
 use crate::proc::{self, Stat};
-use crate::sched;
+use punctual_sys::sched;
 use std::time::Duration;
 
 /// How often the threads of one process are gone through at most.
@@ -55,7 +55,7 @@ pub(crate) fn give_back(pid: i32, record: Option<&ProcessRecord>, problems: &mut
 /// One thread; whether anything had to be changed.
 fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bool> {
     let own = record.and_then(|r| find(r, pid, tid));
-    let ordinary = sched::Attr::ordinary();
+    let ordinary = sched::Attributes::ordinary();
     let want = own.map_or(&ordinary, |t| &t.attr);
     let mut changed = false;
     match own {
@@ -70,7 +70,7 @@ fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bo
         None => sched::set_affinity(tid, &sched::every())?,
         _ => {}
     }
-    let now = sched::Attr::of(tid)?;
+    let now = sched::Attributes::of(tid)?;
     // Without a record nothing but real-time priority is taken away.
     if now != *want && (own.is_some() || now.is_real_time()) {
         if let Err(e) = want.give(tid) {
@@ -78,7 +78,7 @@ fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bo
             ordinary.give(tid)?;
             return Err(e);
         }
-        changed = sched::Attr::of(tid)? == *want;
+        changed = sched::Attributes::of(tid)? == *want;
     }
     Ok(changed)
 }

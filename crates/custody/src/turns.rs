@@ -137,7 +137,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::Children;
+    use punctual_sys::sched::Children;
     use std::sync::atomic::Ordering::SeqCst;
 
     /// A table whose threads do not exist: no system call finds them.

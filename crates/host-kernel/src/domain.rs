@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, Told};
+use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::Overrun;
-use punctual_workload::monotonic_ns;
 
 use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::gsi::Orders;

@@ -15,7 +15,8 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use punctual_workload::monotonic_ns;
+use punctual_sys::clock::monotonic_ns;
+use punctual_sys::sched;
 
 use crate::adopted::is_kernel_thread;
 use crate::alarm_thread::close_all_but;
@@ -24,7 +25,7 @@ use crate::machine;
 use crate::members::reap;
 
 /// Above all ordinary ones, below whatever else is real-time.
-const PRIORITY: libc::sched_param = libc::sched_param { sched_priority: 1 };
+const PRIORITY: i32 = 1;
 const LOOK_MS: i32 = 1_000;
 /// Between looks at a scheduler that is going.
 const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -105,29 +106,22 @@ fn rcu_threads() -> Vec<i32> {
     let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_rcu = |pid: &i32| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        // SAFETY: passes no memory.
-        name.starts_with("rcu")
-            && is_kernel_thread(*pid)
-            && unsafe { libc::sched_getscheduler(*pid) } == libc::SCHED_OTHER
+        name.starts_with("rcu") && is_kernel_thread(*pid) && sched::policy(*pid) == Some(libc::SCHED_OTHER)
     };
     all.filter(is_rcu).collect()
 }
 
+/// Kernel threads of this kind do not end.
 fn raise(threads: &[i32]) {
     for &thread in threads {
-        // SAFETY: a valid parameter. Kernel threads of this kind do not end.
-        unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &PRIORITY) };
+        drop(sched::set_fifo(thread, PRIORITY));
     }
 }
 
 fn lower(threads: &[i32]) {
-    let none = libc::sched_param { sched_priority: 0 };
     for &thread in threads {
-        // SAFETY: as above.
-        unsafe {
-            if libc::sched_getscheduler(thread) == libc::SCHED_FIFO {
-                libc::sched_setscheduler(thread, libc::SCHED_OTHER, &none);
-            }
+        if sched::policy(thread) == Some(libc::SCHED_FIFO) {
+            drop(sched::set_other(thread));
         }
     }
 }
@@ -163,21 +157,17 @@ struct Going<'a> {
 /// at each change of policy, so each gets another ordinary policy and its own again. Only system calls that take no lock
 /// which an ordinary thread may hold: /proc has such locks.
 fn level(most: i32) {
-    let none = libc::sched_param { sched_priority: 0 };
     for thread in 1..most {
-        // SAFETY: valid parameters. A thread that is gone, or that may not be changed, is left as it is.
-        unsafe {
-            let own = libc::sched_getscheduler(thread);
-            let reset = own & libc::SCHED_RESET_ON_FORK;
-            let other = match own & !libc::SCHED_RESET_ON_FORK {
-                _ if own < 0 => continue,
-                libc::SCHED_OTHER => libc::SCHED_BATCH,
-                libc::SCHED_BATCH | libc::SCHED_IDLE => libc::SCHED_OTHER,
-                _ => continue,
-            };
-            if libc::sched_setscheduler(thread, other | reset, &none) == 0 {
-                libc::sched_setscheduler(thread, own, &none);
-            }
+        let Some(own) = sched::policy(thread) else { continue };
+        let reset = own & libc::SCHED_RESET_ON_FORK;
+        let other = match own & !libc::SCHED_RESET_ON_FORK {
+            libc::SCHED_OTHER => libc::SCHED_BATCH,
+            libc::SCHED_BATCH | libc::SCHED_IDLE => libc::SCHED_OTHER,
+            _ => continue,
+        };
+        // A thread that may not be changed is left as it is.
+        if sched::set(thread, other | reset, 0).is_ok() {
+            drop(sched::set(thread, own, 0));
         }
     }
 }
@@ -191,7 +181,7 @@ fn live(watch: i32, going: &Going<'_>) -> ! {
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
         close_all_but([watch, going.state, going.hurry]);
-        if libc::sched_setscheduler(0, libc::SCHED_FIFO, &PRIORITY) != 0 {
+        if sched::set_fifo(0, PRIORITY).is_err() {
             libc::_exit(1);
         }
     }
@@ -245,10 +235,8 @@ pub(crate) struct Ahead(bool);
 
 impl Ahead {
     pub fn of_others() -> Ahead {
-        // SAFETY: a valid parameter.
-        let may = machine::starves()
-            && unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER
-            && unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &PRIORITY) } == 0;
+        let may =
+            machine::starves() && sched::policy(0) == Some(libc::SCHED_OTHER) && sched::set_fifo(0, PRIORITY).is_ok();
         Ahead(may)
     }
 }
@@ -256,9 +244,7 @@ impl Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         if self.0 {
-            let none = libc::sched_param { sched_priority: 0 };
-            // SAFETY: a valid parameter.
-            unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &none) };
+            drop(sched::set_other(0));
         }
     }
 }

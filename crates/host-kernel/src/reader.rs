@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_dispatcher::Limits;
-use punctual_workload::monotonic_ns;
+use punctual_sys::clock::monotonic_ns;
 
 use crate::domain::News;
 use crate::members;

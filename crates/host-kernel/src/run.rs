@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use punctual_custody::{CpuLock, Output};
+use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;
-use punctual_workload::monotonic_ns;
 
 use crate::accepts::{parts, Part};
 use crate::domain::{self, Brief, Command, Joining, News};

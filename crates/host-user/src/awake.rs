@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::{sched, HostError};
+use crate::HostError;
+use punctual_sys::sched::{pin, set_idle};
 
 /// Spinning threads at SCHED_IDLE, one for each CPU; they stop when this is dropped.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Awake {
         for &cpu in cpus {
             let stop = awake.stop.clone();
             let spin = move || {
-                let placed = sched::to_idle_class().and_then(|()| sched::pin(0, cpu));
+                let placed = set_idle(0).and_then(|()| pin(0, cpu));
                 while placed.is_ok() && !stop.load(Relaxed) {
                     std::hint::spin_loop();
                 }

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
-use crate::{clock, futex, sched};
+use crate::sched;
+use punctual_sys::sched::pin;
+use punctual_sys::{clock, futex};
 
 /// What a CPU's timers are good for, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +27,13 @@ const LIMIT: u64 = 200_000_000;
 /// CPU from it would keep us waiting.
 pub fn measure(cpu: u32) -> Precision {
     let stop = Arc::new(AtomicBool::new(false));
-    let limit = clock::now() + LIMIT;
+    let limit = clock::monotonic_ns() + LIMIT;
     let spinner = {
         let stop = stop.clone();
         std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
             // It was made by a real-time thread: down first, then spin.
-            let below = sched::set_level(0, sched::LOWEST).and_then(|()| sched::pin(0, cpu));
-            while below.is_ok() && !stop.load(Ordering::Relaxed) && clock::now() < limit {
+            let below = sched::set_level(0, sched::LOWEST).and_then(|()| pin(0, cpu));
+            while below.is_ok() && !stop.load(Ordering::Relaxed) && clock::monotonic_ns() < limit {
                 std::hint::spin_loop();
             }
         })
@@ -39,9 +41,9 @@ pub fn measure(cpu: u32) -> Precision {
     let word = AtomicU32::new(0);
     let mut late = [0; WAKES];
     for l in &mut late {
-        let at = clock::now() + AHEAD;
+        let at = clock::monotonic_ns() + AHEAD;
         futex::wait(&word, 0, at);
-        *l = clock::now().saturating_sub(at);
+        *l = clock::monotonic_ns().saturating_sub(at);
     }
     stop.store(true, Ordering::Relaxed);
     drop(spinner);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::Arc;
 
-use crate::{clock, futex};
+use punctual_sys::{clock, futex};
 
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
@@ -152,7 +152,7 @@ impl Cell {
         }
         if self.stamp.load(Relaxed) == 1 {
             self.stamp.store(0, Relaxed);
-            self.started.store(clock::now(), Release);
+            self.started.store(clock::monotonic_ns(), Release);
         }
     }
 
@@ -174,12 +174,12 @@ impl Cell {
     /// Says something to the dispatcher and waits until it was heard. The dispatcher, above us on
     /// our CPU, runs before the ringing returns; the rest is for a thread that was moved away.
     fn tell(&self, mail: Mail) {
-        self.done.store(clock::now(), Release);
+        self.done.store(clock::monotonic_ns(), Release);
         self.mail.store(mail as u32, SeqCst);
         self.bell.push(self);
         self.bell.ring();
         while self.mail.load(SeqCst) != 0 && !self.over.load(Relaxed) {
-            futex::wait(&self.mail, mail as u32, clock::now() + 1_000_000);
+            futex::wait(&self.mail, mail as u32, clock::monotonic_ns() + 1_000_000);
         }
     }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, Wait};
 use punctual_policies::{Allocators, Native, Told};
+use punctual_sys::clock;
 use rtrb::Consumer;
 
 use crate::arrange::UNPARKED;
 use crate::cell::{Bell, Mail};
-use crate::clock;
 use crate::freezer::FreezerQueue;
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
@@ -106,7 +106,7 @@ impl Engine {
             stats,
             freezer,
             available: 0,
-            slept_at: clock::now(),
+            slept_at: clock::monotonic_ns(),
             stop: false,
         }
     }
@@ -117,13 +117,13 @@ impl Engine {
         let mut until = u64::MAX;
         loop {
             let seen = self.bell.rings();
-            let now = clock::now();
+            let now = clock::monotonic_ns();
             let late = now.saturating_sub(until);
             self.instant(now, late);
             if self.stop {
                 break;
             }
-            let after = clock::now();
+            let after = clock::monotonic_ns();
             self.stats.handled(after - now, until != u64::MAX && now >= until, late);
             until = self.next(now, after).max(after + self.granularity);
             self.slept_at = after;

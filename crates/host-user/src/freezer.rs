@@ -29,9 +29,11 @@ use crate::cell::Bell;
 use crate::engine::{Engine, LATE};
 use crate::error::HostError;
 use crate::member::{Member, Program, Who};
+use crate::sched;
 use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
-use crate::{clock, sched};
+use punctual_sys::clock;
+use punctual_sys::sched::pin;
 
 const THAWED: u32 = 0;
 const FROZEN: u32 = 1;
@@ -111,7 +113,7 @@ impl Program {
             // The group of a program that is gone refuses; nothing is left to freeze then.
             let result = if wanted == FROZEN { self.park.park() } else { self.park.resume() };
             drop(result);
-            let now = clock::now();
+            let now = clock::monotonic_ns();
             if wanted == THAWED {
                 state.thawed_at.store(now, Relaxed);
                 self.threads.restore_order();
@@ -168,7 +170,7 @@ pub(crate) fn start(
         .name(format!("freezer/{cpu}"))
         .stack_size(64 << 10)
         .spawn(move || {
-            let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::FREEZER));
+            let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::FREEZER));
             // SAFETY: a system call without arguments.
             let tid = unsafe { libc::gettid() };
             drop(ready.send(placed.map(|()| tid)));

@@ -14,6 +14,8 @@ use std::thread::JoinHandle;
 use punctual_custody as custody;
 use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
 use punctual_dispatcher::Dispatcher;
+use punctual_sys::clock::CpuClock;
+use punctual_sys::{futex, memory};
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;
 
@@ -21,10 +23,10 @@ use crate::calibrate::Precision;
 use crate::children::Child;
 use crate::engine::Command;
 use crate::error::HostError;
+use crate::gate;
 use crate::member::Member;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
-use crate::{clock, futex, gate, sched};
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
@@ -141,7 +143,7 @@ impl Host {
             notes: Vec::new(),
             custody: Some(Custody { journal, guardian, locks }),
         };
-        if let Err(e) = sched::lock_memory() {
+        if let Err(e) = memory::lock_touched() {
             host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
         }
         futex::fix_hash_size();
@@ -195,7 +197,7 @@ impl Host {
             cpu_time: [Some(e.tid), e.freezer.as_ref().map(|f| f.tid)]
                 .into_iter()
                 .flatten()
-                .filter_map(|tid| clock::read(clock::of_thread(tid)))
+                .filter_map(|tid| CpuClock::of_thread(tid).read())
                 .sum(),
         };
         self.engines.iter().map(cost).collect()

@@ -14,7 +14,8 @@ use crate::freezer::FreezerState;
 use crate::stray::Stray;
 use crate::time_slices::TimeSlice;
 use crate::track::Track;
-use crate::{clock, gate, sched};
+use crate::{gate, sched};
+use punctual_sys::clock::{self, CpuClock};
 
 /// Who executes.
 pub enum Who {
@@ -141,7 +142,7 @@ impl Member {
         match &self.who {
             Who::Thread(cell) => {
                 let tid = cell.tid.load(Relaxed) as i32;
-                clock::read(clock::of_thread(tid)).unwrap_or(self.charged)
+                CpuClock::of_thread(tid).read().unwrap_or(self.charged)
             }
             Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { BELIEVED }),
         }
@@ -157,11 +158,11 @@ impl Member {
             Who::Thread(cell) => {
                 if cell.close() {
                     gate::send_in(cell.tid.load(Relaxed) as i32);
-                    self.watch(clock::now());
+                    self.watch(clock::monotonic_ns());
                 }
             }
             Who::Program(p) => {
-                let now = clock::now();
+                let now = clock::monotonic_ns();
                 match &p.park {
                     Park::Stop(group) => drop(group.park()),
                     Park::Freezer(_) => {
@@ -188,7 +189,7 @@ impl Member {
                     p.threads.restore_order();
                 }
                 Park::Freezer(_) => {
-                    p.freezer.request(false, clock::now());
+                    p.freezer.request(false, clock::monotonic_ns());
                     self.freezer_requested = true;
                 }
             },

@@ -10,7 +10,8 @@ use punctual_trace::Told;
 use punctual_workload::{Spinner, Work};
 
 use crate::host::{Finished, Host, HostOptions, STACK};
-use crate::{clock, overrun_signal, HostError};
+use crate::{overrun_signal, HostError};
+use punctual_sys::clock;
 
 /// From handing over to the first release, ns: every task is taken in by then.
 const LEAD: u64 = 5_000_000;
@@ -86,17 +87,17 @@ pub fn run(
             Body::Pid(pid) => host.adopt(index, spec, *pid)?,
         }
     }
-    let origin = clock::now() + LEAD;
+    let origin = clock::monotonic_ns() + LEAD;
     host.begin(origin)?;
     let end = options.duration.map(|d| origin.saturating_add(d));
     let mut alive = set.tasks.len();
     let mut interrupted = false;
-    while alive > 0 && end.is_none_or(|end| clock::now() < end) {
+    while alive > 0 && end.is_none_or(|end| clock::monotonic_ns() < end) {
         if options.stop.load(Relaxed) {
             interrupted = true;
             break;
         }
-        let left = end.map_or(HOUSEKEEPING, |e| Duration::from_nanos(e.saturating_sub(clock::now())));
+        let left = end.map_or(HOUSEKEEPING, |e| Duration::from_nanos(e.saturating_sub(clock::monotonic_ns())));
         std::thread::sleep(HOUSEKEEPING.min(left));
         host.housekeep(&mut |told| {
             if matches!(told, Told::Ended(..)) {
@@ -106,7 +107,7 @@ pub fn run(
         });
         tick(&host);
     }
-    let ended = clock::now();
+    let ended = clock::monotonic_ns();
     let ran = ended.saturating_sub(origin);
     let notes = host.notes().to_vec();
     let finished = host.finish(sink);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{Allocators, Options};
+use punctual_sys::sched::pin;
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
@@ -94,7 +95,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             freezer: freezer_queue,
         };
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
-            let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+            let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
             let precision = calibrate::measure(cpu);
             let engine = Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
             // SAFETY: a system call without arguments.

@@ -21,6 +21,7 @@ use crate::task::Task;
 use crate::time_slices::TimeSlice;
 use crate::track::Track;
 use crate::{gate, sched};
+use punctual_sys::sched::pin;
 
 /// Threads of one program that can be kept at its level.
 const PROGRAM_THREADS: usize = 1024;
@@ -104,7 +105,7 @@ impl Host {
             let name: String = spec.name.chars().take(15).collect();
             std::thread::Builder::new().name(name).stack_size(stack).spawn(move || {
                 let membership = gate::enter(cell);
-                let placed = sched::pin(0, cpu).and_then(|()| sched::set_level(0, sched::LOWEST));
+                let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::LOWEST));
                 let ok = placed.is_ok();
                 drop(ready.send(placed));
                 if ok {

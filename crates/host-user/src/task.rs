@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use crate::cell::Cell;
-use crate::clock;
 use crate::gate::Membership;
 use crate::sched;
+use punctual_sys::clock;
 
 /// The task that the calling thread is.
 pub struct Task {
@@ -61,7 +61,7 @@ impl Task {
 
     /// What is left of the budget of this release, ns of execution.
     pub fn remaining_budget(&self) -> u64 {
-        let used = clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(u64::MAX);
+        let used = clock::thread_cpu_ns();
         self.cell().exhausted_at.load(Relaxed).saturating_sub(used)
     }
 

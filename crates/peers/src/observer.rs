@@ -3,9 +3,9 @@
 
 use crate::judge::{judge, still_open, Measured, Nature, Terms};
 use crate::shared::{Control, Step, TaskState, STAMPS};
-use crate::sys::{process_clock, read_clock, set_affinity, set_policy, sleep_until, thread_clock, Policy};
+use crate::sys::{set_affinity, set_policy, Policy};
+use punctual_sys::clock::{monotonic_ns, sleep_until, CpuClock};
 use punctual_trace::{JobEnd, Period, NEVER};
-use punctual_workload::monotonic_ns;
 use rtrb::Producer;
 use std::sync::atomic::Ordering::*;
 
@@ -59,8 +59,8 @@ impl<'a> Watch<'a> {
     fn clock(&self) -> Option<u64> {
         match (self.state.id.load(Acquire), self.terms.nature) {
             (0, _) => None,
-            (pid, Nature::Command) => read_clock(process_clock(pid)),
-            (tid, _) => read_clock(thread_clock(tid)),
+            (pid, Nature::Command) => CpuClock::of_process(pid).read(),
+            (tid, _) => CpuClock::of_thread(tid).read(),
         }
     }
 

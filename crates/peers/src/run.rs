@@ -4,15 +4,17 @@ use crate::command::{Failed, Gate, Running};
 use crate::judge::{Nature, Terms};
 use crate::keeper::Keeper;
 use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
+use crate::plan;
 use crate::refusal::{explain, PeerError, Refusal};
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{affinity, lock_memory, Policy, RtTimeLimit};
+use crate::sys::{affinity, number, Policy, RtTimeLimit};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
-use crate::{plan, sys};
+use punctual_sys::clock::{monotonic_ns, sleep_until};
+use punctual_sys::memory;
 use punctual_taskset::{Arrival, Body, Spin, Step as Part, TaskSet};
 use punctual_trace::Period;
-use punctual_workload::{monotonic_ns, Hog, HogTime, Spinner, Work};
+use punctual_workload::{Hog, HogTime, Spinner, Work};
 use rtrb::{Consumer, RingBuffer};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread::{Builder, Scope};
@@ -159,7 +161,7 @@ pub fn run(
         if !wait_ready(&control, threads) {
             return refused(set, peer, unpinned, &control);
         }
-        if let Err(errno) = lock_memory() {
+        if let Err(errno) = memory::lock_present().map_err(|e| number(&e)) {
             notes.push(format!(
                 "memory could not be locked ({}); page faults may show",
                 std::io::Error::from_raw_os_error(errno)
@@ -259,7 +261,7 @@ fn watch(
         if failed.is_some() {
             control.stop.store(true, Release);
         }
-        sys::sleep_until(monotonic_ns() + 10_000_000);
+        sleep_until(monotonic_ns() + 10_000_000);
     }
 }
 
@@ -328,7 +330,7 @@ fn wait_ready(control: &Control, threads: u32) -> bool {
         if control.stop.load(Acquire) {
             return false;
         }
-        sys::sleep_until(monotonic_ns() + 500_000);
+        sleep_until(monotonic_ns() + 500_000);
     }
     !control.stop.load(Acquire)
 }

@@ -1,5 +1,6 @@
 //! What the threads of a run share: atomics only, all made before the first thread starts.
 
+use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_trace::NEVER;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
@@ -78,7 +79,7 @@ impl Control {
                 return None;
             }
             match self.start.load(Acquire) {
-                0 => crate::sys::sleep_until(punctual_workload::monotonic_ns() + 500_000),
+                0 => sleep_until(monotonic_ns() + 500_000),
                 start => return Some(start),
             }
         }

@@ -1,12 +1,10 @@
-//! The raw calls, each in its safe dress. All may be made from a real-time thread: none allocates.
+//! What a baseline needs of the kernel. All may be made from a real-time thread but `affinity`: none allocates.
 
 use std::fs::File;
 use std::io;
-use std::mem::size_of;
 use std::os::fd::FromRawFd;
 
-/// Execution time of so many ns on a clock of the process or one of its threads.
-pub type CpuClock = libc::clockid_t;
+use punctual_sys::sched::{self, Attributes, Children};
 
 /// A policy with what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,124 +24,36 @@ pub enum Policy {
     },
 }
 
-/// The kernel's struct sched_attr, first version.
-#[repr(C)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-/// SCHED_FLAG_RESET_ON_FORK: without it a SCHED_DEADLINE task may not create threads at all.
-const RESET_ON_FORK: u64 = 1;
-
 /// Gives a thread (0: the caller) a policy. `forks`: under SCHED_DEADLINE its children become ordinary.
 pub fn set_policy(tid: i32, policy: Policy, forks: bool) -> Result<(), i32> {
-    let mut attr = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: libc::SCHED_OTHER as u32,
-        flags: 0,
-        nice: 0,
-        priority: 0,
-        runtime: 0,
-        deadline: 0,
-        period: 0,
-    };
-    match policy {
-        Policy::Other => {}
-        Policy::Fifo(priority) => {
-            attr.policy = libc::SCHED_FIFO as u32;
-            attr.priority = priority as u32;
-        }
+    let attributes = match policy {
+        Policy::Other => Attributes::ordinary(),
+        Policy::Fifo(priority) => Attributes::fifo(priority as u32),
         Policy::Deadline { runtime, deadline, period } => {
-            attr.policy = libc::SCHED_DEADLINE as u32;
-            attr.flags = if forks { RESET_ON_FORK } else { 0 };
-            (attr.runtime, attr.deadline, attr.period) = (runtime, deadline, period);
+            let children = if forks { Children::AreOrdinary } else { Children::Inherit };
+            Attributes::deadline(runtime, deadline, period, children)
         }
-    }
-    // SAFETY: `attr` is a valid sched_attr of the size it names, which the kernel only reads.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &attr, 0u32) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
+    };
+    attributes.give(tid).map_err(|e| number(&e))
 }
 
 /// Binds the calling thread to one CPU, or with `None` to all it may have.
 pub fn set_affinity(cpu: Option<u32>) -> Result<(), i32> {
-    // SAFETY: an all-zero cpu_set_t is a valid, empty set.
-    let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for i in 0..libc::CPU_SETSIZE as u32 {
-        if cpu.is_none_or(|cpu| cpu == i) {
-            // SAFETY: `i` is below CPU_SETSIZE.
-            unsafe { libc::CPU_SET(i as usize, &mut cpus) };
-        }
+    match cpu {
+        Some(cpu) => sched::pin(0, cpu),
+        None => sched::unpin(0),
     }
-    // SAFETY: `cpus` is a valid set of the size given, which the kernel only reads.
-    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &cpus) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
+    .map_err(|e| number(&e))
 }
 
 /// The CPUs the calling thread may use.
 pub fn affinity() -> Vec<u32> {
-    // SAFETY: an all-zero cpu_set_t is a valid set, writable for the call.
-    let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `cpus` is writable and of the size given.
-    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut cpus) } != 0 {
-        return Vec::new();
-    }
-    // SAFETY: the index is below CPU_SETSIZE.
-    (0..libc::CPU_SETSIZE as u32).filter(|&i| unsafe { libc::CPU_ISSET(i as usize, &cpus) }).collect()
+    sched::affinity(0).map_or_else(|_| Vec::new(), |mask| sched::cpus(&mask).collect())
 }
 
-/// The caller's thread id.
-pub fn tid() -> i32 {
-    // SAFETY: gettid has no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
-}
-
-/// CPU clock of a thread of this process (the kernel's MAKE_THREAD_CPUCLOCK, CPUCLOCK_SCHED).
-pub fn thread_clock(tid: i32) -> CpuClock {
-    (!tid << 3) | 6
-}
-
-/// CPU clock of a whole process (MAKE_PROCESS_CPUCLOCK, CPUCLOCK_SCHED).
-pub fn process_clock(pid: i32) -> CpuClock {
-    (!pid << 3) | 2
-}
-
-/// Reads a CPU clock, ns; `None` when whoever it belonged to is gone.
-pub fn read_clock(clock: CpuClock) -> Option<u64> {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a valid, writable timespec.
-    let failed = unsafe { libc::clock_gettime(clock, &mut t) } != 0;
-    (!failed).then_some(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
-}
-
-/// Sleeps until an instant on CLOCK_MONOTONIC, ns; a signal may end it early.
-pub fn sleep_until(instant: u64) {
-    let t = libc::timespec {
-        tv_sec: (instant / 1_000_000_000) as libc::time_t,
-        tv_nsec: (instant % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: `t` is a valid timespec; no remaining time is asked for.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
-}
-
-/// Locks all memory there is now, which also brings in every stack. Not that of the future: it would stay with the
-/// process after the run.
-pub fn lock_memory() -> Result<(), i32> {
-    // SAFETY: mlockall has no memory preconditions.
-    match unsafe { libc::mlockall(libc::MCL_CURRENT) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
+/// The number of an error of the kernel's.
+pub fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EINVAL)
 }
 
 /// Whether a child has ended, without reaping it: its pid stays its own.
@@ -177,7 +87,7 @@ pub fn pipe() -> io::Result<(File, File)> {
 
 /// The last error's number.
 pub fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+    number(&io::Error::last_os_error())
 }
 
 /// RLIMIT_RTTIME for as long as it lives: real-time execution without a pause beyond it kills the process. The soft

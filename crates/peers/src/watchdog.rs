@@ -2,8 +2,9 @@
 //! not the caller's, who may never get the CPU again under a SCHED_FIFO runaway.
 
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{kill_group, set_affinity, set_policy, sleep_until, Policy};
-use punctual_workload::monotonic_ns;
+use punctual_sys::clock::{monotonic_ns, sleep_until};
+
+use crate::sys::{kill_group, set_affinity, set_policy, Policy};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// How often it looks, ns: the longest a stop can take.

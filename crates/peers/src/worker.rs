@@ -1,8 +1,10 @@
 //! A synthetic task under a peer: spin, stamp, sleep to the next absolute release. Nothing here allocates or panics.
 
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{set_affinity, set_policy, sleep_until, tid, Policy};
-use punctual_workload::{monotonic_ns, Spinner, Work};
+use crate::sys::{set_affinity, set_policy, Policy};
+use punctual_sys::clock::{monotonic_ns, sleep_until};
+use punctual_sys::sched::thread_id;
+use punctual_workload::{Spinner, Work};
 use std::sync::atomic::Ordering::*;
 
 /// A sleep is cut into pieces of at most this, ns, so that no signal is needed to end a run.
@@ -33,7 +35,7 @@ pub struct Worker<'a> {
 impl Worker<'_> {
     /// The thread's life.
     pub fn live(mut self) {
-        self.state.id.store(tid(), Release);
+        self.state.id.store(thread_id(), Release);
         if let Err(errno) = set_affinity(self.cpu) {
             self.control.fail(Step::TaskAffinity, self.task, errno);
         } else if let Err(errno) = set_policy(0, self.policy, false) {

@@ -4,7 +4,7 @@
 //! program. It lives until dropped, until the thread that started it ends (PR_SET_PDEATHSIG), or until its time is
 //! up, whichever is first: nothing can leave it behind.
 
-use crate::clock::monotonic_ns;
+use punctual_sys::clock::monotonic_ns;
 use std::io;
 
 /// A running hog; killed when dropped.

@@ -13,13 +13,11 @@
 //! }
 //! ```
 
-mod clock;
 mod draw;
 mod hog;
 mod spinner;
 mod work;
 
-pub use clock::{monotonic_ns, thread_cpu_ns};
 pub use draw::{Act, Demand, Draw, Script};
 pub use hog::{Hog, HogTime};
 pub use spinner::Spinner;

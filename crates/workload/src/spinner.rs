@@ -4,7 +4,7 @@
 //! 7/8 are spun through by counting, then the clock is read again. Counting uses the fastest speed that calibration
 //! saw; should the CPU have become faster still, 1/8 is the room for it. 1 ms takes about six readings.
 
-use crate::clock::{monotonic_ns, thread_cpu_ns};
+use punctual_sys::clock::{monotonic_ns, thread_cpu_ns};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Under this much left, ns, the clock alone decides.

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_taskset::{Body, Spin, Step};
 
-use crate::clock::monotonic_ns;
 use crate::draw::{Act, Demand, Script};
 use crate::spinner::Spinner;
+use punctual_sys::clock::monotonic_ns;
 
 /// Longest sleep between two looks at the stop flag, ns.
 const NAP: u64 = 20_000_000;

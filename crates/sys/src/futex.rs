@@ -1,14 +1,14 @@
-//! Waiting on a word and waking who waits: the only way that our threads sleep.
+//! Waiting for a word in memory to change, and waking threads that wait. All real-time safe.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
-use crate::clock;
+use crate::clock::timespec;
 
 /// Sleeps while `word` is `value`, until woken, interrupted or `until` (CLOCK_MONOTONIC ns;
 /// `u64::MAX` for ever). Returns for any reason: look again.
 pub fn wait(word: &AtomicU32, value: u32, until: u64) {
-    let at = clock::timespec(until);
+    let at = timespec(until);
     let timeout = if until == u64::MAX { ptr::null() } else { &at as *const _ };
     // SAFETY: the word outlives the call; the timeout is null or valid.
     unsafe {
@@ -24,7 +24,7 @@ pub fn wait(word: &AtomicU32, value: u32, until: u64) {
     }
 }
 
-/// Wakes everybody who waits on `word`.
+/// Wakes all threads that wait on `word`.
 pub fn wake(word: &AtomicU32) {
     // SAFETY: the address is only a key.
     unsafe {
