@@ -12,53 +12,19 @@
  *                                         many that spin, forked at once: how late the former run, from the fork on
  *   load vforks COUNT                     processes that vfork all the time; every second one's children execute
  *                                         /bin/true, the others' exit at once
- *   load periods NAME PERIOD_US BUDGET_US SETTLE_MS SECONDS [deadline]
- *                                         spins, as a task of this budget or, with "deadline", under SCHED_DEADLINE:
- *                                         how far the CPU time of each period is from the budget
  *
  * Lines of a name, a tab and a number: ns, or parts in a thousand.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "figures.h"
+
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define MOST 512
-#define SECOND 1000000000ULL
-
-static void die(const char *what)
-{
-	fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
-	exit(126);
-}
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * SECOND + t.tv_nsec;
-}
-
-static void sleep_until(uint64_t time)
-{
-	struct timespec t = { .tv_sec = time / SECOND, .tv_nsec = time % SECOND };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
 
 /* ns on a CPU, by the kernel's count. */
 static uint64_t executed(pid_t pid)
@@ -192,21 +158,6 @@ static int pipes(int rounds)
 	return 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void distribution(const char *name, uint64_t *values, int count)
-{
-	qsort(values, count, sizeof(*values), by_size);
-	printf("%s_p50\t%llu\n", name, (unsigned long long)values[count / 2]);
-	printf("%s_p99\t%llu\n", name, (unsigned long long)values[(count - 1) * 99 / 100]);
-	printf("%s_max\t%llu\n", name, (unsigned long long)values[count - 1]);
-}
-
 static int beside(int hogs, uint64_t period, int count, int start)
 {
 	uint64_t *late = calloc(count, sizeof(*late)), next;
@@ -250,8 +201,7 @@ struct sleeper {
 	uint64_t late[];
 };
 
-/* Never returns. */
-static void sleep_on(struct sleeper *s, uint64_t period, uint64_t most)
+static _Noreturn void sleep_on(struct sleeper *s, uint64_t period, uint64_t most)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -318,8 +268,7 @@ static int sleepers(int busy, int seconds)
 	return 0;
 }
 
-/* Never returns. */
-static void vfork_on(int execute)
+static _Noreturn void vfork_on(int execute)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
@@ -349,98 +298,6 @@ static int vforks(int count)
 	return 0;
 }
 
-struct gap {
-	uint64_t from, to; /* the monotonic clock */
-	uint64_t executed; /* the thread's CPU clock */
-};
-
-static uint64_t own_cpu_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * SECOND + t.tv_nsec;
-}
-
-static void under_deadline(uint64_t period, uint64_t budget)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = sizeof(attr), .policy = 6, .runtime = budget, .deadline = period, .period = period };
-
-	if (syscall(SYS_sched_setattr, 0, &attr, 0))
-		die("SCHED_DEADLINE");
-}
-
-/* Shorter ones are interrupts. */
-#define GAP 200000ULL
-
-/* The CPU clock at an instant: of the gap that spans it, or of the gap before it and what was executed since. */
-static uint64_t executed_at(const struct gap *gaps, int count, uint64_t time)
-{
-	int i = 0;
-
-	while (i + 1 < count && gaps[i + 1].from <= time)
-		i++;
-	return gaps[i].executed + (time > gaps[i].to ? time - gaps[i].to : 0);
-}
-
-static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t settle, int seconds, int deadline)
-{
-	int most = 4 * seconds * SECOND / period + 16, count = 0, seen = 0;
-	struct gap *gaps = calloc(most, sizeof(*gaps));
-	uint64_t *off = calloc(most, sizeof(*off));
-	uint64_t began, end, last, phase = period, all = 0;
-	char text[64];
-
-	if (!gaps || !off || seconds < 1)
-		die("arguments");
-	memset(gaps, 1, most * sizeof(*gaps));
-	memset(off, 1, most * sizeof(*off));
-	if (deadline)
-		under_deadline(period, budget);
-	began = now() + settle;
-	end = began + seconds * SECOND;
-	for (last = now(); last < end && count < most;) {
-		uint64_t time = now();
-
-		if (time - last > GAP && time > began) {
-			gaps[count].from = last;
-			gaps[count].to = time;
-			gaps[count].executed = own_cpu_clock() - (now() - time);
-			count++;
-		}
-		last = time;
-		for (int i = 0; i < 500; i++)
-			__asm__ volatile("" ::: "memory");
-	}
-	if (count < 3)
-		die("there are no gaps");
-	/* The releases: the earliest of the gaps' ends within a period, the first one's as the origin. */
-	for (int i = 0; i < count; i++) {
-		uint64_t at = (gaps[i].to - gaps[0].to + period / 2) % period;
-
-		if (at < phase)
-			phase = at;
-	}
-	began = gaps[0].to + phase - period / 2;
-	for (uint64_t time = began; time + period <= gaps[count - 1].to && seen < most; time += period) {
-		uint64_t got = executed_at(gaps, count, time + period) - executed_at(gaps, count, time);
-
-		all += got;
-		off[seen++] = got > budget ? got - budget : budget - got;
-	}
-	snprintf(text, sizeof(text), "%s_off", name);
-	printf("%s_periods\t%d\n", name, seen);
-	distribution(text, off, seen);
-	printf("%s_mean\t%llu\n", name, (unsigned long long)(all / seen));
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -457,11 +314,7 @@ int main(int argc, char **argv)
 		return sleepers(atoi(argv[2]), atoi(argv[3]));
 	if (!strcmp(what, "vforks"))
 		return vforks(atoi(argv[2]));
-	if (!strcmp(what, "periods") && (argc == 7 || argc == 8))
-		return periods(argv[2], atoi(argv[3]) * 1000ULL, atoi(argv[4]) * 1000ULL, atoi(argv[5]) * 1000000ULL,
-			       atoi(argv[6]), argc == 8);
 	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake HOGS PERIOD_US COUNT | shell HOGS COUNT |\n"
-			"      sleepers BUSY SECONDS | vforks COUNT |\n"
-			"      periods NAME PERIOD_US BUDGET_US SETTLE_MS SECONDS [deadline]\n");
+			"      sleepers BUSY SECONDS | vforks COUNT\n");
 	return 126;
 }
