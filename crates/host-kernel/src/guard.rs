@@ -5,10 +5,10 @@
 //!     └ detaches, dies: the pipe between them ends ──┘ ^ or somebody else takes the scheduler away: seen within a second
 //! ```
 //!
-//! To take a scheduler away the kernel waits for RCU, whose thread is one of those that are in the scheduler's class until
-//! then. But who forks meanwhile, or changes its own policy, is in the normal class already, and that is above: one such
-//! program that only computes keeps RCU's thread off the CPU, and with it everybody else, for as long as it goes on. From
-//! Linux 7 on the lower class is never starved.
+//! To take a scheduler away the kernel waits for RCU: for its thread, and for each thread that was preempted in a read-side
+//! critical section. They are in the scheduler's class until then; a program that forks or changes its policy meanwhile is in the
+//! normal class, above them, and may keep them off the CPU for as long as it computes. So RCU's threads are raised first, and all
+//! ordinary threads put into the normal class if that is not enough. From Linux 7 on the lower class is never starved.
 //!
 //! A process and no thread of ours: a loader that is killed cannot help any more. After the fork it makes system calls only.
 
