@@ -1,11 +1,10 @@
 //! Ordinary programs beside the jobs: they share by weight, who wakes runs at once, and nobody waits for long.
 
-use std::ops::RangeInclusive;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{cpus, executed, executed_by, preempt_rt, state, until, Machine};
-use crate::punctual::{companion, run, words_of, Running, Scratch};
+use crate::machine::{children, cpus, executed, executed_by, name, preempt_rt, state, until, Machine};
+use crate::punctual::{companion, run, words_of, Running, Scratch, ALARM};
 
 /// A task with so much in 10 ms of CPU 0, which it uses up or hardly touches.
 fn beside(budget: &str, spin: &str) -> String {
@@ -68,15 +67,15 @@ fn ran_in(pids: &[u32], time: Duration) -> Vec<u64> {
 
 /// Waits until each process has its share of the CPU time from now on, in thousandths of one CPU. Two emulated CPUs take turns,
 /// in slices that distort a fixed window; over a longer time the shares show fairness.
-fn shares_become(pids: &[u32], expected: &[RangeInclusive<u64>]) {
+fn shares_become(pids: &[u32], as_expected: impl Fn(&[u64]) -> bool) {
     let (since, before): (_, Vec<u64>) = (Instant::now(), pids.iter().map(|&pid| executed(pid)).collect());
     let mut shares = Vec::new();
-    until(&format!("shares of {expected:?}"), || {
+    until("shares as expected", || {
         std::thread::sleep(Duration::from_millis(200));
         let time = since.elapsed().as_nanos() as u64;
         shares = pids.iter().zip(&before).map(|(&pid, before)| (executed(pid) - before) * 1000 / time).collect();
         println!("{shares:?}");
-        shares.iter().zip(expected).all(|(share, expected)| expected.contains(share))
+        as_expected(&shares)
     });
 }
 
@@ -234,9 +233,16 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
         may_run_on(pid, if at == 0 { 1 } else { 2 });
     }
     std::thread::sleep(Duration::from_millis(200));
-    // Half of a CPU, and a third each, less what the emulated CPUs lose by taking turns: under PREEMPT_RT, where the timer process has
-    // to run at each event, 18 % of CPU 0 and 7 % of CPU 1.
-    shares_become(&pids, &[250..=550, 270..=400, 270..=400, 270..=400]);
+    // Half of a CPU, and a third each. The timer process of PREEMPT_RT takes CPU 0 before the first of them, and what both emulated CPUs
+    // execute during its turn counts as its own: up to a quarter of a CPU, by the phase of its timers. So the two are judged together.
+    let mut counted = pids.clone();
+    counted.extend(children(run.id()).into_iter().filter(|&pid| name(pid) == ALARM));
+    shares_become(&counted, |shares| {
+        let on_the_jobs = shares[0] + shares[4..].iter().sum::<u64>();
+        (430..=550).contains(&on_the_jobs)
+            && shares[0] > 100
+            && shares[1..4].iter().all(|share| (270..=400).contains(share))
+    });
     assert_eq!(pids.iter().map(|&pid| cpu_of(pid)).collect::<Vec<_>>(), [0, 1, 1, 1]);
     ends_well(run);
 }
@@ -269,6 +275,6 @@ fn two_cpus_one_that_is_bound_and_two_that_wander_share() {
     may_run_on(pids[0], 2);
     std::thread::sleep(Duration::from_millis(200));
     // Two thirds of a CPU each; even with a fair share of CPU 1 alone, the pinned process has half of that CPU.
-    shares_become(&pids, &[450..=1000, 500..=1000, 500..=1000]);
+    shares_become(&pids, |shares| shares[0] >= 450 && shares[1] >= 500 && shares[2] >= 500);
     ends_well(run);
 }
