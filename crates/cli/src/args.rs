@@ -33,7 +33,7 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
     Check(Check),
-    /// What is in the way of real time on this machine, with cause, effect and cure; changes nothing
+    /// What is in the way of real time on this machine, with cause, effect and help; changes nothing
     Doctor(Doctor),
     /// Give back what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),

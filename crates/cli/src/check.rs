@@ -8,13 +8,14 @@ use punctual_taskset::Loaded;
 use serde_json::{json, Value};
 
 use crate::args::{Check, RealHost};
-use crate::failure::{say, Failure, NOT_ADMITTED, USAGE};
+use crate::output::print_line;
 use crate::set;
+use punctual_diagnostic::{Diagnostic, Kind};
 
 /// Of the JSON document; docs/check.md describes it.
 const VERSION: u32 = 1;
 
-pub fn run(args: &Check) -> Result<ExitCode, Failure> {
+pub fn run(args: &Check) -> Result<ExitCode, Diagnostic> {
     let Loaded { set, unrepresented } = Loaded::load(&args.file)?;
     let capacity = args.host.map_or(Capacity::THEORY, |host| set::capacity(host, &set));
     let analysis = analyse_within(&set, &capacity);
@@ -22,17 +23,17 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     let out = &mut std::io::stdout();
     if args.json {
         let document = document(args.host, &capacity, &analysis, &advice, &unrepresented).map_err(|e| {
-            Failure::new(USAGE, format!("the result cannot be told as JSON: {e}"), "run it without --json")
+            Diagnostic::usage(format!("the result cannot be told as JSON: {e}"), "run it without --json")
         })?;
-        say(out, &format!("{document:#}"));
+        print_line(out, &format!("{document:#}"));
     } else {
         for line in &unrepresented {
-            say(&mut std::io::stderr(), &format!("punctual: left out: {line}"));
+            print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}"));
         }
         // A reader that has gone (head) is no failure.
         let _ = out.write_all(report(&analysis, &advice).as_bytes());
-        say(out, &summary(&analysis));
-        say(
+        print_line(out, &summary(&analysis));
+        print_line(
             out,
             &match args.host {
                 None => "pure theory, of a host that takes no time itself; for a real one: --host user, --host kernel"
@@ -41,7 +42,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
             },
         );
     }
-    Ok(if analysis.fits() { ExitCode::SUCCESS } else { ExitCode::from(NOT_ADMITTED) })
+    Ok(if analysis.fits() { ExitCode::SUCCESS } else { ExitCode::from(Kind::NotAdmitted.exit_code()) })
 }
 
 fn name(host: RealHost) -> &'static str {

@@ -1,26 +1,27 @@
 //! `punctual clean`: the one case that no process can mend is mended by hand.
 
 use crate::args::Clean;
-use crate::failure::{say, Failure, MACHINE};
+use crate::output::print_line;
+use punctual_diagnostic::Diagnostic;
 use std::process::ExitCode;
 
-pub fn run(args: &Clean) -> Result<ExitCode, Failure> {
-    let reports = punctual_custody::clean().map_err(|e| Failure::new(MACHINE, e.cause, e.cure))?;
+pub fn run(args: &Clean) -> Result<ExitCode, Diagnostic> {
+    let reports = punctual_custody::clean()?;
     let mut out = std::io::stdout();
     if args.json {
         let all: Vec<serde_json::Value> = reports.iter().map(|r| serde_json::json!(r)).collect();
-        say(&mut out, &format!("{:#}", serde_json::json!({ "version": 1, "restored": all })));
+        print_line(&mut out, &format!("{:#}", serde_json::json!({ "version": 1, "restored": all })));
     } else if reports.is_empty() {
-        say(&mut out, "nothing to clean: no killed Punctual has left anything behind");
+        print_line(&mut out, "nothing to clean: no killed Punctual has left anything behind");
     } else {
         for report in &reports {
-            say(&mut out, &report.to_string());
+            print_line(&mut out, &report.to_string());
         }
     }
     let left: Vec<&str> = reports.iter().flat_map(|r| r.problems.iter().map(String::as_str)).collect();
     if left.is_empty() {
         Ok(ExitCode::SUCCESS)
     } else {
-        Err(Failure::new(MACHINE, left.join("; "), "run it as the user who ran Punctual, or as root"))
+        Err(Diagnostic::machine(left.join("; "), "run it as the user who ran Punctual, or as root"))
     }
 }

@@ -8,8 +8,8 @@ use punctual_report::{Collector, HogResult, Host, Results, Run as About};
 use punctual_taskset::TaskSet;
 
 use crate::args::{PeerArg, Run};
-use crate::failure::Failure;
 use crate::screen::Screen;
+use punctual_diagnostic::Diagnostic;
 
 /// Runs the set under one peer. What cannot be pinned is run unpinned, and its column says so.
 ///
@@ -21,7 +21,7 @@ pub fn run(
     peer: PeerArg,
     overload: bool,
     stop: &AtomicBool,
-) -> Result<Vec<Results>, Failure> {
+) -> Result<Vec<Results>, Diagnostic> {
     let (peer, host) = match peer {
         PeerArg::Fifo => (Peer::Fifo, Host::Fifo),
         PeerArg::Deadline => (Peer::Deadline, Host::Deadline),
@@ -47,7 +47,7 @@ pub fn run(
 }
 
 fn refused(set: &TaskSet, about: About, refusal: &Refusal) -> Results {
-    Collector::for_set(about, set).not_possible(&refusal.reason, &refusal.cure)
+    Collector::for_set(about, set).not_possible(&refusal.reason, &refusal.help)
 }
 
 fn once(
@@ -56,10 +56,10 @@ fn once(
     peer: Peer,
     about: About,
     options: Options,
-) -> Result<Result<Results, Refusal>, Failure> {
+) -> Result<Result<Results, Refusal>, Diagnostic> {
     let collector = RefCell::new(Collector::for_set(about, set));
     let mut screen = Screen::new(args.quiet, false);
-    screen.say(&format!("next: the same set under {}", collector.borrow().snapshot().title()));
+    screen.print_line(&format!("next: the same set under {}", collector.borrow().snapshot().title()));
     let outcome = punctual_peers::run(set, peer, &options, &mut |period| {
         collector.borrow_mut().record(&period);
         screen.tick(|| collector.borrow().snapshot());

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict};
 
 use crate::args::Doctor;
-use crate::failure::{say, Failure, MACHINE};
+use crate::output::print_line;
+use punctual_diagnostic::{Diagnostic, Kind};
 
-pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
+pub fn run(args: &Doctor) -> Result<ExitCode, Diagnostic> {
     let probe = Probe::machine();
     let mut findings = doctor::examine(&probe);
     findings.extend(leftovers());
@@ -19,8 +20,8 @@ pub fn run(args: &Doctor) -> Result<ExitCode, Failure> {
     } else {
         doctor::render(&findings, std::io::stdout().is_terminal())
     };
-    say(&mut std::io::stdout(), text.trim_end());
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(MACHINE)))
+    print_line(&mut std::io::stdout(), text.trim_end());
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(Kind::Machine.exit_code())))
 }
 
 /// Whether the dispatcher can work inside this kernel. Where it cannot, the user host does: nothing is in its way.
@@ -51,7 +52,7 @@ fn leftovers() -> Vec<Finding> {
             value: vec![Reading::new("journals and cgroups of Punctual", "none")],
             cause: String::new(),
             effect: String::new(),
-            cure: Vec::new(),
+            help: Vec::new(),
         }];
     }
     vec![Finding {
@@ -61,6 +62,6 @@ fn leftovers() -> Vec<Finding> {
         value: found.iter().map(|l| Reading::new(l.path.display().to_string(), l.cause.clone())).collect(),
         cause: "Punctual and its guardian were killed at one instant".to_owned(),
         effect: "processes may be frozen, stopped or at a real-time priority".to_owned(),
-        cure: vec!["punctual clean".to_owned()],
+        help: vec!["punctual clean".to_owned()],
     }]
 }

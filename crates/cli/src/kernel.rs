@@ -8,8 +8,9 @@ use punctual_report::{Host, KernelDispatcherStats, Results};
 use punctual_taskset::TaskSet;
 
 use crate::args::{HostArg, Run};
-use crate::failure::{say, Failure, USAGE};
+use crate::output::print_line;
 use crate::session::Session;
+use punctual_diagnostic::Diagnostic;
 
 /// The best host that the machine and the set permit; in one line which, and why.
 pub fn choose(args: &Run, set: &TaskSet) -> HostArg {
@@ -19,7 +20,7 @@ pub fn choose(args: &Run, set: &TaskSet) -> HostArg {
     };
     let (host, name) = if kernel { (HostArg::Kernel, "kernel") } else { (HostArg::User, "user") };
     if !args.quiet {
-        say(&mut std::io::stderr(), &format!("punctual: the {name} host: {why}"));
+        print_line(&mut std::io::stderr(), &format!("punctual: the {name} host: {why}"));
     }
     host
 }
@@ -30,13 +31,12 @@ fn asks_for_more(args: &Run) -> Option<&'static str> {
 }
 
 /// Refuses what cannot be, before anything is done.
-pub fn check(args: &Run, set: &TaskSet) -> Result<(), Failure> {
+pub fn check(args: &Run, set: &TaskSet) -> Result<(), Diagnostic> {
     punctual_host_kernel::machine::check(&set.cpus)?;
     punctual_host_kernel::accepts(set)?;
     match asks_for_more(args) {
         None => Ok(()),
-        Some(option) => Err(Failure::new(
-            USAGE,
+        Some(option) => Err(Diagnostic::usage(
             format!("{option} is not for the kernel host"),
             format!("leave out {option}, or use --host user"),
         )),
@@ -50,7 +50,7 @@ pub fn run(
     overload: bool,
     traces: Vec<(u32, File)>,
     stop: &AtomicBool,
-) -> Result<(Results, bool, Option<Failure>), Failure> {
+) -> Result<(Results, bool, Option<Diagnostic>), Diagnostic> {
     let session = Session::begin(args, set, Host::Kernel, overload)?;
     let options =
         RunOptions { stop, owner: session.owner.clone(), traces, stdin: session.stdin, output: session.output };
@@ -65,5 +65,5 @@ pub fn run(
         release_to_running_p99_ns: l.p99,
         release_to_running_max_ns: l.max,
     });
-    Ok((results, interrupted, exit.map(Failure::from)))
+    Ok((results, interrupted, exit))
 }

@@ -5,8 +5,8 @@ mod check;
 mod clean;
 mod compare;
 mod doctor;
-mod failure;
 mod kernel;
+mod output;
 mod progress;
 mod replay;
 mod run;
@@ -30,5 +30,5 @@ fn main() -> ExitCode {
         Command::Doctor(args) => (args.json, doctor::run(args)),
         Command::Clean(args) => (args.json, clean::run(args)),
     };
-    done.unwrap_or_else(|failure| failure.report(json))
+    done.unwrap_or_else(|error| output::report(error, json))
 }

@@ -10,15 +10,16 @@ use punctual_host_sim::{replay, ReplayError, Replayed};
 use punctual_trace::TraceError;
 
 use crate::args::Sim;
-use crate::failure::{print, Failure, INTERRUPTED, MISSED, USAGE};
+use crate::output::{print, INTERRUPTED, MISSED};
 use crate::progress::Progress;
 use crate::session;
+use punctual_diagnostic::Diagnostic;
 
 /// Feeds the recorded inputs to a dispatcher, which must decide the same.
-pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
+pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Diagnostic> {
     let name = path.display();
     let file = File::open(path).map_err(|e| {
-        Failure::new(USAGE, format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
+        Diagnostic::usage(format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
     })?;
     let stop = session::stop_on_signals()?;
     let mut progress = Progress::new(args.quiet, None);
@@ -28,14 +29,14 @@ pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Failure> {
     });
     progress.clear();
     let replayed = replayed.map_err(|e| {
-        let cure = match e {
+        let help = match e {
             ReplayError::Trace(TraceError::Io(_) | TraceError::Format(_)) => {
                 "name a trace that this version's `run --trace` or `sim --trace` wrote"
             }
             ReplayError::BeginningLost(_) => "record it again, with a larger --trace-records",
             _ => "use the file as it was written, or record the run again",
         };
-        Failure::new(USAGE, format!("{name}: {e}"), cure)
+        Diagnostic::usage(format!("{name}: {e}"), help)
     })?;
     if args.json {
         print(&format!("{:#}\n", document(&replayed)))?;

@@ -11,12 +11,13 @@ use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Res
 use punctual_taskset::{Loaded, TaskSet};
 
 use crate::args::{HostArg, RealHost, Run, Sim};
-use crate::failure::{say, Failure, INTERRUPTED, MISSED, USAGE};
+use crate::output::{print_line, report, INTERRUPTED, MISSED};
 use crate::session::{self, Session};
 use crate::set::{self, Admitted};
 use crate::{compare, kernel, sim, traces};
+use punctual_diagnostic::Diagnostic;
 
-pub fn run(args: &Run) -> Result<ExitCode, Failure> {
+pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
     let Loaded { mut set, unrepresented } = set::read(args)?;
     let host = if args.host == HostArg::Auto { kernel::choose(args, &set) } else { args.host };
     let capacity = match host {
@@ -27,8 +28,8 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     let Admitted { overload, verdict } = set::admit(&mut set, &capacity, args.overload)?;
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
-        unrepresented.iter().for_each(|line| say(warn, &format!("punctual: left out: {line}")));
-        say(warn, &format!("punctual: {verdict}"));
+        unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
+        print_line(warn, &format!("punctual: {verdict}"));
     }
     if host == HostArg::Sim {
         return in_virtual_time(args, &set, overload);
@@ -37,8 +38,7 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
         kernel::check(args, &set)?;
     }
     if !args.compare.is_empty() && set.duration.is_none() {
-        return Err(Failure::new(
-            USAGE,
+        return Err(Diagnostic::usage(
             "--compare runs the set several times, and nothing says for how long",
             "add --duration 10s",
         ));
@@ -74,11 +74,10 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
 }
 
 /// `--host sim`: the same set, admission, table and JSON; nothing is started.
-fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
+fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
     let real = [(args.hog, "--hog"), (args.awake, "--awake"), (!args.compare.is_empty(), "--compare")];
     if let Some((_, option)) = real.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::new(
-            USAGE,
+        return Err(Diagnostic::usage(
             format!("{option} has no meaning in virtual time"),
             format!("leave out {option}, or --host sim"),
         ));
@@ -105,7 +104,7 @@ fn user(
     overload: bool,
     trace: Option<Vec<(u32, File)>>,
     stop: &AtomicBool,
-) -> Result<(Results, bool), Failure> {
+) -> Result<(Results, bool), Diagnostic> {
     let awake = args.awake.then(|| Awake::start(&set.cpus)).transpose()?;
     let session = Session::begin(args, set, Host::User, overload)?;
     let options = RunOptions {
@@ -148,15 +147,15 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
 }
 
 /// A run that was ended: its results until then, and why. One document under --json.
-fn report_ended(args: &Run, results: &Results, failure: Failure) -> ExitCode {
+fn report_ended(args: &Run, results: &Results, failure: Diagnostic) -> ExitCode {
     if !args.json {
         print(args, std::slice::from_ref(results));
-        return failure.report(false);
+        return report(failure, false);
     }
     let mut document = serde_json::to_value(results).unwrap_or_default();
-    document["error"] = failure.document();
-    say(&mut std::io::stdout(), &format!("{document:#}"));
-    ExitCode::from(failure.code)
+    document["error"] = failure.to_json();
+    print_line(&mut std::io::stdout(), &format!("{document:#}"));
+    ExitCode::from(failure.exit_code())
 }
 
 fn print(args: &Run, runs: &[Results]) {

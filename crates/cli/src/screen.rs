@@ -56,7 +56,7 @@ impl Screen {
     }
 
     /// A line for people, above whatever is redrawn.
-    pub fn say(&mut self, line: &str) {
+    pub fn print_line(&mut self, line: &str) {
         if let Kind::Table(lines) = &mut self.kind {
             if *lines > 0 {
                 write(&format!("\x1b[{lines}A\x1b[J"));

@@ -11,8 +11,8 @@ use punctual_trace::Told;
 use punctual_workload::Hog;
 
 use crate::args::Run;
-use crate::failure::{Failure, MACHINE};
 use crate::screen::Screen;
+use punctual_diagnostic::Diagnostic;
 
 /// A hog that lost us ends by itself after this, ns.
 const HOG_LIFE: u64 = 3_600_000_000_000;
@@ -32,7 +32,7 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Starts the hog, if one is asked for.
-    pub fn begin(args: &Run, set: &'a TaskSet, host: Host, overload: bool) -> Result<Session<'a>, Failure> {
+    pub fn begin(args: &Run, set: &'a TaskSet, host: Host, overload: bool) -> Result<Session<'a>, Diagnostic> {
         let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
         let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
         Ok(Session {
@@ -60,9 +60,9 @@ impl<'a> Session<'a> {
             Told::Unreported { task, count } => self.collector.borrow_mut().record_unreported(task, count),
             Told::Ended(index, how) => {
                 let name = self.set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
-                self.screen.borrow_mut().say(&format!("{name}: {how}"));
+                self.screen.borrow_mut().print_line(&format!("{name}: {how}"));
             }
-            Told::Warning(text) => self.screen.borrow_mut().say(&format!("punctual: {text}")),
+            Told::Warning(text) => self.screen.borrow_mut().print_line(&format!("punctual: {text}")),
         }
     }
 
@@ -86,9 +86,9 @@ impl<'a> Session<'a> {
 }
 
 /// Set when somebody wants it to end.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
     let refused = |signal: i32| {
-        move |e| Failure::new(MACHINE, format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
+        move |e| Diagnostic::machine(format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
@@ -99,7 +99,7 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-fn hog(cpu: u32) -> Result<Hog, Failure> {
+fn hog(cpu: u32) -> Result<Hog, Diagnostic> {
     Hog::start(cpu, HOG_LIFE)
-        .map_err(|e| Failure::new(MACHINE, format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
+        .map_err(|e| Diagnostic::machine(format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
 }

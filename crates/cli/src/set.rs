@@ -4,17 +4,17 @@ use punctual_admission::{analyse_within, refusal, summary, Capacity, Over, Ppm, 
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, RealHost, Run};
-use crate::failure::{Failure, NOT_ADMITTED, USAGE};
+use punctual_diagnostic::Diagnostic;
 
 /// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
-pub fn read(args: &Run) -> Result<Loaded, Failure> {
+pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     let mut loaded = match &args.file {
         Some(file) => Loaded::load(file)?,
         None => Loaded { set: single(args)?, unrepresented: Vec::new() },
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
-            return Err(Failure::new(USAGE, "--duration is 0", "give a time such as 10s, or leave it away"));
+            return Err(Diagnostic::usage("--duration is 0", "give a time such as 10s, or leave it away"));
         }
         loaded.set.duration = Some(duration);
     }
@@ -22,17 +22,16 @@ pub fn read(args: &Run) -> Result<Loaded, Failure> {
 }
 
 /// A time on the command line, ns.
-pub fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Failure> {
-    text.map(|text| parse_duration(text).map_err(|e| Failure::new(USAGE, format!("{option}: {}", e.cause), e.cure)))
+pub fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Diagnostic> {
+    text.map(|text| parse_duration(text).map_err(|e| Diagnostic::usage(format!("{option}: {}", e.cause), e.help)))
         .transpose()
 }
 
-fn single(args: &Run) -> Result<TaskSet, Failure> {
+fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
     let (Some(period), Some(budget)) =
         (time(args.period.as_deref(), "--period")?, time(args.budget.as_deref(), "--budget")?)
     else {
-        return Err(Failure::new(
-            USAGE,
+        return Err(Diagnostic::usage(
             "nothing to run",
             "name a task-set file, or give --period and --budget with -- COMMAND or --pid PID",
         ));
@@ -40,8 +39,7 @@ fn single(args: &Run) -> Result<TaskSet, Failure> {
     let body = match args.pid {
         Some(pid) => Body::Pid(pid),
         None if args.argv.is_empty() => {
-            return Err(Failure::new(
-                USAGE,
+            return Err(Diagnostic::usage(
                 "--period and --budget of what?",
                 "add -- COMMAND, or --pid PID of a running process",
             ))
@@ -60,7 +58,7 @@ fn single(args: &Run) -> Result<TaskSet, Failure> {
             OverrunArg::Signal => Overrun::Signal,
         });
     }
-    Ok(single.build()?)
+    single.build()
 }
 
 /// The last CPU that we may use: the first ones have most interrupts.
@@ -99,7 +97,7 @@ pub struct Admitted {
 }
 
 /// Refuses what does not fit into a host's capacity, unless `overload` is set.
-pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<Admitted, Failure> {
+pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<Admitted, Diagnostic> {
     let analysis = analyse_within(set, capacity);
     if !capacity.costs.is_free() {
         analysis.promote(set);
@@ -108,8 +106,7 @@ pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<A
     match refusal(set, &analysis) {
         Ok(_) => Ok(Admitted { overload: false, verdict }),
         Err(_) if overload => Ok(Admitted { overload: true, verdict }),
-        Err(refusal) => Err(Failure::new(
-            NOT_ADMITTED,
+        Err(refusal) => Err(Diagnostic::not_admitted(
             refusal.over.iter().map(Over::cause).collect::<Vec<_>>().join("; "),
             format!(
                 "{}; or run it all the same with --overload",

@@ -7,40 +7,43 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_admission::{analyse_within, Capacity};
-use punctual_host_sim::{horizon, Gantt, Options, SimError, Simulation, Stretch, Watcher};
+use punctual_host_sim::{horizon, Gantt, Options, Simulation, Stretch, Watcher};
 use punctual_report::{table, Collector, Host, HostCosts, Results, Run as About};
 use punctual_taskset::{fmt_ns, Body, CostBasis, Costs, Loaded, TaskSet};
 use punctual_trace::Period;
 
 use crate::args::{RealHost, Sim};
-use crate::failure::{print, say, Failure, INTERRUPTED, MACHINE, MISSED, USAGE};
+use crate::output::{print, print_line, INTERRUPTED, MISSED};
 use crate::progress::Progress;
 use crate::{replay, session, set, traces};
+use punctual_diagnostic::Diagnostic;
 
 /// A hyperperiod with more releases than this takes longer than anybody expects who did not ask
 /// for it.
 const MANY_RELEASES: u64 = 20_000_000;
 
-pub fn run(args: &Sim) -> Result<ExitCode, Failure> {
+pub fn run(args: &Sim) -> Result<ExitCode, Diagnostic> {
     match (&args.replay, &args.file) {
         (Some(trace), _) => replay::run(args, trace),
         (None, Some(file)) => simulated(args, file),
         (None, None) => {
-            Err(Failure::new(USAGE, "nothing to simulate", "name a task-set file, or a trace with --replay TRACE"))
+            Err(Diagnostic::usage("nothing to simulate", "name a task-set file, or a trace with --replay TRACE"))
         }
     }
 }
 
-fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Failure> {
+fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Diagnostic> {
     let Loaded { set, unrepresented } = Loaded::load(file)?;
     if !args.quiet {
-        unrepresented.iter().for_each(|line| say(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
+        unrepresented
+            .iter()
+            .for_each(|line| print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
     }
     of_set(args, &set, false)
 }
 
 /// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
-pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Failure> {
+pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
     let costs = args.costs.as_deref().map(|text| costs(text, set)).transpose()?.unwrap_or_default();
     let mut promoted = set.clone();
     if !costs.is_free() {
@@ -95,7 +98,7 @@ pub fn simulate(
     traces: Vec<(u32, File)>,
     gantt: Option<&mut Gantt>,
     stop: &AtomicBool,
-) -> Result<(Results, bool), Failure> {
+) -> Result<(Results, bool), Diagnostic> {
     let Asked { set, end, costs, quiet } = *asked;
     let buffered = |(cpu, file)| (cpu, Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
     let traces = traces.into_iter().map(buffered).collect();
@@ -131,10 +134,10 @@ fn notes(set: &TaskSet, costs: &Costs, taken: u64) -> Vec<String> {
 }
 
 /// Until when, and why, if nobody said so.
-fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Failure> {
+fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
     if let Some(duration) = set::time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
-            return Err(Failure::new(USAGE, "--duration is 0", "give a time such as 10s, or leave it away"));
+            return Err(Diagnostic::usage("--duration is 0", "give a time such as 10s, or leave it away"));
         }
         return Ok((duration, None));
     }
@@ -143,8 +146,7 @@ fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Failure> {
     }
     let horizon = horizon(set)?;
     if horizon.releases > MANY_RELEASES && !args.hyperperiod {
-        return Err(Failure::new(
-            USAGE,
+        return Err(Diagnostic::usage(
             format!(
                 "the hyperperiod is {}, with some {} million releases in all",
                 fmt_ns(horizon.hyperperiod),
@@ -165,7 +167,7 @@ fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Failure> {
 const LONGEST_COST: u64 = 1_000_000_000;
 
 /// `user`, `kernel`, or `release=5us,switch=2us,timer=1us,command=1us`, each of them if wanted.
-fn costs(text: &str, set: &TaskSet) -> Result<Costs, Failure> {
+fn costs(text: &str, set: &TaskSet) -> Result<Costs, Diagnostic> {
     match text {
         "user" => return Ok(set::capacity(RealHost::User, set).costs),
         "kernel" => return Ok(set::capacity(RealHost::Kernel, set).costs),
@@ -173,8 +175,7 @@ fn costs(text: &str, set: &TaskSet) -> Result<Costs, Failure> {
     }
     let mut costs = Costs { basis: CostBasis::Given, ..Costs::NONE };
     let wrong = |cause: String| {
-        Failure::new(
-            USAGE,
+        Diagnostic::usage(
             format!("--costs: {cause}"),
             "name a host (user, kernel), or write it such as --costs release=5us,switch=2us,timer=1us,command=1us",
         )
@@ -224,16 +225,5 @@ impl Watcher for Watching<'_> {
     fn go_on(&mut self, now: u64) -> bool {
         self.progress.tick(now, &format_args!("{} periods, {} missed", self.periods, self.missed));
         !self.stop.load(Ordering::Relaxed)
-    }
-}
-
-impl From<SimError> for Failure {
-    fn from(e: SimError) -> Failure {
-        match e {
-            SimError::Policy(e) => Failure::new(USAGE, format!("{}: {}", e.place, e.cause), e.cure),
-            SimError::Set { cause, cure } => Failure::new(USAGE, cause, cure),
-            SimError::Trace(_) => Failure::new(MACHINE, e.to_string(), "free some room, or name another file"),
-            SimError::Stuck { .. } => Failure::new(USAGE, e.to_string(), "tell us, with the task set"),
-        }
     }
 }

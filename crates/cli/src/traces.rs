@@ -8,10 +8,10 @@ use punctual_host_user::Finished;
 use punctual_taskset::TaskSet;
 use punctual_trace::{Header, Trace};
 
-use crate::failure::{Failure, MACHINE, USAGE};
+use punctual_diagnostic::Diagnostic;
 
 /// Opened before anything runs, so that a bad path is found then.
-pub fn open(path: &Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
+pub fn open(path: &Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Diagnostic> {
     let one = set.cpus.len() == 1;
     set.cpus
         .iter()
@@ -21,11 +21,7 @@ pub fn open(path: &Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
                 name.push(format!(".cpu{cpu}"));
             }
             let file = File::create(&name).map_err(|e| {
-                Failure::new(
-                    USAGE,
-                    format!("--trace {}: {e}", name.to_string_lossy()),
-                    "name a file that can be written",
-                )
+                Diagnostic::usage(format!("--trace {}: {e}", name.to_string_lossy()), "name a file that can be written")
             })?;
             Ok((cpu, file))
         })
@@ -33,7 +29,7 @@ pub fn open(path: &Path, set: &TaskSet) -> Result<Vec<(u32, File)>, Failure> {
 }
 
 /// Those of the user host, which are in its dispatchers' rings until the run is over. What a reader should know of them.
-pub fn write(files: Vec<(u32, File)>, set: &TaskSet, finished: &Finished) -> Result<Vec<String>, Failure> {
+pub fn write(files: Vec<(u32, File)>, set: &TaskSet, finished: &Finished) -> Result<Vec<String>, Diagnostic> {
     let mut notes = Vec::new();
     for (cpu, file) in files {
         let Some((_, dispatcher)) = finished.dispatchers.iter().find(|(c, _)| *c == cpu) else { continue };
@@ -53,7 +49,7 @@ pub fn write(files: Vec<(u32, File)>, set: &TaskSet, finished: &Finished) -> Res
         let header = Header { first, ..Header::new("user", cpu, &set.policy.name, names, limits) };
         let trace = Trace { header, records: records.into_iter().rev().collect() };
         trace.write(&mut BufWriter::new(file)).map_err(|e| {
-            Failure::new(MACHINE, format!("the trace cannot be written: {e}"), "free some room, or name another file")
+            Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
         })?;
     }
     Ok(notes)

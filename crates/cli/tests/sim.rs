@@ -129,7 +129,7 @@ fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
     bytes[at] ^= 1;
     std::fs::write(&trace, &bytes).expect("it can be written");
     let why = refused(&["--replay", &trace]);
-    assert!(why.contains("was changed since it was written") && why.contains("cure:"), "{why}");
+    assert!(why.contains("was changed since it was written") && why.contains("help:"), "{why}");
     let out = sim(&["--replay", &trace, "--json"]);
     let value: serde_json::Value = serde_json::from_slice(&out.stdout).expect("errors are JSON too");
     assert_eq!(value["error"]["exit_code"], 2);
@@ -186,7 +186,7 @@ fn every_example_is_simulated_and_its_trace_replays() {
 }
 
 #[test]
-fn bad_requests_are_refused_with_a_cause_and_a_cure() {
+fn bad_requests_are_refused_with_a_cause_and_a_help() {
     let scratch = Scratch::new("refused");
     let file = scratch.file("set.toml", FULL);
     let random = FULL.replace("name = \"long\"", "name = \"long\"\narrival = { sporadic = \"9ms\", seed = 1 }");
@@ -205,7 +205,7 @@ fn bad_requests_are_refused_with_a_cause_and_a_cure() {
         (vec![&file, "--trace", "/nowhere/trace"], "--trace /nowhere/trace"),
     ] {
         let why = refused(&arguments);
-        assert!(why.contains(words) && why.contains("cure:"), "{arguments:?}: {why}");
+        assert!(why.contains(words) && why.contains("help:"), "{arguments:?}: {why}");
     }
     for arguments in [vec![], vec![&file[..], "--replay", "trace"], vec![&file, "--hyperperiod", "--duration", "1s"]] {
         refused(&arguments);

@@ -25,7 +25,13 @@ fn print(what: &str, values: &mut [u64]) {
 }
 
 /// One of `threads` threads, or of one, in `loops`-long bursts; everything by the park given.
-fn run(journal: &Journal, base: Option<&CgroupBase>, cpu: u32, script: &str, label: &str) -> Result<(), CustodyError> {
+fn run(
+    journal: &Journal,
+    base: Option<&CgroupBase>,
+    cpu: u32,
+    script: &str,
+    label: &str,
+) -> Result<(), punctual_diagnostic::Diagnostic> {
     let park = Park::for_command(journal, base, "cost")?;
     let mut spec = CommandSpec::new(["sh", "-c", script], cpu);
     spec.level = 10;
@@ -106,7 +112,7 @@ fn main() {
     println!("{} killed, {} groups removed, {:?}", report.killed, report.groups, report.problems);
 }
 
-fn stop(e: &CustodyError) -> ! {
+fn stop(e: &punctual_diagnostic::Diagnostic) -> ! {
     eprintln!("{e}");
-    std::process::exit(e.exit_code())
+    std::process::exit(e.exit_code().into())
 }

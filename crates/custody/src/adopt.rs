@@ -1,6 +1,5 @@
 //! Taking a running process into custody, and giving it back.
 
-use crate::error::CustodyError;
 use crate::journal::{self, Contents, Entry, Journal, ProcessRecord, ThreadRecord};
 use crate::mount::Mount;
 use crate::park::Park;
@@ -9,6 +8,7 @@ use crate::proc::{self, Identity, Stat};
 use crate::restore::{empty_adopted_group, RestoreReport};
 use crate::stop::send_to;
 use crate::threads_back;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ pub struct Adopted {
 /// # Errors
 /// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, in another Punctual's
 /// custody (all exit code 2); not permitted (4). Nothing is changed then.
-pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, CustodyError> {
+pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
     let gone =
-        || CustodyError::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
+        || Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
     let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(gone)?;
     refuse_wrong_one(journal, id)?;
     let pidfd = id.open().ok_or_else(gone)?;
@@ -53,10 +53,10 @@ pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Custod
     Ok(adopted)
 }
 
-fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), CustodyError> {
+fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), Diagnostic> {
     let pid = id.pid;
     let name = proc::command_of(pid);
-    let refuse = |cause: String, cure: &str| Err(CustodyError::usage(cause, cure));
+    let refuse = |cause: String, help: &str| Err(Diagnostic::usage(cause, help));
     if let Some(process) = proc::process_of(pid).filter(|p| *p != pid) {
         return refuse(
             format!("{pid} is a thread of process {process} ({name})"),

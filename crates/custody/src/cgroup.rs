@@ -6,10 +6,10 @@
 //! journal can still tell whether its owner lives.
 //! Threads of a process cannot be in different domain groups, so only whole processes are moved.
 
-use crate::error::CustodyError;
 use crate::journal::{Entry, Journal, Purpose};
 use crate::mount::Mount;
 use crate::proc;
+use punctual_diagnostic::Diagnostic;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -31,15 +31,15 @@ impl CgroupBase {
     /// # Errors
     /// No v2 is mounted, the kernel has no freezer, or we may not make groups there; the caller may then go on with
     /// [`StopGroup`](crate::StopGroup).
-    pub fn create(journal: &Journal) -> Result<Self, CustodyError> {
+    pub fn create(journal: &Journal) -> Result<Self, Diagnostic> {
         let mount = Mount::v2().ok_or_else(|| {
-            CustodyError::machine(
+            Diagnostic::machine(
                 "no cgroup v2 is mounted",
                 "mount -t cgroup2 none /sys/fs/cgroup/unified (make the directory first)",
             )
         })?;
         let own = proc::cgroup_v2_of(journal.owner().pid).and_then(|p| mount.directory(&p)).ok_or_else(|| {
-            CustodyError::machine(
+            Diagnostic::machine(
                 "our own cgroup lies outside of what is mounted here",
                 "mount cgroup v2 in this namespace",
             )
@@ -50,13 +50,13 @@ impl CgroupBase {
     }
 
     /// Makes the group of a command that is about to be started. `name` is for people; it is made fit and unique.
-    pub fn group(&self, name: &str) -> Result<Cgroup, CustodyError> {
+    pub fn group(&self, name: &str) -> Result<Cgroup, Diagnostic> {
         self.numbered(&self.dir, &format!("run.{}", fit(name)), Purpose::Command)
     }
 
     /// Makes the group for a process that is about to be adopted: below its own group, or where that is not permitted
     /// below ours.
-    pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, CustodyError> {
+    pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, Diagnostic> {
         let own = proc::cgroup_v2_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
         let beside =
@@ -67,7 +67,7 @@ impl CgroupBase {
         }
     }
 
-    fn numbered(&self, parent: &Path, name: &str, purpose: Purpose) -> Result<Cgroup, CustodyError> {
+    fn numbered(&self, parent: &Path, name: &str, purpose: Purpose) -> Result<Cgroup, Diagnostic> {
         for n in 0..1000 {
             let dir = if n == 0 { parent.join(name) } else { parent.join(format!("{name}.{n}")) };
             if dir.exists() {
@@ -76,18 +76,18 @@ impl CgroupBase {
             make(&self.journal, &dir, purpose)?;
             return Cgroup::open(&self.journal, dir, purpose);
         }
-        Err(CustodyError::usage(format!("a thousand tasks are named {name}"), "give them names of their own"))
+        Err(Diagnostic::usage(format!("a thousand tasks are named {name}"), "give them names of their own"))
     }
 }
 
 /// Writes the group down, makes it and looks whether it can hold processes.
-fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), CustodyError> {
+fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), Diagnostic> {
     journal.write(&Entry::Group { path: dir.to_owned(), purpose })?;
     let made = std::fs::create_dir(dir);
     if let Err(e) = made {
         if !(purpose == Purpose::Base && e.kind() == io::ErrorKind::AlreadyExists) {
             let _ = journal.write(&Entry::GroupGone { path: dir.to_owned() });
-            return Err(CustodyError::refused(
+            return Err(Diagnostic::refused(
                 format!("cannot make the cgroup {}", dir.display()),
                 e,
                 "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
@@ -105,10 +105,10 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), CustodyEr
     } else {
         None
     };
-    if let Some((cause, cure)) = problem {
+    if let Some((cause, help)) = problem {
         let _ = std::fs::remove_dir(dir);
         let _ = journal.write(&Entry::GroupGone { path: dir.to_owned() });
-        return Err(CustodyError::machine(cause, cure));
+        return Err(Diagnostic::machine(cause, help));
     }
     Ok(())
 }
@@ -136,10 +136,10 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    fn open(journal: &Journal, dir: PathBuf, purpose: Purpose) -> Result<Self, CustodyError> {
+    fn open(journal: &Journal, dir: PathBuf, purpose: Purpose) -> Result<Self, Diagnostic> {
         let file = |name: &str, flags: OFlags| {
             rustix::fs::open(dir.join(name), flags | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
-                CustodyError::refused(
+                Diagnostic::refused(
                     format!("cannot open {}/{name}", dir.display()),
                     e,
                     "mount cgroup v2 writable (a container: --cgroupns=private and a writable /sys/fs/cgroup)",
@@ -212,17 +212,16 @@ impl Cgroup {
     }
 
     /// Moves a whole process into it. Write it down first: [`adopt`](crate::adopt) does.
-    pub(crate) fn add(&self, pid: i32) -> Result<(), CustodyError> {
-        let cure = match self.purpose {
+    pub(crate) fn add(&self, pid: i32) -> Result<(), Diagnostic> {
+        let help = match self.purpose {
             Purpose::Adopted => {
                 "run as root: moving a process needs write permission to the cgroup that holds both places"
             }
             _ => "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
         };
         let text = pid.to_string();
-        retry(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0)).map_err(|e| {
-            CustodyError::refused(format!("cannot move process {pid} into {}", self.dir.display()), e, cure)
-        })
+        retry(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0))
+            .map_err(|e| Diagnostic::refused(format!("cannot move process {pid} into {}", self.dir.display()), e, help))
     }
 
     pub(crate) fn procs_fd(&self) -> BorrowedFd<'_> {
@@ -245,9 +244,9 @@ impl Cgroup {
     }
 
     /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at most.
-    pub fn remove(&self) -> Result<(), CustodyError> {
+    pub fn remove(&self) -> Result<(), Diagnostic> {
         remove_tree(&self.dir, Duration::from_millis(200), || ()).map_err(|e| {
-            CustodyError::refused(
+            Diagnostic::refused(
                 format!("cannot remove the cgroup {}", self.dir.display()),
                 e,
                 "end what runs in it, or run `punctual clean` later",

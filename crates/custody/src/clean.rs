@@ -1,11 +1,11 @@
 //! What dead owners left: found and told (`doctor`), or given back (`clean`).
 
 use crate::demote::{self, Dying};
-use crate::error::CustodyError;
 use crate::journal::{self, Contents, Journal, Purpose};
 use crate::mount::Mount;
 use crate::proc::{self, Identity};
 use crate::restore::{self, RestoreReport};
+use punctual_diagnostic::Diagnostic;
 use rustix::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Leftover {
     /// What it is, in words for people.
     pub cause: String,
     /// How to be rid of it.
-    pub cure: String,
+    pub help: String,
 }
 
 /// What dead owners of this user left. Changes nothing. Not real-time safe.
@@ -35,7 +35,7 @@ pub fn leftovers() -> Vec<Leftover> {
             crate::cgroup::list(&path, "cgroup.procs").len()
         ),
         owner: id.pid,
-        cure: "punctual clean".to_owned(),
+        help: "punctual clean".to_owned(),
         path,
     }));
     out
@@ -54,7 +54,7 @@ fn of_journal(j: &Journal) -> Leftover {
             c.children.len(),
             c.groups.len()
         ),
-        cure: "punctual clean".to_owned(),
+        help: "punctual clean".to_owned(),
     }
 }
 
@@ -63,7 +63,7 @@ fn of_journal(j: &Journal) -> Leftover {
 ///
 /// # Errors
 /// None so far; a journal or cgroup that cannot be given back is a report with problems.
-pub fn clean() -> Result<Vec<RestoreReport>, CustodyError> {
+pub fn clean() -> Result<Vec<RestoreReport>, Diagnostic> {
     let mut reports: Vec<RestoreReport> = dead_journals().iter().map(restore::restore).collect();
     if !orphan_groups().is_empty() {
         // A guardian with a state directory that we do not see may be at work on it this very moment.

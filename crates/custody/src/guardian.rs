@@ -14,13 +14,13 @@
 //! The fork makes the owner's pages copy-on-write: the first write to each afterwards costs a page fault. Start it before
 //! the dispatcher runs; a restart costs these faults once more.
 
-use crate::error::CustodyError;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
 use crate::proc::{Course, Identity};
 use crate::restore::restore;
 use crate::stop::send_to;
 use crate::supervise::{supervised, Outcome};
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -52,7 +52,7 @@ impl Guardian {
     ///
     /// # Errors
     /// No process can be made. That it may not become real-time is none: see [`is_real_time`](Self::is_real_time).
-    pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, CustodyError> {
+    pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
         let Forked { pid, pidfd, control, real_time } = fork_one(journal, locks)?;
         Ok(Self { journal: journal.clone(), locks: locks.to_vec(), pid, pidfd, control, real_time })
     }
@@ -81,7 +81,7 @@ impl Guardian {
     ///
     /// # Errors
     /// No process can be made; the old state stays and it may be tried again.
-    pub fn restart(&mut self) -> Result<(), CustodyError> {
+    pub fn restart(&mut self) -> Result<(), Diagnostic> {
         if self.is_alive() {
             return Ok(());
         }
@@ -122,14 +122,14 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
 }
 
 /// Forks it; again, where somebody kills it before it stands watch.
-fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError> {
+fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, Diagnostic> {
     for _ in 1..TRIES {
         if let Some(forked) = fork_once(journal, locks)? {
             return Ok(forked);
         }
     }
     fork_once(journal, locks)?.ok_or_else(|| {
-        CustodyError::machine(
+        Diagnostic::machine(
             format!("{TRIES} guardians were killed before they stood watch"),
             "see who kills them: an OOM killer (dmesg), or a limit on processes",
         )
@@ -137,9 +137,9 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, CustodyError
 }
 
 /// `None`: it was killed at once.
-fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, CustodyError> {
+fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Diagnostic> {
     let failed = |e: io::Error| {
-        CustodyError::refused(
+        Diagnostic::refused(
             "cannot start the guardian",
             e,
             "raise the limits on processes and open files (ulimit -u, ulimit -n)",

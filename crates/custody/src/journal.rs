@@ -6,8 +6,8 @@
 //! fsync: what was written to the page cache stays. A torn line (a full disk) is skipped by the reader, and its change
 //! was never made because its write was seen to fail.
 
-use crate::error::CustodyError;
 use crate::proc::{self, Identity};
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -124,7 +124,7 @@ impl Journal {
     ///
     /// # Errors
     /// The state directory cannot be made or belongs to somebody else.
-    pub fn create() -> Result<Self, CustodyError> {
+    pub fn create() -> Result<Self, Diagnostic> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let dir = own_directory()?;
         let owner = Identity::own();
@@ -132,7 +132,7 @@ impl Journal {
         let path = dir.join(format!("{}-{}-{n}.journal", owner.pid, owner.start));
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|e| {
-            CustodyError::refused(
+            Diagnostic::refused(
                 format!("cannot make the journal {}", path.display()),
                 e,
                 "make room there, or set PUNCTUAL_STATE_DIR",
@@ -173,9 +173,9 @@ impl Journal {
     }
 
     /// Writes a line; when this returns an error the change must not be made.
-    pub(crate) fn write(&self, entry: &Entry) -> Result<(), CustodyError> {
+    pub(crate) fn write(&self, entry: &Entry) -> Result<(), Diagnostic> {
         let failed = |e: std::io::Error| {
-            CustodyError::refused(
+            Diagnostic::refused(
                 format!("cannot write the journal {}", self.inner.path.display()),
                 e,
                 "make room there; nothing was changed that is not written down",
@@ -292,19 +292,19 @@ pub(crate) fn directory() -> PathBuf {
     }
 }
 
-fn own_directory() -> Result<PathBuf, CustodyError> {
+fn own_directory() -> Result<PathBuf, Diagnostic> {
     let dir = directory();
-    let cure = "remove it or set PUNCTUAL_STATE_DIR to a directory of your own";
+    let help = "remove it or set PUNCTUAL_STATE_DIR to a directory of your own";
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    made.map_err(|e| CustodyError::refused(format!("cannot make the state directory {}", dir.display()), e, cure))?;
+    made.map_err(|e| Diagnostic::refused(format!("cannot make the state directory {}", dir.display()), e, help))?;
     // Restoring obeys what a journal says, so nobody else may write there.
     if !is_ours_alone(&dir) {
-        return Err(CustodyError::machine(
+        return Err(Diagnostic::machine(
             format!(
                 "the state directory {} belongs to another user, is writable by others, or is a link",
                 dir.display()
             ),
-            cure,
+            help,
         ));
     }
     Ok(dir)

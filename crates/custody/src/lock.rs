@@ -6,8 +6,8 @@
 //! [`spawn`](crate::spawn) starts no process that stays between fork and exec).
 //! The file is never unlinked: unlinking would let two processes hold two locks of one name.
 
-use crate::error::CustodyError;
 use crate::proc::{printable, Identity};
+use punctual_diagnostic::Diagnostic;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{flock, open, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ impl CpuLock {
     ///
     /// # Errors
     /// The CPU belongs to another dispatcher (named), or no lock file can be made.
-    pub fn take(cpu: u32, owner: &str) -> Result<Self, CustodyError> {
+    pub fn take(cpu: u32, owner: &str) -> Result<Self, Diagnostic> {
         let path = directory().join(format!("punctual-cpu{cpu}.lock"));
         let file = open_file(&path)?;
         for round in 0.. {
@@ -45,7 +45,7 @@ impl CpuLock {
                 }
                 Err(Errno::INTR) => {}
                 Err(e) => {
-                    return Err(CustodyError::refused(
+                    return Err(Diagnostic::refused(
                         format!("cannot lock {}", path.display()),
                         e,
                         "put it on a file system that can lock, through PUNCTUAL_STATE_DIR",
@@ -81,15 +81,15 @@ struct Held {
 }
 
 impl Held {
-    fn refusal(&self, cpu: u32, path: &std::path::Path) -> CustodyError {
+    fn refusal(&self, cpu: u32, path: &std::path::Path) -> Diagnostic {
         let Held { pid, since, command, alive } = self;
         if *alive {
-            CustodyError::machine(
+            Diagnostic::machine(
                 format!("CPU {cpu} already has a dispatcher: process {pid} ({command}), since {since}"),
                 format!("use another CPU, or end that one: kill {pid}"),
             )
         } else {
-            CustodyError::machine(
+            Diagnostic::machine(
                 format!(
                     "CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is still held",
                     path.display()
@@ -124,9 +124,9 @@ pub(crate) fn directory() -> PathBuf {
     }
 }
 
-fn open_file(path: &std::path::Path) -> Result<OwnedFd, CustodyError> {
+fn open_file(path: &std::path::Path) -> Result<OwnedFd, Diagnostic> {
     let failed = |e: Errno| {
-        CustodyError::refused(
+        Diagnostic::refused(
             format!("cannot open the CPU lock {}", path.display()),
             e,
             "make its directory writable (as /run/lock is: mode 1777), or remove the file if nothing uses it",

@@ -1,10 +1,10 @@
 //! How a task of unmodified programs is made to stand still: one face over freezer and stop signals.
 
 use crate::cgroup::{Cgroup, CgroupBase};
-use crate::error::CustodyError;
 use crate::journal::{Journal, Purpose};
 use crate::proc::Identity;
 use crate::stop::StopGroup;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::Children;
 use std::io;
 
@@ -22,7 +22,7 @@ pub enum Park {
 
 impl Park {
     /// For a command that is about to be started; without `base`, by stop signals.
-    pub fn for_command(journal: &Journal, base: Option<&CgroupBase>, name: &str) -> Result<Self, CustodyError> {
+    pub fn for_command(journal: &Journal, base: Option<&CgroupBase>, name: &str) -> Result<Self, Diagnostic> {
         match base {
             Some(b) => Ok(Self::Freezer(b.group(name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Command, STOP_CAPACITY))),
@@ -30,12 +30,7 @@ impl Park {
     }
 
     /// For a running process that is about to be adopted.
-    pub fn for_process(
-        journal: &Journal,
-        base: Option<&CgroupBase>,
-        pid: i32,
-        name: &str,
-    ) -> Result<Self, CustodyError> {
+    pub fn for_process(journal: &Journal, base: Option<&CgroupBase>, pid: i32, name: &str) -> Result<Self, Diagnostic> {
         match base {
             Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),
@@ -101,7 +96,7 @@ impl Park {
     }
 
     /// Housekeeping: finds processes that joined. Nothing to do for a cgroup. Not real-time safe.
-    pub fn rescan(&self) -> Result<usize, CustodyError> {
+    pub fn rescan(&self) -> Result<usize, Diagnostic> {
         match self {
             Self::Freezer(_) => Ok(0),
             Self::Stop(s) => s.rescan(),
@@ -141,14 +136,14 @@ impl Park {
     }
 
     /// Removes what it made; whatever ran in it must be gone or given back.
-    pub fn remove(&self) -> Result<(), CustodyError> {
+    pub fn remove(&self) -> Result<(), Diagnostic> {
         match self {
             Self::Freezer(c) => c.remove(),
             Self::Stop(_) => Ok(()),
         }
     }
 
-    pub(crate) fn add(&self, id: Identity) -> Result<(), CustodyError> {
+    pub(crate) fn add(&self, id: Identity) -> Result<(), Diagnostic> {
         match self {
             Self::Freezer(c) => c.add(id.pid),
             Self::Stop(s) => s.add(id),

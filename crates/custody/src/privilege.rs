@@ -1,8 +1,8 @@
 //! What the machine permits us, asked before anything is changed.
 
-use crate::error::CustodyError;
 use crate::mount::Mount;
 use crate::proc::{self, Stat};
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::process::{getrlimit, Resource};
 use std::io;
@@ -16,8 +16,8 @@ const CAP_IPC_LOCK: u32 = 14;
 /// memory can be locked. Nothing is changed: a thread made for it tries and ends. Not real-time safe.
 ///
 /// # Errors
-/// The first thing in the way, with its cure.
-pub fn check_privileges(cpus: &[u32]) -> Result<(), CustodyError> {
+/// The first thing in the way, with its help.
+pub fn check_privileges(cpus: &[u32]) -> Result<(), Diagnostic> {
     for &cpu in cpus {
         check_cpu(cpu)?;
     }
@@ -34,26 +34,26 @@ pub fn check_privileges(cpus: &[u32]) -> Result<(), CustodyError> {
     check_memory()
 }
 
-fn check_cpu(cpu: u32) -> Result<(), CustodyError> {
+fn check_cpu(cpu: u32) -> Result<(), Diagnostic> {
     let dir = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}"));
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = online.trim();
     if !dir.exists() {
-        return Err(CustodyError::usage(
+        return Err(Diagnostic::usage(
             format!("there is no CPU {cpu} on this machine"),
             format!("choose one of {online}"),
         ));
     }
     // CPU 0 often has no such file: it cannot be taken offline.
     if std::fs::read_to_string(dir.join("online")).is_ok_and(|t| t.trim() == "0") {
-        return Err(CustodyError::machine(
+        return Err(Diagnostic::machine(
             format!("CPU {cpu} is offline"),
             format!("echo 1 > /sys/devices/system/cpu/cpu{cpu}/online, or choose one of {online}"),
         ));
     }
     let tried = std::thread::spawn(move || sched::pin(0, cpu)).join();
     if let Ok(Err(e)) = tried {
-        return Err(CustodyError::refused(
+        return Err(Diagnostic::refused(
             format!("CPU {cpu} is not in our cpuset"),
             e,
             "choose a CPU of `cat /proc/self/status | grep Cpus_allowed_list`, or start punctual outside of that cpuset (container, systemd AllowedCPUs=)",
@@ -62,7 +62,7 @@ fn check_cpu(cpu: u32) -> Result<(), CustodyError> {
     Ok(())
 }
 
-fn check_memory() -> Result<(), CustodyError> {
+fn check_memory() -> Result<(), Diagnostic> {
     let limit = getrlimit(Resource::Memlock).current;
     if has_capability(CAP_IPC_LOCK) || limit.is_none() {
         return Ok(());
@@ -73,7 +73,7 @@ fn check_memory() -> Result<(), CustodyError> {
     // Room for the stacks and tables that are still to come.
     let need = (size.unwrap_or(0) << 10) + (64 << 20);
     if limit.is_some_and(|l| l < need) {
-        return Err(CustodyError::machine(
+        return Err(Diagnostic::machine(
             format!("only {} KiB of memory may be locked, some {} KiB are needed", limit.unwrap_or(0) >> 10, need >> 10),
             "run as root, or give CAP_IPC_LOCK (setcap cap_sys_nice,cap_ipc_lock+ep), or raise memlock in /etc/security/limits.conf",
         ));
@@ -82,7 +82,7 @@ fn check_memory() -> Result<(), CustodyError> {
 }
 
 /// Whether we may make the threads of another process real-time.
-pub(crate) fn check_target(pid: i32) -> Result<(), CustodyError> {
+pub(crate) fn check_target(pid: i32) -> Result<(), Diagnostic> {
     if let Some(group) = forbidding_group(pid) {
         return Err(group_refusal(pid, &group));
     }
@@ -92,14 +92,14 @@ pub(crate) fn check_target(pid: i32) -> Result<(), CustodyError> {
     let name = proc::command_of(pid);
     let uid = rustix::process::geteuid().as_raw();
     if std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|m| m.uid() != uid) {
-        return Err(CustodyError::machine(
+        return Err(Diagnostic::machine(
             format!("process {pid} ({name}) belongs to another user, and we lack CAP_SYS_NICE"),
             "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",
         ));
     }
     // The kernel asks the rlimit of the process whose policy is changed, not ours.
     if real_time_limit(pid).is_some_and(|n| n < 98) {
-        return Err(CustodyError::machine(
+        return Err(Diagnostic::machine(
             format!("process {pid} ({name}) may not become real-time: its RLIMIT_RTPRIO is below 98, and we lack CAP_SYS_NICE"),
             format!("run as root, or: prlimit --pid {pid} --rtprio=99"),
         ));
@@ -114,23 +114,20 @@ fn real_time_limit(pid: i32) -> Option<u64> {
     line.split_ascii_whitespace().nth(3)?.parse().ok()
 }
 
-/// Why SCHED_FIFO was refused to `pid`, and the cure: the capability, or the group of RT_GROUP_SCHED.
-pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> CustodyError {
+/// Why SCHED_FIFO was refused to `pid`, and the help: the capability, or the group of RT_GROUP_SCHED.
+pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> Diagnostic {
     if error.raw_os_error() == Some(libc::EPERM) {
         if let Some(group) = forbidding_group(pid) {
             return group_refusal(pid, &group);
         }
         if has_capability(CAP_SYS_NICE) {
-            return CustodyError {
-                errno: Some(libc::EPERM),
-                ..CustodyError::machine(
+            return Diagnostic::machine(
                     "SCHED_FIFO is refused although we have CAP_SYS_NICE: our cgroup gives no real-time time (CONFIG_RT_GROUP_SCHED), or a container filters the call",
                     "start punctual from the root cgroup, boot with rt_group_sched=0, or allow sched_setscheduler in the container's seccomp profile",
-                )
-            };
+                ).with_errno(libc::EPERM);
         }
     }
-    CustodyError::refused(
+    Diagnostic::refused(
         "SCHED_FIFO 99 is refused",
         io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EPERM)),
         "run as root, or: setcap cap_sys_nice,cap_ipc_lock+ep on punctual, or `@realtime - rtprio 99` in /etc/security/limits.conf and log in again",
@@ -150,16 +147,13 @@ fn forbidding_group(pid: i32) -> Option<PathBuf> {
     (runtime.trim() == "0").then_some(dir)
 }
 
-fn group_refusal(pid: i32, dir: &std::path::Path) -> CustodyError {
+fn group_refusal(pid: i32, dir: &std::path::Path) -> Diagnostic {
     let name = proc::command_of(pid);
     let point = Mount::v1("cpu").map(|m| m.point().to_owned()).unwrap_or_default();
-    CustodyError {
-        errno: Some(libc::EPERM),
-        ..CustodyError::machine(
+    Diagnostic::machine(
             format!("process {pid} ({name}) is in the cgroup {}, whose cpu.rt_runtime_us is 0: nothing in it may be real-time, root included (CONFIG_RT_GROUP_SCHED)", dir.display()),
             format!("echo {pid} > {}/cgroup.procs, or give the group and its parents a share: echo 900000 > {}/cpu.rt_runtime_us", point.display(), dir.display()),
-        )
-    }
+        ).with_errno(libc::EPERM)
 }
 
 /// Whether a capability is effective in us.
@@ -170,17 +164,15 @@ fn has_capability(bit: u32) -> bool {
 }
 
 /// Whether we may signal a process.
-pub(crate) fn check_signal(pid: i32, fd: &rustix::fd::OwnedFd) -> Result<(), CustodyError> {
+pub(crate) fn check_signal(pid: i32, fd: &rustix::fd::OwnedFd) -> Result<(), Diagnostic> {
     match crate::stop::send_to(fd, 0) {
-        Err(e) if e.raw_os_error() == Some(libc::EPERM) => Err(CustodyError {
-            errno: Some(libc::EPERM),
-            ..CustodyError::machine(
-                format!("process {pid} ({}) belongs to another user, and we lack CAP_KILL", proc::command_of(pid)),
-                "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",
-            )
-        }),
-        Err(_) => Err(CustodyError::usage(format!("process {pid} has ended"), "give the number of a running process")),
-        Ok(()) if Stat::of(pid).is_some_and(|s| s.state == 'Z') => Err(CustodyError::usage(
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => Err(Diagnostic::machine(
+            format!("process {pid} ({}) belongs to another user, and we lack CAP_KILL", proc::command_of(pid)),
+            "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",
+        )
+        .with_errno(libc::EPERM)),
+        Err(_) => Err(Diagnostic::usage(format!("process {pid} has ended"), "give the number of a running process")),
+        Ok(()) if Stat::of(pid).is_some_and(|s| s.state == 'Z') => Err(Diagnostic::usage(
             format!("process {pid} has ended and waits for its parent"),
             "give the number of a running process",
         )),

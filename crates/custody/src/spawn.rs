@@ -16,13 +16,13 @@
 //! the task is to. A program with set-user-id rights, started by an ordinary user, does not get them, for it is
 //! traced at exec. Do not wait for "any child" in another thread meanwhile.
 
-use crate::error::{CustodyError, Fault};
 use crate::exec::{self, wait_blocking, wait_for_exec, Plan, Step};
 use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
 use crate::stop::send_to;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
@@ -106,7 +106,7 @@ pub struct Spawned {
 /// # Errors
 /// The program is not there or cannot be executed (exit code 2); the machine does not permit its cgroup, level or CPU
 /// (4). Nothing is left running then.
-pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawned, CustodyError> {
+pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawned, Diagnostic> {
     let name = spec.argv.first().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let child = match start(journal, &spec, park, true) {
         // No tracing here (Yama's ptrace_scope 3, seccomp): it may then execute some microseconds before it is parked.
@@ -133,14 +133,9 @@ struct Failure {
 }
 
 impl Failure {
-    fn explain(&self, name: &str, spec: &CommandSpec) -> CustodyError {
+    fn explain(&self, name: &str, spec: &CommandSpec) -> Diagnostic {
         let why = io::Error::from_raw_os_error(self.errno);
-        let usage = |cause: String, cure: &str| CustodyError {
-            fault: Fault::Usage,
-            cause,
-            cure: cure.into(),
-            errno: Some(self.errno),
-        };
+        let usage = |cause: String, help: &str| Diagnostic::usage(cause, help).with_errno(self.errno);
         match (self.step, self.errno) {
             (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => usage(
                 format!("cannot start {name}: the interpreter it names does not exist"),
@@ -160,12 +155,12 @@ impl Failure {
                 let dir = spec.directory.clone().unwrap_or_default();
                 usage(format!("cannot start {name} in {}: {why}", dir.display()), "give a directory that exists")
             }
-            (Step::Cgroup, _) => CustodyError::refused(
+            (Step::Cgroup, _) => Diagnostic::refused(
                 format!("{name} cannot join its cgroup"),
                 why,
                 "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
             ),
-            (step, _) => CustodyError::refused(
+            (step, _) => Diagnostic::refused(
                 format!("cannot start {name} ({step:?})"),
                 why,
                 "raise the limits on processes and open files (ulimit -u, ulimit -n)",
@@ -270,13 +265,13 @@ fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Fa
 
 impl Spawned {
     /// Written down, given its CPU and level, parked; then let go from its exec.
-    fn install(&self, spec: &CommandSpec, park: &Park) -> Result<(), CustodyError> {
+    fn install(&self, spec: &CommandSpec, park: &Park) -> Result<(), Diagnostic> {
         let pid = self.id.pid;
         self.journal.write(&Entry::Child { id: self.id })?;
         let ended = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
         match sched::pin(pid, spec.cpu) {
             Err(e) if !ended(&e) => {
-                return Err(CustodyError::refused(
+                return Err(Diagnostic::refused(
                     format!("cannot pin a command to CPU {}", spec.cpu),
                     e,
                     "choose a CPU that is online and in our cpuset",
@@ -289,7 +284,7 @@ impl Spawned {
             _ => {}
         }
         park.set_level(spec.level);
-        let stuck = |e: io::Error| CustodyError::refused("cannot park a command", e, "see `punctual doctor`");
+        let stuck = |e: io::Error| Diagnostic::refused("cannot park a command", e, "see `punctual doctor`");
         if spec.parked {
             park.park().map_err(stuck)?;
         }

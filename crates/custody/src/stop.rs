@@ -8,9 +8,9 @@
 //! the real-time path may be using it: `turn` is odd while that path is inside, and the housekeeper closes a retired
 //! pidfd only after it has seen `turn` even.
 
-use crate::error::CustodyError;
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc::{self, Identity, Stat};
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::{self, Children};
 use rustix::fd::{AsRawFd, IntoRawFd};
 use std::io;
@@ -135,7 +135,7 @@ impl StopGroup {
     }
 
     /// Takes a process in, written down first. Not real-time safe.
-    pub(crate) fn add(&self, id: Identity) -> Result<(), CustodyError> {
+    pub(crate) fn add(&self, id: Identity) -> Result<(), Diagnostic> {
         let mut members = self.members.lock().unwrap_or_else(|e| e.into_inner());
         if members.iter().any(|m| m.0 == id) {
             return Ok(());
@@ -143,7 +143,7 @@ impl StopGroup {
         let Some(n) =
             self.slots.iter().position(|s| s.pid.load(Ordering::SeqCst) == 0 && s.fd.load(Ordering::SeqCst) < 0)
         else {
-            return Err(CustodyError::machine(
+            return Err(Diagnostic::machine(
                 format!("a task has more than {} processes", self.slots.len()),
                 "mount cgroup v2, where there is no limit",
             ));
@@ -173,7 +173,7 @@ impl StopGroup {
 
     /// Housekeeping: takes in new descendants of its members, drops ended ones. Call it every few milliseconds from an
     /// ordinary thread. Returns how many it took in.
-    pub fn rescan(&self) -> Result<usize, CustodyError> {
+    pub fn rescan(&self) -> Result<usize, Diagnostic> {
         let before: Vec<(Identity, usize)> = self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let roots: Vec<i32> = before.iter().map(|m| m.0.pid).collect();
         let cookie = format!("PUNCTUAL_CUSTODY={}", self.journal.id());

@@ -356,7 +356,7 @@ fn a_group_without_real_time_is_told_with_its_cure() {
     let (journal, base) = setup(true).unwrap();
     let park = Park::for_process(&journal, base.as_ref(), p.id() as i32, "x").unwrap();
     let e = adopt(&journal, p.id() as i32, &park).unwrap_err();
-    assert!(e.cause.contains("cpu.rt_runtime_us is 0") && e.cure.contains("cgroup.procs") && e.exit_code() == 4, "{e}");
+    assert!(e.cause.contains("cpu.rt_runtime_us is 0") && e.help.contains("cgroup.procs") && e.exit_code() == 4, "{e}");
     finish(&journal);
     p.kill().unwrap();
     await_end(&mut p);

@@ -190,7 +190,7 @@ fn both_killed(freezer: bool) {
         kill(guardian, libc::SIGKILL);
         owner.end();
         let left = leftovers();
-        assert!(left.iter().any(|l| l.owner == pid && l.cure == "punctual clean"), "{left:?}");
+        assert!(left.iter().any(|l| l.owner == pid && l.help == "punctual clean"), "{left:?}");
         let reports = clean().unwrap();
         assert!(reports.iter().all(RestoreReport::is_complete), "{reports:?}");
         assert_restored(pid, victim.pid(), &before, &[child]);

@@ -4,7 +4,8 @@ use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{Allocators, Native};
 use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
-use crate::run_error::{RunError, OTHERS};
+use crate::diagnostics::{not_done_here, OTHERS};
+use punctual_diagnostic::Diagnostic;
 
 /// The kernel's watchdog evicts a scheduler whose runnable task waits for 30 s.
 const LONGEST_WAIT: u64 = 20_000_000_000;
@@ -31,14 +32,14 @@ pub(crate) struct Part {
 ///
 /// # Errors
 /// What of it only the other hosts can do.
-pub fn accepts(set: &TaskSet) -> Result<(), RunError> {
+pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
     parts(set).map(drop)
 }
 
 /// A set by its CPUs.
-pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, RunError> {
+pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
     if set.cpus.len() > MOST_CPUS {
-        return Err(RunError::set(format!(
+        return Err(not_done_here(format!(
             "the kernel host serves {MOST_CPUS} CPUs in a set; this one has {:?}",
             set.cpus
         )));
@@ -48,8 +49,8 @@ pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, RunError> {
     set.cpus.iter().map(|&cpu| part(set, cpu)).collect()
 }
 
-fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
-    let allocators = Allocators::new(set, cpu).map_err(|e| RunError::policy(&e))?;
+fn part(set: &TaskSet, cpu: u32) -> Result<Part, Diagnostic> {
+    let allocators = Allocators::new(set, cpu)?;
     let limits = allocators.limits();
     let windows = limits.windows.min(WINDOWS);
     let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
@@ -59,7 +60,7 @@ fn part(set: &TaskSet, cpu: u32) -> Result<Part, RunError> {
 }
 
 /// Whether a block of `bpf/arena.h` has room for it.
-fn room(cpu: u32, asked: &Limits) -> Result<(), RunError> {
+fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
     let all = [
         ("tasks", asked.tasks, 256),
         ("groups, with the top one", asked.groups, 64),
@@ -71,16 +72,16 @@ fn room(cpu: u32, asked: &Limits) -> Result<(), RunError> {
     ];
     match all.into_iter().find(|(_, asked, room)| asked > room) {
         Some((what, asked, room)) => {
-            Err(RunError::set(format!("CPU {cpu}: the kernel host has room for {room} {what}; this set has {asked}")))
+            Err(not_done_here(format!("CPU {cpu}: the kernel host has room for {room} {what}; this set has {asked}")))
         }
         None => Ok(()),
     }
 }
 
 /// What a dispatcher and its allocators make of the set, tried in this process: whether some policy is asked at each job.
-fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, RunError> {
-    let refused = |e: &dyn std::fmt::Display| RunError::set(format!("CPU {cpu}: the dispatcher refuses the set: {e}"));
-    let mut allocators = Allocators::new(set, cpu).map_err(|e| RunError::policy(&e))?;
+fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, Diagnostic> {
+    let refused = |e: &dyn std::fmt::Display| not_done_here(format!("CPU {cpu}: the dispatcher refuses the set: {e}"));
+    let mut allocators = Allocators::new(set, cpu)?;
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
     allocators.begin(&mut Native::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
     let polling = |g: &punctual_taskset::GroupSpec| {
@@ -96,16 +97,12 @@ fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, RunError> {
 }
 
 /// How long a task may wait for its next release, though it is runnable.
-fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), RunError> {
+fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
     let refuse = |what: &str| {
-        Err(RunError {
-            cause: format!(
+        Err(Diagnostic::usage(format!(
                 "task \"{}\": {what}, and a runnable task that waits for 30 s makes the kernel's watchdog end the scheduler",
                 task.name
-            ),
-            cure: format!("make it 20 s at most; or {OTHERS}"),
-            exit_code: 2,
-        })
+            ), format!("make it 20 s at most; or {OTHERS}")))
     };
     if task.start > LONGEST_WAIT {
         return refuse("it starts more than 20 s after the run");
@@ -132,14 +129,14 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), RunError> {
 }
 
 /// How long a group's members may wait for its budget.
-fn groups_wait(set: &TaskSet) -> Result<(), RunError> {
+fn groups_wait(set: &TaskSet) -> Result<(), Diagnostic> {
     let of_group = set.groups.iter().map(|g| match &g.server {
         ServerSpec::Periodic { period, start, .. } => ("group", &g.name, (*period).max(*start)),
         ServerSpec::Windows { cycle, .. } => ("group", &g.name, *cycle),
     });
     let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));
     match of_group.chain(of_budget).find(|(_, _, period)| *period > LONGEST_WAIT) {
-        Some((what, name, _)) => Err(RunError::set(format!(
+        Some((what, name, _)) => Err(not_done_here(format!(
             "{what} \"{name}\": its period (or its start) is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
              watchdog end the scheduler"
         ))),
@@ -190,7 +187,7 @@ mod tests {
             accepts(&set(&of(most))).expect("that many fit");
             let e = accepts(&set(&of(most + 1))).expect_err("one too many");
             assert!(e.to_string().contains(said) && e.to_string().contains("--host user"), "{e}");
-            assert_eq!(e.exit_code, 2);
+            assert_eq!(e.exit_code(), 2);
         }
     }
 
@@ -200,7 +197,7 @@ mod tests {
         let e = accepts(&set(&long)).expect_err("too long");
         assert!(e.to_string().contains("task \"a\": its period is over 20 s"), "{e}");
         assert!(e.to_string().contains("--host user"), "{e}");
-        assert_eq!(e.exit_code, 2);
+        assert_eq!(e.exit_code(), 2);
         let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}start = \"25s\"\n");
         assert!(accepts(&set(&late)).expect_err("too late").to_string().contains("starts more than 20 s"));
     }

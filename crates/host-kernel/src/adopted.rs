@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use punctual_custody::threads_of;
 
 use crate::members::{may_run_on, pidfd};
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// A kernel thread, in the flags of /proc/PID/stat.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -16,8 +16,8 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 /// # Errors
 /// No such process, one of its threads, a kernel thread, init, ourselves or one that we descend from, somebody else's,
 /// one in a real-time class, one that may not run on the CPU.
-pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, RunError> {
-    let refuse = |cause: String, cure: &str| Err(RunError { cause, cure: cure.to_owned(), exit_code: 2 });
+pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
+    let refuse = |cause: String, help: &str| Err(Diagnostic::usage(cause, help));
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let (stat, status) = (file("stat"), file("status"));
     let Some(fields) = fields(&stat).filter(|_| pid > 0) else {
@@ -26,8 +26,8 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, RunError> {
     let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("?", |(name, _)| name);
     let process = status.lines().find_map(|l| l.strip_prefix("Tgid:")).and_then(|t| t.trim().parse().ok());
     if let Some(process) = process.filter(|&p: &i32| p != pid) {
-        let cure = format!("adopt the whole process: --pid {process}");
-        return refuse(format!("{pid} is a thread of process {process} ({name})"), &cure);
+        let help = format!("adopt the whole process: --pid {process}");
+        return refuse(format!("{pid} is a thread of process {process} ({name})"), &help);
     }
     if fields.flags & KERNEL_THREAD != 0 {
         return refuse(format!("process {pid} ({name}) is a kernel thread"), "choose a program");
@@ -39,8 +39,8 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, RunError> {
         return refuse(format!("process {pid} ({name}) has ended"), "give the number of a running process (ps -e)");
     }
     if ours().contains(&pid) {
-        let cure = "we would wait for our own budget; run Punctual from elsewhere, or choose another process";
-        return refuse(format!("process {pid} ({name}) is ourselves, or has started us"), cure);
+        let help = "we would wait for our own budget; run Punctual from elsewhere, or choose another process";
+        return refuse(format!("process {pid} ({name}) is ourselves, or has started us"), help);
     }
     let held = match pidfd(pid) {
         Ok(held) => held,
@@ -50,18 +50,18 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, RunError> {
     if unsafe { libc::kill(pid, 0) } != 0 {
         let why = std::io::Error::last_os_error();
         let cause = format!("process {pid} ({name}) may not be adopted: {why}");
-        return Err(RunError::machine(cause, "run as root, or as the user whose process it is"));
+        return Err(Diagnostic::machine(cause, "run as root, or as the user whose process it is"));
     }
     for thread in threads_of(pid) {
         if let Some(class) = real_time(thread) {
             let cause = format!("process {pid} ({name}): its thread {thread} is in {class}, above sched_ext's reach");
-            let cure = format!("give that up first: chrt -a -o -p 0 {pid}; or use --host user");
-            return refuse(cause, &cure);
+            let help = format!("give that up first: chrt -a -o -p 0 {pid}; or use --host user");
+            return refuse(cause, &help);
         }
     }
     if !may_run_on(pid, cpu) {
-        let cure = format!("choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} {pid}");
-        return refuse(format!("process {pid} ({name}) may not run on CPU {cpu}"), &cure);
+        let help = format!("choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} {pid}");
+        return refuse(format!("process {pid} ({name}) may not run on CPU {cpu}"), &help);
     }
     Ok(held)
 }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_adopted_is_named_with_a_cure() {
+    fn who_cannot_be_adopted_is_named_with_a_help() {
         let said = |pid| check(pid, 0).expect_err("it cannot").to_string();
         assert!(said(-1).starts_with("there is no process -1"), "{}", said(-1));
         assert!(said(0).starts_with("there is no process 0"), "{}", said(0));

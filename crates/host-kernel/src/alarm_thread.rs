@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use crate::abi::{Order, What};
 use crate::gate::pipe;
 use crate::members::reap;
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 const PRIORITY: i32 = 99;
 /// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
@@ -55,7 +55,7 @@ impl AlarmThread {
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
-    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<AlarmThread, RunError> {
+    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<AlarmThread, Diagnostic> {
         let (read, write) = pipe().map_err(no_process)?;
         // SAFETY: getpid and fork take nothing; the child makes system calls only.
         let (loader, pid) = unsafe { (libc::getpid(), libc::fork()) };
@@ -70,12 +70,12 @@ impl AlarmThread {
             Some(Report { stage, error }) => {
                 let what = STAGES.get(stage as usize).copied().unwrap_or_default();
                 let error = io::Error::from_raw_os_error(error);
-                Err(RunError::machine(
+                Err(Diagnostic::machine(
                     format!("the alarm process of CPU {cpu}: {what}: {error}"),
                     "run it as root, outside of containers and CPU sets",
                 ))
             }
-            None => Err(RunError::machine(
+            None => Err(Diagnostic::machine(
                 format!("the alarm process of CPU {cpu} was killed at once"),
                 "see who kills it: an OOM killer (dmesg), or a limit on processes",
             )),
@@ -91,8 +91,11 @@ impl Drop for AlarmThread {
     }
 }
 
-fn no_process(e: io::Error) -> RunError {
-    RunError::machine(format!("no alarm process: {e}"), "raise the limits on processes and open files (ulimit -u, -n)")
+fn no_process(e: io::Error) -> Diagnostic {
+    Diagnostic::machine(
+        format!("no alarm process: {e}"),
+        "raise the limits on processes and open files (ulimit -u, -n)",
+    )
 }
 
 /// What it reports; `None` if it died before.

@@ -12,7 +12,7 @@ use punctual_custody::child::{arrange_streams, ordinary_signals};
 use punctual_custody::Output;
 
 use crate::gate::{fork, pipe, Gate};
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// In the environment of commands and what they start: whose they are.
 pub(crate) const MARK: &str = "PUNCTUAL_RUN";
@@ -35,17 +35,16 @@ pub(crate) fn start(
     stdin: bool,
     output: Output,
     mark: &str,
-) -> Result<Started, RunError> {
+) -> Result<Started, Diagnostic> {
     let name = argv.first().cloned().unwrap_or_default();
     let programs = programs(&name)?;
-    let zero =
-        |_| RunError { cause: format!("{name}: an argument has a zero byte"), cure: CURE.to_owned(), exit_code: 2 };
+    let zero = |_| Diagnostic::usage(format!("{name}: an argument has a zero byte"), CURE);
     let argv = argv.iter().map(|a| CString::new(a.as_bytes())).collect::<Result<Vec<_>, _>>().map_err(zero)?;
     let environment = environment(mark);
     let pointers =
         |all: &[CString]| all.iter().map(|c| c.as_ptr()).chain([std::ptr::null()]).collect::<Vec<*const c_char>>();
     let (argv_at, environment_at) = (pointers(&argv), pointers(&environment));
-    let broken = |e: std::io::Error| RunError::machine(format!("cannot start {name}: {e}"), "raise RLIMIT_NOFILE");
+    let broken = |e: std::io::Error| Diagnostic::machine(format!("cannot start {name}: {e}"), "raise RLIMIT_NOFILE");
     let null = File::options().read(true).write(true).open("/dev/null").map_err(broken)?;
     let null = null.as_raw_fd();
     let streams = match output {
@@ -75,19 +74,19 @@ pub(crate) fn start(
 
 impl Started {
     /// Why the program could not be executed; to be asked when the child has ended.
-    pub fn failure(&mut self) -> Option<RunError> {
+    pub fn failure(&mut self) -> Option<Diagnostic> {
         let mut bytes = [0; 4];
         self.errors.read_exact(&mut bytes).ok()?;
         let why = std::io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
-        Some(RunError { cause: format!("cannot start {}: {why}", self.name), cure: CURE.to_owned(), exit_code: 2 })
+        Some(Diagnostic::usage(format!("cannot start {}: {why}", self.name), CURE))
     }
 }
 
 const CURE: &str = "check the program and its arguments; a script needs a first line such as #!/bin/sh";
 
 /// The files that the name may mean, in PATH's order.
-fn programs(name: &str) -> Result<Vec<CString>, RunError> {
-    let usage = |cause: String, cure: &str| RunError { cause, cure: cure.to_owned(), exit_code: 2 };
+fn programs(name: &str) -> Result<Vec<CString>, Diagnostic> {
+    let usage = |cause: String, help: &str| Diagnostic::usage(cause, help);
     let files: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
     } else {

@@ -20,12 +20,13 @@ use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::Overrun;
 
 use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
+use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::Orders;
 use crate::members;
 use crate::programs::Programs;
 use crate::reader::{Batch, Reader, LOOK};
 use crate::ring::Rings;
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// Late waits are counted up to here (`PD_MAX_DELAYED`).
 const MOST_LATE: i64 = 30_000;
@@ -107,7 +108,7 @@ pub(crate) enum News {
     /// What was recorded.
     Records(Batch),
     /// It could not go on.
-    Failed(RunError),
+    Failed(Diagnostic),
     /// The last word of one of its threads.
     Stopped,
 }
@@ -131,7 +132,7 @@ pub(crate) fn run(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32
     drop(news.send((domain, last)));
 }
 
-fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) -> Result<(), RunError> {
+fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) -> Result<(), Diagnostic> {
     let Brief { domain, cpu, programs, allocators, limits, doorbell, joining } = brief;
     members::pin(cpu)?;
     let mut orders = Orders::new(&programs, domain, monotonic_ns());
@@ -177,8 +178,8 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
 }
 
 /// The thread becomes the domain's allocator, and wakes from here on when there are events.
-fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, RunError> {
-    let failed = |what: &str| RunError::machine(format!("no allocator thread: {what}"), "see punctual doctor");
+fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, Diagnostic> {
+    let failed = |what: &str| Diagnostic::machine(format!("no allocator thread: {what}"), "see punctual doctor");
     // SAFETY: takes nothing.
     let me = unsafe { libc::gettid() };
     let refusal = orders.join(TaskId::NONE, me, ALLOCATOR);
@@ -192,7 +193,7 @@ fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBu
     builder.build().map_err(|e| failed(&e.to_string()))
 }
 
-fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, RunError> {
+fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
     let mut joined = Vec::with_capacity(joining.len());
     for one in joining {
         let mut task = orders.add_task();
@@ -205,7 +206,7 @@ fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(u
             task = orders.add_task();
         }
         orders.check()?;
-        let task = task.map_err(|e| RunError::set(format!("CPU {cpu}: no room for a task: {e}")))?;
+        let task = task.map_err(|e| not_done_here(format!("CPU {cpu}: no room for a task: {e}")))?;
         let flags = if one.cooperates { COOPERATES } else { 0 };
         let mut add = |thread| orders.join(task, thread, flags);
         let all = if one.adopted { members::join_all(one.pid, &mut add) } else { members::join_one(one.pid, &mut add) };
@@ -227,18 +228,18 @@ struct Domain<'a> {
 }
 
 impl Domain<'_> {
-    fn begin(&mut self, origin: u64, joined: &[(usize, TaskId)]) -> Result<(), RunError> {
+    fn begin(&mut self, origin: u64, joined: &[(usize, TaskId)]) -> Result<(), Diagnostic> {
         let Domain { allocators, orders, .. } = self;
         let mut asked = allocators.begin(orders, origin);
         for &(index, task) in joined {
             asked = asked.and_then(|()| allocators.add(orders, index, task));
         }
         orders.check()?;
-        asked.map_err(|e| RunError::set(format!("the dispatcher refused the set: {e}")))
+        asked.map_err(|e| not_done_here(format!("the dispatcher refused the set: {e}")))
     }
 
     /// Takes in the events that are there, and those that the allocators' answers lead to.
-    fn hear(&mut self) -> Result<(), RunError> {
+    fn hear(&mut self) -> Result<(), Diagnostic> {
         // An answer may lead to an event each time; others have something to say too.
         const MOST: usize = 1 << 14;
         for _ in 0..MOST {
@@ -252,11 +253,11 @@ impl Domain<'_> {
     }
 
     /// Gives back the room of the events that were taken.
-    fn look(&mut self) -> Result<(), RunError> {
-        self.rings.look().map_err(RunError::elsewhere)
+    fn look(&mut self) -> Result<(), Diagnostic> {
+        self.rings.look().map_err(wrong_cpu)
     }
 
-    fn handle(&mut self, event: &Event) -> Result<(), RunError> {
+    fn handle(&mut self, event: &Event) -> Result<(), Diagnostic> {
         let Domain { allocators, orders, joining, tales, events, .. } = self;
         *events += 1;
         orders.at(monotonic_ns());
@@ -302,7 +303,7 @@ impl Domain<'_> {
         bell: Option<&RingBuffer<'_>>,
         commands: &Receiver<Command>,
         next: Instant,
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool, Diagnostic> {
         let mut command = match bell {
             Some(bell) => {
                 // Whole milliseconds: what is left of a look's time would come to none. After a signal it is asked again.

@@ -1,7 +1,7 @@
 //! How the kernel, or somebody through it, ended the scheduler, in words.
 
 use crate::abi::Exit;
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// `enum scx_exit_kind`.
 const DONE: u32 = 1;
@@ -20,16 +20,13 @@ const UNARMED: i64 = 0x5300_0000;
 const CORE_SCHEDULING: i64 = 0x5400_0000;
 
 /// The error of a run whose scheduler ended before it.
-pub(crate) fn explain(exit: &Exit) -> RunError {
+pub(crate) fn explain(exit: &Exit) -> Diagnostic {
     let said = [exit.reason(), exit.message()];
     let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
-    let (why, cure) = words(exit.kind, exit.code, &exit.message());
+    let (why, help) = words(exit.kind, exit.code, &exit.message());
     let said = if said.is_empty() { String::new() } else { format!("; the kernel says: {}", said.join(": ")) };
-    RunError {
-        cause: format!("the scheduler was ended while it ran: {why}{said}. All tasks are in the normal class"),
-        cure,
-        exit_code: 5,
-    }
+    let cause = format!("the scheduler was ended while it ran: {why}{said}. All tasks are in the normal class");
+    Diagnostic::scheduler_ended(cause, help)
 }
 
 fn words(kind: u32, code: i64, message: &str) -> (String, String) {
@@ -69,8 +66,8 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
         STALLED => {
             let who = waited(message).map_or("a runnable task".to_owned(), |who| format!("the runnable task {who}"));
-            let cure = "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)".to_owned();
-            (format!("by the kernel's watchdog, for {who} waited too long"), cure)
+            let help = "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)".to_owned();
+            (format!("by the kernel's watchdog, for {who} waited too long"), help)
         }
         ERROR | ERROR_BPF => ("the kernel found an error in it".to_owned(), tell),
         kind => (format!("for a reason that this version does not know ({kind})"), tell),
@@ -95,16 +92,16 @@ mod tests {
 
     #[test]
     fn a_cpu_that_went_is_named() {
-        let (why, cure) = words(BY_BPF, CPU_GONE | 3, "");
+        let (why, help) = words(BY_BPF, CPU_GONE | 3, "");
         assert_eq!(why, "CPU 3 went offline");
-        assert!(cure.contains("chcpu -e 3"));
+        assert!(help.contains("chcpu -e 3"));
     }
 
     #[test]
     fn every_end_has_words() {
         for kind in [UNREGISTERED, SYSRQ, ERROR, ERROR_BPF, 7] {
-            let (why, cure) = words(kind, 0, "");
-            assert!(!why.is_empty() && !cure.is_empty());
+            let (why, help) = words(kind, 0, "");
+            assert!(!why.is_empty() && !help.is_empty());
         }
     }
 }

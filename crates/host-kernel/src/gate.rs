@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 #[repr(C)]
 struct Page {
@@ -16,7 +16,7 @@ struct Page {
 pub(crate) struct Gate(*mut Page);
 
 impl Gate {
-    pub fn new() -> Result<Gate, RunError> {
+    pub fn new() -> Result<Gate, Diagnostic> {
         // SAFETY: a new mapping of our own.
         let page = unsafe {
             let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -24,7 +24,10 @@ impl Gate {
         };
         if page == libc::MAP_FAILED {
             let why = io::Error::last_os_error();
-            return Err(RunError::machine(format!("no memory for the tasks: {why}"), "make room, or run fewer tasks"));
+            return Err(Diagnostic::machine(
+                format!("no memory for the tasks: {why}"),
+                "make room, or run fewer tasks",
+            ));
         }
         // All zero: closed, and not over.
         Ok(Gate(page.cast()))
@@ -69,13 +72,16 @@ impl Drop for Gate {
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn fork() -> Result<Option<i32>, RunError> {
+pub(crate) fn fork() -> Result<Option<i32>, Diagnostic> {
     // SAFETY: getpid and fork take nothing; the child keeps to what its callers promise.
     let (us, pid) = unsafe { (libc::getpid(), libc::fork()) };
     match pid {
         -1 => {
             let why = io::Error::last_os_error();
-            Err(RunError::machine(format!("no process for a task: {why}"), "raise the limit on processes (ulimit -u)"))
+            Err(Diagnostic::machine(
+                format!("no process for a task: {why}"),
+                "raise the limit on processes (ulimit -u)",
+            ))
         }
         0 => {
             // SAFETY: plain system calls on ourselves. We may be orphaned before the first takes hold.

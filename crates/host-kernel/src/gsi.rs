@@ -8,8 +8,9 @@ use punctual_dispatcher::{raw, Attribute, Job, JobId, Refusal, Reservation, Rese
 use punctual_policies::Gsi;
 
 use crate::abi::{self, Order, Plain, What};
+use crate::diagnostics::OTHERS;
 use crate::programs::Programs;
-use crate::run_error::{RunError, OTHERS};
+use punctual_diagnostic::Diagnostic;
 
 /// One domain's dispatcher, as its allocators see it.
 pub(crate) struct Orders<'a>(Rc<Desk<'a>>);
@@ -20,7 +21,7 @@ pub(crate) struct Desk<'a> {
     domain: u32,
     now: Cell<u64>,
     /// What the kernel, not the dispatcher, said no to; the first of it.
-    broken: RefCell<Option<RunError>>,
+    broken: RefCell<Option<Diagnostic>>,
     last_job: Cell<u64>,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Orders<'a> {
     ///
     /// # Errors
     /// The first of it.
-    pub fn check(&self) -> Result<(), RunError> {
+    pub fn check(&self) -> Result<(), Diagnostic> {
         self.0.broken.take().map_or(Ok(()), Err)
     }
 
@@ -82,10 +83,10 @@ impl Desk<'_> {
         let failed = match self.programs.run(abi::ORDER, order.bytes()) {
             Ok(_) if order.result == abi::ELSEWHERE => {
                 let cause = format!("the allocators of domain {} are not on its CPU", self.domain);
-                Some(RunError::machine(cause, "leave the affinity of this program's threads as it is"))
+                Some(Diagnostic::machine(cause, "leave the affinity of this program's threads as it is"))
             }
             Ok(_) => None,
-            Err(e) => Some(RunError::machine(e, OTHERS)),
+            Err(e) => Some(Diagnostic::machine(e, OTHERS)),
         };
         if failed.is_some() {
             let mut broken = self.broken.borrow_mut();

@@ -7,9 +7,9 @@ use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
 use crate::probe::Alarm;
-use crate::run_error::RunError;
 use crate::said::listening;
 use crate::scheduler::Scheduler;
+use punctual_diagnostic::Diagnostic;
 
 /// ELF wants its headers aligned.
 #[repr(C, align(8))]
@@ -141,7 +141,7 @@ impl SchedulerLoad {
     ///
     /// # Errors
     /// The kernel's refusal.
-    pub fn try_it() -> Result<SchedulerLoad, RunError> {
+    pub fn try_it() -> Result<SchedulerLoad, Diagnostic> {
         let alarm = Alarm::of_this_kernel()?;
         let (start, executed) = (Instant::now(), execution());
         let scheduler = Scheduler::load(|open| alarm.prepare(open))?;

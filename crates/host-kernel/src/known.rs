@@ -10,9 +10,9 @@ use punctual_trace::{kind, Period, Told};
 use crate::domain::{Tale, Tales};
 use crate::lateness::Lateness;
 use crate::reader::Batch;
-use crate::run_error::RunError;
 use crate::story::Story;
 use crate::trace_file::Traces;
+use punctual_diagnostic::Diagnostic;
 
 pub(crate) struct Known<'a> {
     set: &'a TaskSet,
@@ -68,7 +68,12 @@ impl<'a> Known<'a> {
     ///
     /// # Errors
     /// The trace file's.
-    pub fn records(&mut self, domain: u32, batch: &Batch, sink: &mut dyn FnMut(Told)) -> Result<Vec<TaskId>, RunError> {
+    pub fn records(
+        &mut self,
+        domain: u32,
+        batch: &Batch,
+        sink: &mut dyn FnMut(Told),
+    ) -> Result<Vec<TaskId>, Diagnostic> {
         let records = &batch.records;
         self.traces.records(domain, records)?;
         self.throttled.insert(domain, batch.throttled);
@@ -101,7 +106,7 @@ impl<'a> Known<'a> {
     ///
     /// # Errors
     /// The trace file's.
-    pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Result<(u64, Option<Lateness>, Vec<String>), RunError> {
+    pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Result<(u64, Option<Lateness>, Vec<String>), Diagnostic> {
         let mut lateness = None;
         for story in self.stories.values_mut() {
             story.finish(&mut |period: Period| sink(Told::Period(period)));

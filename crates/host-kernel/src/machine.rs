@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::diagnostics::OTHERS;
 use crate::privilege::Missing;
-use crate::run_error::{RunError, OTHERS};
+use punctual_diagnostic::Diagnostic;
 
 const OLDEST: (u32, u32) = (6, 18);
 const STARVES_NOT: (u32, u32) = (7, 0);
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The first thing that is missing, by name, and what the other hosts do instead.
-pub fn check(cpus: &[u32]) -> Result<(), RunError> {
+pub fn check(cpus: &[u32]) -> Result<(), Diagnostic> {
     let limit = Instant::now() + PATIENCE;
     while read(Path::new("/"), STATE) == "disabling" && Instant::now() < limit {
         std::thread::sleep(Duration::from_millis(10));
@@ -26,7 +27,7 @@ pub fn check(cpus: &[u32]) -> Result<(), RunError> {
 }
 
 /// All that is missing on this machine, the most fundamental first; empty: the kernel host can work.
-pub fn missing() -> Vec<RunError> {
+pub fn missing() -> Vec<Diagnostic> {
     missing_at(Path::new("/"), Missing::here(), &[])
 }
 
@@ -44,14 +45,14 @@ fn read(root: &Path, path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_default().trim().to_owned()
 }
 
-fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunError> {
+fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<Diagnostic> {
     let release = read(root, "proc/sys/kernel/osrelease");
     if release.is_empty() {
         let cause = "/proc cannot be read, by which we know the machine and our privileges";
-        return vec![RunError::machine(cause, "mount it: mount -t proc proc /proc")];
+        return vec![Diagnostic::machine(cause, "mount it: mount -t proc proc /proc")];
     }
     let mut found = Vec::new();
-    let mut lacks = |what: String| found.push(RunError::machine(what, OTHERS));
+    let mut lacks = |what: String| found.push(Diagnostic::machine(what, OTHERS));
     if version(&release).is_some_and(|v| v < OLDEST) {
         lacks(format!("this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"));
     }
@@ -80,25 +81,25 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<RunErr
     }
     let online = read(root, "sys/devices/system/cpu/online");
     if let Some(cpu) = cpus.iter().find(|&&cpu| !in_list(&online, cpu)) {
-        let cure = format!("choose one of these, or bring it up: chcpu -e {cpu}");
-        found.push(RunError::machine(format!("CPU {cpu} is not online (online are {online})"), cure));
+        let help = format!("choose one of these, or bring it up: chcpu -e {cpu}");
+        found.push(Diagnostic::machine(format!("CPU {cpu} is not online (online are {online})"), help));
     }
     found.extend(another(root));
     found
 }
 
 /// Another scheduler is there.
-fn another(root: &Path) -> Option<RunError> {
+fn another(root: &Path) -> Option<Diagnostic> {
     if matches!(read(root, STATE).as_str(), "" | "disabled") {
         return None;
     }
     let name = read(root, "sys/kernel/sched_ext/root/ops");
     let cause = format!("another sched_ext scheduler is there already ({name}); there is one at a time");
-    Some(RunError::machine(cause, format!("end it; or {OTHERS}")))
+    Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")))
 }
 
 /// Why the kernel may have refused to attach ours: somebody was faster. (One that is going may be ours.)
-pub(crate) fn taken() -> Option<RunError> {
+pub(crate) fn taken() -> Option<Diagnostic> {
     another(Path::new("/")).filter(|_| read(Path::new("/"), STATE) == "enabled")
 }
 
@@ -140,7 +141,7 @@ mod tests {
         change(&root);
         let found = missing_at(&root, None, &[0, 1]);
         fs::remove_dir_all(&root).expect("ours");
-        found.iter().map(|e| format!("{}: {e}", e.exit_code)).collect()
+        found.iter().map(|e| format!("{}: {e}", e.exit_code())).collect()
     }
 
     fn only(found: &[String]) -> &str {

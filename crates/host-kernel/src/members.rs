@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use punctual_custody::{descendants, threads_of};
 
 use crate::abi::{ABOVE, ELSEWHERE, NO_THREAD};
-use crate::run_error::{RunError, OTHERS};
+use crate::diagnostics::OTHERS;
+use punctual_diagnostic::Diagnostic;
 
 /// As `PD_EBUSY`.
 const BUSY: i64 = -5;
@@ -20,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The CPU is not there, or not in our cpuset.
-pub(crate) fn pin(cpu: u32) -> Result<(), RunError> {
+pub(crate) fn pin(cpu: u32) -> Result<(), Diagnostic> {
     let refused = |why: &dyn std::fmt::Display| {
         let cause = format!("CPU {cpu}: no thread of this program may run there ({why})");
-        RunError::machine(cause, "choose a CPU that is online and in our cpuset (see punctual doctor)")
+        Diagnostic::machine(cause, "choose a CPU that is online and in our cpuset (see punctual doctor)")
     };
     if cpu as usize >= libc::CPU_SETSIZE as usize {
         return Err(refused(&"there is no such CPU"));
@@ -91,20 +92,18 @@ pub(crate) fn why(thread: i32, refusal: i64) -> String {
     }
 }
 
-fn refused(pid: i32, thread: i32, refusal: i64) -> RunError {
+fn refused(pid: i32, thread: i32, refusal: i64) -> Diagnostic {
     let cause = format!("process {pid}: {}", why(thread, refusal));
     match refusal {
-        ABOVE => {
-            RunError { cause, cure: format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}"), exit_code: 2 }
-        }
-        NO_THREAD => RunError { cause, cure: "name a process that runs".to_owned(), exit_code: 2 },
-        BUSY => RunError { cause, cure: "adopt a process once, and none within another one".to_owned(), exit_code: 2 },
-        _ => RunError::machine(cause, OTHERS),
+        ABOVE => Diagnostic::usage(cause, format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}")),
+        NO_THREAD => Diagnostic::usage(cause, "name a process that runs"),
+        BUSY => Diagnostic::usage(cause, "adopt a process once, and none within another one"),
+        _ => Diagnostic::machine(cause, OTHERS),
     }
 }
 
 /// A process of one thread.
-pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), RunError> {
+pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), Diagnostic> {
     match join(pid) {
         0 => Ok(()),
         refusal => Err(refused(pid, pid, refusal)),
@@ -112,7 +111,7 @@ pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(),
 }
 
 /// A process with all its threads, and its children with theirs. Whoever a member starts from here on is one by birth.
-pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), RunError> {
+pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), Diagnostic> {
     let mut seen = HashSet::new();
     for _ in 0..ROUNDS {
         let mut new = 0;

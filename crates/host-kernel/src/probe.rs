@@ -5,8 +5,9 @@ use std::io;
 
 use libbpf_rs::OpenObject;
 
-use crate::run_error::RunError;
+use crate::diagnostics::refused;
 use crate::said::listening;
+use punctual_diagnostic::Diagnostic;
 
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
@@ -36,7 +37,7 @@ impl Alarm {
     ///
     /// # Errors
     /// A refusal other than "not supported".
-    pub fn of_this_kernel() -> Result<Alarm, RunError> {
+    pub fn of_this_kernel() -> Result<Alarm, Diagnostic> {
         if env::var(FORCED).is_ok_and(|kind| kind == "thread") {
             return Ok(Alarm::Thread);
         }
@@ -47,7 +48,7 @@ impl Alarm {
             other => {
                 let other = io::Error::from_raw_os_error(other);
                 let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
-                Err(RunError::refused(format!("the kernel refused a program with a timer: {other}{log}")))
+                Err(refused(format!("the kernel refused a program with a timer: {other}{log}")))
             }
         }
     }
@@ -66,15 +67,15 @@ impl Alarm {
     ///
     /// # Errors
     /// It is an object of another version.
-    pub fn prepare(self, open: &mut OpenObject) -> Result<(), RunError> {
+    pub fn prepare(self, open: &mut OpenObject) -> Result<(), Diagnostic> {
         let map = open.maps_mut().find(|map| map.name() == CONSTANT);
         let mut map =
-            map.ok_or_else(|| RunError::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
+            map.ok_or_else(|| Diagnostic::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
         let every = |name| env::var(name).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
         let config = [u32::from(self == Alarm::Thread), every(FAILS), every(REMOTE)].map(u32::to_ne_bytes).concat();
         match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
             Some(value) => value.copy_from_slice(&config),
-            None => return Err(RunError::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
+            None => return Err(Diagnostic::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
         }
         Ok(())
     }

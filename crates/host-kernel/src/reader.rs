@@ -7,11 +7,12 @@ use std::time::Duration;
 use punctual_dispatcher::Limits;
 use punctual_sys::clock::monotonic_ns;
 
+use crate::diagnostics::wrong_cpu;
 use crate::domain::News;
 use crate::members;
 use crate::programs::Programs;
 use crate::ring::{Records, Rings};
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// Between two looks for the results.
 pub(crate) const LOOK: Duration = Duration::from_millis(25);
@@ -39,9 +40,9 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn gather(&mut self) -> Result<Batch, RunError> {
+    pub fn gather(&mut self) -> Result<Batch, Diagnostic> {
         let looked = monotonic_ns();
-        self.0.look().map_err(RunError::elsewhere)?;
+        self.0.look().map_err(wrong_cpu)?;
         let (throttled, arm_failures) = (self.0.throttled(), self.0.arm_failures());
         Ok(Batch { looked, records: self.0.records(), throttled, arm_failures })
     }
@@ -63,7 +64,7 @@ pub(crate) fn run(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>
     drop(news.send((domain, last)));
 }
 
-fn live(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) -> Result<(), RunError> {
+fn live(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) -> Result<(), Diagnostic> {
     members::pin(brief.cpu)?;
     let mut reader = Reader::new(&brief.programs, brief.domain, brief.limits);
     loop {

@@ -22,11 +22,11 @@ use crate::known::Known;
 use crate::lateness::Lateness;
 use crate::probe::Alarm;
 use crate::reader::LOOK;
-use crate::run_error::RunError;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
 use crate::trace_file::Traces;
 use crate::{ended, machine, reader};
+use punctual_diagnostic::{Diagnostic, Kind};
 
 /// From asking for the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
@@ -64,7 +64,7 @@ pub struct RunOutcome {
     /// It was stopped early.
     pub interrupted: bool,
     /// The scheduler was ended while it ran: why. What is known until then is here all the same.
-    pub exit: Option<RunError>,
+    pub exit: Option<Diagnostic>,
 }
 
 /// Runs a set inside the kernel; `sink` hears everything as it becomes known, `tick` some forty times a second.
@@ -76,7 +76,7 @@ pub fn run(
     options: RunOptions<'_>,
     sink: &mut dyn FnMut(Told),
     tick: &mut dyn FnMut(),
-) -> Result<RunOutcome, RunError> {
+) -> Result<RunOutcome, Diagnostic> {
     let parts = parts(set)?;
     machine::check(&set.cpus)?;
     let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
@@ -116,7 +116,7 @@ pub fn run(
     // goes offline first takes our threads to another one.
     let limit = Instant::now() + END_KNOWN;
     let mut by_kernel = scheduler.ended();
-    while by_kernel.is_none() && told.as_ref().is_err_and(|e| e.exit_code == 4) && Instant::now() < limit {
+    while by_kernel.is_none() && told.as_ref().is_err_and(|e| e.kind == Kind::Machine) && Instant::now() < limit {
         std::thread::sleep(Duration::from_millis(10));
         by_kernel = scheduler.ended();
     }
@@ -177,7 +177,7 @@ impl Run<'_> {
         stop: &AtomicBool,
         sink: &mut dyn FnMut(Told),
         tick: &mut dyn FnMut(),
-    ) -> Result<(u64, u64, bool), RunError> {
+    ) -> Result<(u64, u64, bool), Diagnostic> {
         let (say, news) = channel();
         self.news = Some(news);
         for (domain, part) in parts.into_iter().enumerate() {
@@ -220,7 +220,7 @@ impl Run<'_> {
         scheduler: &mut Scheduler,
         tasks: &Tasks,
         say: Sender<(u32, News)>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), Diagnostic> {
         let Part { cpu, allocators, limits, hears } = part;
         let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
         let joining = of_the_cpu.map(|(index, spec)| Joining {
@@ -233,7 +233,7 @@ impl Run<'_> {
         });
         let joining = joining.collect();
         let doorbell = hears.then(|| scheduler.doorbell(domain)).transpose()?;
-        let no_thread = |e| RunError::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
+        let no_thread = |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
         let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
         if hears {
             // Started here and not by the allocator, whose threads are allocators by birth.
@@ -250,7 +250,7 @@ impl Run<'_> {
     }
 
     /// Until each domain has said that it is as far.
-    fn all(&mut self, what: &str, scheduler: &Scheduler) -> Result<(), RunError> {
+    fn all(&mut self, what: &str, scheduler: &Scheduler) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let mut heard = 0;
         while heard < self.domains.len() {
@@ -271,7 +271,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn heard(&mut self, domain: u32, news: News, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+    fn heard(&mut self, domain: u32, news: News, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
         match news {
             News::Tales(tales) => self.known.tales(domain, tales),
             News::Records(batch) => {
@@ -286,7 +286,7 @@ impl Run<'_> {
     }
 
     /// What the domains have to say within that time.
-    fn listen(&mut self, time: Duration, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+    fn listen(&mut self, time: Duration, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
         let limit = Instant::now() + time;
         loop {
             let left = limit.saturating_duration_since(Instant::now());
@@ -310,7 +310,7 @@ impl Run<'_> {
     }
 
     /// Each domain looks once more; then its reader, who finds all that came of it.
-    fn stop(&mut self, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+    fn stop(&mut self, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
         for domain in &self.domains {
             drop(domain.commands.send(Command::Stop));
         }
@@ -322,7 +322,7 @@ impl Run<'_> {
     }
 
     /// Receives until so many threads have sent their last message, also after one of them has failed.
-    fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), RunError> {
+    fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));
         while stopped < threads {
@@ -351,6 +351,6 @@ impl Run<'_> {
     }
 }
 
-fn silent(what: &str) -> RunError {
-    RunError::machine(format!("the kernel host: {what}"), "try when the machine is less busy; see punctual doctor")
+fn silent(what: &str) -> Diagnostic {
+    Diagnostic::machine(format!("the kernel host: {what}"), "try when the machine is less busy; see punctual doctor")
 }

@@ -7,11 +7,12 @@ use punctual_dispatcher::{Limits, Refusal};
 
 use crate::abi::{Create, Exit, Order, Plain, What, ORDER};
 use crate::alarm_thread::AlarmThread;
+use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
 use crate::machine;
 use crate::programs::Programs;
-use crate::run_error::{RunError, OTHERS};
 use crate::said::listening;
+use punctual_diagnostic::Diagnostic;
 
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
@@ -36,10 +37,10 @@ impl Scheduler {
     ///
     /// # Errors
     /// The verifier's refusal, with its last words; no memory.
-    pub fn load(prepare: impl FnOnce(&mut OpenObject) -> Result<(), RunError>) -> Result<Scheduler, RunError> {
+    pub fn load(prepare: impl FnOnce(&mut OpenObject) -> Result<(), Diagnostic>) -> Result<Scheduler, Diagnostic> {
         let refused = |e: &dyn std::fmt::Display, log: &str| {
             let log = if log.is_empty() { String::new() } else { format!("; it said:\n{log}") };
-            RunError::refused(format!("the kernel refused to load the scheduler: {e}{log}"))
+            refused(format!("the kernel refused to load the scheduler: {e}{log}"))
         };
         let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
         prepare(&mut open)?;
@@ -65,17 +66,17 @@ impl Scheduler {
         hears: bool,
         limits: &Limits,
         granularity: u64,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), Diagnostic> {
         let mut create = Create { domain, cpu, hears: hears.into(), unused: 0, limits: limits.into(), granularity };
         let mut timer = Order { domain, what: What::TimerCreate as u32, ..Order::default() };
         let made = self.programs.run("punctual_create", create.bytes()).and_then(|refusal| match refusal {
             0 => self.programs.run(ORDER, timer.bytes()).map(|_| timer.result),
             refusal => Ok(refusal.into()),
         });
-        let refusal = made.map_err(|e| RunError::machine(e, OTHERS))?;
+        let refusal = made.map_err(|e| Diagnostic::machine(e, OTHERS))?;
         if refusal != 0 {
             let why = Refusal::from_raw(refusal);
-            return Err(RunError::machine(format!("the kernel made no dispatcher for CPU {cpu}: {why}"), OTHERS));
+            return Err(Diagnostic::machine(format!("the kernel made no dispatcher for CPU {cpu}: {why}"), OTHERS));
         }
         Ok(())
     }
@@ -84,8 +85,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// See [`AlarmThread::start`].
-    pub fn alarm_thread(&self, domain: u32, cpu: u32) -> Result<AlarmThread, RunError> {
-        let program = self.programs.fd(ORDER).map_err(|e| RunError::machine(e, OTHERS))?;
+    pub fn alarm_thread(&self, domain: u32, cpu: u32) -> Result<AlarmThread, Diagnostic> {
+        let program = self.programs.fd(ORDER).map_err(|e| Diagnostic::machine(e, OTHERS))?;
         AlarmThread::start(program, domain, cpu)
     }
 
@@ -93,7 +94,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The kernel's refusal: another scheduler is there, or it ended this one at once.
-    pub fn attach(&mut self) -> Result<(), RunError> {
+    pub fn attach(&mut self) -> Result<(), Diagnostic> {
         self.guard = Guard::start();
         let ahead = Ahead::of_others();
         let (attached, log) =
@@ -101,7 +102,7 @@ impl Scheduler {
         drop(ahead);
         let link = attached.map_err(|e| {
             let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
-            let refused = || RunError::refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
+            let refused = || refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
             machine::taken().unwrap_or_else(refused)
         })?;
         self.link = Some(link);
@@ -109,9 +110,9 @@ impl Scheduler {
     }
 
     /// The ring that is written to when a domain has new events.
-    pub fn doorbell(&mut self, domain: u32) -> Result<MapHandle, RunError> {
+    pub fn doorbell(&mut self, domain: u32) -> Result<MapHandle, Diagnostic> {
         let bell = map(&mut self.object, "doorbell").and_then(|m| MapHandle::try_from(&*m).map_err(|e| e.to_string()));
-        bell.map_err(|e| RunError::machine(format!("the doorbell of domain {domain} cannot be heard: {e}"), OTHERS))
+        bell.map_err(|e| Diagnostic::machine(format!("the doorbell of domain {domain} cannot be heard: {e}"), OTHERS))
     }
 
     /// For statistics of its programs.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use punctual_taskset::{Body, Spin, TaskSet};
 
 use crate::accepts::parts;
+use crate::diagnostics::not_done_here;
 use crate::machine;
 use crate::probe::Alarm;
-use crate::run_error::RunError;
 use crate::scheduler::Scheduler;
+use punctual_diagnostic::Diagnostic;
 
 /// The steps of a run's start, in their order, and the scheduler's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +33,9 @@ impl Start {
     ///
     /// # Errors
     /// As of [`run`](crate::run()).
-    pub fn try_it(cpu: u32) -> Result<Start, RunError> {
+    pub fn try_it(cpu: u32) -> Result<Start, Diagnostic> {
         let set = TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
-        let set = set.map_err(|e| RunError::set(e.to_string()))?;
+        let set = set.map_err(|e| not_done_here(e.to_string()))?;
         let parts = parts(&set)?;
         machine::check(&set.cpus)?;
         let mut last = Instant::now();

@@ -4,13 +4,13 @@
 use punctual_workload::{Spinner, Work};
 
 use crate::gate::{fork, Gate};
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// Starts one; it stands in the gate. Its process id.
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn start(gate: &Gate, mut work: Work, spinner: &Spinner) -> Result<i32, RunError> {
+pub(crate) fn start(gate: &Gate, mut work: Work, spinner: &Spinner) -> Result<i32, Diagnostic> {
     match fork()? {
         Some(pid) => Ok(pid),
         None => live(gate, &mut work, spinner),

@@ -15,8 +15,8 @@ use crate::adopted;
 use crate::command::{self, Started, MARK};
 use crate::gate::Gate;
 use crate::members::{pidfd, reap, signal};
-use crate::run_error::RunError;
 use crate::synthetic;
+use punctual_diagnostic::Diagnostic;
 
 /// Looks at the processes that a killed command has left; each finds who was started meanwhile.
 const ROUNDS: usize = 20;
@@ -48,11 +48,11 @@ impl Tasks {
     ///
     /// # Errors
     /// A command that is not there, a process that cannot be adopted; the system's. Nothing is left behind.
-    pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, RunError> {
+    pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
         let mut tasks = Tasks { gate: Gate::new()?, mark: mark(), all: Vec::with_capacity(set.tasks.len()) };
         let mut spinner = None;
         for spec in &set.tasks {
-            let place = |e: RunError| RunError { cause: format!("task \"{}\": {}", spec.name, e.cause), ..e };
+            let place = |e: Diagnostic| e.of_task(&spec.name);
             let (pid, kind) = match (&spec.body, Work::of(&spec.body)) {
                 (Body::Command(argv), _) => {
                     let started = command::start(&tasks.gate, argv, stdin, output, &tasks.mark).map_err(place)?;
@@ -72,7 +72,7 @@ impl Tasks {
             let held = pidfd(pid).map_err(|e| {
                 // SAFETY: a child of ours that was not waited for.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
-                RunError::machine(format!("process {pid} cannot be watched: {e}"), "raise RLIMIT_NOFILE")
+                Diagnostic::machine(format!("process {pid} cannot be watched: {e}"), "raise RLIMIT_NOFILE")
             });
             tasks.all.push(Process { pid, pidfd: Arc::new(held.map_err(place)?), kind, ended: None });
         }
@@ -98,7 +98,7 @@ impl Tasks {
     ///
     /// # Errors
     /// A program that could not be executed.
-    pub fn look(&mut self) -> Result<(), RunError> {
+    pub fn look(&mut self) -> Result<(), Diagnostic> {
         for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
             let Some(how) = process.how_ended() else { continue };
             process.ended = Some(how);
@@ -245,7 +245,7 @@ mod tests {
     fn what_is_no_program_is_an_error_before_or_when_it_is_executed() {
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
         let e = Tasks::start(&missing, false, Output::Nowhere).err().expect("it is not there");
-        assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code == 2, "{e}");
+        assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
         let name = std::env::temp_dir().join(format!("punctual-broken-{}", std::process::id()));
         std::fs::write(&name, "#!/no/such/interpreter\n").expect("room");
         let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
@@ -261,7 +261,7 @@ mod tests {
                 Err(e) => break e,
             }
         };
-        assert!(failure.cause.contains("cannot start") && failure.exit_code == 2, "{failure}");
+        assert!(failure.cause.contains("cannot start") && failure.exit_code() == 2, "{failure}");
         drop(std::fs::remove_file(&name));
     }
 

@@ -9,7 +9,7 @@ use punctual_trace::{Header, TraceError, TraceWriter};
 
 use crate::accepts::Part;
 use crate::ring::Records;
-use crate::run_error::RunError;
+use punctual_diagnostic::Diagnostic;
 
 /// Whole once [`TraceFile::finish`] was called.
 pub(crate) struct TraceFile {
@@ -61,7 +61,7 @@ pub(crate) struct Traces(BTreeMap<u32, TraceFile>);
 
 impl Traces {
     /// One for each CPU for which there is a file.
-    pub fn new(set: &TaskSet, parts: &[Part], files: Vec<(u32, File)>) -> Result<Traces, RunError> {
+    pub fn new(set: &TaskSet, parts: &[Part], files: Vec<(u32, File)>) -> Result<Traces, Diagnostic> {
         let mut traces = BTreeMap::new();
         for (cpu, file) in files {
             let Some((domain, part)) = parts.iter().enumerate().find(|(_, p)| p.cpu == cpu) else { continue };
@@ -73,12 +73,12 @@ impl Traces {
     }
 
     /// Records of a domain that follow those before.
-    pub fn records(&mut self, domain: u32, records: &Records) -> Result<(), RunError> {
+    pub fn records(&mut self, domain: u32, records: &Records) -> Result<(), Diagnostic> {
         self.0.get_mut(&domain).map_or(Ok(()), |trace| trace.records(records).map_err(unwritten))
     }
 
     /// Writes their ends; what a reader should know.
-    pub fn finish(self) -> Result<Vec<String>, RunError> {
+    pub fn finish(self) -> Result<Vec<String>, Diagnostic> {
         let mut notes = Vec::new();
         for trace in self.0.into_values() {
             let cpu = trace.header.cpu;
@@ -90,8 +90,8 @@ impl Traces {
     }
 }
 
-fn unwritten(e: TraceError) -> RunError {
-    RunError::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
+fn unwritten(e: TraceError) -> Diagnostic {
+    Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
 }
 
 #[cfg(test)]

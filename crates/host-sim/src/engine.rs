@@ -18,9 +18,11 @@ use punctual_policies::{Allocators, Native, Told};
 use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
+use crate::error;
 use crate::record::Recorder;
 use crate::task::{State, Task};
-use crate::{SimError, Stretch, Watcher};
+use crate::{Stretch, Watcher};
+use punctual_diagnostic::Diagnostic;
 
 /// No task.
 const NOBODY: u32 = u32::MAX;
@@ -100,13 +102,13 @@ impl Engine {
 
     /// All instants before `end`. False when the watcher wants no more; then, and after errors, it
     /// stands at the last instant that was.
-    pub(crate) fn run<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, SimError> {
+    pub(crate) fn run<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, Diagnostic> {
         let mut until_look = BETWEEN_LOOKS;
         let mut in_place = 0;
         while self.next < end {
             in_place = if self.next > self.now { 0 } else { in_place + 1 };
             if in_place == STUCK {
-                return Err(SimError::Stuck { cpu: self.cpu, at: self.now });
+                return Err(error::stuck(self.cpu, self.now));
             }
             self.instant(self.next, watcher)?;
             until_look -= 1;
@@ -126,7 +128,7 @@ impl Engine {
     }
 
     /// The last instant, at `end`; tells of all releases, the cut-off ones too, and ends the trace.
-    pub(crate) fn finish<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<(), SimError> {
+    pub(crate) fn finish<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<(), Diagnostic> {
         self.instant(end.max(self.now), watcher)?;
         for period in self.tasks.iter_mut().filter_map(Task::close) {
             watcher.period(&period);
@@ -137,7 +139,7 @@ impl Engine {
         }
     }
 
-    fn instant<W: Watcher>(&mut self, now: u64, watcher: &mut W) -> Result<(), SimError> {
+    fn instant<W: Watcher>(&mut self, now: u64, watcher: &mut W) -> Result<(), Diagnostic> {
         self.count.instants += 1;
         self.charge(now, watcher);
         if self.is_at_an_end() {
@@ -256,7 +258,7 @@ impl Engine {
     }
 
     /// Everything due, and what the allocators make of it, until nothing is left.
-    fn hear<W: Watcher>(&mut self, watcher: &mut W) -> Result<(), SimError> {
+    fn hear<W: Watcher>(&mut self, watcher: &mut W) -> Result<(), Diagnostic> {
         let mut heard = 0;
         loop {
             self.dispatcher.advance(self.now);
@@ -264,7 +266,7 @@ impl Engine {
             while let Some(event) = self.dispatcher.next_event() {
                 heard += 1;
                 if heard == STUCK {
-                    return Err(SimError::Stuck { cpu: self.cpu, at: self.now });
+                    return Err(error::stuck(self.cpu, self.now));
                 }
                 self.event(&event, watcher);
             }

@@ -1,40 +1,14 @@
-//! Why a set cannot be simulated.
+//! The errors that several parts of the simulator have.
 
-use punctual_policies::PolicyError;
+use punctual_diagnostic::Diagnostic;
 
-/// Why a simulation could not be made, or did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    /// A policy cannot do what the set asks.
-    #[error("{0}")]
-    Policy(#[from] PolicyError),
-    /// What is asked for is not simulated, or not with this set.
-    #[error("{cause} ({cure})")]
-    Set {
-        /// What.
-        cause: String,
-        /// What to do about it.
-        cure: String,
-    },
-    /// The trace could not be written.
-    #[error("the trace cannot be written: {0}")]
-    Trace(String),
-    /// A policy goes on and on at one instant: virtual time stands still.
-    #[error("CPU {cpu}: time stands still at {at} ns, since a policy never comes to an end there")]
-    Stuck {
-        /// On which CPU.
-        cpu: u32,
-        /// When, ns.
-        at: u64,
-    },
+/// The trace could not be written.
+pub(crate) fn trace(error: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::machine(format!("the trace cannot be written: {error}"), "free some room, or name another file")
 }
 
-impl SimError {
-    pub(crate) fn set(cause: impl Into<String>, cure: impl Into<String>) -> SimError {
-        SimError::Set { cause: cause.into(), cure: cure.into() }
-    }
-
-    pub(crate) fn trace(e: impl ToString) -> SimError {
-        SimError::Trace(e.to_string())
-    }
+/// A policy issues jobs without end at one instant: virtual time stands still.
+pub(crate) fn stuck(cpu: u32, at: u64) -> Diagnostic {
+    let cause = format!("CPU {cpu}: time stands still at {at} ns, since a policy never comes to an end there");
+    Diagnostic::usage(cause, "correct the policy; if it is one of Punctual's, report it with the task set")
 }

@@ -3,7 +3,7 @@
 use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSet, TaskSpec};
 
 use crate::simulation::LATEST;
-use crate::SimError;
+use punctual_diagnostic::Diagnostic;
 
 /// An end for a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +22,11 @@ pub struct Horizon {
 ///
 /// # Errors
 /// A sporadic or aperiodic task; a hyperperiod beyond 2^62 ns (146 years).
-pub fn hyperperiod(set: &TaskSet) -> Result<u64, SimError> {
+pub fn hyperperiod(set: &TaskSet) -> Result<u64, Diagnostic> {
     let random = |t: &&TaskSpec| matches!(t.arrival, Arrival::Sporadic { .. } | Arrival::Aperiodic { .. });
     if let Some(task) = set.tasks.iter().find(random) {
         let cause = format!("task \"{}\" arrives at random, so that the set never repeats", task.name);
-        return Err(SimError::set(cause, "say for how long: --duration 10s, or duration in the set"));
+        return Err(Diagnostic::usage(cause, "say for how long: --duration 10s, or duration in the set"));
     }
     let mut all = 1u64;
     for (what, name, period) in periods(set) {
@@ -36,7 +36,7 @@ pub fn hyperperiod(set: &TaskSet) -> Result<u64, SimError> {
                  all periods is beyond 2^62 ns)",
                 fmt_ns(period)
             );
-            SimError::set(cause, "say for how long: --duration 10s; or choose periods that divide each other")
+            Diagnostic::usage(cause, "say for how long: --duration 10s; or choose periods that divide each other")
         })?;
     }
     Ok(all)
@@ -48,7 +48,7 @@ pub fn hyperperiod(set: &TaskSet) -> Result<u64, SimError> {
 ///
 /// # Errors
 /// As of [`hyperperiod`]; an end beyond 2^62 ns.
-pub fn horizon(set: &TaskSet) -> Result<Horizon, SimError> {
+pub fn horizon(set: &TaskSet) -> Result<Horizon, Diagnostic> {
     let hyperperiod = hyperperiod(set)?;
     let offset = offsets(set).max().unwrap_or(0);
     let cycles = if offset > 0 { 2 } else { 1 };
@@ -59,7 +59,7 @@ pub fn horizon(set: &TaskSet) -> Result<Horizon, SimError> {
     let end = hyperperiod.saturating_mul(cycles).saturating_add(offset).max(listed.max().unwrap_or(0));
     if end > LATEST {
         let cause = "two hyperperiods are more than 146 years";
-        return Err(SimError::set(cause, "say for how long: --duration 10s"));
+        return Err(Diagnostic::usage(cause, "say for how long: --duration 10s"));
     }
     let releases = periods(set).map(|(_, _, period)| end / period).fold(0, u64::saturating_add);
     Ok(Horizon { end, releases, hyperperiod })

@@ -34,7 +34,6 @@ mod simulation;
 mod task;
 
 pub use engine::Count;
-pub use error::SimError;
 pub use gantt::Gantt;
 pub use horizon::{horizon, hyperperiod, Horizon};
 pub use replay::{replay, Difference, ReplayError, Replayed};

@@ -10,7 +10,7 @@ use punctual_trace::{Header, Period};
 use crate::engine::{Count, Engine};
 use crate::record::Recorder;
 use crate::task::Task;
-use crate::SimError;
+use punctual_diagnostic::Diagnostic;
 
 /// Later than this, ns (146 years), nothing is simulated.
 pub(crate) const LATEST: u64 = 1 << 62;
@@ -89,10 +89,10 @@ impl Simulation {
     ///
     /// # Errors
     /// A policy cannot do what the set asks; several CPUs with one dispatcher; a trace's writer.
-    pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, SimError> {
+    pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, Diagnostic> {
         if set.domain == Domain::Global && set.cpus.len() > 1 {
-            let cure = "use domain = \"partitioned\", with a cpu for each task";
-            return Err(SimError::set("several CPUs under one dispatcher are not simulated yet", cure));
+            let help = "use domain = \"partitioned\", with a cpu for each task";
+            return Err(Diagnostic::usage("several CPUs under one dispatcher are not simulated yet", help));
         }
         let mut traces = std::mem::take(&mut options.traces);
         let mut engines = Vec::with_capacity(set.cpus.len());
@@ -107,10 +107,10 @@ impl Simulation {
     /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is told.
     ///
     /// # Errors
-    /// [`SimError::Stuck`], a trace's writer; an end beyond 2^62 ns.
-    pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, SimError> {
+    /// A policy without end, a trace's writer; an end beyond 2^62 ns.
+    pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
         if end > LATEST {
-            return Err(SimError::set("the end is more than 146 years ahead", "choose an earlier one"));
+            return Err(Diagnostic::usage("the end is more than 146 years ahead", "choose an earlier one"));
         }
         let step = if self.engines.len() == 1 { end } else { (end / STEPS).max(1) };
         let mut reached = 0;
@@ -147,7 +147,7 @@ fn engine(
     cpu: u32,
     options: &Options,
     trace: Option<Box<dyn Write + Send>>,
-) -> Result<Engine, SimError> {
+) -> Result<Engine, Diagnostic> {
     let mut allocators = Allocators::with(set, cpu, options.allocators)?;
     let mut limits = allocators.limits();
     limits.records = match trace {
@@ -157,7 +157,7 @@ fn engine(
     };
     let refused = |what: &str, e| {
         let cause = format!("CPU {cpu}: the dispatcher refuses {what}: {e}");
-        SimError::set(cause, "make the set smaller")
+        Diagnostic::usage(cause, "make the set smaller")
     };
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused("the limits of the set", e))?;
     let mut tasks = Vec::new();

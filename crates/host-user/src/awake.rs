@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::HostError;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::{pin, set_idle};
 
 /// Spinning threads at SCHED_IDLE, one for each CPU; they stop when this is dropped.
@@ -20,7 +20,7 @@ impl Awake {
     ///
     /// # Errors
     /// No thread can be made, or not be put on its CPU.
-    pub fn start(cpus: &[u32]) -> Result<Awake, HostError> {
+    pub fn start(cpus: &[u32]) -> Result<Awake, Diagnostic> {
         let mut awake = Awake { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         for &cpu in cpus {
             let stop = awake.stop.clone();
@@ -34,7 +34,7 @@ impl Awake {
                 .name(format!("awake/{cpu}"))
                 .stack_size(64 << 10)
                 .spawn(spin)
-                .map_err(|e| HostError::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+                .map_err(|e| Diagnostic::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
             awake.threads.push(thread);
         }
         Ok(awake)

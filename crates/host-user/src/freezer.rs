@@ -27,11 +27,11 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::cell::Bell;
 use crate::engine::{Engine, LATE};
-use crate::error::HostError;
 use crate::member::{Member, Program, Who};
 use crate::sched;
 use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock;
 use punctual_sys::sched::pin;
 
@@ -161,7 +161,7 @@ pub(crate) fn start(
     cpu: u32,
     room: usize,
     stats: Arc<EngineStats>,
-) -> Result<(FreezerQueue, FreezerThread), HostError> {
+) -> Result<(FreezerQueue, FreezerThread), Diagnostic> {
     let (requests, queue) = RingBuffer::new(room);
     let bell = Arc::new(Bell::new());
     let requests = FreezerQueue { bell: bell.clone(), requests };
@@ -176,16 +176,16 @@ pub(crate) fn start(
             drop(ready.send(placed.map(|()| tid)));
             serve(&bell, queue, &stats);
         })
-        .map_err(|e| HostError::machine(format!("no freezer thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+        .map_err(|e| Diagnostic::machine(format!("no freezer thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
     match is_ready.recv_timeout(PATIENCE) {
         Ok(Ok(tid)) => Ok((requests, FreezerThread { handle, tid })),
-        Ok(Err(e)) => Err(HostError::machine(
+        Ok(Err(e)) => Err(Diagnostic::machine(
             format!("the freezer thread cannot have SCHED_FIFO {} on CPU {cpu}: {e}", sched::FREEZER),
             "see punctual doctor",
         )),
         Err(RecvTimeoutError::Timeout) => Err(kept(cpu, sched::FREEZER)),
         Err(RecvTimeoutError::Disconnected) => {
-            Err(HostError::machine("the freezer thread ended at once", "tell us about this machine"))
+            Err(Diagnostic::machine("the freezer thread ended at once", "tell us about this machine"))
         }
     }
 }

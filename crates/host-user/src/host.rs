@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use punctual_custody as custody;
-use punctual_custody::{CgroupBase, CpuLock, CustodyError, Guardian, Journal};
+use punctual_custody::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_dispatcher::Dispatcher;
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
@@ -22,11 +22,11 @@ use punctual_trace::Told;
 use crate::calibrate::Precision;
 use crate::children::Child;
 use crate::engine::Command;
-use crate::error::HostError;
 use crate::gate;
 use crate::member::Member;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
+use punctual_diagnostic::Diagnostic;
 
 /// Stack of a task's thread, bytes, where the caller does not say.
 pub const STACK: usize = 64 << 10;
@@ -120,14 +120,14 @@ impl Host {
     /// # Errors
     /// A CPU that is not there or is another dispatcher's, missing privileges, no memory; nothing
     /// is left behind then.
-    pub fn start(options: &HostOptions) -> Result<Host, HostError> {
+    pub fn start(options: &HostOptions) -> Result<Host, Diagnostic> {
         custody::check_privileges(&options.set.cpus)?;
         let locks = options
             .set
             .cpus
             .iter()
             .map(|&cpu| CpuLock::take(cpu, &options.owner))
-            .collect::<Result<Vec<_>, CustodyError>>()?;
+            .collect::<Result<Vec<_>, Diagnostic>>()?;
         let journal = Journal::create()?;
         let guardian = Guardian::start(&journal, &locks)?;
         let mut host = Host {
@@ -148,7 +148,7 @@ impl Host {
         }
         futex::fix_hash_size();
         gate::install().map_err(|e| {
-            HostError::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
+            Diagnostic::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
         })?;
         for &cpu in &options.set.cpus {
             let engine = start_engine(cpu, options)?;
@@ -167,7 +167,7 @@ impl Host {
     ///
     /// # Errors
     /// More tasks than an engine's limit.
-    pub fn begin(&mut self, origin: u64) -> Result<(), HostError> {
+    pub fn begin(&mut self, origin: u64) -> Result<(), Diagnostic> {
         if !self.begun {
             self.begun = true;
             self.origin = origin;
@@ -175,7 +175,10 @@ impl Host {
         }
         for (e, engine) in self.engines.iter().enumerate() {
             if !engine.has_room(self.pending.iter().filter(|p| p.engine == e).count()) {
-                return Err(HostError::usage("more tasks than this host's limit", "start it with a higher task limit"));
+                return Err(Diagnostic::usage(
+                    "more tasks than this host's limit",
+                    "start it with a higher task limit",
+                ));
             }
         }
         for Pending { engine, mut member } in self.pending.drain(..) {

@@ -10,7 +10,8 @@ use punctual_trace::Told;
 use punctual_workload::{Spinner, Work};
 
 use crate::host::{Finished, Host, HostOptions, STACK};
-use crate::{overrun_signal, HostError};
+use crate::overrun_signal;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock;
 
 /// From handing over to the first release, ns: every task is taken in by then.
@@ -57,7 +58,7 @@ pub fn run(
     options: &RunOptions<'_>,
     sink: &mut dyn FnMut(Told),
     tick: &mut dyn FnMut(&Host),
-) -> Result<RunOutcome, HostError> {
+) -> Result<RunOutcome, Diagnostic> {
     let mut host = Host::start(&HostOptions {
         set: set.clone(),
         room: 0,
@@ -72,7 +73,7 @@ pub fn run(
                 let spinner = *spinner.get_or_insert_with(Spinner::calibrate);
                 if spec.overrun == Overrun::Signal {
                     overrun_signal::survive().map_err(|e| {
-                        HostError::machine(format!("SIGXCPU cannot be handled: {e}"), "use another overrun policy")
+                        Diagnostic::machine(format!("SIGXCPU cannot be handled: {e}"), "use another overrun policy")
                     })?;
                 }
                 if let Some(work) = Work::of(&spec.body) {
@@ -114,7 +115,7 @@ pub fn run(
     Ok(RunOutcome { finished, ran, ended, notes, interrupted })
 }
 
-fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) -> Result<(), HostError> {
+fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) -> Result<(), Diagnostic> {
     if options.stdin {
         command.streams[0] = Stream::Inherit;
     }
@@ -122,7 +123,7 @@ fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) -> Resul
         Output::Inherit => {}
         Output::StandardError => {
             let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(|e| {
-                HostError::machine(format!("standard error cannot be shared: {e}"), "raise RLIMIT_NOFILE")
+                Diagnostic::machine(format!("standard error cannot be shared: {e}"), "raise RLIMIT_NOFILE")
             })?;
             command.streams[1] = Stream::File(error);
         }
@@ -140,7 +141,7 @@ fn synthetic(
     spec: &punctual_taskset::TaskSpec,
     mut work: Work,
     spinner: Spinner,
-) -> Result<(), HostError> {
+) -> Result<(), Diagnostic> {
     host.add_thread(index, spec, STACK, move |task| loop {
         if !work.run_job(&spinner, task.over()) {
             return;

@@ -12,19 +12,19 @@ use punctual_sys::sched::pin;
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
 use crate::engine::{Command, Ends, Engine};
-use crate::error::HostError;
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
+use punctual_diagnostic::Diagnostic;
 
 /// How long a new thread may take to be heard of.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A new thread was not heard of: somebody above it keeps its CPU.
-pub(crate) fn kept(cpu: u32, level: i32) -> HostError {
-    HostError::machine(
+pub(crate) fn kept(cpu: u32, level: i32) -> Diagnostic {
+    Diagnostic::machine(
         format!(
             "a new thread at SCHED_FIFO {level} got nothing of CPU {cpu} for {} s: another real-time program keeps it",
             PATIENCE.as_secs()
@@ -69,12 +69,12 @@ impl EngineHandle {
 }
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
-pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, HostError> {
+pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, Diagnostic> {
     let with_room = Options { room: options.room, ..Options::default() };
     let allocators = Allocators::with(&options.set, cpu, with_room)?;
     let limits = Limits { records: options.records, ..allocators.limits() };
     let dispatcher = Dispatcher::new(limits).map_err(|e| {
-        HostError::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
+        Diagnostic::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
     })?;
     let room = members_in_flight(limits.tasks);
     // `Add` and `Gone` of each, and `Begin`.
@@ -105,17 +105,17 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
         })
     };
     let thread = thread
-        .map_err(|e| HostError::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+        .map_err(|e| Diagnostic::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
     let placed = is_ready.recv_timeout(PATIENCE).map_err(|e| match e {
         RecvTimeoutError::Timeout => kept(cpu, sched::DISPATCHER),
         RecvTimeoutError::Disconnected => {
-            HostError::machine("the dispatcher thread ended at once", "tell us about this machine")
+            Diagnostic::machine("the dispatcher thread ended at once", "tell us about this machine")
         }
     })?;
     let (precision, tid) = match placed {
         Ok(p) => p,
         Err(e) => {
-            return Err(HostError::machine(
+            return Err(Diagnostic::machine(
                 format!("the dispatcher cannot have SCHED_FIFO 99 on CPU {cpu}: {e}"),
                 "see punctual doctor",
             ))

@@ -12,7 +12,6 @@ use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
 
 use crate::cell::Cell;
 use crate::children::Child;
-use crate::error::HostError;
 use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{kept, PATIENCE};
@@ -21,27 +20,28 @@ use crate::task::Task;
 use crate::time_slices::TimeSlice;
 use crate::track::Track;
 use crate::{gate, sched};
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::pin;
 
 /// Threads of one program that can be kept at its level.
 const PROGRAM_THREADS: usize = 1024;
 
 impl Host {
-    fn engine_of(&self, cpu: u32) -> Result<usize, HostError> {
+    fn engine_of(&self, cpu: u32) -> Result<usize, Diagnostic> {
         self.engines.iter().position(|e| e.cpu == cpu).ok_or_else(|| {
-            HostError::usage(format!("this host does not have CPU {cpu}"), "name it among the host's CPUs")
+            Diagnostic::usage(format!("this host does not have CPU {cpu}"), "name it among the host's CPUs")
         })
     }
 
-    fn journal(&self) -> Result<Journal, HostError> {
+    fn journal(&self) -> Result<Journal, Diagnostic> {
         self.custody
             .as_ref()
             .map(|c| c.journal.clone())
-            .ok_or_else(|| HostError::machine("this host has ended", "start another"))
+            .ok_or_else(|| Diagnostic::machine("this host has ended", "start another"))
     }
 
     /// Our cgroup; without cgroup v2, programs are parked by stop signals and a note says so.
-    fn ensure_base(&mut self) -> Result<(), HostError> {
+    fn ensure_base(&mut self) -> Result<(), Diagnostic> {
         if self.base.is_some() || !self.children.is_empty() {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Host {
             Ok(base) => self.base = Some(base),
             Err(e) => self
                 .notes
-                .push(format!("programs are parked by SIGSTOP, which is less precise: {} (cure: {})", e.cause, e.cure)),
+                .push(format!("programs are parked by SIGSTOP, which is less precise: {} ({})", e.cause, e.help)),
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Host {
         spec: &TaskSpec,
         stack: usize,
         body: impl FnOnce(&mut Task) + Send + 'static,
-    ) -> Result<(), HostError> {
+    ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.cpu)?;
         let cell = Arc::new(Cell::new(self.engines[engine].bell.clone()));
         let cpu = spec.cpu;
@@ -119,7 +119,7 @@ impl Host {
             })
         };
         let thread = thread.map_err(|e| {
-            HostError::machine(
+            Diagnostic::machine(
                 format!("task \"{}\": no thread can be made: {e}", spec.name),
                 "raise RLIMIT_NPROC, or run fewer tasks",
             )
@@ -127,7 +127,7 @@ impl Host {
         self.threads.push(thread);
         match is_ready.recv_timeout(PATIENCE) {
             Ok(Err(e)) => {
-                return Err(HostError::machine(
+                return Err(Diagnostic::machine(
                     format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
                     "see punctual doctor",
                 ))
@@ -148,7 +148,7 @@ impl Host {
     ///
     /// # Errors
     /// The program is not there, or the machine does not permit what it needs.
-    pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, HostError> {
+    pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, Diagnostic> {
         let engine = self.engine_of(spec.cpu)?;
         self.ensure_base()?;
         let journal = self.journal()?;
@@ -167,7 +167,7 @@ impl Host {
     ///
     /// # Errors
     /// No such process, one that may not be parked, or no permission.
-    pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), HostError> {
+    pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.cpu)?;
         self.ensure_base()?;
         let journal = self.journal()?;
@@ -184,17 +184,17 @@ impl Host {
         program
             .park
             .park()
-            .map_err(|e| HostError::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor"))?;
+            .map_err(|e| Diagnostic::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor"))?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
         self.push(index, engine, spec, Who::Program(program));
         Ok(())
     }
 
-    fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, HostError> {
+    fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, Diagnostic> {
         let threads = custody::Threads::new(&park, PROGRAM_THREADS, spec.cpu);
         drop(threads.set_level(sched::LOWEST));
         threads.rescan(&park.threads()).map_err(|e| {
-            HostError::machine(
+            Diagnostic::machine(
                 format!("task \"{}\": its threads cannot have a real-time level on CPU {}: {e}", spec.name, spec.cpu),
                 "see punctual doctor",
             )

@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_host_user::{run, HostError, Output, RunOptions, Told};
+use punctual_host_user::{run, Output, RunOptions, Told};
 use punctual_taskset::TaskSet;
 use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};
@@ -37,7 +38,7 @@ fn parsed(text: &str, cpu: u32) -> TaskSet {
     TaskSet::parse(&format!("cpu = {cpu}\n{text}"), "test").expect("the set is right")
 }
 
-fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, HostError> {
+fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
     let stop = AtomicBool::new(false);
     let options = RunOptions {
         stop: &stop,

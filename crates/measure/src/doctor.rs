@@ -1,5 +1,5 @@
 //! What stands in the way of real time on this machine, each thing with its cause, its effect and
-//! the exact command that cures it.
+//! the exact command that helps.
 //!
 //! ```text
 //! Probe --observe--> Scene --one small function per finding--> Vec<Finding> --> table | JSON | exit code

@@ -198,10 +198,10 @@ fn each_thing_in_the_way_is_seen() {
             "mount -t cgroup2",
         ),
     ];
-    for (id, path, content, verdict, cure) in cases {
+    for (id, path, content, verdict, help) in cases {
         let f = one(&[(path, content)], id);
         assert_eq!(f.verdict, *verdict, "{f:#?}");
-        assert!(f.cure.join("\n").contains(cure), "{f:#?}");
+        assert!(f.help.join("\n").contains(help), "{f:#?}");
         assert!(!f.cause.is_empty() && !f.effect.is_empty(), "{f:#?}");
         assert!(!f.value.is_empty(), "{f:#?}");
     }
@@ -214,8 +214,8 @@ fn the_preemption_model_from_the_best_source_to_be_had() {
     assert_eq!(with(&[("sys/kernel/debug/sched/preempt", "none voluntary (full)")]).verdict, Verdict::Good);
     let none = with(&[("sys/kernel/debug/sched/preempt", "(none) voluntary full")]);
     assert_eq!(none.verdict, Verdict::Warning);
-    assert_eq!(none.cure[0], "echo full > /sys/kernel/debug/sched/preempt");
-    assert!(none.cure.iter().any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
+    assert_eq!(none.help[0], "echo full > /sys/kernel/debug/sched/preempt");
+    assert!(none.help.iter().any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
     assert_eq!(with(&[("proc/cmdline", "preempt=voluntary")]).verdict, Verdict::Note);
     assert_eq!(with(&[]).verdict, Verdict::Unknown);
 }
@@ -230,7 +230,7 @@ fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it()
     assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Verdict::Good);
     let present = seen("1", "CONFIG_SCHED_CORE=y\n");
     assert_eq!(present.verdict, Verdict::Note);
-    assert!(present.cure[0].contains("smt/control") && present.effect.contains("exit code 5"), "{present:#?}");
+    assert!(present.help[0].contains("smt/control") && present.effect.contains("exit code 5"), "{present:#?}");
     let unread = seen("1", "no configuration\n");
     assert_eq!(unread.verdict, Verdict::Note);
     assert!(unread.cause.contains("cannot be read"), "{unread:#?}");
@@ -248,7 +248,7 @@ fn forced_lockdown_is_seen_without_securityfs_and_no_cure_goes_through_debugfs()
     assert_eq!(find(&findings, "lockdown").verdict, Verdict::Note);
     for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
         let f = find(&findings, id);
-        assert!(f.cure[0].starts_with("# kernel lockdown forbids it"), "{f:#?}");
+        assert!(f.help[0].starts_with("# kernel lockdown forbids it"), "{f:#?}");
     }
 }
 
@@ -259,9 +259,9 @@ fn a_dispatcher_of_ours_is_not_to_be_cured() {
     };
     let seen = |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
     let ours = seen("dispatch/1", 99);
-    assert_eq!((ours.verdict, ours.cure.len()), (Verdict::Note, 0), "{ours:#?}");
+    assert_eq!((ours.verdict, ours.help.len()), (Verdict::Note, 0), "{ours:#?}");
     let top = seen("jackd", 99);
-    assert_eq!((top.verdict, top.cure), (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()]));
+    assert_eq!((top.verdict, top.help), (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()]));
     let lower = seen("jackd", 70);
     assert_eq!((lower.verdict, lower.value[0].read.as_str()), (Verdict::Note, "jackd (7), SCHED_FIFO 70"));
 }
@@ -299,14 +299,14 @@ fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
         (&[("proc/self/status", &filtered)], "seccomp", "--cap-add=SYS_NICE"),
         (&[("proc/self/status", &rich)], "all the same", "dmesg"),
     ];
-    for (changes, cause, cure) in cases {
+    for (changes, cause, help) in cases {
         let dir = tree(changes);
         let probe = Probe::tree(dir.path(), Some(refused(libc::EPERM)));
         let findings = examine(&probe);
         let f = find(&findings, "realtime-permitted");
         assert_eq!(f.verdict, Verdict::Obstacle);
         assert!(f.cause.contains(cause), "{f:#?}");
-        assert!(f.cure.join("\n").contains(cure), "{f:#?}");
+        assert!(f.help.join("\n").contains(help), "{f:#?}");
         assert_eq!(exit_code(&findings), 4);
         let quick: Vec<_> = obstacles(&probe).into_iter().map(|f| f.id).collect();
         let mut whole: Vec<_> = findings.into_iter().filter(|f| f.verdict == Verdict::Obstacle).map(|f| f.id).collect();

@@ -7,9 +7,10 @@
 //! Our own fork and not std's, which waits for the exec: under SCHED_FIFO a command that is already executing could
 //! keep the next one from ever getting there. At the gate all sleep, and one gate lets all of them go.
 
-use crate::refusal::PeerError;
+use crate::refusal::no_command;
 use crate::sys::{errno, has_ended, kill_group, pipe, set_affinity, set_policy, Policy};
 use crate::watchdog::demote_group;
+use punctual_diagnostic::Diagnostic;
 use std::ffi::{c_char, CString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -45,7 +46,7 @@ pub enum Failed {
     /// The policy or affinity was refused: errno.
     Refused(i32),
     /// Anything else.
-    Error(PeerError),
+    Error(Diagnostic),
 }
 
 impl Running {
@@ -59,8 +60,7 @@ impl Running {
         gate: &Gate,
     ) -> Result<Running, Failed> {
         let program = words.first().cloned().unwrap_or_default();
-        let error =
-            |source| Failed::Error(PeerError::Command { task: name.to_owned(), program: program.clone(), source });
+        let error = |source| Failed::Error(no_command(name, &program, source));
         let words: Vec<CString> = words
             .iter()
             .map(|word| CString::new(word.as_str()))
@@ -110,11 +110,11 @@ impl Running {
     }
 
     /// Of one that has ended: why it never began, if it did not. Does not wait: the other end closed with the process.
-    pub fn why_not_begun(&mut self) -> Option<PeerError> {
+    pub fn why_not_begun(&mut self) -> Option<Diagnostic> {
         let mut last = [0; 4];
         self.told.read_exact(&mut last).ok()?;
         let source = io::Error::from_raw_os_error(i32::from_ne_bytes(last));
-        Some(PeerError::Command { task: self.name.clone(), program: self.program.clone(), source })
+        Some(no_command(&self.name, &self.program, source))
     }
 }
 

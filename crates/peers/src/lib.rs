@@ -37,5 +37,5 @@ mod sys;
 mod watchdog;
 mod worker;
 
-pub use refusal::{PeerError, Refusal};
+pub use refusal::Refusal;
 pub use run::{run, Options, Peer, PeerOutcome, PeerRun};

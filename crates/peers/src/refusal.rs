@@ -2,7 +2,9 @@
 
 use crate::run::Peer;
 use crate::shared::Step;
+use punctual_diagnostic::Diagnostic;
 use punctual_taskset::TaskSet;
+use std::io;
 use std::path::Path;
 
 /// Why a column stays empty. Nothing was left behind.
@@ -10,47 +12,41 @@ use std::path::Path;
 pub struct Refusal {
     /// The cause, one sentence without a full stop.
     pub reason: String,
-    /// The cure, one step or command per line.
-    pub cure: Vec<String>,
+    /// What helps, one step or command per line.
+    pub help: Vec<String>,
     /// Whether the set would probably run without pinning (`Options::unpinned`).
     pub unpinned_may_work: bool,
 }
 
-/// What is wrong with the request itself.
-#[derive(Debug, thiserror::Error)]
-pub enum PeerError {
-    /// A command does not start.
-    #[error("task \"{task}\": cannot start {program}: {source}")]
-    Command {
-        /// The task.
-        task: String,
-        /// The program.
-        program: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// No thread, or no hog.
-    #[error("cannot start {what}: {source}")]
-    Start {
-        /// What.
-        what: &'static str,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A CPU that is not there, or not permitted to this process.
-    #[error("CPU {0} cannot be used: it does not exist, is offline, or is not in this process's cpuset")]
-    Cpu(u32),
-    /// Set-up did not end in time.
-    #[error("the tasks were not ready to run within {0} s")]
-    Slow(u64),
+/// A command cannot be executed.
+pub fn no_command(task: &str, program: &str, error: io::Error) -> Diagnostic {
+    let cause = format!("cannot start {program}: {error}");
+    Diagnostic::usage(cause, "name a program that is there and can be executed").of_task(task).from_source(error)
+}
+
+/// No thread, or no process.
+pub fn not_started(what: &str, error: io::Error) -> Diagnostic {
+    Diagnostic::refused(format_args!("cannot start {what}"), error, "see punctual doctor")
+}
+
+/// A CPU that is not there, or not permitted to this process.
+fn no_cpu(cpu: u32) -> Diagnostic {
+    let cause = format!("CPU {cpu} cannot be used: it does not exist, is offline, or is not in this process's cpuset");
+    Diagnostic::machine(cause, "choose a CPU that is online and ours (taskset -p $$)")
+}
+
+/// Set-up did not end within so many seconds.
+pub fn slow(limit: u64) -> Diagnostic {
+    let cause = format!("the tasks were not ready to run within {limit} s");
+    Diagnostic::machine(cause, "compare when the machine has less to do")
 }
 
 /// A thread's failure, explained.
-pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i32)) -> Result<Refusal, PeerError> {
+pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i32)) -> Result<Refusal, Diagnostic> {
     let (step, of, errno) = failure;
     match step {
-        Step::KeeperAffinity => Err(PeerError::Cpu(of)),
-        Step::TaskAffinity => Err(PeerError::Cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
+        Step::KeeperAffinity => Err(no_cpu(of)),
+        Step::TaskAffinity => Err(no_cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
         Step::KeeperPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
         Step::TaskPolicy if peer == Peer::Deadline => Ok(deadline(set, of, unpinned, errno)),
         Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
@@ -59,7 +55,7 @@ pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i
 
 fn no_privilege(what: &str, errno: i32) -> Refusal {
     let reason = format!("{what}, and the kernel refuses it ({})", name(errno));
-    let cure = if may_nice() && errno == libc::EPERM {
+    let help = if may_nice() && errno == libc::EPERM {
         let group = cpu_cgroup().unwrap_or_else(|| "/sys/fs/cgroup/cpu".into());
         vec![
             "this control group has no real-time share (CONFIG_RT_GROUP_SCHED). Give it one, or leave the group:"
@@ -70,7 +66,7 @@ fn no_privilege(what: &str, errno: i32) -> Refusal {
     } else {
         vec!["run it as root, or: sudo setcap cap_sys_nice,cap_ipc_lock+ep $(command -v punctual)".into()]
     };
-    Refusal { reason, cure, unpinned_may_work: false }
+    Refusal { reason, help, unpinned_may_work: false }
 }
 
 fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
@@ -83,7 +79,7 @@ fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
                 "a SCHED_DEADLINE task cannot be pinned to CPU {cpu} (EPERM): the kernel demands an affinity to all CPUs of its \
                  root domain, so that one CPU needs an exclusive cpuset"
             ),
-            cure: exclusive_cpuset(cpu),
+            help: exclusive_cpuset(cpu),
             unpinned_may_work: true,
         },
         libc::EBUSY => Refusal {
@@ -92,7 +88,7 @@ fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
                  /proc/sys/kernel/sched_rt_runtime_us, together with what other programs and the kernel's fair server (5 %) have reserved",
                 limit()
             ),
-            cure: vec!["lower the budgets, or raise the limit: echo 1000000 > /proc/sys/kernel/sched_rt_runtime_us".into()],
+            help: vec!["lower the budgets, or raise the limit: echo 1000000 > /proc/sys/kernel/sched_rt_runtime_us".into()],
             unpinned_may_work: !unpinned,
         },
         libc::EINVAL => Refusal {
@@ -101,7 +97,7 @@ fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
                 proc("sched_deadline_period_min_us").unwrap_or(100),
                 proc("sched_deadline_period_max_us").unwrap_or(4_194_304)
             ),
-            cure: vec!["change the task, or the limits: /proc/sys/kernel/sched_deadline_period_min_us and _max_us".into()],
+            help: vec!["change the task, or the limits: /proc/sys/kernel/sched_deadline_period_min_us and _max_us".into()],
             unpinned_may_work: false,
         },
         _ => no_privilege("a task may not have SCHED_DEADLINE", errno),

@@ -5,11 +5,12 @@ use crate::judge::{Nature, Terms};
 use crate::keeper::Keeper;
 use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
 use crate::plan;
-use crate::refusal::{explain, PeerError, Refusal};
+use crate::refusal::{explain, not_started, slow, Refusal};
 use crate::shared::{Control, Step, TaskState};
 use crate::sys::{affinity, number, Policy, RtTimeLimit};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
+use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
 use punctual_taskset::{Arrival, Body, Spin, Step as Part, TaskSet};
@@ -88,7 +89,7 @@ pub fn run(
     peer: Peer,
     options: &Options,
     sink: &mut dyn FnMut(Period),
-) -> Result<PeerOutcome, PeerError> {
+) -> Result<PeerOutcome, Diagnostic> {
     if let Some(refusal) = not_periodic(set) {
         return Ok(PeerOutcome::NotPossible(refusal));
     }
@@ -167,7 +168,7 @@ pub fn run(
                 std::io::Error::from_raw_os_error(errno)
             ));
         }
-        let gate = Gate::new().map_err(|source| PeerError::Start { what: "a pipe", source })?;
+        let gate = Gate::new().map_err(|error| not_started("a pipe", error))?;
         let mut running: Vec<(usize, Running)> = Vec::new();
         for (i, task) in set.tasks.iter().enumerate() {
             let Body::Command(words) = &task.body else { continue };
@@ -187,12 +188,12 @@ pub fn run(
         // Dropped after `running`, in whatever way this function is left.
         let _keeper = match groups.as_slice() {
             [] => None,
-            groups => Some(Keeper::start(groups).map_err(|source| PeerError::Start { what: "the keeper", source })?),
+            groups => Some(Keeper::start(groups).map_err(|error| not_started("the keeper", error))?),
         };
         let hog = match (options.hog, cpus.first()) {
             (true, Some(&cpu)) => Some(
                 Hog::start(cpu, options.duration.saturating_add(2 * SET_UP * SECOND))
-                    .map_err(|source| PeerError::Start { what: "the hog", source })?,
+                    .map_err(|error| not_started("the hog", error))?,
             ),
             _ => None,
         };
@@ -238,7 +239,7 @@ fn watch(
     running: &mut [(usize, Running)],
     states: &[TaskState],
     sink: &mut dyn FnMut(Period),
-) -> Option<PeerError> {
+) -> Option<Diagnostic> {
     let mut failed = None;
     loop {
         // Looked at before the rings are emptied: what was pushed before it became true is taken below.
@@ -270,7 +271,7 @@ fn not_periodic(set: &TaskSet) -> Option<Refusal> {
     let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
     Some(Refusal {
         reason: format!("task \"{}\" is not released periodically, and only such tasks are compared", task.name),
-        cure: vec!["leave its arrival away, or compare a set without it".to_owned()],
+        help: vec!["leave its arrival away, or compare a set without it".to_owned()],
         unpinned_may_work: false,
     })
 }
@@ -319,9 +320,9 @@ fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     what: &'static str,
     life: impl FnOnce() + Send + 'scope,
-) -> Result<(), PeerError> {
+) -> Result<(), Diagnostic> {
     let thread = Builder::new().name(format!("peer-{what}")).stack_size(STACK);
-    thread.spawn_scoped(scope, life).map(|_| ()).map_err(|source| PeerError::Start { what, source })
+    thread.spawn_scoped(scope, life).map(|_| ()).map_err(|error| not_started(what, error))
 }
 
 /// Whether that many threads became ready before one failed, the caller stopped it, or the time was up.
@@ -336,16 +337,16 @@ fn wait_ready(control: &Control, threads: u32) -> bool {
 }
 
 /// Why it did not begin: a failure, the caller's stop, or too slow.
-fn refused(set: &TaskSet, peer: Peer, unpinned: bool, control: &Control) -> Result<PeerOutcome, PeerError> {
+fn refused(set: &TaskSet, peer: Peer, unpinned: bool, control: &Control) -> Result<PeerOutcome, Diagnostic> {
     if let Some(failure) = control.failure() {
         return explain(set, peer, unpinned, failure).map(PeerOutcome::NotPossible);
     }
     if monotonic_ns() >= control.end.load(Acquire) {
-        return Err(PeerError::Slow(SET_UP));
+        return Err(slow(SET_UP));
     }
     Ok(PeerOutcome::NotPossible(Refusal {
         reason: "it was interrupted before it began".into(),
-        cure: Vec::new(),
+        help: Vec::new(),
         unpinned_may_work: false,
     }))
 }

@@ -1,7 +1,8 @@
 //! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
-//! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a cure.
+//! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a help.
 
-use punctual_peers::{run, Options, Peer, PeerError, PeerOutcome, PeerRun};
+use punctual_diagnostic::Diagnostic;
+use punctual_peers::{run, Options, Peer, PeerOutcome, PeerRun};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
@@ -42,10 +43,10 @@ fn options(stop: &AtomicBool) -> Options<'_> {
 }
 
 /// Retries while the machine is slower than the bound on set-up.
-fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, PeerError>) -> PeerOutcome {
+fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, Diagnostic>) -> PeerOutcome {
     loop {
         match run() {
-            Err(PeerError::Slow(_)) => {}
+            Err(error) if error.cause.contains("not ready to run within") => {}
             outcome => return outcome.unwrap(),
         }
     }
@@ -57,8 +58,8 @@ fn go(set: &TaskSet, peer: Peer, options: &Options) -> (PeerOutcome, Vec<Period>
     let outcome = set_up(|| run(set, peer, options, &mut |period| periods.push(period)));
     nothing_stays_real_time();
     if let PeerOutcome::NotPossible(why) = &outcome {
-        println!("{peer:?}: {} -> {:?}", why.reason, why.cure);
-        assert!(!why.reason.is_empty() && !why.cure.is_empty());
+        println!("{peer:?}: {} -> {:?}", why.reason, why.help);
+        assert!(!why.reason.is_empty() && !why.help.is_empty());
         assert!(periods.is_empty());
     }
     (outcome, periods)
@@ -159,7 +160,7 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
 }
 
 #[test]
-fn deadline_runs_or_names_reason_and_cure() {
+fn deadline_runs_or_names_reason_and_help() {
     let _alone = alone();
     let tasks = set(vec![
         task("a", 10 * MS, 2 * MS, Body::Spin(Spin::For(MS))),
@@ -169,7 +170,7 @@ fn deadline_runs_or_names_reason_and_cure() {
     let (pinned, _) = go(&tasks, Peer::Deadline, &options(&stop));
     if let PeerOutcome::NotPossible(why) = pinned {
         if why.unpinned_may_work {
-            assert!(why.reason.contains("root domain") && why.cure.iter().any(|line| line.contains("cpuset")));
+            assert!(why.reason.contains("root domain") && why.help.iter().any(|line| line.contains("cpuset")));
             let loose = Options { unpinned: true, ..options(&stop) };
             if let Some((run, periods)) = ran(&tasks, Peer::Deadline, &loose) {
                 assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
@@ -247,8 +248,9 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
     ]);
     let stop = AtomicBool::new(false);
     match run(&tasks, Peer::Fifo, &options(&stop), &mut |_| ()) {
-        Err(PeerError::Command { task, program, .. }) => {
-            assert_eq!((task.as_str(), program.as_str()), ("none", "/no/such/program"))
+        Err(error) => {
+            assert!(error.cause.contains("task \"none\": cannot start /no/such/program"), "{error}");
+            assert_eq!(error.exit_code(), 2);
         }
         Ok(PeerOutcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
@@ -263,7 +265,8 @@ fn a_cpu_that_is_not_there_is_an_error() {
     tasks.tasks[0].cpu = 1_000;
     let stop = AtomicBool::new(false);
     match run(&tasks, Peer::Other, &options(&stop), &mut |_| ()) {
-        Err(PeerError::Cpu(1_000)) | Ok(PeerOutcome::NotPossible(_)) => {}
+        Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {}
+        Ok(PeerOutcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
 }

@@ -34,3 +34,9 @@ impl fmt::Display for PolicyError {
 }
 
 impl std::error::Error for PolicyError {}
+
+impl From<PolicyError> for punctual_diagnostic::Diagnostic {
+    fn from(e: PolicyError) -> Self {
+        Self::usage(format!("{}: {}", e.place, e.cause), e.cure)
+    }
+}

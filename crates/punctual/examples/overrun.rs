@@ -62,8 +62,8 @@ fn main() -> std::process::ExitCode {
     match run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("overrun: {}\n  cure: {}", e.cause, e.cure);
-            std::process::ExitCode::from(e.exit_code() as u8)
+            eprintln!("overrun: {}\n  help: {}", e.cause, e.help);
+            std::process::ExitCode::from(e.exit_code())
         }
     }
 }

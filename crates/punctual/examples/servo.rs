@@ -41,8 +41,8 @@ fn main() -> std::process::ExitCode {
     match run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("servo: {}\n  cure: {}", e.cause, e.cure);
-            std::process::ExitCode::from(e.exit_code() as u8)
+            eprintln!("servo: {}\n  help: {}", e.cause, e.help);
+            std::process::ExitCode::from(e.exit_code())
         }
     }
 }

@@ -6,6 +6,7 @@ use punctual_admission::{admit, CpuLoad};
 use punctual_taskset::{fmt_ns, Domain, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
+use crate::error::not_admitted;
 use crate::keeper::{self, Settings};
 use crate::report::{Observer, Report};
 use crate::{Error, Policy, Running, TaskDraft};
@@ -193,7 +194,7 @@ pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec
     match admit(&task_set(settings, tasks)) {
         Ok(verdict) => Ok(verdict.cpus),
         Err(refusal) if settings.overload => Ok(refusal.cpus),
-        Err(refusal) => Err(refusal.into()),
+        Err(refusal) => Err(not_admitted(&refusal)),
     }
 }
 

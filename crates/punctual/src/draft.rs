@@ -158,7 +158,7 @@ impl<P: Place> TaskDraft<P> {
     }
 
     fn check(&self, what: &What) -> Result<TaskSpec, Error> {
-        let task = |cause: &str, cure: &str| Error::usage(format!("task {:?}: {cause}", self.name), cure);
+        let task = |cause: &str, help: &str| Error::usage(format!("task {:?}: {cause}", self.name), help);
         let ns = |key: &str, given: Option<Duration>| -> Result<Option<u64>, Error> {
             let exact = |d: Duration| u64::try_from(d.as_nanos()).ok().filter(|&ns| ns < LIMIT);
             match given.map(exact) {
@@ -174,7 +174,7 @@ impl<P: Place> TaskDraft<P> {
             return Err(task("it lacks a budget", "add .budget(Duration::from_millis(5)), say"));
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
-        let cpu = self.placed().map_err(|(cause, cure)| task(&cause, &cure))?;
+        let cpu = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
         if self.place.policy() == Policy::FixedPriority && self.priority.is_none() {
             return Err(task(
                 "fixed priority needs its priority",
@@ -196,7 +196,7 @@ impl<P: Place> TaskDraft<P> {
         if let Some(deadline) = deadline {
             single = single.deadline(deadline);
         }
-        let set = single.build().map_err(|e| task(&e.cause, &e.cure))?;
+        let set = single.build().map_err(|e| task(&e.cause, &e.help))?;
         let Some(spec) = set.tasks.into_iter().next() else {
             return Err(task("it came to nothing", "tell us about it"));
         };

@@ -80,8 +80,8 @@ mod time;
 
 pub use declare::{Admitted, Punctual};
 pub use draft::{Place, TaskDraft};
-pub use error::{Error, ErrorKind};
 pub use policy::Policy;
+pub use punctual_diagnostic::{Diagnostic as Error, Kind as ErrorKind};
 pub use report::{Outcome, Report};
 pub use running::Running;
 pub use task::{Released, Task};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use punctual_report::Results;
 
 use crate::draft::{Declared, Place};
+use crate::error::run_has_ended;
 use crate::keeper::{Request, Standing};
 use crate::{Error, Outcome, Policy, TaskDraft};
 
@@ -80,8 +81,8 @@ impl Running {
 
     fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Error> {
         let (answer, is_answered) = channel();
-        self.requests.send(request(answer)).map_err(|_| Error::ended())?;
-        is_answered.recv().map_err(|_| Error::ended())
+        self.requests.send(request(answer)).map_err(|_| run_has_ended())?;
+        is_answered.recv().map_err(|_| run_has_ended())
     }
 
     fn join(&mut self) {

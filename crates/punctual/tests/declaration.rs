@@ -11,10 +11,10 @@ fn one(name: &str, period: Duration, budget: Duration) -> Punctual {
 }
 
 #[track_caller]
-fn refused(set: Punctual, kind: ErrorKind, cause: &str, cure: &str) {
+fn refused(set: Punctual, kind: ErrorKind, cause: &str, help: &str) {
     let e = set.admit().expect_err("it should be refused");
     assert_eq!(e.kind, kind, "{e}");
-    assert!(e.cause.contains(cause) && e.cure.contains(cure), "{e}");
+    assert!(e.cause.contains(cause) && e.help.contains(help), "{e}");
 }
 
 #[test]

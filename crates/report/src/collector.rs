@@ -243,9 +243,9 @@ impl Collector {
 
     /// The results of a run that could not take place, for its column beside others.
     #[must_use]
-    pub fn not_possible(self, reason: &str, cure: &[String]) -> Results {
+    pub fn not_possible(self, reason: &str, help: &[String]) -> Results {
         let mut results = self.snapshot();
-        results.not_possible = Some(NotPossible { reason: reason.to_owned(), cure: cure.to_vec() });
+        results.not_possible = Some(NotPossible { reason: reason.to_owned(), help: help.to_vec() });
         results
     }
 }

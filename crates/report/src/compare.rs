@@ -33,7 +33,7 @@ pub fn side_by_side(runs: &[Results]) -> String {
     for run in runs {
         let Some(why) = &run.not_possible else { continue };
         out.push_str(&wrap(&format!("{}: not run: {}.", run.title(), why.reason.trim_end_matches('.')), 0, WIDTH));
-        for step in &why.cure {
+        for step in &why.help {
             out.push_str(&format!("  {step}\n"));
         }
     }

@@ -373,8 +373,8 @@ pub struct HogResult {
 pub struct NotPossible {
     /// The cause.
     pub reason: String,
-    /// The cure: one step or command per line.
-    pub cure: Vec<String>,
+    /// The help: one step or command per line.
+    pub help: Vec<String>,
 }
 
 impl Verdict {

@@ -18,7 +18,7 @@ pub fn table(results: &Results, width: usize, color: bool) -> String {
     out.push('\n');
     if let Some(why) = &results.not_possible {
         out.push_str(&wrap(&format!("It could not be run: {}.", why.reason.trim_end_matches('.')), 0, width));
-        for step in &why.cure {
+        for step in &why.help {
             out.push_str(&format!("  {step}\n"));
         }
         return out;

@@ -31,7 +31,7 @@ pub(crate) fn read(task: &Table<'_, '_>, period: Option<u64>, problems: &mut Pro
 }
 
 fn word_only(task: &Table<'_, '_>, found: &Found<'_, '_>, word: &str, problems: &mut Problems<'_>) -> Option<Arrival> {
-    let (cause, cure) = match word {
+    let (cause, help) = match word {
         "periodic" => return Some(Arrival::Periodic),
         "sporadic" => (
             "sporadic arrival needs the longest time between two".to_owned(),
@@ -43,11 +43,11 @@ fn word_only(task: &Table<'_, '_>, found: &Found<'_, '_>, word: &str, problems: 
         ),
         _ => {
             let near = nearest(&word.to_lowercase(), &["periodic", "sporadic", "aperiodic"]);
-            let cure = near.map_or(FORMS.to_owned(), |near| format!("did you mean {}?", quote(near)));
-            (format!("unknown arrival {}", quote(word)), cure)
+            let help = near.map_or(FORMS.to_owned(), |near| format!("did you mean {}?", quote(near)));
+            (format!("unknown arrival {}", quote(word)), help)
         }
     };
-    task.fault(problems, &found.at, cause, cure);
+    task.fault(problems, &found.at, cause, help);
     None
 }
 
@@ -59,8 +59,8 @@ fn random(table: &Table<'_, '_>, period: Option<u64>, problems: &mut Problems<'_
     let (sporadic, aperiodic) = (table.get("sporadic"), table.get("aperiodic"));
     if let (Some(sporadic), Some(aperiodic)) = (&sporadic, &aperiodic) {
         let later = if sporadic.key.start > aperiodic.key.start { sporadic } else { aperiodic };
-        let cure = "keep sporadic where two never come sooner than the period, else aperiodic";
-        table.fault(problems, &later.key, "sporadic and aperiodic are both given", cure);
+        let help = "keep sporadic where two never come sooner than the period, else aperiodic";
+        table.fault(problems, &later.key, "sporadic and aperiodic are both given", help);
         return None;
     }
     if let Some(found) = sporadic {
@@ -84,8 +84,8 @@ fn random(table: &Table<'_, '_>, period: Option<u64>, problems: &mut Problems<'_
                 fmt_ns(mean),
                 fmt_ns(LEAST_PERIOD)
             );
-            let cure = format!("make it at least {}", fmt_ns(LEAST_PERIOD));
-            table.fault(problems, &found.at, cause, cure);
+            let help = format!("make it at least {}", fmt_ns(LEAST_PERIOD));
+            table.fault(problems, &found.at, cause, help);
             return None;
         }
         return Some(Arrival::Aperiodic { mean, seed: seed? });
@@ -104,14 +104,14 @@ fn list(
     problems: &mut Problems<'_>,
 ) -> Option<Arrival> {
     if list.is_empty() {
-        let cure = "give at least one time, such as [\"0ms\"]";
-        task.fault(problems, &found.at, "the list of arrivals is empty", cure);
+        let help = "give at least one time, such as [\"0ms\"]";
+        task.fault(problems, &found.at, "the list of arrivals is empty", help);
         return None;
     }
     if let Some(start) = task.get("start") {
         let cause = "start is given, and a list of arrivals as well";
-        let cure = "remove start: the times of the list count from the start of the run";
-        task.fault(problems, &start.key, cause, cure);
+        let help = "remove start: the times of the list count from the start of the run";
+        task.fault(problems, &start.key, cause, help);
     }
     let mut times = Vec::with_capacity(list.len());
     let mut last = 0;

@@ -22,8 +22,8 @@ pub(crate) fn read(task: &Table<'_, '_>, recordings: &mut Recordings, problems: 
     given.sort_by_key(|(_, found)| found.key.start);
     if let [(first, _), (second, at), ..] = given.as_slice() {
         let cause = format!("{second} is given, and {first} as well");
-        let cure = "keep one of work, command and pid, and make the other a task of its own";
-        task.fault(problems, &at.key, cause, cure);
+        let help = "keep one of work, command and pid, and make the other a task of its own";
+        task.fault(problems, &at.key, cause, help);
         return None;
     }
     match given.first()? {
@@ -37,21 +37,21 @@ fn command(task: &Table<'_, '_>, found: &Found<'_, '_>, problems: &mut Problems<
     let list = match found.value {
         DeValue::Array(list) => list,
         DeValue::String(line) => {
-            let cure = format!("write a list, for no shell splits it: {}", split(line));
-            task.wrong_type(problems, "command", found, "a list of strings", cure);
+            let help = format!("write a list, for no shell splits it: {}", split(line));
+            task.wrong_type(problems, "command", found, "a list of strings", help);
             return None;
         }
         _ => {
-            let cure = "write a list of strings, such as command = [\"xz\", \"-T4\", \"file\"]";
-            task.wrong_type(problems, "command", found, "a list of strings", cure);
+            let help = "write a list of strings, such as command = [\"xz\", \"-T4\", \"file\"]";
+            task.wrong_type(problems, "command", found, "a list of strings", help);
             return None;
         }
     };
     let words = strings(task, list, problems)?;
     match checks::command(&words) {
         Ok(()) => Some(words),
-        Err((cause, cure)) => {
-            task.fault(problems, &found.at, cause, cure);
+        Err((cause, help)) => {
+            task.fault(problems, &found.at, cause, help);
             None
         }
     }
@@ -65,12 +65,12 @@ fn strings(task: &Table<'_, '_>, list: &DeArray<'_>, problems: &mut Problems<'_>
             DeValue::String(word) => words.push(word.clone().into_owned()),
             other => {
                 let cause = format!("the command's word {} is {}, not a string", number + 1, kind(other));
-                let cure = match other {
+                let help = match other {
                     DeValue::Integer(n) => format!("put it in quotes: {}", quote(&n.to_string())),
                     DeValue::Float(n) => format!("put it in quotes: {}", quote(&n.to_string())),
                     _ => "put each argument in quotes, in one list".to_owned(),
                 };
-                task.fault(problems, &element.span(), cause, cure);
+                task.fault(problems, &element.span(), cause, help);
                 return None;
             }
         }
@@ -98,11 +98,11 @@ fn work(
     problems: &mut Problems<'_>,
 ) -> Option<Body> {
     let DeValue::Table(entries) = found.value else {
-        let cure = match found.value {
+        let help = match found.value {
             DeValue::String(word) => format!("write work = {}", spin::instead(word)),
             _ => "write work = { spin = \"200us\" }".to_owned(),
         };
-        task.wrong_type(problems, "work", found, "a table", cure);
+        task.wrong_type(problems, "work", found, "a table", help);
         return None;
     };
     let work = Table { entries, at: found.at.clone(), scope: Scope::Work, whose: task.whose.clone() };
@@ -111,8 +111,8 @@ fn work(
     spin::one_form(&work, &WORKS, problems)?;
     let drawn = ["uniform", "histogram", "recorded"].iter().any(|key| work.get(key).is_some());
     if let (Some(seed), false) = (work.get("seed"), drawn) {
-        let cure = "put it beside the distribution: { uniform = [\"100us\", \"300us\"], seed = 7 }";
-        work.fault(problems, &seed.key, "seed is given, but nothing is drawn", cure);
+        let help = "put it beside the distribution: { uniform = [\"100us\", \"300us\"], seed = 7 }";
+        work.fault(problems, &seed.key, "seed is given, but nothing is drawn", help);
     }
     if let Some(found) = work.get("spin") {
         return spin::read(&work, &found, recordings, problems).map(Body::Spin);
@@ -124,8 +124,8 @@ fn work(
         return spin::distribution(&work, recordings, problems).map(Body::Spin);
     }
     if problems.count() == before {
-        let cure = "write work = { spin = \"200us\" } or work = { spin = \"forever\" }";
-        work.fault(problems, &work.at, "work does not say how much", cure);
+        let help = "write work = { spin = \"200us\" } or work = { spin = \"forever\" }";
+        work.fault(problems, &work.at, "work does not say how much", help);
     }
     None
 }
@@ -160,8 +160,8 @@ fn steps(
         let table = Table { entries, at: element.span(), scope: Scope::Step, whose: work.whose.clone() };
         let step = step(&table, recordings, problems)?;
         if let (Step::Spin(Spin::Forever), Some(next)) = (&step, list.get(number + 1)) {
-            let cure = "remove it, or let the step before it end";
-            work.fault(problems, &next.span(), "a step comes after one without end", cure);
+            let help = "remove it, or let the step before it end";
+            work.fault(problems, &next.span(), "a step comes after one without end", help);
             return None;
         }
         steps.push(step);

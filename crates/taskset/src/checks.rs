@@ -2,7 +2,8 @@
 //!
 //! Each check reports the value that is at fault, so that a file can point at it.
 
-use crate::duration::{fmt_ns, printable, quote, DURATION_LIMIT};
+use crate::duration::{fmt_ns, quote, DURATION_LIMIT};
+use punctual_diagnostic::is_printable;
 
 /// The shortest period, ns. A dispatcher needs some 10 us per event, and 90 % of a CPU is the most
 /// that is ever promised: below 100 us there is nothing left to promise.
@@ -34,7 +35,7 @@ pub(crate) enum Field {
     Deadline,
 }
 
-/// What a check found: the value at fault, the cause and the cure.
+/// What a check found: the value at fault, the cause and the help.
 pub(crate) type Fault = (Field, String, String);
 
 /// Checks the times of one task against each other. `None` is a time that was not given (the
@@ -111,7 +112,7 @@ pub(crate) fn name(what: &str, name: &str) -> Result<(), (String, String)> {
             format!("shorten it to {LONGEST_NAME} characters or fewer"),
         ));
     }
-    if let Some(bad) = name.chars().find(|&c| !printable(c)) {
+    if let Some(bad) = name.chars().find(|&c| !is_printable(c)) {
         return Err((
             format!("name {} has the unprintable character U+{:04X}", quote(name), u32::from(bad)),
             "use letters, digits and signs that can be shown".to_owned(),

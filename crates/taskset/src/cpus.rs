@@ -15,29 +15,29 @@ pub(crate) fn read(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<V
         (None, None) => return None,
         (Some(one), Some(many)) => {
             let later = if one.key.start > many.key.start { one } else { many };
-            let cure = "keep cpu for one CPU, or cpus for several";
-            top.fault(problems, &later.key, "cpu and cpus are both given", cure);
+            let help = "keep cpu for one CPU, or cpus for several";
+            top.fault(problems, &later.key, "cpu and cpus are both given", help);
             return None;
         }
         _ => {}
     }
     if let Some(found) = one {
         if matches!(found.value, DeValue::Array(_)) {
-            let cure = "write one number, or use cpus for several";
-            top.wrong_type(problems, "cpu", &found, "a whole number", cure);
+            let help = "write one number, or use cpus for several";
+            top.wrong_type(problems, "cpu", &found, "a whole number", help);
             return None;
         }
         return top.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU).map(|cpu| vec![cpu]);
     }
     let found = many?;
     let DeValue::Array(list) = found.value else {
-        let cure = "write a list such as cpus = [0, 1], or cpu for one CPU";
-        top.wrong_type(problems, "cpus", &found, "a list of CPU numbers", cure);
+        let help = "write a list such as cpus = [0, 1], or cpu for one CPU";
+        top.wrong_type(problems, "cpus", &found, "a list of CPU numbers", help);
         return None;
     };
     if list.is_empty() {
-        let cure = "name at least one, such as cpus = [0, 1]";
-        top.fault(problems, &found.at, "the list of CPUs is empty", cure);
+        let help = "name at least one, such as cpus = [0, 1]";
+        top.fault(problems, &found.at, "the list of CPUs is empty", help);
         return None;
     }
     let mut cpus = Vec::with_capacity(list.len());
@@ -76,8 +76,8 @@ pub(crate) fn domain(top: &Table<'_, '_>, cpus: Option<&[u32]>, problems: &mut P
             let several = cpus.is_some_and(|cpus| cpus.len() > 1);
             if let (true, None, Some(found)) = (several, top.get("domain"), top.get("cpus")) {
                 let cause = "several CPUs are given, but not how they are shared";
-                let cure = "add domain = \"partitioned\", and give each task its cpu";
-                top.fault(problems, &found.key, cause, cure);
+                let help = "add domain = \"partitioned\", and give each task its cpu";
+                top.fault(problems, &found.key, cause, help);
             }
         }
     }
@@ -91,14 +91,14 @@ pub(crate) fn own(table: &Table<'_, '_>, cpus: Option<&[u32]>, problems: &mut Pr
     let cpus = cpus?;
     if !cpus.contains(&cpu) {
         let cause = format!("cpu {cpu} is not one of the set's ({})", list(cpus));
-        let cure = "use one of those, or name it in cpus at the top of the file";
-        table.fault(problems, &found.at, cause, cure);
+        let help = "use one of those, or name it in cpus at the top of the file";
+        table.fault(problems, &found.at, cause, help);
         return None;
     }
     Some((found.at, cpu))
 }
 
-/// The cause and cure for a task or a group that must name its CPU and does not; `None` where there is one only.
+/// The cause and help for a task or a group that must name its CPU and does not; `None` where there is one only.
 pub(crate) fn unnamed(cpus: Option<&[u32]>) -> Option<(String, String)> {
     let cpus @ [first, _, ..] = cpus? else {
         return None;

@@ -3,6 +3,8 @@
 //! Integers only: a decimal fraction is exact or it is refused, so that what a file says and what a
 //! dispatcher enforces are the same number.
 
+use punctual_diagnostic::is_printable;
+
 /// Durations are below this many ns (2^62, some 146 years), so that sums of a few cannot overflow.
 pub const DURATION_LIMIT: u64 = 1 << 62;
 
@@ -34,14 +36,14 @@ const MEANT: [(&str, &str); 16] = [
 /// 60e9 = 2^11 * 3 * 5^10, and a fraction without trailing zeros lacks a factor 2 or 5.
 const MAX_FRACTION_DIGITS: usize = 11;
 
-/// Why a text is not a duration. Prints as one line, `cause; cure`, which suits clap.
+/// Why a text is not a duration. Prints as one line, `cause; help`, which suits clap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}; {cure}")]
+#[error("{cause}; {help}")]
 pub struct DurationError {
     /// What is wrong; begins with the text in quotes.
     pub cause: String,
     /// What would be right.
-    pub cure: String,
+    pub help: String,
 }
 
 /// Reads a duration: a decimal number and a unit (`ns`, `us`, `ms`, `s`, `min`), to ns.
@@ -58,7 +60,7 @@ pub struct DurationError {
 /// assert!(parse_duration("20").is_err());
 /// ```
 pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
-    let fail = |cause: &str, cure: String| Err(DurationError { cause: format!("{} {cause}", quote(text)), cure });
+    let fail = |cause: &str, help: String| Err(DurationError { cause: format!("{} {cause}", quote(text)), help });
     let example = || "write a number and a unit, such as \"1ms\" or \"250us\"".to_owned();
 
     let body = text.trim();
@@ -93,8 +95,8 @@ pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
         }
     }
     let Some(&(_, unit_ns)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        let (cause, cure) = unit_fault(number, unit);
-        return fail(&cause, cure);
+        let (cause, help) = unit_fault(number, unit);
+        return fail(&cause, help);
     };
     let Some(fraction_ns) = fraction_ns(fraction.unwrap_or(""), unit_ns) else {
         return fail("is finer than 1 ns", "use fewer decimals: times are whole nanoseconds".to_owned());
@@ -127,13 +129,13 @@ fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
     u64::try_from(scaled / denominator).ok()
 }
 
-/// Cause and cure for a number that is followed by no unit of ours.
+/// Cause and help for a number that is followed by no unit of ours.
 fn unit_fault(number: &str, unit: &str) -> (String, String) {
     let say = |unit: &str| format!("write \"{}{unit}\"", shorten(number, 24));
     let units = "ns, us, ms, s and min";
     if unit.is_empty() {
-        let cure = format!("{}, if milliseconds are meant; the units are {units}", say("ms"));
-        return ("has no unit".to_owned(), cure);
+        let help = format!("{}, if milliseconds are meant; the units are {units}", say("ms"));
+        return ("has no unit".to_owned(), help);
     }
     let cause = format!("has the unknown unit {}", quote(unit));
     let lower = unit.to_lowercase();
@@ -144,8 +146,8 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
         return (cause, say(name));
     }
     if lower == "m" {
-        let cure = format!("{} for milliseconds or \"{number}min\" for minutes", say("ms"));
-        return (cause, cure);
+        let help = format!("{} for milliseconds or \"{number}min\" for minutes", say("ms"));
+        return (cause, help);
     }
     if unit.starts_with([',', '_']) {
         return (
@@ -199,22 +201,11 @@ fn shorten(text: &str, most: usize) -> String {
             short.push_str("...");
             break;
         }
-        if printable(c) && c != '"' && c != '\\' {
+        if is_printable(c) && c != '"' && c != '\\' {
             short.push(c);
         } else {
             short.extend(c.escape_debug());
         }
     }
     short
-}
-
-/// Whether a character shows on a terminal and leaves the line as it is.
-pub(crate) fn printable(c: char) -> bool {
-    if c.is_ascii() {
-        return c == ' ' || c.is_ascii_graphic();
-    }
-    // After a base letter, str::escape_debug leaves combining marks alone and escapes
-    // what cannot be shown (controls, direction overrides, unassigned).
-    let pair: String = ['a', c].into_iter().collect();
-    pair.escape_debug().nth(1) == Some(c)
 }

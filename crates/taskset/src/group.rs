@@ -122,14 +122,14 @@ fn times(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> (Option<u64>, Op
     let period = table.duration(problems, "period");
     let budget = table.duration(problems, "budget");
     let deadline = table.duration(problems, "deadline");
-    for (field, cause, cure) in checks::times(period, budget, deadline) {
+    for (field, cause, help) in checks::times(period, budget, deadline) {
         let key = match field {
             Field::Period => "period",
             Field::Budget => "budget",
             Field::Deadline => "deadline",
         };
         let at = table.get(key).map_or(table.at.clone(), |found| found.at);
-        table.fault(problems, &at, cause, cure);
+        table.fault(problems, &at, cause, help);
     }
     (period, budget, deadline)
 }
@@ -142,8 +142,8 @@ fn server(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<ServerSp
             let (later, at, earlier) =
                 if first.key.start > second.key.start { (one, first.key, other) } else { (other, second.key, one) };
             let cause = format!("{later} is given, and {earlier} as well");
-            let cure = "keep period and budget for a budget each period, or windows and cycle for a time table";
-            table.fault(problems, &at, cause, cure);
+            let help = "keep period and budget for a budget each period, or windows and cycle for a time table";
+            table.fault(problems, &at, cause, help);
             None
         }
         (Some(_), None) => time_table(table, problems),
@@ -194,7 +194,7 @@ fn missing(table: &Table<'_, '_>, problems: &mut Problems<'_>) {
     } else if PERIODIC.into_iter().any(given) {
         table.missing(&by_period, problems);
     } else {
-        let cure = "add period and budget, or windows and cycle";
-        table.fault(problems, &table.at, "it lacks a server: nothing says when it may execute", cure);
+        let help = "add period and budget, or windows and cycle";
+        table.fault(problems, &table.at, "it lacks a server: nothing says when it may execute", help);
     }
 }

@@ -141,7 +141,7 @@ const ALIASES: [(Scope, &str, &str); 44] = [
     (Scope::Step, "run", "spin"),
 ];
 
-/// The cause and cure for a key that this version does not take; `None` for one that it does.
+/// The cause and help for a key that this version does not take; `None` for one that it does.
 pub(crate) fn refuse(scope: Scope, key: &str) -> Option<(String, String)> {
     if scope.keys().contains(&key) {
         return None;
@@ -151,10 +151,10 @@ pub(crate) fn refuse(scope: Scope, key: &str) -> Option<(String, String)> {
         return Some((cause, (*instead).to_owned()));
     }
     let cause = format!("unknown key {}", quote(key));
-    Some((cause, cure(scope, key)))
+    Some((cause, help(scope, key)))
 }
 
-fn cure(scope: Scope, key: &str) -> String {
+fn help(scope: Scope, key: &str) -> String {
     let lower = key.to_lowercase();
     let alias = ALIASES.iter().find(|(within, alias, _)| *within == scope && *alias == lower);
     if let Some((_, _, meant)) = alias {

@@ -7,7 +7,8 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use crate::duration::quote;
-use crate::{rt_app, set, syntax, TaskSet, TaskSetError};
+use crate::{error, rt_app, set, syntax, TaskSet};
+use punctual_diagnostic::Diagnostic;
 
 /// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
 pub const LARGEST_FILE: usize = 4 << 20;
@@ -27,7 +28,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`TaskSet::load`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Loaded, TaskSetError> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Loaded, Diagnostic> {
         let path = path.as_ref();
         let file = path.display().to_string();
         let mut bytes = Vec::new();
@@ -44,7 +45,7 @@ impl Loaded {
             Err(error) => {
                 let good = error.valid_up_to();
                 let text = String::from_utf8_lossy(&bytes);
-                Err(TaskSetError::at(
+                Err(error::at(
                     &file,
                     &text,
                     &(good..good),
@@ -59,7 +60,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`TaskSet::parse`].
-    pub fn parse(text: &str, file_name: &str) -> Result<Loaded, TaskSetError> {
+    pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostic> {
         if text.len() > LARGEST_FILE {
             return Err(too_large(file_name));
         }
@@ -80,7 +81,7 @@ impl TaskSet {
     /// # Errors
     /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
     /// [`TaskSet::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, TaskSetError> {
+    pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, Diagnostic> {
         Loaded::load(path).map(|loaded| loaded.set)
     }
 
@@ -90,26 +91,26 @@ impl TaskSet {
     /// # Errors
     /// The first thing in file order that is wrong with it: not TOML (JSON), an unknown key, a value of the
     /// wrong type or out of its range, values that contradict each other, a recording that cannot be read.
-    pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, TaskSetError> {
+    pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
         Loaded::parse(text, file_name).map(|loaded| loaded.set)
     }
 }
 
-fn unreadable(file: &str, error: &std::io::Error) -> TaskSetError {
-    let (cause, cure) = match error.kind() {
+fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {
+    let (cause, help) = match error.kind() {
         ErrorKind::NotFound => ("there is no such file", "check the path"),
         ErrorKind::PermissionDenied => ("the file may not be read", "give yourself the permission to read it"),
         ErrorKind::IsADirectory => ("it is a directory", "name a task-set file in it"),
         _ => {
             let cause = format!("the file cannot be read: {error}");
-            return TaskSetError::whole(file, cause, "name a readable file");
+            return error::whole(file, cause, "name a readable file");
         }
     };
-    TaskSetError::whole(file, cause, cure)
+    error::whole(file, cause, help)
 }
 
-fn too_large(file: &str) -> TaskSetError {
-    TaskSetError::whole(
+fn too_large(file: &str) -> Diagnostic {
+    error::whole(
         file,
         format!("the file is larger than {} MiB", LARGEST_FILE >> 20),
         format!("check that {} is a task-set file, or split it", quote(file)),

@@ -55,15 +55,15 @@ pub(crate) fn read(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<S
             let before = problems.count();
             table.check_keys(problems);
             if table.get("name").is_none() && problems.count() == before {
-                let cure = "add its name: policy = { name = \"edf\" }";
-                top.fault(problems, &found.at, "the policy has no name", cure);
+                let help = "add its name: policy = { name = \"edf\" }";
+                top.fault(problems, &found.at, "the policy has no name", help);
             }
             let (at, name) = table.string(problems, "name", "edf")?;
             known_policy(top, problems, &at, name)
         }
         _ => {
-            let cure = "write its name in quotes: policy = \"edf\"";
-            top.wrong_type(problems, "policy", &found, "a name", cure);
+            let help = "write its name in quotes: policy = \"edf\"";
+            top.wrong_type(problems, "policy", &found, "a name", help);
             None
         }
     }
@@ -73,12 +73,12 @@ fn known_policy(top: &Table<'_, '_>, problems: &mut Problems<'_>, at: &Span, nam
     if POLICIES.contains(&name) {
         return Some(name.to_owned());
     }
-    let (cause, cure) = refuse_policy(name);
-    top.fault(problems, at, cause, cure);
+    let (cause, help) = refuse_policy(name);
+    top.fault(problems, at, cause, help);
     None
 }
 
-/// The cause and cure for a policy that this version does not have.
+/// The cause and help for a policy that this version does not have.
 pub(crate) fn refuse_policy(name: &str) -> (String, String) {
     let lower = name.to_lowercase();
     if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
@@ -87,14 +87,14 @@ pub(crate) fn refuse_policy(name: &str) -> (String, String) {
     }
     let cause = format!("unknown policy {}", quote(name));
     if SERVERS.contains(&lower.as_str()) {
-        let cure = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
-        return (cause, cure);
+        let help = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
+        return (cause, help);
     }
     let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
     let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
-    let cure = match meant {
+    let help = match meant {
         Some(meant) => format!("did you mean {}?", quote(meant)),
         None => "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned(),
     };
-    (cause, cure)
+    (cause, help)
 }

@@ -6,8 +6,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::checks;
 use crate::duration::{parse_duration, quote};
+use crate::error;
 use crate::keys::{self, nearest, Scope};
-use crate::TaskSetError;
+use punctual_diagnostic::Diagnostic;
 
 /// A place in the text, in bytes.
 pub(crate) type Span = Range<usize>;
@@ -34,8 +35,8 @@ impl<'t> Problems<'t> {
             None => true,
         };
         if earlier {
-            let (cause, cure) = texts();
-            self.first = Some((at.clone(), cause, cure));
+            let (cause, help) = texts();
+            self.first = Some((at.clone(), cause, help));
         }
     }
 
@@ -55,9 +56,9 @@ impl<'t> Problems<'t> {
     }
 
     /// The first problem as an error; `None` when all is well.
-    pub(crate) fn into_error(self) -> Option<TaskSetError> {
-        let (at, cause, cure) = self.first?;
-        Some(TaskSetError::at(self.file, self.text, &at, cause, cure))
+    pub(crate) fn into_error(self) -> Option<Diagnostic> {
+        let (at, cause, help) = self.first?;
+        Some(error::at(self.file, self.text, &at, cause, help))
     }
 }
 
@@ -107,8 +108,8 @@ impl<'a, 'i> Table<'a, 'i> {
     /// Refuses every key that this kind of table does not take.
     pub(crate) fn check_keys(&self, problems: &mut Problems<'_>) {
         for key in self.entries.keys() {
-            if let Some((cause, cure)) = keys::refuse(self.scope, key.get_ref()) {
-                problems.add(&key.span(), || (format!("{}{cause}", self.whose), cure));
+            if let Some((cause, help)) = keys::refuse(self.scope, key.get_ref()) {
+                problems.add(&key.span(), || (format!("{}{cause}", self.whose), help));
             }
         }
     }
@@ -125,9 +126,9 @@ impl<'a, 'i> Table<'a, 'i> {
         problems: &mut Problems<'_>,
         at: &Span,
         cause: impl AsRef<str>,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) {
-        problems.add(at, || (format!("{}{}", self.whose, cause.as_ref()), cure.into()));
+        problems.add(at, || (format!("{}{}", self.whose, cause.as_ref()), help.into()));
     }
 
     /// A value of the wrong type.
@@ -137,10 +138,10 @@ impl<'a, 'i> Table<'a, 'i> {
         key: &str,
         found: &Found<'_, '_>,
         wanted: &str,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) {
         let cause = format!("{key} is {}, not {wanted}", kind(found.value));
-        self.fault(problems, &found.at, cause, cure);
+        self.fault(problems, &found.at, cause, help);
     }
 
     /// A duration, in ns; `None` when it is absent or at fault.
@@ -157,7 +158,7 @@ impl<'a, 'i> Table<'a, 'i> {
                     Ok(ns) => Some(ns),
                     Err(error) => {
                         let cause = format!("{key} {}", error.cause);
-                        self.fault(problems, &found.at, cause, error.cure);
+                        self.fault(problems, &found.at, cause, error.help);
                         None
                     }
                 };
@@ -172,8 +173,8 @@ impl<'a, 'i> Table<'a, 'i> {
             Err(_) => "1ms",
         };
         let wanted = "a duration with its unit";
-        let cure = format!("write it in quotes with one of ns, us, ms, s, min: \"{example}\"");
-        self.wrong_type(problems, key, found, wanted, cure);
+        let help = format!("write it in quotes with one of ns, us, ms, s, min: \"{example}\"");
+        self.wrong_type(problems, key, found, wanted, help);
         None
     }
 
@@ -182,18 +183,18 @@ impl<'a, 'i> Table<'a, 'i> {
         let (at, name) = self.string(problems, "name", "servo")?;
         match checks::name(what, name) {
             Ok(()) => Some((at, name.to_owned())),
-            Err((cause, cure)) => {
-                self.fault(problems, &at, cause, cure);
+            Err((cause, help)) => {
+                self.fault(problems, &at, cause, help);
                 None
             }
         }
     }
 
-    /// Reports the first of these keys that is absent, at the head of the table: key, what it is, cure.
+    /// Reports the first of these keys that is absent, at the head of the table: key, what it is, help.
     pub(crate) fn missing(&self, required: &[(&str, &str, &str)], problems: &mut Problems<'_>) -> bool {
-        for (key, what, cure) in required {
+        for (key, what, help) in required {
             if self.get(key).is_none() {
-                self.fault(problems, &self.at, format!("it lacks {what}"), *cure);
+                self.fault(problems, &self.at, format!("it lacks {what}"), *help);
                 return true;
             }
         }
@@ -206,8 +207,8 @@ impl<'a, 'i> Table<'a, 'i> {
         if let DeValue::String(text) = found.value {
             return Some((found.at, text.as_ref()));
         }
-        let cure = format!("write it in quotes, such as {key} = \"{example}\"");
-        self.wrong_type(problems, key, &found, "a string", cure);
+        let help = format!("write it in quotes, such as {key} = \"{example}\"");
+        self.wrong_type(problems, key, &found, "a string", help);
         None
     }
 
@@ -225,12 +226,12 @@ impl<'a, 'i> Table<'a, 'i> {
         }
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let quoted: Vec<String> = names.iter().map(|name| quote(name)).collect();
-        let cure = match (nearest(&word.to_lowercase(), &names), &quoted[..]) {
+        let help = match (nearest(&word.to_lowercase(), &names), &quoted[..]) {
             (Some(near), _) => format!("did you mean {}?", quote(near)),
             (None, [one, other]) => format!("use {one} or {other}"),
             (None, many) => format!("use one of {}", many.join(", ")),
         };
-        self.fault(problems, &at, format!("unknown {what} {}", quote(word)), cure);
+        self.fault(problems, &at, format!("unknown {what} {}", quote(word)), help);
         T::default()
     }
 

@@ -27,7 +27,7 @@ impl Recordings {
         Recordings { folder, read: HashMap::new(), room: MOST_RECORDED }
     }
 
-    /// The execution times in a file, ns; else cause and cure.
+    /// The execution times in a file, ns; else cause and help.
     pub(crate) fn get(&mut self, name: &str) -> Result<Vec<u64>, (String, String)> {
         let folder = &self.folder;
         let times = self.read.entry(name.to_owned()).or_insert_with(|| read(folder, name)).clone()?;
@@ -45,7 +45,7 @@ impl Recordings {
 }
 
 fn read(folder: &Path, name: &str) -> Result<Vec<u64>, (String, String)> {
-    let fail = |cause: &str, cure: &str| Err((format!("the recording {} {cause}", quote(name)), cure.to_owned()));
+    let fail = |cause: &str, help: &str| Err((format!("the recording {} {cause}", quote(name)), help.to_owned()));
     let path = folder.join(name);
     // Opening a pipe would wait for its writer.
     match std::fs::metadata(&path) {
@@ -68,7 +68,7 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u64>, (String, String)> {
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return fail("is not UTF-8 text", "write one duration on each line, such as 250us");
     };
-    parse(text).map_err(|(cause, cure)| (format!("the recording {}{cause}", quote(name)), cure))
+    parse(text).map_err(|(cause, help)| (format!("the recording {}{cause}", quote(name)), help))
 }
 
 /// One duration on each line; empty lines and what follows a `#` do not count.
@@ -85,12 +85,12 @@ fn parse(text: &str) -> Result<Vec<u64>, (String, String)> {
                 return Err((cause, "make it at least 1ns".to_owned()));
             }
             Ok(ns) => times.push(ns),
-            Err(error) => return Err((format!(", line {}: {}", number + 1, error.cause), error.cure)),
+            Err(error) => return Err((format!(", line {}: {}", number + 1, error.cause), error.help)),
         }
     }
     if times.is_empty() {
-        let cure = "write one duration on each line, such as 250us";
-        return Err((" has no execution times".to_owned(), cure.to_owned()));
+        let help = "write one duration on each line, such as 250us";
+        return Err((" has no execution times".to_owned(), help.to_owned()));
     }
     Ok(times)
 }

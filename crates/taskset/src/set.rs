@@ -10,25 +10,26 @@ use crate::reader::{kind, Found, Lines, Problems, Span, Table};
 use crate::recording::Recordings;
 use crate::tree::{self, Tree};
 use crate::{cpus, group, policy, task};
-use crate::{Body, BudgetGroupSpec, GroupSpec, PolicySpec, TaskSet, TaskSetError, TaskSpec};
+use crate::{error, Body, BudgetGroupSpec, GroupSpec, PolicySpec, TaskSet, TaskSpec};
+use punctual_diagnostic::Diagnostic;
 
 /// Reads a whole file that is TOML.
-pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<TaskSet, TaskSetError> {
+pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<TaskSet, Diagnostic> {
     let mut problems = Problems::new(file, text);
     let top = Table { entries, at: 0..0, scope: Scope::Top, whose: String::new() };
     top.check_keys(&mut problems);
     let tables = tables(&top, "task", &mut problems);
     if let (true, Some(found)) = (tables.is_empty(), top.get("task").filter(|found| empty(found))) {
-        let cure = "add [[task]] with name, period, budget and one of work, command, pid";
-        top.fault(&mut problems, &found.at, "the set has no tasks", cure);
+        let help = "add [[task]] with name, period, budget and one of work, command, pid";
+        top.fault(&mut problems, &found.at, "the set has no tasks", help);
     }
     let cpus = cpus::read(&top, &mut problems);
     let domain = cpus::domain(&top, cpus.as_deref(), &mut problems);
     let policy = policy::read(&top, &mut problems);
     let duration = top.duration(&mut problems, "duration");
     if let (Some(0), Some(found)) = (duration, top.get("duration")) {
-        let cure = "make it longer, or leave it out: the set then runs until all tasks have ended";
-        top.fault(&mut problems, &found.at, "the duration is 0", cure);
+        let help = "make it longer, or leave it out: the set then runs until all tasks have ended";
+        top.fault(&mut problems, &found.at, "the duration is 0", help);
     }
 
     let groups = groups(&top, cpus.as_deref(), policy.as_deref(), text, &mut problems);
@@ -89,13 +90,13 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
         }),
         (Some(error), _, _) => Err(error),
         // Unreachable as long as every value that is missing has its problem; an error all the same.
-        (None, _, _) => Err(TaskSetError::whole(file, "the set is incomplete", "compare it with docs/task-set.md")),
+        (None, _, _) => Err(error::whole(file, "the set is incomplete", "compare it with docs/task-set.md")),
     }
 }
 
 /// Reports the first absent key of the top.
 fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
-    let (cause, cure) = if top.get("task").is_none() {
+    let (cause, help) = if top.get("task").is_none() {
         ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid")
     } else if top.get("cpu").is_none() && top.get("cpus").is_none() {
         ("the set names no CPU", "add a line such as cpu = 1 at the top")
@@ -104,7 +105,7 @@ fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
     } else {
         return;
     };
-    top.fault(problems, &top.at, cause, cure);
+    top.fault(problems, &top.at, cause, help);
 }
 
 /// The groups and budget groups of a file, and what tasks must know to name them.
@@ -182,8 +183,8 @@ fn tables<'a, 'i>(top: &Table<'a, 'i>, key: &str, problems: &mut Problems<'_>) -
     };
     let called = key.replace('_', " ");
     let DeValue::Array(list) = found.value else {
-        let cure = format!("write [[{key}]] in double brackets, once per {called}");
-        top.wrong_type(problems, key, &found, "a list of tables", cure);
+        let help = format!("write [[{key}]] in double brackets, once per {called}");
+        top.wrong_type(problems, key, &found, "a list of tables", help);
         return Vec::new();
     };
     let mut tables = Vec::with_capacity(list.len());
@@ -192,8 +193,8 @@ fn tables<'a, 'i>(top: &Table<'a, 'i>, key: &str, problems: &mut Problems<'_>) -
             DeValue::Table(table) => tables.push((element.span(), table)),
             other => {
                 let cause = format!("{called} {} is {}, not a table", number + 1, kind(other));
-                let cure = format!("describe each {called} below a [[{key}]] line");
-                top.fault(problems, &element.span(), cause, cure);
+                let help = format!("describe each {called} below a [[{key}]] line");
+                top.fault(problems, &element.span(), cause, help);
             }
         }
     }

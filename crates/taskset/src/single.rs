@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use crate::checks::{self, LARGEST_CPU, LARGEST_PID, LONGEST_NAME};
-use crate::duration::{fmt_ns, printable, DURATION_LIMIT};
+use crate::duration::{fmt_ns, DURATION_LIMIT};
 use crate::policy::{refuse_policy, POLICIES};
-use crate::{Body, Domain, Overrun, PolicySpec, Spin, Step, TaskSet, TaskSetError, TaskSpec};
+use crate::{error, Body, Domain, Overrun, PolicySpec, Spin, Step, TaskSet, TaskSpec};
+use punctual_diagnostic::is_printable;
+use punctual_diagnostic::Diagnostic;
 
 /// What errors call the place of a set that came from no file.
 const PLACE: &str = "command line";
@@ -75,29 +77,29 @@ impl Single {
     ///
     /// # Errors
     /// The first thing wrong with it; the place is `command line`.
-    pub fn build(self) -> Result<TaskSet, TaskSetError> {
+    pub fn build(self) -> Result<TaskSet, Diagnostic> {
         let Single { mut task, deadline, policy, duration } = self;
         if !POLICIES.contains(&policy.as_str()) {
-            let (cause, cure) = refuse_policy(&policy);
-            return Err(TaskSetError::whole(PLACE, cause, cure));
+            let (cause, help) = refuse_policy(&policy);
+            return Err(error::whole(PLACE, cause, help));
         }
-        checks::name("a task", &task.name).map_err(|(cause, cure)| TaskSetError::whole(PLACE, cause, cure))?;
-        if let Some((_, cause, cure)) = checks::times(Some(task.period), Some(task.budget), deadline).into_iter().next()
+        checks::name("a task", &task.name).map_err(|(cause, help)| error::whole(PLACE, cause, help))?;
+        if let Some((_, cause, help)) = checks::times(Some(task.period), Some(task.budget), deadline).into_iter().next()
         {
-            return Err(TaskSetError::whole(PLACE, cause, cure));
+            return Err(error::whole(PLACE, cause, help));
         }
-        if let Err((cause, cure)) = body(&task.body) {
-            return Err(TaskSetError::whole(PLACE, cause, cure));
+        if let Err((cause, help)) = body(&task.body) {
+            return Err(error::whole(PLACE, cause, help));
         }
         if task.cpu > LARGEST_CPU {
             let cause = format!("cpu {} is out of range", task.cpu);
-            let cure = format!("use a CPU from 0 to {LARGEST_CPU}");
-            return Err(TaskSetError::whole(PLACE, cause, cure));
+            let help = format!("use a CPU from 0 to {LARGEST_CPU}");
+            return Err(error::whole(PLACE, cause, help));
         }
         if let Some(ns) = duration.filter(|ns| !(1..DURATION_LIMIT).contains(ns)) {
             let cause = format!("duration {} is out of range", fmt_ns(ns));
-            let cure = "make it longer than 0 and less than 2^62 ns, or leave it out";
-            return Err(TaskSetError::whole(PLACE, cause, cure));
+            let help = "make it longer than 0 and less than 2^62 ns, or leave it out";
+            return Err(error::whole(PLACE, cause, help));
         }
         task.deadline = deadline.unwrap_or(task.period);
         Ok(TaskSet {
@@ -165,7 +167,7 @@ fn default_name(body: &Body) -> String {
         Body::Pid(pid) => format!("pid {pid}"),
         Body::Spin(_) | Body::Steps(_) => "spin".to_owned(),
     };
-    let clean = |c: char| if printable(c) { c } else { '?' };
+    let clean = |c: char| if is_printable(c) { c } else { '?' };
     let name: String = name.chars().take(LONGEST_NAME).map(clean).collect();
     if name.trim().is_empty() {
         return "task".to_owned();

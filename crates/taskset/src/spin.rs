@@ -30,9 +30,9 @@ pub(crate) fn read(
             one_form(&spin, &DISTRIBUTIONS, problems)?;
             let read = distribution(&spin, recordings, problems);
             if read.is_none() && problems.count() == before {
-                let cure =
+                let help =
                     "write it as uniform = [\"100us\", \"300us\"], histogram = [[\"100us\", 3]] or recorded = \"FILE\"";
-                spin.fault(problems, &spin.at, "spin lacks its distribution", cure);
+                spin.fault(problems, &spin.at, "spin lacks its distribution", help);
             }
             read
         }
@@ -70,14 +70,14 @@ pub(crate) fn distribution(
     }
     table.get("recorded")?;
     if let Some(found) = table.get("seed") {
-        let cure = "remove it: a recording is repeated as it is";
-        table.fault(problems, &found.key, "seed is given, but nothing is drawn", cure);
+        let help = "remove it: a recording is repeated as it is";
+        table.fault(problems, &found.key, "seed is given, but nothing is drawn", help);
     }
     let (at, name) = table.string(problems, "recorded", "times.txt")?;
     match recordings.get(name) {
         Ok(times) => Some(Spin::Recorded(times)),
-        Err((cause, cure)) => {
-            table.fault(problems, &at, cause, cure);
+        Err((cause, help)) => {
+            table.fault(problems, &at, cause, help);
             None
         }
     }

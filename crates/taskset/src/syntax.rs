@@ -2,10 +2,11 @@
 //! to write, so the mistakes that are made most are recognised here.
 
 use crate::duration::{parse_duration, quote};
-use crate::TaskSetError;
+use crate::error;
+use punctual_diagnostic::Diagnostic;
 
 /// The first syntax error of a text, as ours.
-pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> TaskSetError {
+pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     let span = error.span().unwrap_or(0..0);
     let said = error.message();
     // The parser ends its message with what it would have taken instead.
@@ -13,8 +14,8 @@ pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> TaskSetE
         Some((what, wanted)) => (what, Some(wanted)),
         None => (said, None),
     };
-    let (cause, cure) = match recognise(text, &span, said) {
-        Some((cause, cure)) => (cause.to_owned(), cure),
+    let (cause, help) = match recognise(text, &span, said) {
+        Some((cause, help)) => (cause.to_owned(), help),
         None => (
             what.replace('\n', " "),
             match wanted {
@@ -24,12 +25,12 @@ pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> TaskSetE
         ),
     };
     let cause = format!("not valid TOML: {cause}");
-    TaskSetError::at(file, text, &span, cause, cure)
+    error::at(file, text, &span, cause, help)
 }
 
-/// The mistakes that people make, each with its cause and cure.
+/// The mistakes that people make, each with its cause and help.
 fn recognise(text: &str, span: &std::ops::Range<usize>, said: &str) -> Option<(&'static str, String)> {
-    let say = |cause, cure: &str| Some((cause, cure.to_owned()));
+    let say = |cause, help: &str| Some((cause, help.to_owned()));
     if said.contains("duplicate key") {
         return say("a key is given twice", "keep one of the two; tasks are repeated by [[task]], in double brackets");
     }

@@ -111,18 +111,18 @@ fn times(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Times {
         jitter: table.duration(problems, "jitter"),
         blocking: table.duration(problems, "blocking"),
     };
-    for (field, cause, cure) in checks::times(times.period, times.budget, times.deadline) {
+    for (field, cause, help) in checks::times(times.period, times.budget, times.deadline) {
         let key = match field {
             Field::Period => "period",
             Field::Budget => "budget",
             Field::Deadline => "deadline",
         };
         let at = table.get(key).map_or(table.at.clone(), |found| found.at);
-        table.fault(problems, &at, cause, cure);
+        table.fault(problems, &at, cause, help);
     }
-    let mut refuse = |key: &str, cause: String, cure: &str| {
+    let mut refuse = |key: &str, cause: String, help: &str| {
         if let Some(found) = table.get(key) {
-            table.fault(problems, &found.at, cause, cure);
+            table.fault(problems, &found.at, cause, help);
         }
     };
     if let (Some(promotion), Some(deadline)) = (times.promotion, times.deadline.or(times.period)) {
@@ -134,8 +134,8 @@ fn times(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Times {
     }
     match (times.mandatory, times.budget) {
         (Some(0), _) => {
-            let cure = "make it at least 1ns, or leave it out: all of the budget is then mandatory";
-            refuse("mandatory", "the mandatory part is 0".to_owned(), cure);
+            let help = "make it at least 1ns, or leave it out: all of the budget is then mandatory";
+            refuse("mandatory", "the mandatory part is 0".to_owned(), help);
         }
         (Some(mandatory), Some(budget)) if mandatory > budget => {
             let cause = format!("mandatory {} is more than its budget {}", fmt_ns(mandatory), fmt_ns(budget));
@@ -203,13 +203,13 @@ fn missing(table: &Table<'_, '_>, context: &Context<'_>, place: &Place, problems
     };
     if ["work", "command", "pid"].iter().all(|key| table.get(key).is_none()) {
         let cause = "it says nothing of what to execute";
-        let cure = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
-        table.fault(problems, &table.at, cause, cure);
+        let help = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
+        table.fault(problems, &table.at, cause, help);
     } else if policy == Some("fp") && table.get("priority").is_none() {
         let cause = "the policy \"fp\" needs its priority";
-        let cure = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
-        table.fault(problems, &table.at, cause, cure);
-    } else if let (None, Some((cause, cure)), None) = (place.cpu, cpus::unnamed(context.cpus), place.group) {
-        table.fault(problems, &table.at, cause, cure);
+        let help = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
+        table.fault(problems, &table.at, cause, help);
+    } else if let (None, Some((cause, help)), None) = (place.cpu, cpus::unnamed(context.cpus), place.group) {
+        table.fault(problems, &table.at, cause, help);
     }
 }

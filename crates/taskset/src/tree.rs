@@ -121,11 +121,11 @@ impl Tree {
             // The nearest first in the alphabet, not in a hash table.
             let mut known: Vec<&str> = self.names.keys().map(String::as_str).collect();
             known.sort_unstable();
-            let cure = match nearest(name, &known) {
+            let help = match nearest(name, &known) {
                 Some(near) => format!("did you mean {}?", quote(near)),
                 None => format!("add a [[{}]] of that name, or remove {key}", self.kind.key()),
             };
-            (cause, cure)
+            (cause, help)
         });
         None
     }
@@ -211,10 +211,10 @@ impl Tree {
                 (None, Some([only])) => Some(*only),
                 (None, _) => None,
             };
-            if let (None, Some((cause, cure)), false) =
+            if let (None, Some((cause, help)), false) =
                 (named, cpus::unnamed(cpus), member.says_cpu || member.parent.is_some())
             {
-                problems.add(&member.at, || (format!("{}{cause}", member.whose), cure));
+                problems.add(&member.at, || (format!("{}{cause}", member.whose), help));
             }
         }
         for (index, member) in members.iter().enumerate() {

@@ -23,8 +23,8 @@ pub(crate) fn read(
         return None;
     };
     if list.is_empty() {
-        let cure = "give at least one, or leave the key out";
-        owner.fault(problems, &found.at, "the list of windows is empty", cure);
+        let help = "give at least one, or leave the key out";
+        owner.fault(problems, &found.at, "the list of windows is empty", help);
         return None;
     }
     let before = problems.count();

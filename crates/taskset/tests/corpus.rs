@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use punctual_taskset::{TaskSet, TaskSetError};
+use punctual_diagnostic::{Diagnostic, Place};
+use punctual_taskset::TaskSet;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -22,10 +23,11 @@ fn files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Loads a file, and calls it by its bare name in errors, so that snapshots hold no machine paths.
-fn load(path: &Path) -> Result<TaskSet, TaskSetError> {
-    TaskSet::load(path).map_err(|mut error| {
-        error.place.file = path.file_name().unwrap().to_string_lossy().into_owned();
-        error
+fn load(path: &Path) -> Result<TaskSet, Diagnostic> {
+    TaskSet::load(path).map_err(|error| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let place = Place { name, ..error.place().unwrap().clone() };
+        error.at(place)
     })
 }
 
@@ -58,7 +60,7 @@ fn every_example_is_read() {
 }
 
 #[test]
-fn every_bad_file_has_one_error_with_its_line_cause_and_cure() {
+fn every_bad_file_has_one_error_with_its_line_cause_and_help() {
     let update = std::env::var_os("UPDATE").is_some();
     let files = files("tests/bad");
     assert!(files.len() >= 250);
@@ -70,8 +72,8 @@ fn every_bad_file_has_one_error_with_its_line_cause_and_cure() {
             continue;
         };
         let said = format!("{error}\n");
-        if said.lines().count() != 1 || error.cause.is_empty() || error.cure.is_empty() {
-            wrong.push(format!("{name}: not one line with cause and cure: {said:?}"));
+        if said.lines().count() != 1 || error.cause.is_empty() || error.help.is_empty() {
+            wrong.push(format!("{name}: not one line with cause and help: {said:?}"));
         }
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         let marked = marked_line(&text);
@@ -103,16 +105,16 @@ fn every_sidecar_has_its_file() {
 fn the_snippet_shows_the_value() {
     let text = "\u{feff}cpu = 1 # \u{6e2c}\npolicy = \"\u{fc}\"\n";
     let error = TaskSet::parse(text, "x.toml").unwrap_err();
-    let at = error.place.position.unwrap();
+    let at = error.place().unwrap().position.unwrap();
     assert_eq!((at.line, at.column), (2, 10));
     let start = at.offset as usize;
     let text = &text['\u{feff}'.len_utf8()..];
     assert_eq!(&text[start..start + at.len as usize], "\"\u{fc}\"");
 
-    use miette::Diagnostic;
-    let cure = error.cure.clone();
+    use miette::Diagnostic as _;
+    let help = error.help.clone();
     let snippet = error.snippet();
-    assert_eq!(snippet.help().unwrap().to_string(), cure);
+    assert_eq!(snippet.help().unwrap().to_string(), help);
     assert_eq!(snippet.labels().unwrap().count(), 1);
     assert!(snippet.source_code().is_some());
 }

@@ -117,14 +117,14 @@ fn json_pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Every error is one line with a cause and a cure.
+/// Every error is one line with a cause and a help.
 fn parse(text: &str) {
     parse_as(text, "any.toml");
 }
 
 fn parse_as(text: &str, name: &str) {
     if let Err(error) = TaskSet::parse(text, name) {
-        assert!(!error.cause.is_empty() && !error.cure.is_empty());
+        assert!(!error.cause.is_empty() && !error.help.is_empty());
         assert_eq!(error.to_string().lines().count(), 1, "{error}");
         let lines = text.matches('\n').count() as u32 + 1;
         assert!(error.line().is_some_and(|line| line <= lines), "{error}");
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn any_text_is_a_duration_or_refused(text in "[0-9.,_ +-]{0,30}[a-zA-Z\u{b5}0-9 ]{0,5}") {
         if let Err(error) = parse_duration(&text) {
-            prop_assert!(!error.cause.is_empty() && !error.cure.is_empty());
+            prop_assert!(!error.cause.is_empty() && !error.help.is_empty());
             prop_assert_eq!(error.to_string().lines().count(), 1);
         }
     }

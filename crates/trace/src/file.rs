@@ -138,8 +138,8 @@ impl<R: BufRead> TraceReader<R> {
             return Err(TraceError::Format(format!("its first line says: {format}")));
         }
         if version == 1 {
-            let cure = "it lacks what a replay needs; record the run again";
-            return Err(TraceError::Format(format!("it is of version 1, this is version {VERSION}: {cure}")));
+            let help = "it lacks what a replay needs; record the run again";
+            return Err(TraceError::Format(format!("it is of version 1, this is version {VERSION}: {help}")));
         }
         let mut check = Hasher::new();
         check.update(&line);

@@ -1,6 +1,7 @@
 //! A set in the simulator: what each task met.
 
-use punctual_host_sim::{Options, SimError, Simulation, Watcher};
+use punctual_diagnostic::Diagnostic;
+use punctual_host_sim::{Options, Simulation, Watcher};
 use punctual_taskset::{Costs, TaskSet};
 use punctual_trace::{Period, NEVER};
 
@@ -43,7 +44,7 @@ impl Watcher for Watch {
 ///
 /// # Errors
 /// A policy cannot do what the set asks.
-pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, SimError> {
+pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, Diagnostic> {
     simulate_with(set, Costs::NONE, end)
 }
 
@@ -51,7 +52,7 @@ pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, SimError> {
 ///
 /// # Errors
 /// As there.
-pub fn simulate_with(set: &TaskSet, costs: Costs, end: u64) -> Result<Vec<Seen>, SimError> {
+pub fn simulate_with(set: &TaskSet, costs: Costs, end: u64) -> Result<Vec<Seen>, Diagnostic> {
     let mut watch = Watch { end, seen: vec![Seen::default(); set.tasks.len()] };
     Simulation::new(set, Options { costs, ..Options::default() })?.run(end, &mut watch)?;
     Ok(watch.seen)

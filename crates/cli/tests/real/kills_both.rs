@@ -98,7 +98,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         let finding = leftovers(&told);
         assert_eq!(finding["verdict"], "warning", "{finding:#}");
         assert!(finding.to_string().contains(&format!("process {} ", orphan.pid)), "{finding:#}");
-        assert!(finding["cure"].to_string().contains("punctual clean"), "{finding:#}");
+        assert!(finding["help"].to_string().contains("punctual clean"), "{finding:#}");
 
         let reports = clean();
         let ours = |all: &Value| all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned();

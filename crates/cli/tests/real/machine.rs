@@ -21,7 +21,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// What is missing, with its cure.
+    /// What is missing, with its help.
     fn missing(self) -> Option<String> {
         match self {
             // SAFETY: a system call without arguments.

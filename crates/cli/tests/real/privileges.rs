@@ -1,4 +1,4 @@
-//! Without root: what is missing is named with its cure, and with just that it works.
+//! Without root: what is missing is named with its help, and with just that it works.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -175,7 +175,7 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
 }
 
 #[test]
-fn a_cgroup_that_forbids_real_time_is_named_with_its_cure() {
+fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     if !permitted(&NEEDS) {
         return;
     }

@@ -20,20 +20,20 @@ pub struct Forbidding {
 
 impl Forbidding {
     /// Move the shell out of it, which always works; or grant a share, from the top down.
-    pub fn cure(&self, scene: &Scene) -> Vec<String> {
-        let mut cure = vec![format!("echo $$ > {}/cgroup.procs", self.hierarchy.mount)];
+    pub fn help(&self, scene: &Scene) -> Vec<String> {
+        let mut help = vec![format!("echo $$ > {}/cgroup.procs", self.hierarchy.mount)];
         let lineage = self.hierarchy.lineage();
         let lacking: Vec<_> = lineage[1..].iter().filter(|d| runtime(scene, d) == Some(0)).collect();
         let above = lineage.iter().rev().find(|d| runtime(scene, d).is_some_and(|n| n > 0));
         if let Some(left) = above.and_then(|d| left_over(scene, d)) {
-            cure.push("# or let this cgroup have what is left above it:".into());
-            cure.extend(lacking.iter().map(|d| format!("echo {left} > {d}/cpu.rt_runtime_us")));
+            help.push("# or let this cgroup have what is left above it:".into());
+            help.extend(lacking.iter().map(|d| format!("echo {left} > {d}/cpu.rt_runtime_us")));
         }
         if scene.config.knows("RT_GROUP_SCHED_DEFAULT_DISABLED") {
-            cure.push("# or for good:".into());
-            cure.extend(scene.boot_option("rt_group_sched=0"));
+            help.push("# or for good:".into());
+            help.extend(scene.boot_option("rt_group_sched=0"));
         }
-        cure
+        help
     }
 }
 
@@ -63,7 +63,7 @@ fn rt_group_sched(scene: &Scene) -> Finding {
         return about.saw(&forbidding.reading).saw(&forbidding.hierarchy.reading()).obstacle(
             "the kernel is built with RT_GROUP_SCHED, and this cpu cgroup has no real-time runtime",
             "SCHED_FIFO is refused in it with EPERM, to root too",
-            forbidding.cure(scene),
+            forbidding.help(scene),
         );
     }
     if scene.config.no("RT_GROUP_SCHED") {

@@ -74,9 +74,9 @@ fn clock_source(scene: &Scene) -> Finding {
             if tsc {
                 vec![format!("echo tsc > {CLOCKSOURCE}/current_clocksource")]
             } else {
-                let mut cure = vec!["# only where the processors' counters are known to agree:".to_string()];
-                cure.extend(scene.boot_option("tsc=reliable"));
-                cure
+                let mut help = vec!["# only where the processors' counters are known to agree:".to_string()];
+                help.extend(scene.boot_option("tsc=reliable"));
+                help
             },
         ),
     }

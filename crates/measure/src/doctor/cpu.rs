@@ -23,10 +23,10 @@ fn smt(scene: &Scene) -> Finding {
     let about = Finding::about("smt", "Hardware threads");
     let effect = "what runs on the other hardware thread of a core slows a job by up to a half: execution times vary, \
                   though budgets of CPU time hold";
-    let cure = || {
-        let mut cure = vec![format!("echo off > {CPUS}/smt/control"), "# and for good:".to_string()];
-        cure.extend(scene.boot_option("nosmt"));
-        cure
+    let help = || {
+        let mut help = vec![format!("echo off > {CPUS}/smt/control"), "# and for good:".to_string()];
+        help.extend(scene.boot_option("nosmt"));
+        help
     };
     let guest = scene.virtual_machine().is_some_and(|(vm, _)| vm);
     let hidden = if guest { ", as far as a guest can see" } else { "" };
@@ -34,7 +34,7 @@ fn smt(scene: &Scene) -> Finding {
         (Ok((1, r)), control) => {
             let about = about.saw(&r);
             let about = control.iter().fold(about, |a, c| a.saw(c));
-            about.warning("cores run two or more hardware threads", effect, cure())
+            about.warning("cores run two or more hardware threads", effect, help())
         }
         (Ok((_, r)), control) => {
             let about = control.iter().fold(about.saw(&r), |a, c| a.saw(c));
@@ -60,10 +60,10 @@ fn core_scheduling(scene: &Scene) -> Finding {
         _ => {}
     }
     let about = active.iter().fold(about, |a, (_, r)| a.saw(r));
-    let cure = [format!("echo off > {CPUS}/smt/control")];
+    let help = [format!("echo off > {CPUS}/smt/control")];
     match scene.config.yes("SCHED_CORE") {
-        true => about.saw(&scene.config.reading("SCHED_CORE")).note("the kernel has it", effect, cure),
-        false => about.note("the kernel may have it: its configuration cannot be read", effect, cure),
+        true => about.saw(&scene.config.reading("SCHED_CORE")).note("the kernel has it", effect, help),
+        false => about.note("the kernel may have it: its configuration cannot be read", effect, help),
     }
 }
 
@@ -105,9 +105,9 @@ fn idle_states(scene: &Scene) -> Finding {
     }
     let hlt = "the first wake-up on an idle CPU is late by the host's exit and entry, some tens of microseconds";
     let poll = || {
-        let mut cure = vec!["# idle CPUs that spin (they use power, and take time from other guests):".to_string()];
-        cure.extend(scene.boot_option("idle=poll"));
-        cure
+        let mut help = vec!["# idle CPUs that spin (they use power, and take time from other guests):".to_string()];
+        help.extend(scene.boot_option("idle=poll"));
+        help
     };
     let Some((us, reading, name)) = deepest else {
         let unseen = "no idle states are to be read";

@@ -51,7 +51,7 @@ pub struct Finding {
     pub effect: String,
     /// Commands for a root shell on Debian, to be run in this order; a line that begins with `#` is
     /// not a command.
-    pub cure: Vec<String>,
+    pub help: Vec<String>,
 }
 
 /// A finding whose verdict is still open.
@@ -68,7 +68,7 @@ impl Finding {
             value: Vec::new(),
             cause: String::new(),
             effect: String::new(),
-            cure: Vec::new(),
+            help: Vec::new(),
         })
     }
 }
@@ -90,9 +90,9 @@ impl Draft {
         self,
         cause: impl Into<String>,
         effect: impl Into<String>,
-        cure: impl IntoIterator<Item = C>,
+        help: impl IntoIterator<Item = C>,
     ) -> Finding {
-        self.close(Verdict::Note, cause, effect, cure)
+        self.close(Verdict::Note, cause, effect, help)
     }
 
     /// Guarantees suffer.
@@ -100,9 +100,9 @@ impl Draft {
         self,
         cause: impl Into<String>,
         effect: impl Into<String>,
-        cure: impl IntoIterator<Item = C>,
+        help: impl IntoIterator<Item = C>,
     ) -> Finding {
-        self.close(Verdict::Warning, cause, effect, cure)
+        self.close(Verdict::Warning, cause, effect, help)
     }
 
     /// The user host cannot work.
@@ -110,19 +110,19 @@ impl Draft {
         self,
         cause: impl Into<String>,
         effect: impl Into<String>,
-        cure: impl IntoIterator<Item = C>,
+        help: impl IntoIterator<Item = C>,
     ) -> Finding {
-        self.close(Verdict::Obstacle, cause, effect, cure)
+        self.close(Verdict::Obstacle, cause, effect, help)
     }
 
-    /// Not readable, and why; `effect` says what is at stake, `cure` makes it readable.
+    /// Not readable, and why; `effect` says what is at stake, `help` makes it readable.
     pub fn unknown<C: Into<String>>(
         self,
         cause: impl Into<String>,
         effect: impl Into<String>,
-        cure: impl IntoIterator<Item = C>,
+        help: impl IntoIterator<Item = C>,
     ) -> Finding {
-        self.close(Verdict::Unknown, cause, effect, cure)
+        self.close(Verdict::Unknown, cause, effect, help)
     }
 
     fn close<C: Into<String>>(
@@ -130,15 +130,15 @@ impl Draft {
         verdict: Verdict,
         cause: impl Into<String>,
         effect: impl Into<String>,
-        cure: impl IntoIterator<Item = C>,
+        help: impl IntoIterator<Item = C>,
     ) -> Finding {
         self.0.verdict = verdict;
         self.0.cause = cause.into();
         self.0.effect = effect.into();
-        self.0.cure = cure.into_iter().map(Into::into).collect();
+        self.0.help = help.into_iter().map(Into::into).collect();
         self.0
     }
 }
 
-/// For findings without a cure.
+/// For findings without a help.
 pub(super) const NO_CURE: [&str; 0] = [];

@@ -45,19 +45,19 @@ fn irq_affinity(scene: &Scene) -> Finding {
         return about.note("there is only one CPU for everything", stake, NO_CURE);
     }
     let to = cpu_list_text(&others);
-    let mut cure: Vec<String> =
+    let mut help: Vec<String> =
         there.iter().take(LINES).map(|irq| format!("echo {to} > /proc/irq/{irq}/smp_affinity_list")).collect();
     if there.len() > LINES {
-        cure = vec![format!("for f in /proc/irq/[0-9]*/smp_affinity_list; do echo {to} > $f; done")];
+        help = vec![format!("for f in /proc/irq/[0-9]*/smp_affinity_list; do echo {to} > $f; done")];
     }
-    cure.push(
+    help.push(
         "# an interrupt that the kernel or its driver manages refuses this; isolcpus=managed_irq,... moves those"
             .into(),
     );
     about.note(
         format!("{} of {} interrupts may land on CPU {}", there.len(), allowed.len(), cpu_list_text(&rt)),
         stake,
-        cure,
+        help,
     )
 }
 

@@ -71,22 +71,22 @@ fn preemption_model(scene: &Scene) -> Finding {
     let about = about.saw(&reading);
     let dynamic =
         scene.version.as_ref().is_ok_and(|v| v.read.contains("PREEMPT_DYNAMIC")) || scene.config.yes("PREEMPT_DYNAMIC");
-    let mut cure = Vec::new();
+    let mut help = Vec::new();
     if dynamic {
         if !scene.debugfs_locked() {
-            cure = scene.through_debugfs(&["echo full > /sys/kernel/debug/sched/preempt".into()]);
-            cure.push("# and for good:".into());
+            help = scene.through_debugfs(&["echo full > /sys/kernel/debug/sched/preempt".into()]);
+            help.push("# and for good:".into());
         }
-        cure.extend(scene.boot_option("preempt=full"));
+        help.extend(scene.boot_option("preempt=full"));
     }
     let effect =
         "a system call of any program on the same CPU delays a job until it ends or sleeps: at times for milliseconds";
     match model.as_str() {
         "full" => about.good("a job that becomes ready preempts system calls of others at once"),
         "lazy" => about.good("a real-time job preempts at once; ordinary programs at the next tick"),
-        "voluntary" => about.note("the kernel is preempted at chosen points only", effect, cure),
-        "none" => about.warning("the kernel is not preempted inside system calls", effect, cure),
-        other => about.unknown(format!("a model unknown to us: {other}"), effect, cure),
+        "voluntary" => about.note("the kernel is preempted at chosen points only", effect, help),
+        "none" => about.warning("the kernel is not preempted inside system calls", effect, help),
+        other => about.unknown(format!("a model unknown to us: {other}"), effect, help),
     }
 }
 
@@ -161,7 +161,7 @@ fn sched_ext(scene: &Scene) -> Finding {
             } else {
                 e.to_string()
             };
-            let cure = match debian_arch() {
+            let help = match debian_arch() {
                 Some(arch) => vec![
                     // From wherever this machine has its packages.
                     r#"echo "deb $(apt-get indextargets --format '$(REPO_URI)' | head -1) trixie-backports main" > /etc/apt/sources.list.d/trixie-backports.list"#.into(),
@@ -169,7 +169,7 @@ fn sched_ext(scene: &Scene) -> Finding {
                 ],
                 None => vec!["# build a kernel of 6.18 or later with CONFIG_SCHED_CLASS_EXT".to_string()],
             };
-            about.note(cause, format!("the kernel host cannot be used; {user}"), cure)
+            about.note(cause, format!("the kernel host cannot be used; {user}"), help)
         }
     }
 }

@@ -27,7 +27,7 @@ fn realtime_priority_limit(scene: &Scene) -> Finding {
 
 /// The stacks and tables that are still to come; what the program has mapped already is locked too.
 const ROOM: u64 = 64 << 20;
-/// What the cure asks for, in KiB.
+/// What the help asks for, in KiB.
 const ASKED: u64 = 256 << 10;
 
 fn locked_memory(scene: &Scene) -> Finding {
@@ -40,13 +40,13 @@ fn locked_memory(scene: &Scene) -> Finding {
         Ok((n, reading)) if n >= need => about.saw(&reading).good("enough for a dispatcher"),
         Ok((_, reading)) if scene.can(Cap::IpcLock) => about.saw(&reading).good("CAP_IPC_LOCK lifts it for us"),
         Ok((n, reading)) => {
-            let mut cure = setcap(scene);
-            cure.push("# or, for every program of this user, and after a new login:".into());
-            cure.extend(limits_d(scene, &format!("memlock {ASKED}")));
+            let mut help = setcap(scene);
+            help.push("# or, for every program of this user, and after a new login:".into());
+            help.extend(limits_d(scene, &format!("memlock {ASKED}")));
             about.saw(&reading).obstacle(
                 format!("RLIMIT_MEMLOCK is {n} bytes, some {need} are needed, and CAP_IPC_LOCK is missing"),
                 stake,
-                cure,
+                help,
             )
         }
     }

@@ -13,11 +13,11 @@ const HOST_CAPS: &str = "cap_sys_nice,cap_ipc_lock,cap_kill";
 
 /// Ways to the privilege, for a root shell.
 pub fn grant(scene: &Scene) -> Vec<String> {
-    let mut cure = setcap(scene);
-    cure.push("# or, for every program of this user, and after a new login:".into());
-    cure.extend(limits_d(scene, "rtprio 99"));
-    cure.push("# or run it as root: sudo punctual ...".into());
-    cure
+    let mut help = setcap(scene);
+    help.push("# or, for every program of this user, and after a new login:".into());
+    help.extend(limits_d(scene, "rtprio 99"));
+    help.push("# or run it as root: sudo punctual ...".into());
+    help
 }
 
 /// File capabilities, unless this process could not gain by them.
@@ -25,13 +25,13 @@ pub fn setcap(scene: &Scene) -> Vec<String> {
     if scene.no_new_privs() {
         return Vec::new();
     }
-    let mut cure = Vec::new();
+    let mut help = Vec::new();
     let tool = ["/usr/sbin/setcap", "/sbin/setcap"];
     if !tool.iter().any(|path| scene.probe.exists(path)) {
-        cure.push("apt-get update && apt-get install libcap2-bin".into());
+        help.push("apt-get update && apt-get install libcap2-bin".into());
     }
-    cure.push(format!("setcap {HOST_CAPS}+ep \"$(command -v punctual)\""));
-    cure
+    help.push(format!("setcap {HOST_CAPS}+ep \"$(command -v punctual)\""));
+    help
 }
 
 /// A line for pam_limits, for whoever we are.
@@ -75,7 +75,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
     }
     if let Some(forbidding) = cgroup::forbidding(scene) {
         let cause = format!("the cgroup {} has no real-time runtime (RT_GROUP_SCHED)", forbidding.hierarchy.dir);
-        return about.saw(&forbidding.reading).obstacle(cause, stake, forbidding.cure(scene));
+        return about.saw(&forbidding.reading).obstacle(cause, stake, forbidding.help(scene));
     }
     if scene.user_namespace() {
         return about.obstacle(
@@ -120,13 +120,13 @@ fn capabilities(scene: &Scene) -> Finding {
     }
     let names: Vec<&str> = missing.iter().map(|(_, name, _)| *name).collect();
     let uses: Vec<&str> = missing.iter().map(|(_, _, what)| *what).collect();
-    let cure = match scene.uid() {
+    let help = match scene.uid() {
         Some(0) => vec!["# root without them: the machine, or the container, was started that way".to_string()],
         _ => {
-            let mut cure = setcap(scene);
-            cure.push("# or run it as root: sudo punctual ...".into());
-            cure
+            let mut help = setcap(scene);
+            help.push("# or run it as root: sudo punctual ...".into());
+            help
         }
     };
-    about.note(format!("missing: {}", names.join(", ")), format!("not to be had: {}", uses.join("; ")), cure)
+    about.note(format!("missing: {}", names.join(", ")), format!("not to be had: {}", uses.join("; ")), help)
 }

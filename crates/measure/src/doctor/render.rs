@@ -1,4 +1,4 @@
-//! The findings for people: worst first, and beneath each that is not good its cause, effect and cure.
+//! The findings for people: worst first, and beneath each that is not good its cause, effect and help.
 
 use super::finding::{Finding, Verdict};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub fn render(findings: &[Finding], color: bool) -> String {
             }
         }
     }
-    if findings.iter().any(|f| f.verdict != Verdict::Good && !f.cure.is_empty()) {
+    if findings.iter().any(|f| f.verdict != Verdict::Good && !f.help.is_empty()) {
         out.push_str("\nCures are for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n");
     }
     let _ = writeln!(out, "{}", summary(findings));
@@ -80,8 +80,8 @@ fn details(out: &mut String, f: &Finding) {
     }
     wrapped(out, "cause", &f.cause);
     wrapped(out, "effect", &f.effect);
-    for (i, command) in f.cure.iter().enumerate() {
-        let label = if i == 0 { "cure" } else { "" };
+    for (i, command) in f.help.iter().enumerate() {
+        let label = if i == 0 { "help" } else { "" };
         let _ = writeln!(out, "{:INDENT$}{label:<8}{}", "", clean(command));
     }
 }
@@ -151,7 +151,7 @@ mod tests {
              \x20         read    /b: bad [2J value\n\
              \x20         cause   why\n\
              \x20         effect  so\n\
-             \x20         cure    echo 1 > /b\n\
+             \x20         help    echo 1 > /b\n\
              good      Alpha  1\n\
              \n\
              Cures are for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n\

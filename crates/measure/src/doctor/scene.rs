@@ -114,7 +114,7 @@ impl<'a> Scene<'a> {
         Some((mode.into(), Reading::new("/proc/cmdline", format!("lockdown={mode}"))))
     }
 
-    /// Why debugfs cannot be had, though root may: then no cure goes through it.
+    /// Why debugfs cannot be had, though root may: then no help goes through it.
     pub fn debugfs_locked(&self) -> bool {
         self.lockdown().is_some_and(|(mode, _)| mode != "none")
     }

@@ -14,7 +14,7 @@ const PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
 fn rt_throttling(scene: &Scene) -> Finding {
     let about = Finding::about("rt-throttling", "Real-time throttling");
     let stake = "a throttle below 90 % of a CPU takes promised budgets away";
-    let cure = ["sysctl -w kernel.sched_rt_period_us=1000000 kernel.sched_rt_runtime_us=950000"];
+    let help = ["sysctl -w kernel.sched_rt_period_us=1000000 kernel.sched_rt_runtime_us=950000"];
     let ((runtime, r), (period, p)) = match (scene.probe.number(RUNTIME), scene.probe.number(PERIOD)) {
         (Ok(runtime), Ok(period)) => (runtime, period),
         (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, NO_CURE),
@@ -30,21 +30,21 @@ fn rt_throttling(scene: &Scene) -> Finding {
             } else {
                 "budgets hold, but a runaway SCHED_FIFO task outside of Punctual takes its CPU for ever"
             },
-            cure,
+            help,
         );
     }
     if runtime == 0 {
         return about.obstacle(
             "real-time tasks have no runtime at all",
             "SCHED_FIFO does not run, or is refused",
-            cure,
+            help,
         );
     }
     if runtime.saturating_mul(10) < period.saturating_mul(9) {
         return about.warning(
             format!("real-time tasks have {runtime} us in every {period}, less than the 90 % that Punctual admits"),
             stake,
-            cure,
+            help,
         );
     }
     about.good(
@@ -125,10 +125,10 @@ fn tick_bound(scene: &Scene, about: Draft, name: &str, good: &str, effect: &str)
             NO_CURE,
         );
     }
-    let cure = scene.through_debugfs(&[format!("echo {name} > {FEATURES}")]);
+    let help = scene.through_debugfs(&[format!("echo {name} > {FEATURES}")]);
     match feature(scene, name) {
         Ok(Some((true, r))) => about.saw(&r).good(good),
-        Ok(Some((false, r))) => about.saw(&r).note("the scheduler feature is off", effect, cure),
+        Ok(Some((false, r))) => about.saw(&r).note("the scheduler feature is off", effect, help),
         Ok(None) => about.unknown(format!("{FEATURES} does not name {name}"), effect, NO_CURE),
         Err(why) => about.unknown(why, effect, scene.through_debugfs(&[format!("cat {FEATURES}")])),
     }

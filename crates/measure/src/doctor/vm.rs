@@ -55,14 +55,14 @@ fn steal(scene: &Scene) -> Finding {
     let now = stolen.saturating_sub(before.1);
     let window = scene.probe.window().as_millis();
     let about = about.saw(&reading).saw(&Reading::new("/proc/stat", format!("{now} ticks stolen in {window} ms")));
-    let cure =
+    let help =
         ["# on the host: leave these virtual CPUs alone on theirs; in a cloud: take an instance with dedicated CPUs"];
     if now > 0 || stolen.saturating_mul(100) > all {
         let share = stolen.saturating_mul(100) / all.max(1);
-        return about.warning(format!("{now} ticks were stolen while we looked, {share} % since boot"), stake, cure);
+        return about.warning(format!("{now} ticks were stolen while we looked, {share} % since boot"), stake, help);
     }
     if stolen > 0 {
-        return about.note(format!("{stolen} of {all} ticks were stolen since boot"), stake, cure);
+        return about.note(format!("{stolen} of {all} ticks were stolen since boot"), stake, help);
     }
     about.good("none since boot")
 }

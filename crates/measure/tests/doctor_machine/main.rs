@@ -42,16 +42,16 @@ fn throttling_is_read_at_that_moment() {
     let off = now("rt-throttling");
     assert_eq!(off.verdict, Verdict::Note, "{off:#?}");
     assert_eq!((off.value[0].from.as_str(), off.value[0].read.as_str()), (path, "-1"));
-    assert!(listen_to_cure(&off.cure[0]));
+    assert!(follow_help(&off.help[0]));
     assert_eq!(now("rt-throttling").verdict, Verdict::Good);
     drop(kept);
     let on = now("rt-throttling");
     assert_ne!(on.value[0].read, "-1");
 }
 
-/// Runs one cure as it is printed.
-fn listen_to_cure(cure: &str) -> bool {
-    Command::new("sh").args(["-c", cure]).stdout(Stdio::null()).status().unwrap().success()
+/// Runs one help as it is printed.
+fn follow_help(help: &str) -> bool {
+    Command::new("sh").args(["-c", help]).stdout(Stdio::null()).status().unwrap().success()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn nobody_is_refused_and_the_capability_cures_it() {
     if !root() {
         return;
     }
-    if !listen_to_cure("command -v setcap > /dev/null") {
+    if !follow_help("command -v setcap > /dev/null") {
         return lacking("setcap (package libcap2-bin)");
     }
     let stage = Stage::new();
@@ -72,7 +72,7 @@ fn nobody_is_refused_and_the_capability_cures_it() {
     assert_eq!(get(&before[0].findings, "capabilities").verdict, Verdict::Note);
     assert_eq!(get(&before[0].findings, "realtime-priority-limit").verdict, Verdict::Note);
 
-    let setcap = &refused.cure[0];
+    let setcap = &refused.help[0];
     assert!(setcap.starts_with("setcap "), "{refused:#?}");
     stage.run(setcap);
     let after = stage.run_as_nobody("$DOCTOR");
@@ -120,7 +120,7 @@ fn the_limit_of_real_time_priority_is_followed() {
 }
 
 #[test]
-fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_cures() {
+fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_remedies() {
     let _alone = alone();
     if !root() {
         return;
@@ -143,12 +143,12 @@ fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_cures() {
     assert!(permitted.cause.contains("RT_GROUP_SCHED"), "{permitted:#?}");
     assert_eq!(exit_code(&docs[0].findings), 4);
 
-    let commands: Vec<&String> = f.cure.iter().filter(|c| !c.starts_with('#')).collect();
+    let commands: Vec<&String> = f.help.iter().filter(|c| !c.starts_with('#')).collect();
     assert!(commands.len() >= 2, "{f:#?}");
-    for cure in &commands[..2] {
-        let docs = stage.run(&format!("{enter}; {cure}; $DOCTOR"));
-        assert_eq!(get(&docs[0].findings, "realtime-permitted").verdict, Verdict::Good, "{cure}");
-        assert_ne!(get(&docs[0].findings, "rt-group-sched").verdict, Verdict::Obstacle, "{cure}");
+    for help in &commands[..2] {
+        let docs = stage.run(&format!("{enter}; {help}; $DOCTOR"));
+        assert_eq!(get(&docs[0].findings, "realtime-permitted").verdict, Verdict::Good, "{help}");
+        assert_ne!(get(&docs[0].findings, "rt-group-sched").verdict, Verdict::Obstacle, "{help}");
     }
 }
 
@@ -162,7 +162,7 @@ fn limits_are_followed() {
     let docs = stage.run("ulimit -S -n 64; $DOCTOR; ulimit -n 512; $DOCTOR");
     let few = get(&docs[0].findings, "open-files");
     assert_eq!(few.verdict, Verdict::Warning, "{few:#?}");
-    assert_eq!(few.cure, ["ulimit -n 512"]);
+    assert_eq!(few.help, ["ulimit -n 512"]);
     assert_eq!(get(&docs[1].findings, "open-files").verdict, Verdict::Good);
 
     let docs = stage.run_as_nobody("ulimit -l 64; $DOCTOR");
@@ -196,11 +196,11 @@ fn a_delegated_cgroup_cures_the_freezer() {
     };
     let before = get(&parse(&heard).findings, "freezer");
     assert_eq!(before.verdict, Verdict::Warning, "{before:#?}");
-    let dir = before.cure[0].split_whitespace().nth(2).unwrap().to_string();
+    let dir = before.help[0].split_whitespace().nth(2).unwrap().to_string();
     let _outer = RemoveDir(Path::new(&dir).parent().unwrap().into());
     let _inner = RemoveDir(dir.into());
-    for cure in before.cure.iter().filter(|c| !c.starts_with('#')) {
-        assert!(listen_to_cure(cure), "{cure}");
+    for help in before.help.iter().filter(|c| !c.starts_with('#')) {
+        assert!(follow_help(help), "{help}");
     }
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let mut rest = String::new();
@@ -224,7 +224,7 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     }
     assert_eq!(docs[0].machine.allowed_cpus, [0]);
     assert_eq!(allowed.verdict, Verdict::Note, "{allowed:#?}");
-    let cured = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.cure[0]));
+    let cured = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
     assert_eq!(get(&cured[0].findings, "cpus-allowed").verdict, Verdict::Good);
 
     let path = "/proc/irq/default_smp_affinity";
@@ -235,7 +235,7 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     fs::write(path, format!("{all:x}")).unwrap();
     let everywhere = now("irq-default-affinity");
     assert_eq!(everywhere.verdict, Verdict::Note, "{everywhere:#?}");
-    assert!(listen_to_cure(&everywhere.cure[0]));
+    assert!(follow_help(&everywhere.help[0]));
     assert_eq!(now("irq-default-affinity").verdict, Verdict::Good);
 }
 
@@ -258,12 +258,12 @@ fn a_thread_of_the_highest_priority_is_named() {
         found = now("realtime-threads");
     }
     assert_eq!(found.verdict, Verdict::Warning, "{found:#?}");
-    let cure = format!("chrt --fifo --pid 90 {}", child.0.id());
-    if found.cure.contains(&cure) {
-        assert!(listen_to_cure(&cure));
-        assert!(!now("realtime-threads").cure.contains(&cure));
+    let help = format!("chrt --fifo --pid 90 {}", child.0.id());
+    if found.help.contains(&help) {
+        assert!(follow_help(&help));
+        assert!(!now("realtime-threads").help.contains(&help));
     } else {
-        assert!(found.cure.len() >= 5, "{found:#?}");
+        assert!(found.help.len() >= 5, "{found:#?}");
     }
 }
 
@@ -282,7 +282,7 @@ fn huge_pages_are_followed() {
     fs::write(path, "always").unwrap();
     let always = now("transparent-hugepages");
     assert_eq!(always.verdict, Verdict::Note, "{always:#?}");
-    assert!(listen_to_cure(&always.cure[0]));
+    assert!(follow_help(&always.help[0]));
     assert_eq!(now("transparent-hugepages").verdict, Verdict::Good);
 }
 
@@ -295,7 +295,7 @@ fn what_is_not_mounted_is_said_and_its_mount_cures_it() {
     }
     let stage = Stage::new();
     let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
-    if !listen_to_cure("unshare --mount true") {
+    if !follow_help("unshare --mount true") {
         return skip("unshare is refused");
     }
     // Whatever is mounted there is taken away first.
@@ -315,16 +315,16 @@ fn what_is_not_mounted_is_said_and_its_mount_cures_it() {
             assert_ne!(get(after, id).verdict, Verdict::Unknown, "{id}");
         }
     } else if lockdown.verdict != Verdict::Unknown {
-        // Locked down: root too is refused, and no cure may pretend otherwise.
+        // Locked down: root too is refused, and no help may pretend otherwise.
         for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
             let f = get(after, id);
-            assert!(f.cure.iter().all(|c| c.starts_with('#')), "{f:#?}");
+            assert!(f.help.iter().all(|c| c.starts_with('#')), "{f:#?}");
         }
     }
 }
 
 #[test]
-fn a_missing_cgroup2_is_mounted_by_its_cure() {
+fn a_missing_cgroup2_is_mounted_by_its_help() {
     let _alone = alone();
     if !root() {
         return;
@@ -334,7 +334,7 @@ fn a_missing_cgroup2_is_mounted_by_its_cure() {
         return skip("no cgroup version 2 here");
     };
     let bare = format!("umount {mount}");
-    if !listen_to_cure(&format!("unshare --mount sh -ec '{bare}' 2> /dev/null")) {
+    if !follow_help(&format!("unshare --mount sh -ec '{bare}' 2> /dev/null")) {
         return skip("cgroup version 2 cannot be unmounted here");
     }
     let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
@@ -342,7 +342,7 @@ fn a_missing_cgroup2_is_mounted_by_its_cure() {
     let without = get(&docs[0].findings, "cgroup-version");
     assert_eq!(without.verdict, Verdict::Warning, "{without:#?}");
     assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Warning);
-    let docs = apart(&format!("{bare}; {}; $DOCTOR", without.cure[0]));
+    let docs = apart(&format!("{bare}; {}; $DOCTOR", without.help[0]));
     assert_eq!(get(&docs[0].findings, "cgroup-version").verdict, Verdict::Good);
     assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Good);
 }

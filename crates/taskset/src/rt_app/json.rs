@@ -6,17 +6,17 @@ use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{parse_to_ast, ParseOptions};
 
 use crate::duration::quote;
+use crate::error;
 use crate::reader::{Problems, Span};
-use crate::TaskSetError;
+use punctual_diagnostic::Diagnostic;
 
 /// rt-app's files have four levels; a parser that goes down by recursion needs some limit.
 const DEEPEST: usize = 32;
 
 /// The value that a text holds.
-pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, TaskSetError> {
-    let refuse = |at: &Span, cause: &str, cure: &str| {
-        Err(TaskSetError::at(file, text, at, format!("not valid JSON: {cause}"), cure))
-    };
+pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, Diagnostic> {
+    let refuse =
+        |at: &Span, cause: &str, help: &str| Err(error::at(file, text, at, format!("not valid JSON: {cause}"), help));
     if let Some(at) = too_deep(text) {
         return refuse(&(at..at + 1), "lists or objects are nested too deeply", "nest them less deeply");
     }
@@ -32,7 +32,7 @@ pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, TaskSetE
             let cause = error.kind().to_string();
             let cause =
                 cause.chars().next().map_or(String::new(), |c| c.to_lowercase().chain(cause.chars().skip(1)).collect());
-            let cure = match error.kind() {
+            let help = match error.kind() {
                 ParseErrorKind::ExpectedColonAfterObjectKey => {
                     "write a colon and a value: the keys that rt-app's workgen lets stand alone take \"\""
                 }
@@ -41,7 +41,7 @@ pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, TaskSetE
                 }
                 _ => "correct it as JSON (https://json.org) has it",
             };
-            refuse(&(range.start..range.end), &cause, cure)
+            refuse(&(range.start..range.end), &cause, help)
         }
     }
 }
@@ -211,10 +211,10 @@ impl<'a, 't> Object<'a, 't> {
         number
     }
 
-    fn wrong(&self, member: Member<'_, '_>, wanted: &str, cure: &str, problems: &mut Problems<'_>) {
+    fn wrong(&self, member: Member<'_, '_>, wanted: &str, help: &str, problems: &mut Problems<'_>) {
         problems.add(&member.at(), || {
             let cause = format!("{} is {}, not {wanted}", self.path(member.key), kind(member.value()));
-            (cause, cure.to_owned())
+            (cause, help.to_owned())
         });
     }
 }

@@ -16,8 +16,9 @@ use crate::duration::{quote, DURATION_LIMIT};
 use crate::keys::nearest;
 use crate::load::Loaded;
 use crate::reader::{Lines, Problems, Span};
-use crate::{Domain, PolicySpec, TaskSet, TaskSetError};
+use crate::{error, Domain, PolicySpec, TaskSet};
 use json::Object;
+use punctual_diagnostic::Diagnostic;
 use thread::{Class, Thread};
 
 /// The most things that are named; beyond, they are counted.
@@ -68,7 +69,7 @@ impl Losses {
 }
 
 /// Reads the text of a file of rt-app.
-pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, TaskSetError> {
+pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, Diagnostic> {
     let value = json::parse(text, file)?;
     let mut problems = Problems::new(file, text);
     let mut losses = Losses::default();
@@ -87,14 +88,14 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, TaskSetError> {
         (Some(error), _) => Err(error),
         (None, Some(set)) => Ok(Loaded { set, unrepresented: losses.into_lines() }),
         (None, None) => {
-            let cure = "compare it with docs/task-set.md";
-            Err(TaskSetError::whole(file, "the set is incomplete", cure))
+            let help = "compare it with docs/task-set.md";
+            Err(error::whole(file, "the set is incomplete", help))
         }
     }
 }
 
-fn refuse(problems: &mut Problems<'_>, at: &Span, cause: impl Into<String>, cure: &str) {
-    problems.add(at, || (cause.into(), cure.to_owned()));
+fn refuse(problems: &mut Problems<'_>, at: &Span, cause: impl Into<String>, help: &str) {
+    problems.add(at, || (cause.into(), help.to_owned()));
 }
 
 fn whole(top: &Object<'_, '_>, text: &str, losses: &mut Losses, problems: &mut Problems<'_>) -> Option<TaskSet> {
@@ -104,8 +105,8 @@ fn whole(top: &Object<'_, '_>, text: &str, losses: &mut Losses, problems: &mut P
     }
     let global = global(top, losses, problems);
     let Some(tasks) = top.get("tasks", problems) else {
-        let cure = "describe its threads: { \"tasks\" : { \"thread\" : { ... } } }; or write a task set in TOML";
-        refuse(problems, &top.at, "the file has no \"tasks\": it is not one of rt-app's", cure);
+        let help = "describe its threads: { \"tasks\" : { \"thread\" : { ... } } }; or write a task set in TOML";
+        refuse(problems, &top.at, "the file has no \"tasks\": it is not one of rt-app's", help);
         return None;
     };
     let tasks = top.object(tasks, problems)?;
@@ -137,13 +138,13 @@ fn whole(top: &Object<'_, '_>, text: &str, losses: &mut Losses, problems: &mut P
         thread.tasks(policy, default_cpu, &mut made, problems);
     }
     if made.is_empty() && problems.count() == 0 {
-        let (cause, cure) = match &losses.left_out {
+        let (cause, help) = match &losses.left_out {
             Some(loss) => {
                 (format!("none of its threads can be represented: {loss}"), "give a thread a timer, or sleeps")
             }
             None => ("the set has no tasks".to_owned(), "add a thread with run and timer"),
         };
-        refuse(problems, &tasks.at, cause, cure);
+        refuse(problems, &tasks.at, cause, help);
     }
     let recorded = made.iter().map(thread::times_of).fold(0, usize::saturating_add);
     if recorded > crate::MOST_RECORDED {
@@ -246,11 +247,11 @@ fn class(object: &Object<'_, '_>, key: &str, problems: &mut Problems<'_>) -> Opt
     if found.is_none() {
         problems.add(&at, || {
             let known = Class::ALL.map(Class::name);
-            let cure = match nearest(&name.to_uppercase(), &known) {
+            let help = match nearest(&name.to_uppercase(), &known) {
                 Some(near) => format!("did you mean {}?", quote(near)),
                 None => format!("use one of {}", known.join(", ")),
             };
-            (format!("{} is the unknown policy {}", object.path(key), quote(name)), cure)
+            (format!("{} is the unknown policy {}", object.path(key), quote(name)), help)
         });
     }
     found

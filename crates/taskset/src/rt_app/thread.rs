@@ -228,7 +228,7 @@ fn check(
     deadline: bool,
     problems: &mut Problems<'_>,
 ) {
-    for (field, cause, cure) in checks::times(Some(spec.period), Some(spec.budget), Some(spec.deadline)) {
+    for (field, cause, help) in checks::times(Some(spec.period), Some(spec.budget), Some(spec.deadline)) {
         let key = match field {
             Field::Period => "dl-period",
             Field::Budget => "dl-runtime",
@@ -239,7 +239,7 @@ fn check(
             Some(member) => member.at(),
             None => phases::period_at(&parts.iter().collect::<Vec<_>>(), &object.at),
         };
-        problems.add(&at, || (format!("{}: {cause}", object.path), cure));
+        problems.add(&at, || (format!("{}: {cause}", object.path), help));
     }
 }
 
@@ -263,8 +263,8 @@ impl Thread {
                 1 => self.name.clone(),
                 _ => format!("{}-{instance}", self.name),
             };
-            if let Err((cause, cure)) = checks::name("a task", &name) {
-                problems.add(&self.at, || (cause, cure));
+            if let Err((cause, help)) = checks::name("a task", &name) {
+                problems.add(&self.at, || (cause, help));
                 return;
             }
             let priority = if policy == "fp" { self.priority } else { 0 };

@@ -4,7 +4,8 @@
 use std::io::Write;
 
 use punctual_admission::analyse;
-use punctual_host_sim::{Options, SimError, Simulation, Stretch, Watcher};
+use punctual_diagnostic::Diagnostic;
+use punctual_host_sim::{Options, Simulation, Stretch, Watcher};
 use punctual_oracles::{flat, seeds, Flat, Random};
 use serde_json::{json, Value};
 
@@ -20,7 +21,7 @@ impl Watcher for Executed {
 /// All periods of the generator have come round.
 const END: u64 = 240;
 
-fn main() -> Result<(), SimError> {
+fn main() -> Result<(), Diagnostic> {
     let mut out = std::io::stdout().lock();
     for seed in seeds(150) {
         for policy in ["rm", "edf"] {
