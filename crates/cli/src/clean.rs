@@ -6,7 +6,7 @@ use punctual_diagnostic::Diagnostic;
 use std::process::ExitCode;
 
 pub fn run(args: &Clean) -> Result<ExitCode, Diagnostic> {
-    let reports = punctual_custody::clean()?;
+    let reports = punctual_process::clean()?;
     let mut out = std::io::stdout();
     if args.json {
         let all: Vec<serde_json::Value> = reports.iter().map(|r| serde_json::json!(r)).collect();

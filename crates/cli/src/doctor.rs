@@ -43,7 +43,7 @@ fn kernel_host() -> Finding {
 
 /// What a killed Punctual left, told among the rest.
 fn leftovers() -> Vec<Finding> {
-    let found = punctual_custody::leftovers();
+    let found = punctual_process::leftovers();
     if found.is_empty() {
         return vec![Finding {
             id: "leftovers".to_owned(),

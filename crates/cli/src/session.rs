@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use punctual_custody::Output;
+use punctual_process::Output;
 use punctual_report::{Collector, HogResult, Host, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::Told;

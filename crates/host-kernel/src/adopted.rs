@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use punctual_custody::threads_of;
+use punctual_process::threads_of;
 
 use crate::members::{may_run_on, pidfd};
 use punctual_diagnostic::Diagnostic;

@@ -8,8 +8,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use punctual_custody::child::{arrange_streams, ordinary_signals};
-use punctual_custody::Output;
+use punctual_process::child::{arrange_streams, ordinary_signals};
+use punctual_process::Output;
 
 use crate::gate::{fork, pipe, Gate};
 use punctual_diagnostic::Diagnostic;

@@ -55,7 +55,7 @@ pub use costs::costs;
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use privilege::Missing;
-pub use punctual_custody::Output;
+pub use punctual_process::Output;
 pub use punctual_trace::Told;
 pub use run::{run, RunOptions, RunOutcome};
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use punctual_custody::{descendants, threads_of};
+use punctual_process::{descendants, threads_of};
 
 use crate::abi::{ABOVE, ELSEWHERE, NO_THREAD};
 use crate::diagnostics::OTHERS;

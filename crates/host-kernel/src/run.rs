@@ -11,7 +11,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_custody::{CpuLock, Output};
+use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;

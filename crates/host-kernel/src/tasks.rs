@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_custody::{descendants, Output};
+use punctual_process::{descendants, Output};
 use punctual_taskset::{Body, TaskSet};
 use punctual_workload::{Spinner, Work};
 

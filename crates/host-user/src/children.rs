@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_custody::{Adopted, Spawned};
+use punctual_process::{Adopted, Spawned};
 
 use crate::member::Program;
 

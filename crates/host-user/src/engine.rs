@@ -349,7 +349,7 @@ impl Engine {
     }
 
     /// At the end of a run no task keeps a level or waits in a gate. Programs stay as they are, in the
-    /// ordinary class, where no budget has to bound them; the custody gives them back or ends them.
+    /// ordinary class, where no budget has to bound them; the process layer restores or ends them.
     fn release_all(&mut self) {
         for m in self.members.iter_mut().flatten() {
             match &m.who {

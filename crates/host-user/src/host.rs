@@ -1,4 +1,4 @@
-//! The user host: engines on their CPUs, and the custody of everything that they touch.
+//! The user host: engines on their CPUs, and the supervision of all processes that they change.
 //!
 //! ```text
 //!   Host::start ──> add_thread, add_command, adopt ──> begin ──> housekeep … ──> finish
@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use punctual_custody as custody;
-use punctual_custody::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_dispatcher::Dispatcher;
+use punctual_process as process;
+use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
 use punctual_taskset::TaskSet;
@@ -95,19 +95,19 @@ pub struct Host {
     pub(crate) threads: Vec<JoinHandle<()>>,
     pub(crate) base: Option<CgroupBase>,
     pub(crate) notes: Vec<String>,
-    pub(crate) custody: Option<Custody>,
+    pub(crate) supervision: Option<Supervision>,
 }
 
 /// The part of the host that must not be forgotten.
-pub(crate) struct Custody {
+pub(crate) struct Supervision {
     pub(crate) journal: Journal,
     pub(crate) guardian: Guardian,
     locks: Vec<CpuLock>,
 }
 
-impl Custody {
+impl Supervision {
     fn give_back(self) -> Vec<String> {
-        let report = custody::restore(&self.journal);
+        let report = process::restore(&self.journal);
         self.guardian.dismiss();
         drop(self.locks);
         report.problems
@@ -121,7 +121,7 @@ impl Host {
     /// A CPU that is not there or is another dispatcher's, missing privileges, no memory; nothing
     /// is left behind then.
     pub fn start(options: &HostOptions) -> Result<Host, Diagnostic> {
-        custody::check_privileges(&options.set.cpus)?;
+        process::check_privileges(&options.set.cpus)?;
         let locks = options
             .set
             .cpus
@@ -141,7 +141,7 @@ impl Host {
             threads: Vec::new(),
             base: None,
             notes: Vec::new(),
-            custody: Some(Custody { journal, guardian, locks }),
+            supervision: Some(Supervision { journal, guardian, locks }),
         };
         if let Err(e) = memory::lock_touched() {
             host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
@@ -214,7 +214,7 @@ impl Host {
         self.forward_reports(sink);
         self.children.clear();
         self.base = None;
-        let problems = self.custody.take().map(Custody::give_back).unwrap_or_default();
+        let problems = self.supervision.take().map(Supervision::give_back).unwrap_or_default();
         self.join_threads();
         Finished { dispatchers, readings, problems }
     }
@@ -252,7 +252,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        if self.custody.is_some() {
+        if self.supervision.is_some() {
             self.stop_engines();
             // Threads that were never handed over still stand in their gates.
             for p in &self.pending {
@@ -260,7 +260,7 @@ impl Drop for Host {
             }
             self.children.clear();
             self.base = None;
-            if let Some(c) = self.custody.take() {
+            if let Some(c) = self.supervision.take() {
                 drop(c.give_back());
             }
         }

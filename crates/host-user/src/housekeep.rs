@@ -37,7 +37,7 @@ impl Host {
             }
             sink(Told::Ended(index, how));
         }
-        if let Some(c) = &mut self.custody {
+        if let Some(c) = &mut self.supervision {
             if !c.guardian.is_alive() {
                 let outcome = match c.guardian.restart() {
                     Ok(()) => "the guardian was killed; another one watches now".to_owned(),

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     use crate::arrange::UNPARKED;
-    use punctual_custody::OWN_LEVELS;
+    use punctual_process::OWN_LEVELS;
 
     fn arrange(levels: &mut [i32]) {
         arrange_high(levels, &vec![0; levels.len()]);

@@ -35,7 +35,7 @@ pub use awake::Awake;
 pub use calibrate::Precision;
 pub use costs::costs;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
-pub use punctual_custody::Output;
+pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::Told;
 pub use run::{run, RunOptions, RunOutcome};

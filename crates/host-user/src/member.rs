@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
-use punctual_custody as custody;
-use punctual_custody::{Park, Threads};
 use punctual_dispatcher::TaskId;
+use punctual_process as process;
+use punctual_process::{Park, Threads};
 use punctual_taskset::TaskSpec;
 
 use crate::cell::Cell;
@@ -65,7 +65,7 @@ impl Program {
     /// process, which tells whether there is anything to read, 0.4 us.
     fn clock(&self, charged: u64, now: u64, believed: u64) -> u64 {
         if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < believed {
-            let leader = custody::process_cpu_ns(self.leader);
+            let leader = process::process_cpu_ns(self.leader);
             if leader.is_some_and(|l| l == self.leader_clock.swap(l, Relaxed)) {
                 return charged;
             }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use punctual_custody::{CommandSpec, Output, Stream};
+use punctual_process::{CommandSpec, Output, Stream};
 use punctual_taskset::{Body, Overrun, TaskSet};
 use punctual_trace::Told;
 use punctual_workload::{Spinner, Work};

@@ -19,7 +19,7 @@
 //! A call may also never end at a real-time level: inside the kernel threads wait for others by trying again
 //! and again (docs/faults.md, "What spins inside the kernel"), which then need the CPU.
 
-use punctual_custody::Park;
+use punctual_process::Park;
 
 use crate::engine::Engine;
 use crate::member::{Member, Standing, Who};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 
-use punctual_custody as custody;
-use punctual_custody::{CgroupBase, CommandSpec, Journal, Park};
 use punctual_dispatcher::TaskId;
+use punctual_process as process;
+use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
 
 use crate::cell::Cell;
@@ -34,7 +34,7 @@ impl Host {
     }
 
     fn journal(&self) -> Result<Journal, Diagnostic> {
-        self.custody
+        self.supervision
             .as_ref()
             .map(|c| c.journal.clone())
             .ok_or_else(|| Diagnostic::machine("this host has ended", "start another"))
@@ -153,8 +153,8 @@ impl Host {
         self.ensure_base()?;
         let journal = self.journal()?;
         let park = Park::for_command(&journal, self.base.as_ref(), &spec.name)?;
-        let command = CommandSpec { level: sched::LOWEST, parked: true, ..command };
-        let spawned = custody::spawn(&journal, command, &park)?;
+        let command = CommandSpec { level: sched::LOWEST, hold: Hold::Parked, ..command };
+        let spawned = process::spawn(&journal, command, &park)?;
         let pid = spawned.id().pid;
         let program = self.program(park, spec, pid)?;
         self.children.push(Child::started(index, program.clone(), spawned));
@@ -172,10 +172,10 @@ impl Host {
         self.ensure_base()?;
         let journal = self.journal()?;
         let park = Park::for_process(&journal, self.base.as_ref(), pid, &spec.name)?;
-        let mut adopted = vec![custody::adopt(&journal, pid, &park)?];
-        for child in custody::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
+        let mut adopted = vec![process::adopt(&journal, pid, &park)?];
+        for child in process::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
             // One that ended meanwhile, or that we may not have, stays what it was.
-            match custody::adopt(&journal, child, &park) {
+            match process::adopt(&journal, child, &park) {
                 Ok(a) => adopted.push(a),
                 Err(e) => self.notes.push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
             }
@@ -191,7 +191,7 @@ impl Host {
     }
 
     fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, Diagnostic> {
-        let threads = custody::Threads::new(&park, PROGRAM_THREADS, spec.cpu);
+        let threads = process::Threads::new(&park, PROGRAM_THREADS, spec.cpu);
         drop(threads.set_level(sched::LOWEST));
         threads.rescan(&park.threads()).map_err(|e| {
             Diagnostic::machine(

@@ -1,11 +1,11 @@
 //! Time slices for the threads of one program, within its budget.
 //!
 //! A slice is 1 ms of the program's execution. At its end the threads that executed are queued behind the others
-//! (custody/src/turns.rs). To read the clocks of many threads takes long, so with more than ten of them the
+//! (punctual_process, turns.rs). To read the clocks of many threads takes long, so with more than ten of them the
 //! slice is longer. The kernel does not report how many threads are runnable: while one thread alone executes, the slices
 //! double up to eight times their length, so that such a program costs hardly more than one of a single thread.
 
-use punctual_custody::{Executed, Threads};
+use punctual_process::{Executed, Threads};
 
 use crate::engine::Engine;
 use crate::member::{Member, Standing, Who};

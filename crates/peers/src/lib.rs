@@ -12,7 +12,7 @@
 //! The kernel's policies enforce nothing between the task and the machine, so a runaway under SCHED_FIFO may keep its
 //! CPU for good. Four things bound it, each for when the one before fails: tasks look at a stop flag; the watchdogs,
 //! above every task, demote all tasks to SCHED_OTHER at the end of the run or when `stop` is set; RLIMIT_RTTIME ends
-//! the process some seconds later; and SIGKILL of the process takes threads and hog along, and a keeper process kills
+//! the process some seconds later; and SIGKILL of the process takes threads and hog along, and the guardian kills
 //! the commands with whatever they started.
 //!
 //! # What counts
@@ -27,7 +27,6 @@
 
 mod command;
 mod judge;
-mod keeper;
 mod observer;
 mod plan;
 mod refusal;

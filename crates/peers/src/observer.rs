@@ -149,9 +149,9 @@ impl Observer<'_> {
     /// The thread's life.
     pub fn live(mut self) {
         if let Err(errno) = set_affinity(self.pinned) {
-            self.control.fail(Step::KeeperAffinity, self.cpu, errno);
+            self.control.fail(Step::ObserverAffinity, self.cpu, errno);
         } else if let Err(errno) = self.rise() {
-            self.control.fail(Step::KeeperPolicy, self.cpu, errno);
+            self.control.fail(Step::ObserverPolicy, self.cpu, errno);
         } else if let Some(start) = self.control.wait_for_start() {
             for watch in &mut self.watches {
                 watch.next = start.saturating_add(watch.offset);

@@ -18,12 +18,6 @@ pub struct Refusal {
     pub unpinned_may_work: bool,
 }
 
-/// A command cannot be executed.
-pub fn no_command(task: &str, program: &str, error: io::Error) -> Diagnostic {
-    let cause = format!("cannot start {program}: {error}");
-    Diagnostic::usage(cause, "name a program that is there and can be executed").of_task(task).from_source(error)
-}
-
 /// No thread, or no process.
 pub fn not_started(what: &str, error: io::Error) -> Diagnostic {
     Diagnostic::refused(format_args!("cannot start {what}"), error, "see punctual doctor")
@@ -45,9 +39,9 @@ pub fn slow(limit: u64) -> Diagnostic {
 pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i32)) -> Result<Refusal, Diagnostic> {
     let (step, of, errno) = failure;
     match step {
-        Step::KeeperAffinity => Err(no_cpu(of)),
+        Step::ObserverAffinity => Err(no_cpu(of)),
         Step::TaskAffinity => Err(no_cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
-        Step::KeeperPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
+        Step::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
         Step::TaskPolicy if peer == Peer::Deadline => Ok(deadline(set, of, unpinned, errno)),
         Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
     }

@@ -1,8 +1,7 @@
 //! One run: set up, released all at once, watched, ended, and nothing left behind.
 
-use crate::command::{Failed, Gate, Running};
+use crate::command::{Commands, Failed};
 use crate::judge::{Nature, Terms};
-use crate::keeper::Keeper;
 use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
 use crate::plan;
 use crate::refusal::{explain, not_started, slow, Refusal};
@@ -139,7 +138,7 @@ pub fn run(
             start(scope, "observer", move || observer.live())?;
             threads += 1;
         }
-        // The keepers first: no task may get its policy before there is somebody above it.
+        // Watchdogs and observers first: no task may get its policy before there is a thread above it.
         if !wait_ready(&control, threads) {
             return refused(set, peer, unpinned, &control);
         }
@@ -168,15 +167,16 @@ pub fn run(
                 std::io::Error::from_raw_os_error(errno)
             ));
         }
-        let gate = Gate::new().map_err(|error| not_started("a pipe", error))?;
-        let mut running: Vec<(usize, Running)> = Vec::new();
+        let mut started_commands = None;
         for (i, task) in set.tasks.iter().enumerate() {
             let Body::Command(words) = &task.body else { continue };
-            match Running::start(&task.name, words, (!unpinned).then_some(task.cpu), policies[i], &gate) {
-                Ok(command) => {
-                    states[i].id.store(command.pid(), Release);
-                    running.push((i, command));
-                }
+            let started = match &mut started_commands {
+                Some(started) => started,
+                none => none.insert(Commands::new()?),
+            };
+            let cpu = (!unpinned).then_some(task.cpu);
+            match started.start((i, &task.name), words, cpu, policies[i]) {
+                Ok(pid) => states[i].id.store(pid, Release),
                 Err(Failed::Refused(errno)) => {
                     control.fail(Step::TaskPolicy, i as u32, errno);
                     return refused(set, peer, unpinned, &control);
@@ -184,12 +184,6 @@ pub fn run(
                 Err(Failed::Error(error)) => return Err(error),
             }
         }
-        let groups: Vec<i32> = running.iter().map(|(_, command)| command.pid()).collect();
-        // Dropped after `running`, in whatever way this function is left.
-        let _keeper = match groups.as_slice() {
-            [] => None,
-            groups => Some(Keeper::start(groups).map_err(|error| not_started("the keeper", error))?),
-        };
         let hog = match (options.hog, cpus.first()) {
             (true, Some(&cpu)) => Some(
                 Hog::start(cpu, options.duration.saturating_add(2 * SET_UP * SECOND))
@@ -202,19 +196,18 @@ pub fn run(
         let ended = started.saturating_add(options.duration);
         control.end.store(ended, Release);
         control.start.store(started, Release);
-        drop(gate);
-        let failed = watch(&control, &mut rings, cpus.len(), &mut running, &states, sink);
+        if let Some(commands) = &started_commands {
+            commands.release();
+        }
+        watch(&control, &mut rings, cpus.len(), started_commands.as_ref(), &states, sink);
 
         let stopped = monotonic_ns();
         control.stop.store(true, Release);
-        for (task, command) in running {
-            // First no longer known to the watchdogs: once reaped, its id may be somebody else's.
-            states[task].id.store(0, Release);
-            drop(command);
+        for (task, _) in states.iter().zip(&commands).filter(|(_, &command)| command) {
+            // First no longer known to the watchdogs: once reaped, its id may be another process's.
+            task.id.store(0, Release);
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        drop(started_commands);
         notes.extend(remarks(set, peer, unpinned, &natures));
         let lost = control.lost.load(Acquire);
         Ok(PeerOutcome::Ran(PeerRun {
@@ -230,19 +223,17 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Takes records until the observers are done. The caller's thread sleeps in between, so that it disturbs nobody.
-/// Gives the error of a command that could not begin, which ends the run.
+/// Takes records until the observers are done. The caller's thread sleeps in between, so that it disturbs no task.
 fn watch(
     control: &Control,
     rings: &mut [Consumer<Period>],
     observers: usize,
-    running: &mut [(usize, Running)],
+    commands: Option<&Commands>,
     states: &[TaskState],
     sink: &mut dyn FnMut(Period),
-) -> Option<Diagnostic> {
-    let mut failed = None;
+) {
     loop {
-        // Looked at before the rings are emptied: what was pushed before it became true is taken below.
+        // Read before the rings are emptied: what was pushed before it became true is taken below.
         let over = control.observed.load(Acquire) as usize >= observers;
         for ring in rings.iter_mut() {
             while let Ok(period) = ring.pop() {
@@ -250,17 +241,10 @@ fn watch(
             }
         }
         if over {
-            return failed;
+            return;
         }
-        for (task, command) in running.iter_mut() {
-            let gone = &states[*task].gone;
-            if !gone.load(Acquire) && command.has_ended() {
-                gone.store(true, Release);
-                failed = failed.or(command.why_not_begun());
-            }
-        }
-        if failed.is_some() {
-            control.stop.store(true, Release);
+        for task in commands.iter().flat_map(|commands| commands.ended()) {
+            states[task].gone.store(true, Release);
         }
         sleep_until(monotonic_ns() + 10_000_000);
     }

@@ -12,12 +12,12 @@ pub enum Step {
     /// Giving a task its policy.
     TaskPolicy,
     /// Binding an observer or watchdog to its CPU.
-    KeeperAffinity,
+    ObserverAffinity,
     /// Giving an observer or watchdog SCHED_FIFO 99.
-    KeeperPolicy,
+    ObserverPolicy,
 }
 
-const STEPS: [Step; 4] = [Step::TaskAffinity, Step::TaskPolicy, Step::KeeperAffinity, Step::KeeperPolicy];
+const STEPS: [Step; 4] = [Step::TaskAffinity, Step::TaskPolicy, Step::ObserverAffinity, Step::ObserverPolicy];
 
 /// The run as a whole.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! What a baseline needs of the kernel. All may be made from a real-time thread but `affinity`: none allocates.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::FromRawFd;
 
 use punctual_sys::sched::{self, Attributes, Children};
 
@@ -56,38 +54,12 @@ pub fn number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EINVAL)
 }
 
-/// Whether a child has ended, without reaping it: its pid stays its own.
-pub fn has_ended(pid: i32) -> bool {
-    // SAFETY: an all-zero siginfo_t is valid and writable; P_PID with WNOWAIT changes no state.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, flags) != 0 || info.si_pid() == pid
-    }
-}
-
 /// Kills a process group.
 pub fn kill_group(pgid: i32) {
     if pgid > 1 {
         // SAFETY: a system call without memory arguments.
         unsafe { libc::kill(-pgid, libc::SIGKILL) };
     }
-}
-
-/// A pipe (end to read, end to write) that closes at exec.
-pub fn pipe() -> io::Result<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: two writable descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: both are open, and nobody else has them.
-    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
-}
-
-/// The last error's number.
-pub fn errno() -> i32 {
-    number(&io::Error::last_os_error())
 }
 
 /// RLIMIT_RTTIME for as long as it lives: real-time execution without a pause beyond it kills the process. The soft

@@ -30,9 +30,9 @@ impl Watchdog<'_> {
     /// The thread's life: until the run is over.
     pub fn live(self) {
         if let Err(errno) = set_affinity(Some(self.cpu)) {
-            self.control.fail(Step::KeeperAffinity, self.cpu, errno);
+            self.control.fail(Step::ObserverAffinity, self.cpu, errno);
         } else if let Err(errno) = set_policy(0, Policy::Fifo(99), false) {
-            self.control.fail(Step::KeeperPolicy, self.cpu, errno);
+            self.control.fail(Step::ObserverPolicy, self.cpu, errno);
         } else {
             self.control.ready.fetch_add(1, AcqRel);
             self.wait();
@@ -57,7 +57,7 @@ impl Watchdog<'_> {
         for (task, &command) in self.tasks.iter().zip(self.commands) {
             match task.id.load(Acquire) {
                 0 => {}
-                // Killed it needs the CPU to die; what it started is demoted by whoever waits for it (`demote_group`).
+                // Killed, it needs the CPU to die; what it started is demoted by `restore`.
                 pid if command => {
                     let _ = set_policy(pid, Policy::Other, false);
                     kill_group(pid);
@@ -68,25 +68,4 @@ impl Watchdog<'_> {
             }
         }
     }
-}
-
-/// Puts all threads of a process group into the ordinary class. A killed process may need others to run before it can
-/// die, and at a real-time level spin inside the kernel until they do (docs/faults.md). For ordinary threads only:
-/// names in /proc are looked up, which may mean to wait for just those.
-pub fn demote_group(group: i32) {
-    for pid in numbers("/proc") {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Behind the name, which may hold anything: state, parent, group.
-        let of = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2)?.parse::<i32>().ok());
-        if of == Some(group) {
-            for tid in numbers(&format!("/proc/{pid}/task")) {
-                let _ = set_policy(tid, Policy::Other, false);
-            }
-        }
-    }
-}
-
-fn numbers(directory: &str) -> Vec<i32> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }

@@ -249,7 +249,7 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
     let stop = AtomicBool::new(false);
     match run(&tasks, Peer::Fifo, &options(&stop), &mut |_| ()) {
         Err(error) => {
-            assert!(error.cause.contains("task \"none\": cannot start /no/such/program"), "{error}");
+            assert!(error.cause.contains("task \"none\": there is no program /no/such/program"), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
         Ok(PeerOutcome::NotPossible(_)) => {}
@@ -303,5 +303,5 @@ fn killed_it_leaves_nothing() {
     victim.kill().unwrap();
     assert!(comes_true(|| victim.try_wait().unwrap().is_some()), "killed, it does not end");
     assert!(vanishes("sleep 86399.75"), "a command or its child is left");
-    assert!(vanishes("--exact the_one_that_is_killed"), "the hog or the keeper is left");
+    assert!(vanishes("--exact the_one_that_is_killed"), "the hog or the guardian is left");
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_custody::CommandSpec;
 use punctual_host_user as host;
 use punctual_host_user::{HostOptions, Told};
+use punctual_process::CommandSpec;
 use punctual_report::{Collector, Host as HostKind, Results, Run, TaskKind};
 use punctual_taskset::TaskSpec;
 

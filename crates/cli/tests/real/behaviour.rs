@@ -298,7 +298,7 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     victim.assert_as_before();
     // And Ctrl-C gives it back.
     let mut punctual = Running::start(&lasting("120s"));
-    punctual.wait_for("the program in custody", |_| !victim.is_as_before());
+    punctual.wait_for("the adopted program", |_| !victim.is_as_before());
     kill(punctual.pid(), libc::SIGINT);
     punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);
     victim.assert_as_before();

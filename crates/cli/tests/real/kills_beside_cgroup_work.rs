@@ -19,7 +19,7 @@ fn started(cpu: u32, round: u64, victim: &Victim, scratch: &Scratch) -> Running 
     wait_for_cpu(cpu);
     let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
     let mut punctual = Running::start(&["run", &file, "--quiet"]);
-    punctual.wait_for("the adopted program in custody", |_| !victim.is_as_before());
+    punctual.wait_for("the adopted program", |_| !victim.is_as_before());
     punctual.wait_for("its guardian", |p| p.guardian().is_some());
     let end = Instant::now() + Duration::from_secs(2);
     while !write_waits(&punctual) && Instant::now() < end {}

@@ -43,8 +43,8 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
     wait_for_cpu(cpu);
     let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
     let mut punctual = Running::start(&["run", &file, "--quiet"]);
-    // Everything is in custody by now.
-    punctual.wait_for("the adopted program in custody", |_| !victim.is_as_before());
+    // All is adopted by now.
+    punctual.wait_for("the adopted program", |_| !victim.is_as_before());
     std::thread::sleep(Duration::from_micros(20_000 + random.below(100_000)));
     let guardian = punctual.guardian().unwrap();
     let (pid, mark) = (punctual.pid(), punctual.mark.clone());

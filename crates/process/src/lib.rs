@@ -51,7 +51,7 @@ pub use park::Park;
 pub use privilege::check_privileges;
 pub use proc::{descendants, threads_of, Identity};
 pub use restore::{restore, RestoreReport};
-pub use spawn::{spawn, CommandSpec, Output, Spawned, Stream};
+pub use spawn::{spawn, CommandSpec, Hold, Output, Spawned, Stream};
 pub use stop::{process_cpu_ns, StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
 pub use turns::Executed;

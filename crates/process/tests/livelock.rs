@@ -12,7 +12,7 @@
 
 mod common;
 use common::*;
-use punctual_custody::*;
+use punctual_process::*;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -93,7 +93,7 @@ fn schedule(cpu: usize, policy: i32, sched_priority: i32) {
 fn the_others() {
     match std::env::var(ROLE).as_deref() {
         Ok("reaper") => {
-            // It stays at the level and on the CPU that custody gave it.
+            // It stays at the level and on the CPU that its owner gave it.
             let me = std::env::current_exe().unwrap();
             let many = Command::new(me).args(["--exact", "the_others", "--test-threads=1"]).env(ROLE, "many").status();
             assert!(many.is_ok());

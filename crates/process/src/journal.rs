@@ -47,7 +47,7 @@ pub(crate) struct ProcessRecord {
     pub cgroup: PathBuf,
     /// Our group that it is moved to; empty when it is parked by stop signals.
     pub group: PathBuf,
-    /// When this was written, in clock ticks since boot: a child that started later is in custody with it.
+    /// When this was written, in clock ticks since boot: a child that started later belongs to it.
     pub at: u64,
     /// It was stopped by somebody else before.
     pub stopped: bool,

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use punctual_custody::*;
+use punctual_process::*;
 use std::time::{Duration, Instant};
 
 /// A role: nothing unless it was started for it.
@@ -71,6 +71,25 @@ fn adopted_by_freezer_a_process_with_many_kinds_of_threads_stands_still_and_come
 #[test]
 fn adopted_by_stop_signals_a_process_with_many_kinds_of_threads_stands_still_and_comes_back_as_it_was() {
     adopted_process_comes_back(false);
+}
+
+#[test]
+fn held_at_its_exec_a_command_executes_nothing_until_its_release() {
+    let _alone = alone();
+    let Some((journal, _)) = setup(false) else { return };
+    let mark = state_dir().join("held-mark");
+    let _ = std::fs::remove_file(&mark);
+    let park = Park::for_command(&journal, None, "touch").unwrap();
+    let words = ["touch".into(), mark.clone().into_os_string()];
+    let mut child = spawn(&journal, CommandSpec { hold: Hold::AtExec, ..CommandSpec::new(words, 1) }, &park).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!mark.exists() && !child.has_ended());
+    assert!(child.try_wait().unwrap().is_none(), "a stop at its exec is no end");
+    child.release(&park).unwrap();
+    assert!(poll_in(&child.pidfd(), 2000));
+    assert!(child.has_ended() && child.try_wait().unwrap().unwrap().success());
+    assert!(mark.exists());
+    finish(&journal);
 }
 
 fn nothing_before_release(freezer: bool) {
@@ -160,7 +179,7 @@ fn refusals_name_the_process_and_change_nothing() {
     let guardian = Guardian::start(&journal, &[]).unwrap();
     assert!(adopt(&journal, guardian.pid(), &park).unwrap_err().cause.contains("guardian"));
     let _adopted = adopt(&journal, victim.pid(), &park).unwrap();
-    assert!(adopt(&journal, victim.pid(), &park).unwrap_err().cause.contains("already in the custody"));
+    assert!(adopt(&journal, victim.pid(), &park).unwrap_err().cause.contains("already adopted"));
     finish(&journal);
     guardian.dismiss();
 }

@@ -5,7 +5,7 @@ mod role;
 
 pub use role::*;
 
-use punctual_custody::*;
+use punctual_process::*;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -143,7 +143,7 @@ pub fn state_of(pid: i32) -> Option<char> {
     text[text.rfind(')')? + 2..].chars().next()
 }
 
-/// How a process is, as far as custody may change it: the attributes of its long-lived threads, and its cgroup.
+/// How a process is, as far as an owner may change it: the attributes of its long-lived threads, and its cgroup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub threads: Vec<(i32, Attributes)>,
@@ -244,7 +244,7 @@ pub fn random(n: u64) -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() % n
 }
 
-/// What an owner has in custody: what the user host sets up.
+/// What an owner has started and adopted, as the user host does.
 pub struct Owner {
     pub journal: Journal,
     pub lock: CpuLock,
@@ -255,8 +255,8 @@ pub struct Owner {
     pub threads: Threads,
 }
 
-/// Sets up custody of `victim` and of a shell with children, with stop signals if `freezer` is false.
-pub fn take_custody(victim: i32, cpu: u32, freezer: bool) -> Owner {
+/// Adopts `victim` and starts a shell with children, with stop signals if `freezer` is false.
+pub fn take_over(victim: i32, cpu: u32, freezer: bool) -> Owner {
     let lock = CpuLock::take(cpu, "test owner").unwrap();
     let journal = Journal::create().unwrap();
     let guardian = Guardian::start(&journal, std::slice::from_ref(&lock)).unwrap();
@@ -281,7 +281,7 @@ pub fn take_custody(victim: i32, cpu: u32, freezer: bool) -> Owner {
 pub fn be_owner() {
     let victim: i32 = std::env::var("VICTIM").unwrap().parse().unwrap();
     let freezer = std::env::var("FREEZER").unwrap() == "1";
-    let mut o = take_custody(victim, 1, freezer);
+    let mut o = take_over(victim, 1, freezer);
     println!("CUSTODY");
     let end = Instant::now() + Duration::from_secs(60);
     let mut n = 0u32;
@@ -315,7 +315,7 @@ pub fn be_owner() {
     }
 }
 
-/// The pids that `take_custody` printed: guardian, then command.
+/// The pids that `take_over` printed: guardian, then command.
 pub fn heard(out: &mut Lines) -> (i32, i32) {
     let guardian = expect_line(out, "GUARDIAN ").parse().unwrap();
     (guardian, expect_line(out, "CHILD ").parse().unwrap())

@@ -1,7 +1,7 @@
 //! This very test binary, started again in a role; no wait for it is without an end.
 
 use super::{poll_in, state_dir};
-use punctual_custody::threads_of;
+use punctual_process::threads_of;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

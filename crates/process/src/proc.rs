@@ -97,7 +97,7 @@ impl Course {
     }
 }
 
-/// The fields of /proc/PID/stat that custody needs.
+/// The fields of /proc/PID/stat that this crate needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     pub state: char,

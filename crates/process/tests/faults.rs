@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use punctual_custody::*;
+use punctual_process::*;
 use std::time::Duration;
 
 /// The share is 200 instants in all; these few show the promise at every test run.
@@ -130,7 +130,7 @@ fn a_dropped_guardian_restores_though_its_owner_lives() {
     }
     let victim = Victim::start();
     let before = Snapshot::of(victim.pid());
-    let o = take_custody(victim.pid(), 1, true);
+    let o = take_over(victim.pid(), 1, true);
     let child = o.command.0.id().pid;
     drop(o.guardian);
     assert_restored(std::process::id() as i32, victim.pid(), &before, &[child]);
@@ -289,7 +289,7 @@ fn an_owner_that_dismisses_its_guardian_leaves_nothing_and_no_guardian() {
     }
     let victim = Victim::start();
     let before = Snapshot::of(victim.pid());
-    let o = take_custody(victim.pid(), 1, true);
+    let o = take_over(victim.pid(), 1, true);
     let guardian = o.guardian.pid();
     let child = o.command.0.id().pid;
     assert!(o.guardian.is_real_time());

@@ -1,4 +1,4 @@
-//! Starting a command in custody, such that it executes nothing before its first release.
+//! Starting a command such that it executes nothing before its first release.
 //!
 //! ```text
 //!   us: clone(CLONE_VM | CLONE_VFORK)          child: dies with us, own process group, streams, default signals
@@ -24,6 +24,7 @@ use crate::proc::Identity;
 use crate::stop::send_to;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
@@ -54,17 +55,29 @@ pub enum Output {
     Nowhere,
 }
 
+/// Where a command stands until [`Spawned::release`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Nowhere: it executes at once.
+    Nowhere,
+    /// It is parked.
+    Parked,
+    /// Before its first instruction, not parked. The thread that started it has to release it. Where
+    /// tracing is forbidden it is stopped some microseconds later (SIGSTOP).
+    AtExec,
+}
+
 /// A command to be started.
 #[derive(Debug)]
 pub struct CommandSpec {
     /// Program (looked up in PATH) and arguments.
     pub argv: Vec<OsString>,
-    /// The CPU that it is pinned to.
-    pub cpu: u32,
+    /// The CPU that it is pinned to; `None`: all that we may use.
+    pub cpu: Option<u32>,
     /// Its SCHED_FIFO level, 1 to 98; 0 is SCHED_OTHER.
     pub level: i32,
-    /// Whether it waits for [`Spawned::release`] before its first instruction.
-    pub parked: bool,
+    /// Where it stands until its first release.
+    pub hold: Hold,
     /// Whether it gets a process group of its own, so that Ctrl-C reaches us and not it.
     pub own_group: bool,
     /// Standard input, output and error.
@@ -80,9 +93,9 @@ impl CommandSpec {
     pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cpu: u32) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
-            cpu,
+            cpu: Some(cpu),
             level: 0,
-            parked: true,
+            hold: Hold::Parked,
             own_group: true,
             streams: [Stream::Null, Stream::Inherit, Stream::Inherit],
             env: Vec::new(),
@@ -97,6 +110,7 @@ pub struct Spawned {
     id: Identity,
     pidfd: OwnedFd,
     held: bool,
+    hold: Hold,
     status: Option<ExitStatus>,
     journal: Journal,
 }
@@ -114,7 +128,7 @@ pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawne
         other => other,
     };
     let (id, pidfd, held) = child.map_err(|f| f.explain(&name, &spec))?;
-    let spawned = Spawned { id, pidfd, held, status: None, journal: journal.clone() };
+    let spawned = Spawned { id, pidfd, held, hold: spec.hold, status: None, journal: journal.clone() };
     match spawned.install(&spec, park) {
         Ok(()) => Ok(spawned),
         Err(e) => {
@@ -250,7 +264,7 @@ fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failu
 
 /// Ours, what the command adds, and the mark by which descendants are found where there is no cgroup.
 fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
-    let mark = ("PUNCTUAL_CUSTODY".into(), journal.id().into());
+    let mark = ("PUNCTUAL_RUN".into(), journal.id().into());
     let added: Vec<&(OsString, OsString)> = spec.env.iter().chain([&mark]).collect();
     let ours = std::env::vars_os().filter(|v| !added.iter().any(|a| a.0 == v.0));
     let all = ours.chain(added.iter().map(|a| (a.0.clone(), a.1.clone())));
@@ -264,42 +278,46 @@ fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Fa
 }
 
 impl Spawned {
-    /// Written down, given its CPU and level, parked; then let go from its exec.
+    /// Recorded, with its CPU and level, and parked, before it leaves its exec.
     fn install(&self, spec: &CommandSpec, park: &Park) -> Result<(), Diagnostic> {
         let pid = self.id.pid;
         self.journal.write(&Entry::Child { id: self.id })?;
-        let ended = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
-        match sched::pin(pid, spec.cpu) {
-            Err(e) if !ended(&e) => {
-                return Err(Diagnostic::refused(
-                    format!("cannot pin a command to CPU {}", spec.cpu),
+        if let Some(cpu) = spec.cpu {
+            unless_ended(sched::pin(pid, cpu)).map_err(|e| {
+                Diagnostic::refused(
+                    format!("cannot pin a command to CPU {cpu}"),
                     e,
                     "choose a CPU that is online and in our cpuset",
-                ))
-            }
-            _ => {}
+                )
+            })?;
         }
-        match sched::set_level(pid, spec.level, park.children()) {
-            Err(e) if !ended(&e) => return Err(privilege::real_time_refused(pid, &e)),
-            _ => {}
-        }
+        unless_ended(sched::set_level(pid, spec.level, park.children()))
+            .map_err(|e| privilege::real_time_refused(pid, &e))?;
         park.set_level(spec.level);
         let stuck = |e: io::Error| Diagnostic::refused("cannot park a command", e, "see `punctual doctor`");
-        if spec.parked {
+        if spec.hold == Hold::Parked {
             park.park().map_err(stuck)?;
         }
         if let Park::Stop(s) = park {
             s.add(self.id)?;
         }
-        if self.held {
-            // SAFETY: our tracee, stopped at its exec, detached by the thread that traces it; no memory is passed.
-            let r = unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) };
-            let e = io::Error::last_os_error();
-            if r != 0 && !ended(&e) {
-                return Err(stuck(e));
-            }
+        match (spec.hold, self.held) {
+            (Hold::AtExec, true) | (_, false) => {}
+            _ => unless_ended(self.detach()).map_err(stuck)?,
+        }
+        if (spec.hold, self.held) == (Hold::AtExec, false) {
+            unless_ended(self.signal(libc::SIGSTOP)).map_err(stuck)?;
         }
         Ok(())
+    }
+
+    /// Ends its tracing, and with it the stop at its exec.
+    fn detach(&self) -> io::Result<()> {
+        // SAFETY: passes no memory. ESRCH if it is not our tracee, or not stopped.
+        match unsafe { libc::ptrace(libc::PTRACE_DETACH, self.id.pid, 0, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// Who it is.
@@ -312,14 +330,27 @@ impl Spawned {
         self.held
     }
 
-    /// Its first release: the same as `park.resume()`. Real-time safe.
+    /// Its first release. Real-time safe.
+    ///
+    /// # Errors
+    /// The kernel's: the cgroup is gone, or the thread is not the one that started it ([`Hold::AtExec`]).
     pub fn release(&self, park: &Park) -> io::Result<()> {
-        park.resume()
+        match (self.hold, self.held) {
+            (Hold::AtExec, true) => unless_ended(self.detach()),
+            (Hold::AtExec, false) => unless_ended(self.signal(libc::SIGCONT)),
+            (Hold::Parked | Hold::Nowhere, _) => park.resume(),
+        }
     }
 
     /// Its pidfd: readable (POLLIN) when it has ended.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// Whether it has ended. It is not reaped, so that its number stays its own. Real-time safe.
+    pub fn has_ended(&self) -> bool {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
     /// Its exit status, once it has ended; waits for nothing. Its descendants may go on: see
@@ -335,7 +366,8 @@ impl Spawned {
             if r < 0 {
                 return Err(io::Error::last_os_error());
             }
-            if r == self.id.pid {
+            // A stop at its exec is reported to its tracer too.
+            if r == self.id.pid && !libc::WIFSTOPPED(status) {
                 self.status = Some(ExitStatus::from_raw(status));
                 let _ = self.journal.write(&Entry::ChildGone { id: self.id });
             }
@@ -346,5 +378,13 @@ impl Spawned {
     /// Sends it a signal; ESRCH when it has ended. Real-time safe.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         send_to(&self.pidfd, signal)
+    }
+}
+
+/// That a process has ended meanwhile is no error.
+fn unless_ended(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        done => done,
     }
 }

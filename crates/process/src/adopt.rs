@@ -1,4 +1,4 @@
-//! Taking a running process into custody, and giving it back.
+//! Adopting a running process, and restoring it.
 
 use crate::journal::{self, Contents, Entry, Journal, ProcessRecord, ThreadRecord};
 use crate::mount::Mount;
@@ -13,7 +13,7 @@ use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-/// A process in custody. Dropping it changes nothing: the journal still knows.
+/// An adopted process. Dropping it changes nothing: the journal has its record.
 #[derive(Debug)]
 pub struct Adopted {
     id: Identity,
@@ -22,14 +22,14 @@ pub struct Adopted {
     journal: Journal,
 }
 
-/// Takes `pid` with all its threads (and later children) into custody: writes down how it is, then moves it into
+/// Adopts `pid` with all its threads (and later children): writes down how it is, then moves it into
 /// `park`, which was made by [`Park::for_process`]. Its children of before stay out: adopt them too
 /// ([`descendants`](crate::descendants)). Level and CPU are left as they are: see [`Threads`](crate::Threads). Not
 /// real-time safe.
 ///
 /// # Errors
-/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, in another Punctual's
-/// custody (all exit code 2); not permitted (4). Nothing is changed then.
+/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, adopted by
+/// another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
     let gone =
         || Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
@@ -89,14 +89,14 @@ fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), Diagnostic> {
     }
     if let Some(owner) = custodian_of(id) {
         return refuse(
-            format!("process {pid} ({name}) is already in the custody of process {owner}"),
+            format!("process {pid} ({name}) is already adopted by process {owner}"),
             &format!("end that one first (kill {owner}), or if it is gone: punctual clean"),
         );
     }
     Ok(())
 }
 
-/// Whose custody it is in: by its cgroup's name, and without cgroups by the journals of this user.
+/// Which process adopted it: by its cgroup's name, and without cgroups by the journals of this user.
 fn custodian_of(id: Identity) -> Option<i32> {
     let path = proc::cgroup_v2_of(id.pid).unwrap_or_default();
     let by_group = path.split('/').find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());

@@ -1,7 +1,7 @@
 //! What the real-time operations cost on this machine, and how exact cpu.stat is:
-//! `cargo run --release -p punctual-custody --example cost [CPU]` (as root; two seconds; keeps the CPU half busy).
+//! `cargo run --release -p punctual-process --example cost [CPU]` (as root; two seconds; keeps the CPU half busy).
 
-use punctual_custody::*;
+use punctual_process::*;
 use std::time::Duration;
 
 fn now(clock: libc::clockid_t) -> u64 {
