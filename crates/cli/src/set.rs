@@ -1,6 +1,6 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_admission::{analyse_within, refusal, summary, Capacity, Over, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
+use punctual_analysis::{analyse_within, refusal, summary, Capacity, Over, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, RealHost, Run};

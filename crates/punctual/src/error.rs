@@ -1,6 +1,6 @@
 //! The one error of the library.
 
-use punctual_admission::Refusal;
+use punctual_analysis::Refusal;
 use punctual_host_user::HostError;
 
 /// Who has to act on an [`Error`].
@@ -70,7 +70,7 @@ impl From<Refusal> for Error {
         let join = |each: Vec<String>| each.join("\n");
         Error {
             kind: ErrorKind::NotAdmitted,
-            cause: join(refusal.over.iter().map(punctual_admission::Over::cause).collect()),
+            cause: join(refusal.over.iter().map(punctual_analysis::Over::cause).collect()),
             cure: join(refusal.over.iter().map(|over| over.cure.to_string()).collect()),
         }
     }

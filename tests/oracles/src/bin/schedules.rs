@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use punctual_admission::analyse;
+use punctual_analysis::analyse;
 use punctual_host_sim::{Options, SimError, Simulation, Stretch, Watcher};
 use punctual_oracles::{flat, seeds, Flat, Random};
 use serde_json::{json, Value};

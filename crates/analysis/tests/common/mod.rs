@@ -1,7 +1,7 @@
 //! Sets in a line each.
 #![allow(dead_code)] // Each test file uses some of them.
 
-use punctual_admission::{analyse, CpuAnalysis};
+use punctual_analysis::{analyse, CpuAnalysis};
 use punctual_taskset::{Body, Domain, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window};
 
 /// A task that executes all of its budget: budget, period, deadline.

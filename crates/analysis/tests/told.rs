@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cpu, group, server, set, task, windows};
-use punctual_admission::{advise, analyse, report, summary, Cure, Fit};
+use punctual_analysis::{advise, analyse, report, summary, Cure, Fit};
 use punctual_taskset::{GroupSpec, ServerSpec, TaskSpec};
 
 #[test]

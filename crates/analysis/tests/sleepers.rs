@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cpu, group, responses, server, set, task, windows};
-use punctual_admission::Fit;
+use punctual_analysis::Fit;
 use punctual_taskset::{Body, ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window};
 
 /// Execution and sleep in turn, beginning with execution.

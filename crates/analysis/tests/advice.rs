@@ -4,7 +4,7 @@ mod common;
 
 use common::{cpu, group, server, set, task};
 use proptest::prelude::*;
-use punctual_admission::{advise, analyse, Change, Cure, Quantity, Whose};
+use punctual_analysis::{advise, analyse, Change, Cure, Quantity, Whose};
 use punctual_taskset::{BudgetGroupSpec, ServerSpec, TaskSet, TaskSpec};
 
 /// The set with a change made, as its user would: an implicit deadline goes with its period.

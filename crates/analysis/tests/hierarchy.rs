@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cpu, fits, group, responses, server, set, task, windows};
-use punctual_admission::{analyse, Fit, Test};
+use punctual_analysis::{analyse, Fit, Test};
 use punctual_taskset::{BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 fn inside(group: usize, task: TaskSpec) -> TaskSpec {

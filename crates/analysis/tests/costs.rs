@@ -3,7 +3,7 @@
 mod common;
 
 use common::{group, server, set, tasks};
-use punctual_admission::{admit_within, analyse_within, Capacity, CpuAnalysis, Cure, Fit, Ppm};
+use punctual_analysis::{admit_within, analyse_within, Capacity, CpuAnalysis, Cure, Fit, Ppm};
 use punctual_taskset::{Costs, TaskSet};
 
 const COSTS: Costs = Costs { release: 100, switch: 50, timer: 200, command: 150, ..Costs::NONE };

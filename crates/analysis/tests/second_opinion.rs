@@ -4,7 +4,7 @@ mod common;
 
 use common::{cpu, set, task};
 use proptest::prelude::*;
-use punctual_admission::CpuAnalysis;
+use punctual_analysis::CpuAnalysis;
 use punctual_taskset::TaskSpec;
 use response_time_analysis::arrival::{Periodic, Sporadic};
 use response_time_analysis::demand::RBF;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cpu, fits, responses, set, task, tasks};
-use punctual_admission::{admit, analyse, Fit, Test};
+use punctual_analysis::{admit, analyse, Fit, Test};
 use punctual_taskset::{Arrival, Body, Step, TaskSet, TaskSpec};
 
 #[test]

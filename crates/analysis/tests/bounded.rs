@@ -4,7 +4,7 @@
 mod common;
 
 use common::{cpu, group, server, set, task};
-use punctual_admission::{admit, analyse, Fit};
+use punctual_analysis::{admit, analyse, Fit};
 use punctual_taskset::{BudgetGroupSpec, GroupSpec, TaskSet, TaskSpec};
 
 /// Ten thousand tasks that fill 50 % together, each with a period of its own.

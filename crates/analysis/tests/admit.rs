@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use punctual_admission::{admit, Cure, Ppm, Quantity, Refusal};
+use punctual_analysis::{admit, Cure, Ppm, Quantity, Refusal};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 
 /// A set from (cpu, budget, period) in ns.
