@@ -15,8 +15,10 @@
 
 use crate::contender::{Contender, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::hyperperiod::lcm;
 use crate::interference::Interference;
 use crate::supply::Table;
+use crate::time_table::LONGEST_CYCLE;
 
 /// Jobs that are looked at, at most.
 const MOST_JOBS: u64 = 4_000;
@@ -65,8 +67,7 @@ fn jobs(members: &[Contender], table: &Table) -> Option<Vec<Job>> {
     for c in members {
         let plain = c.jitter == 0 && c.blocking == 0 && c.wet.is_none();
         let (Some(period), Some(start), true) = (c.period, c.start, plain) else { return None };
-        let shared = punctual_taskset::table::gcd(cycle, period);
-        cycle = (cycle / shared).checked_mul(period).filter(|&c| c < 1 << 60)?;
+        cycle = lcm(cycle, period).filter(|&c| c < LONGEST_CYCLE)?;
         last = last.max(start);
     }
     // With more demand than supply, what is in time now may be late in a later round.

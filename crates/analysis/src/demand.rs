@@ -27,6 +27,7 @@ use num_bigint::BigUint;
 
 use crate::contender::{Contender, PutOff};
 use crate::effort::{Effort, Exhausted};
+use crate::hyperperiod::lcm;
 use crate::interference::Interference;
 use crate::supply::{Supply, NEVER, ONE};
 use crate::utilization::{Ppm, Utilization, WHOLE};
@@ -355,11 +356,7 @@ impl Demand {
     fn hyperperiod(&self) -> Option<u64> {
         let mut all: u64 = 1;
         for (shape, _) in &self.parts {
-            let (mut a, mut b) = (all, shape.period());
-            while b != 0 {
-                (a, b) = (b, a % b);
-            }
-            all = (all / a).checked_mul(shape.period()).filter(|&all| all < NEVER >> 2)?;
+            all = lcm(all, shape.period()).filter(|&all| all < NEVER >> 2)?;
         }
         all.checked_add(self.longest)?.checked_add(self.jitter).filter(|&all| all < NEVER >> 1)
     }

@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
             return self.record(&Judged::all_late(members), Some(&why));
         }
         if policy == Policy::Table {
-            return self.table(group);
+            return self.test_table(group);
         }
         let host = match supply {
             Supply::Whole | Supply::Table(_) => Interference::new(set, self.cpu, group, &self.costs),

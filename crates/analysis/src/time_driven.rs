@@ -1,24 +1,23 @@
-//! Time-driven groups (RED-Linux Table 1, Table 2): whether every task has its budget within
-//! windows that nobody else has.
+//! The test of time-driven groups (RED-Linux Table 1, Table 2): whether each task receives its
+//! budget within windows that it shares with no other.
 //!
-//! Windows are exact: each is compared with every other for all time to come, and where a task has
-//! none, the table is made that the policy will use (earliest deadline first, which is optimal).
+//! The test is exact: each window is compared with every other, in all cycles. Where tasks have no
+//! windows, the table is synthesised that the policy will use (earliest deadline first, which is
+//! optimal).
 
 use std::collections::HashMap;
 
-use punctual_taskset::table::{gcd, overlap, TableError, Taken, TimeTable, Wanted, LARGEST_TABLE};
 use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
 
 use crate::analysis::{Fit, GroupResult, TaskResult, Test};
 use crate::effort::Exhausted;
+use crate::reserved_time::{OutsideServers, ReservedTime};
 use crate::sleepers::{self, stretches, Awake};
 use crate::supply::{Supply, Table};
+use crate::time_table::{TableError, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
 use crate::tree::{group_result, task_result, Walk};
 
-/// Windows in one group, at most: each is compared with every other.
-const MOST_WINDOWS: usize = 4_096;
-
-/// Whose window it is.
+/// The owner of a window, by its index in the set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Task(usize),
@@ -29,21 +28,21 @@ enum Owner {
 type Fault = (Owner, String);
 
 impl Walk<'_> {
-    /// Tests a time-driven group, see [`Walk::run`].
-    pub(crate) fn table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
+    /// Tests a time-driven group; returns the groups below it, with what each is sure to receive.
+    pub(crate) fn test_table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
         let set = self.set;
+        let cpu = self.cpu;
         let tasks: Vec<usize> =
-            (0..set.tasks.len()).filter(|&t| set.tasks[t].cpu == self.cpu && set.tasks[t].group == group).collect();
+            (0..set.tasks.len()).filter(|&t| set.tasks[t].cpu == cpu && set.tasks[t].group == group).collect();
         let groups: Vec<usize> =
-            (0..set.groups.len()).filter(|&g| set.groups[g].cpu == self.cpu && set.groups[g].parent == group).collect();
-        let closed = self.closed(group);
+            (0..set.groups.len()).filter(|&g| set.groups[g].cpu == cpu && set.groups[g].parent == group).collect();
         let mut faults: Vec<Fault> = Vec::new();
-        let mut windows: Vec<(Owner, Taken)> = Vec::new();
+        let mut windows: Vec<(Owner, ReservedTime)> = Vec::new();
         for &g in &groups {
             match &set.groups[g].server {
-                ServerSpec::Windows { cycle, windows: own } => windows.extend(
-                    own.iter().map(|w| (Owner::Group(g), Taken { start: w.start, cycle: *cycle, length: w.length })),
-                ),
+                ServerSpec::Windows { cycle, windows: own } => {
+                    windows.extend(ReservedTime::of_windows(*cycle, own).map(|w| (Owner::Group(g), w)));
+                }
                 ServerSpec::Periodic { .. } => faults.push((
                     Owner::Group(g),
                     "its server has a period and a budget, but its parent's policy \"td\" goes by windows".to_owned(),
@@ -58,55 +57,32 @@ impl Walk<'_> {
             if let Some(fault) = self.unfit(task) {
                 faults.push((Owner::Task(t), fault));
             }
-            windows.extend(task.windows.iter().map(|w| {
-                let start = task.start % task.period.max(1) + w.start;
-                (Owner::Task(t), Taken { start, cycle: task.period.max(1), length: w.length })
-            }));
+            windows.extend(ReservedTime::of_task(task).map(|w| (Owner::Task(t), w)));
         }
-        if closed.is_none() {
+        let outside = OutsideServers::new(set, group);
+        if outside.unfixed.is_some() {
             let fault = "a server above it gets its budget at no fixed time, so that windows cannot be kept";
             faults.extend(tasks.iter().map(|&t| (Owner::Task(t), fault.to_owned())));
             faults.extend(groups.iter().map(|&g| (Owner::Group(g), fault.to_owned())));
         }
-        let closed = closed.unwrap_or_default();
-        let computed = self.overlaps(&windows, &closed, &mut faults).is_ok();
+        let closed = if outside.unfixed.is_some() { Vec::new() } else { outside.times };
+        let computed = self.find_overlaps(&windows, &closed, &mut faults).is_ok();
 
         let free: Vec<usize> = tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
-        let found = if computed && faults.is_empty() && !free.is_empty() {
-            self.found(&free, &windows, closed, &mut faults)
+        let responses = if computed && faults.is_empty() && !free.is_empty() {
+            self.synthesise(&free, &windows, closed, &mut faults)
         } else {
-            Vec::new()
+            HashMap::new()
         };
         let mut first: HashMap<Owner, String> = HashMap::new();
         for (owner, fault) in faults {
             first.entry(owner).or_insert(fault);
         }
-        let found: HashMap<usize, u64> = found.into_iter().collect();
         for &t in &tasks {
-            let result = self.of_task(t, first.remove(&Owner::Task(t)), computed, found.get(&t).copied());
+            let result = self.of_task(t, first.remove(&Owner::Task(t)), computed, responses.get(&t).copied());
             self.put_task(result);
         }
         groups.into_iter().map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed))).collect()
-    }
-
-    /// When the group cannot execute, whatever its own windows; `None` where that is at no fixed
-    /// time.
-    fn closed(&self, group: Option<usize>) -> Option<Vec<Taken>> {
-        let mut closed = Vec::new();
-        let mut at = group;
-        for _ in 0..self.set.groups.len() {
-            let Some(g) = at else { break };
-            let ServerSpec::Windows { cycle, windows } = &self.set.groups[g].server else { return None };
-            let mut from = 0;
-            for w in windows {
-                closed.push(Taken { start: from, cycle: *cycle, length: w.start.saturating_sub(from) });
-                from = w.start + w.length;
-            }
-            closed.push(Taken { start: from, cycle: *cycle, length: cycle.saturating_sub(from) });
-            at = self.set.groups[g].parent;
-        }
-        closed.retain(|t| t.length > 0);
-        Some(closed)
     }
 
     /// What a table cannot hold, and windows that are too short or too late.
@@ -143,10 +119,11 @@ impl Walk<'_> {
         })
     }
 
-    fn overlaps(
+    /// Reports windows that overlap each other, or lie outside those of the servers above.
+    fn find_overlaps(
         &mut self,
-        windows: &[(Owner, Taken)],
-        closed: &[Taken],
+        windows: &[(Owner, ReservedTime)],
+        closed: &[ReservedTime],
         faults: &mut Vec<Fault>,
     ) -> Result<(), Exhausted> {
         if windows.len() > MOST_WINDOWS {
@@ -157,13 +134,13 @@ impl Walk<'_> {
         }
         for (n, (owner, a)) in windows.iter().enumerate() {
             self.effort.spend(windows.len() - n + closed.len())?;
-            for (other, _) in windows[n + 1..].iter().filter(|(other, b)| other != owner && overlap(a, b)) {
+            for (other, _) in windows[n + 1..].iter().filter(|(other, b)| other != owner && a.overlaps(b)) {
                 let text = format!("a window of it overlaps one of {}", self.title(*owner));
                 faults.push((*other, text));
                 let text = format!("a window of it overlaps one of {}", self.title(*other));
                 faults.push((*owner, text));
             }
-            if closed.iter().any(|c| overlap(a, c)) {
+            if closed.iter().any(|c| a.overlaps(c)) {
                 faults.push((*owner, "a window of it lies outside the windows of the server above it".to_owned()));
             }
         }
@@ -177,39 +154,27 @@ impl Walk<'_> {
         }
     }
 
-    /// The longest responses of the tasks without windows, from the table that will be used.
-    fn found(
+    /// Synthesises the table of the tasks without windows (`free`); their longest responses.
+    fn synthesise(
         &mut self,
         free: &[usize],
-        own: &[(Owner, Taken)],
-        closed: Vec<Taken>,
+        windows: &[(Owner, ReservedTime)],
+        closed: Vec<ReservedTime>,
         faults: &mut Vec<Fault>,
-    ) -> Vec<(usize, u64)> {
-        let taken: Vec<Taken> = own.iter().map(|w| w.1).chain(closed).collect();
-        let wanted: Vec<Wanted> = free
-            .iter()
-            .map(|&t| &self.set.tasks[t])
-            .map(|t| Wanted { start: t.start, period: t.period, budget: t.budget, deadline: t.deadline })
-            .collect();
-        match TimeTable::synthesise(&wanted, &taken) {
-            Ok(table) => {
-                let cycle = wanted.iter().map(|w| w.period).chain(taken.iter().map(|t| t.cycle));
-                let cycle = cycle.fold(1, |all, next| all / gcd(all, next) * next);
-                let response = |place: usize| {
-                    let rows = 0..cycle / wanted[place].period;
-                    rows.filter_map(|n| table.windows(place, n).last()).map(|w| w.start + w.length).max()
-                };
-                (0..free.len()).filter_map(|place| Some((free[place], response(place)?))).collect()
-            }
+    ) -> HashMap<usize, u64> {
+        let reserved: Vec<ReservedTime> = windows.iter().map(|w| w.1).chain(closed).collect();
+        let tasks: Vec<_> = free.iter().map(|&t| (&self.set.tasks[t]).into()).collect();
+        match TimeTable::synthesise(&tasks, &reserved) {
+            Ok(table) => free.iter().enumerate().filter_map(|(n, &t)| Some((t, table.response(n)?))).collect(),
             Err(error) => {
-                self.no_table(error, free, faults);
-                Vec::new()
+                self.report_no_table(error, free, faults);
+                HashMap::new()
             }
         }
     }
 
-    fn no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
-        let (whose, text) = match error {
+    fn report_no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
+        let (late, text) = match error {
             TableError::Late { task, missing, .. } => {
                 let text =
                     format!("no time table can be met: {} of its budget is missing at a deadline", fmt_ns(missing));
@@ -227,7 +192,7 @@ impl Walk<'_> {
                 (None, format!("no time table: it would have more than {LARGEST_TABLE} windows"))
             }
         };
-        if let Some(late) = whose {
+        if let Some(late) = late {
             faults.push((Owner::Task(late), text.clone()));
             let others = format!("no time table can be met, because of task {:?}", self.set.tasks[late].name);
             faults.extend(free.iter().filter(|&&t| t != late).map(|&t| (Owner::Task(t), others.clone())));
@@ -247,7 +212,7 @@ impl Walk<'_> {
         let response = response.filter(|_| fit == Fit::Fits);
         TaskResult {
             fit,
-            // A program that sleeps may sleep through its windows.
+            // A program may suspend itself throughout its windows.
             exact: matches!(task.body, Body::Spin(_)),
             response,
             reached: response.is_some(),
@@ -279,7 +244,8 @@ impl Walk<'_> {
     }
 }
 
-/// When a task has its budget within its own windows, ns after its release; `None`: they end before.
+/// When a task has received its budget within its own windows, ns after its release; `None`: its
+/// windows end before.
 fn received(task: &TaskSpec) -> Option<u64> {
     let mut stretches = stretches(&task.body, task.budget);
     if stretches.is_empty() {
