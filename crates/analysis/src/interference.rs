@@ -1,30 +1,30 @@
-//! What the host itself takes of a CPU, as the tests see it (Jeffay and Stone 1993; Burns, Tindell
-//! and Wellings 1995).
+//! What the host itself takes of a CPU (Jeffay and Stone 1993; Burns, Tindell and Wellings 1995).
 //!
-//! A release interrupts whatever executes, also a more important task, and so does a wake-up. Each
-//! is execution above all tasks:
+//! A release interrupts any task that executes, also a more important one, and so does a wake-up.
+//! Each is execution above all tasks:
 //!
 //! ```text
 //! within w: sum over all terms of ceil((w + jitter) / period) * amount
 //! ```
 //!
-//! A job that never suspends itself also adds two switches (it preempts at most one other job, and
-//! that one resumes once) and one end, by a timer or by its task's command. Both lie within its own
-//! execution, so that they count as part of it
-//! ([`Contender::overhead`](crate::contender::Contender)). Where a job may be put off, they come at
-//! any time until its deadline, which is a jitter of its deadline.
+//! A job that never suspends itself adds two switches (it preempts at most one other job, which
+//! resumes once) and one end, by a timer or by a command of its task. They lie within its own
+//! execution and count as part of it
+//! ([`AnalysedTask::overhead`](crate::analysed_task::AnalysedTask)). Where a job can be deferred,
+//! they occur at any time until its deadline: a jitter of its deadline.
 //!
-//! At last, a task that is released while a less important one is being ended or switched to waits
-//! for that once ([`Interference::blocking`]).
+//! A task that is released while a less important one is being ended or switched to waits for that
+//! once ([`Interference::blocking`]).
 
 use std::collections::HashMap;
 
-use punctual_taskset::{Arrival, Body, Costs, ServerSpec, Step, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Body, Costs, ServerSpec, TaskSet, TaskSpec};
 
 use crate::members::Policy;
+use crate::self_suspension::suspensions;
 use crate::utilization::Utilization;
 
-/// One kind of interruption: so much each period, at most so late in it. Times are ns.
+/// One kind of interrupt: `amount` in each period, at most `jitter` late. Times are ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) period: u64,
@@ -32,13 +32,13 @@ pub(crate) struct Term {
     pub(crate) amount: u128,
 }
 
-/// What the host takes while one group is tested.
+/// What the host takes of the time in which one group is tested.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interference {
     pub(crate) terms: Vec<Term>,
-    /// A less important job's end and the switch after it, once.
+    /// The end of a less important job and the switch after it, once.
     pub(crate) blocking: u64,
-    /// What a job of the group adds, of a task that never suspends itself.
+    /// What the host adds to each job of a member that never suspends itself.
     pub(crate) per_job: u64,
 }
 
@@ -64,8 +64,7 @@ impl Terms {
 
 impl Interference {
     /// What all tasks and servers of a CPU cause while `group` is tested, on the whole CPU or
-    /// within windows. On what a server supplies nothing is added: the server's own response has
-    /// all of it.
+    /// within windows. Below a server nothing is added: the response of the server includes it.
     pub(crate) fn new(set: &TaskSet, cpu: u32, group: Option<usize>, costs: &Costs) -> Interference {
         if costs.is_free() {
             return Interference::default();
@@ -77,20 +76,21 @@ impl Interference {
         for task in set.tasks.iter().filter(|t| t.cpu == cpu) {
             let policy = policy(task.group);
             let period = distance(task);
-            let by_core = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
-            terms.add(period, task.jitter, costs.release + if by_core { 0 } else { costs.timer });
+            let in_dispatcher = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
+            terms.add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
             let late = task.deadline.min(period).saturating_add(task.jitter);
-            let sleeps = sleeps(&task.body);
+            let suspensions = suspensions(&task.body);
             let jobs = 1 + u64::from(policy == Some(Policy::Imprecise) && task.mandatory.is_some());
-            if task.group != group || sleeps > 0 || task.budget_group.is_some() {
-                // That a program suspends itself is no command on the user host, and how often is
-                // unknown.
+            if task.group != group || suspensions > 0 || task.budget_group.is_some() {
+                // The suspension of a program is no command on the user host, and how often it
+                // occurs is unknown.
                 let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
-                let asleep = switches.saturating_add(costs.command.saturating_mul(commands)).saturating_mul(sleeps);
-                terms.add(period, late, asleep.saturating_add((switches + end).saturating_mul(jobs)));
+                let suspended =
+                    switches.saturating_add(costs.command.saturating_mul(commands)).saturating_mul(suspensions);
+                terms.add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
             }
             if policy == Some(Policy::Dual) {
-                // Its promotion: a timer, and the job may preempt once more.
+                // The promotion: a timer, and the job may preempt once more.
                 terms.add(period, late, switches + costs.timer);
             }
         }
@@ -116,29 +116,30 @@ impl Interference {
         Interference { terms: terms.all, blocking: costs.switch + end, per_job: switches + end }
     }
 
+    /// Whether the host takes nothing.
     pub(crate) fn is_none(&self) -> bool {
         self.terms.is_empty() && self.blocking == 0
     }
 
-    /// All that comes within `w`, the one that was begun before it too.
+    /// The execution within `w`, with the blocking that may have begun before.
     pub(crate) fn within(&self, w: u64) -> u128 {
         u128::from(self.blocking) + self.interrupts(w)
     }
 
-    /// All that comes within `w`.
+    /// The execution of interrupts within `w`.
     pub(crate) fn interrupts(&self, w: u64) -> u128 {
         self.terms.iter().map(|t| u128::from(w.saturating_add(t.jitter).div_ceil(t.period)) * t.amount).sum()
     }
 }
 
-/// The part of a CPU that a host itself takes at most, of a set with these costs.
+/// The largest part of a CPU that a host with these costs takes for a set.
 pub(crate) fn share(set: &TaskSet, cpu: u32, costs: &Costs) -> Utilization {
-    // No task is a direct member of a group beyond the last: all of each job is in the terms.
+    // No task is a member of this group, so that the terms have all of each job.
     let all = Interference::new(set, cpu, Some(usize::MAX), costs);
     Utilization::sum_wide(all.terms.iter().map(|t| (t.amount, t.period)))
 }
 
-/// The least time between two releases, ns; where nothing bounds it, the mean.
+/// The least time between two releases, ns; where it is unbounded, the mean.
 fn distance(task: &TaskSpec) -> u64 {
     match &task.arrival {
         Arrival::Periodic | Arrival::Sporadic { .. } => task.period,
@@ -149,13 +150,4 @@ fn distance(task: &TaskSpec) -> u64 {
         }
     }
     .max(1)
-}
-
-/// How often a job suspends itself; of a program that is not known, and once is counted.
-fn sleeps(body: &Body) -> u64 {
-    match body {
-        Body::Spin(_) => 0,
-        Body::Steps(steps) => steps.iter().filter(|step| matches!(step, Step::Sleep(_))).count() as u64,
-        Body::Command(_) | Body::Pid(_) => 1,
-    }
 }

@@ -1,12 +1,14 @@
-//! From a task set to those who compete in one of its groups.
+//! From a task set to the members of one of its groups, as the tests see them.
 
-use punctual_taskset::{Arrival, Body, ServerKind, ServerSpec, Step, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
-use crate::budgets::Nodes;
-use crate::contender::{Contender, PutOff, Who};
-use crate::sleepers;
+use crate::analysed_task::{AnalysedTask, Deferral, Entity};
+use crate::budget_groups::BudgetGroups;
+use crate::self_suspension::{known_suspension, segments};
+use crate::supply::Supply;
 
-/// How a group's members are ordered, as far as the tests can tell policies apart.
+/// How a group orders its members, as far as the tests distinguish policies. This crate is below
+/// the registry of policies, and names those that it can analyse itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// By period.
@@ -25,12 +27,13 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
-    /// Its periodic tasks are reservations, which the dispatcher releases without a timer of the
-    /// policy.
+    /// Whether its periodic tasks are reservations, which the dispatcher releases without a timer
+    /// of the policy.
     pub(crate) fn is_reservation(self) -> bool {
         matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf)
     }
 
+    /// By the name in the task set; `None`: there is no test for it.
     pub(crate) fn named(name: &str) -> Option<Policy> {
         Some(match name {
             "rm" => Policy::Rm,
@@ -44,7 +47,8 @@ impl Policy {
         })
     }
 
-    /// Larger first. `hard`: whether it has a high band under [`Policy::Dual`].
+    /// The fixed priority of a member: larger is more important. `hard`: whether it has an upper
+    /// band under [`Policy::Dual`].
     fn rank(self, period: u64, deadline: u64, priority: i64, hard: bool) -> i128 {
         match self {
             Policy::Rm | Policy::Imprecise => -i128::from(period),
@@ -57,128 +61,122 @@ impl Policy {
     }
 }
 
-/// More than the distance between any two ranks of a band.
+/// The distance between two bands: more than that of any two ranks in a band.
 const BAND: i128 = 1 << 80;
 
-/// The members of a group (`None`: group 0) on a CPU: tasks first, in file order. `per_job`: what
-/// the host takes for a job within its execution, ns.
+/// The members of a group (`None`: group 0) on a CPU: tasks first, in the order of the file.
+/// `per_job`: what the host takes for a job within its execution, ns.
 pub(crate) fn of(
     set: &TaskSet,
     cpu: u32,
     group: Option<usize>,
     policy: Policy,
-    nodes: &Nodes,
+    budget_groups: &BudgetGroups,
     per_job: u64,
-) -> Vec<Contender> {
+) -> Vec<AnalysedTask> {
     let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group == group);
-    let mut members: Vec<Contender> = Vec::new();
+    let mut members: Vec<AnalysedTask> = Vec::new();
     for (index, task) in tasks {
-        let mut c = of_task(index, task, policy);
-        if c.put_off == PutOff::Never && task.budget_group.is_none() {
-            c.overhead = per_job;
+        let mut member = of_task(index, task, policy);
+        if member.deferral == Deferral::Never && task.budget_group.is_none() {
+            member.overhead = per_job;
         }
-        // Where the budget may run dry, what is left of a job's is executed when it comes again.
-        c.wet = nodes.wet(task.budget_group);
-        if c.wet.is_some() {
-            c.put_off = PutOff::Keeps;
+        // Where the budget group can be exhausted, a job's remaining budget is executed after the
+        // next replenishment.
+        member.limited_by = budget_groups.supply(task.budget_group);
+        if member.limited_by.is_some() {
+            member.deferral = Deferral::KeepsBudget;
         }
         if policy == Policy::Imprecise {
             if let Some(mandatory) = task.mandatory.filter(|&m| m < task.budget) {
-                let mut optional = Contender { who: Who::Extra(index), budget: task.budget - mandatory, ..c.clone() };
-                optional.rank -= BAND;
-                c.budget = mandatory;
-                c.stretches = sleepers::stretches(&task.body, mandatory);
-                members.push(optional);
+                members.push(AnalysedTask {
+                    entity: Entity::Unguaranteed(index),
+                    budget: task.budget - mandatory,
+                    rank: member.rank - BAND,
+                    ..member.clone()
+                });
+                member.budget = mandatory;
+                member.segments = segments(&task.body, mandatory);
             }
         }
-        members.push(c);
+        members.push(member);
     }
     let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent == group);
     for (index, spec) in groups {
-        let mut server = Contender {
-            who: Who::Group(index),
-            budget: 0,
-            overhead: 0,
-            period: None,
-            deadline: 0,
-            jitter: 0,
-            blocking: 0,
-            sleep: 0,
-            stretches: Vec::new(),
-            put_off: PutOff::Keeps,
-            rank: 0,
-            place: None,
-            start: None,
-            wet: nodes.wet(spec.budget_group),
-        };
-        match &spec.server {
-            ServerSpec::Periodic { period, budget, deadline, start, kind } => {
-                server.budget = *budget;
-                server.period = Some((*period).max(1));
-                server.deadline = (*deadline).min((*period).max(1));
-                server.start = Some(*start);
-                server.rank = policy.rank(*period, *deadline, spec.priority, false);
-                if *kind == ServerKind::Polling && server.wet.is_none() {
-                    server.put_off = PutOff::Never;
-                }
-                members.push(server);
-            }
-            ServerSpec::Windows { cycle, windows } => {
-                for window in windows {
-                    members.push(Contender {
-                        budget: window.length,
-                        period: Some((*cycle).max(1)),
-                        deadline: window.length,
-                        start: Some(window.start),
-                        rank: policy.rank(*cycle, window.length, spec.priority, false),
-                        ..server.clone()
-                    });
-                }
-            }
-        }
+        let limited_by = budget_groups.supply(spec.budget_group);
+        members.extend(of_server(index, spec, policy, limited_by));
     }
     members
 }
 
-fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> Contender {
-    let (who, period, start) = match &task.arrival {
-        // No file has a period of 0; a program that has one gets an answer all the same.
-        Arrival::Periodic => (Who::Task(index), Some(task.period.max(1)), Some(task.start)),
-        Arrival::Sporadic { .. } => (Who::Task(index), Some(task.period.max(1)), None),
-        Arrival::Aperiodic { .. } => (Who::Extra(index), None, None),
+/// The server of a group, or each of its windows.
+fn of_server(index: usize, spec: &GroupSpec, policy: Policy, limited_by: Option<Supply>) -> Vec<AnalysedTask> {
+    let mut server =
+        AnalysedTask { deferral: Deferral::KeepsBudget, limited_by, ..AnalysedTask::new(Entity::Server(index)) };
+    match &spec.server {
+        ServerSpec::Periodic { period, budget, deadline, start, kind } => {
+            server.budget = *budget;
+            server.period = Some((*period).max(1));
+            server.deadline = (*deadline).min((*period).max(1));
+            server.offset = Some(*start);
+            server.rank = policy.rank(*period, *deadline, spec.priority, false);
+            if *kind == ServerKind::Polling && server.limited_by.is_none() {
+                server.deferral = Deferral::Never;
+            }
+            vec![server]
+        }
+        ServerSpec::Windows { cycle, windows } => windows
+            .iter()
+            .map(|window| AnalysedTask {
+                budget: window.length,
+                period: Some((*cycle).max(1)),
+                deadline: window.length,
+                offset: Some(window.start),
+                rank: policy.rank(*cycle, window.length, spec.priority, false),
+                ..server.clone()
+            })
+            .collect(),
+    }
+}
+
+fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
+    let (entity, period, offset) = match &task.arrival {
+        // No file has a period of 0; a set made by a program may.
+        Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.start)),
+        Arrival::Sporadic { .. } => (Entity::Task(index), Some(task.period.max(1)), None),
+        Arrival::Aperiodic { .. } => (Entity::Unguaranteed(index), None, None),
         Arrival::List(times) => {
-            // As sporadic with the least distance in the list, if each job has room before the next.
+            // Sporadic with the least distance in the list, if each deadline is before the next
+            // release.
             let least = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(LONG);
             if least < task.deadline {
-                (Who::Extra(index), None, None)
+                (Entity::Unguaranteed(index), None, None)
             } else {
-                (Who::Task(index), Some(least.min(LONG)), None)
+                (Entity::Task(index), Some(least.min(LONG)), None)
             }
         }
     };
-    let reserved = policy.is_reservation();
-    let (sleeps, known) = sleep(&task.body);
-    let put_off = match (sleeps, policy) {
-        (false, _) => PutOff::Never,
-        (true, Policy::Edf) => PutOff::Cut,
-        (true, _) => PutOff::Keeps,
+    let (suspends, suspension) = known_suspension(&task.body);
+    let deferral = match (suspends, policy) {
+        (false, _) => Deferral::Never,
+        (true, Policy::Edf) => Deferral::CutToBandwidth,
+        (true, _) => Deferral::KeepsBudget,
     };
-    Contender {
-        who,
+    // The dispatcher orders jobs of reservations by index; for jobs of a policy no order is known.
+    let ordered = policy.is_reservation() && task.arrival == Arrival::Periodic;
+    AnalysedTask {
         budget: task.budget,
-        overhead: 0,
         period,
         deadline: task.deadline.min(period.unwrap_or(task.deadline)),
         jitter: task.jitter,
         blocking: task.blocking,
-        sleep: known,
-        stretches: sleepers::stretches(&task.body, task.budget),
-        put_off,
+        suspension,
+        segments: segments(&task.body, task.budget),
+        deferral,
         rank: policy.rank(task.period, task.deadline, task.priority, is_hard(&task.arrival)),
-        // Jobs of reservations go in the order of the file; those that a policy makes itself may not.
-        place: (reserved && task.arrival == Arrival::Periodic).then_some(index),
-        start,
-        wet: None,
+        tie_break: ordered.then_some(index),
+        offset,
+        ..AnalysedTask::new(entity)
     }
 }
 
@@ -201,23 +199,10 @@ pub(crate) fn first_releases(set: &TaskSet) -> Vec<u64> {
     first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
 }
 
-/// Promoted under `dual`; others are in its middle band.
+/// Whether a task is promoted under `dual`; others are in its middle band.
 pub(crate) fn is_hard(arrival: &Arrival) -> bool {
     matches!(arrival, Arrival::Periodic | Arrival::Sporadic { .. })
 }
 
-/// The period of what comes once, ns: no set is older.
+/// The period of a single release, ns: longer than any run.
 const LONG: u64 = 1 << 62;
-
-/// Whether the task may sleep in mid-job, and for how long in all, ns, where that is known. Programs
-/// may do what they like.
-fn sleep(body: &Body) -> (bool, u64) {
-    match body {
-        Body::Spin(_) => (false, 0),
-        Body::Steps(steps) => steps.iter().fold((false, 0), |(any, sum), step| match step {
-            Step::Spin(_) => (any, sum),
-            Step::Sleep(ns) => (true, u64::saturating_add(sum, *ns)),
-        }),
-        Body::Command(_) | Body::Pid(_) => (true, 0),
-    }
-}

@@ -1,19 +1,19 @@
-//! An analysis for people: a table for each CPU, what it rests on, and what would help.
+//! An analysis as text: a table for each CPU, the reasons, and what would help.
 
 use std::collections::HashMap;
 
 use punctual_taskset::fmt_ns;
 
-use crate::advise::Advice;
-use crate::analysis::{Analysis, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
-use crate::verdict::{Change, Cure, Whose};
-use crate::Capacity;
+use crate::advice::Advice;
+use crate::capacity::Capacity;
+use crate::change::{Change, ChangeTarget, Help};
+use crate::results::{Analysis, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
 
-/// Tasks that are late or exceptional come first in a table of more than so many; the rest is told
-/// by number.
+/// Rows of a table at most. Of more tasks, those that do not simply fit are shown, and the number of
+/// all.
 const MOST_ROWS: usize = 200;
 
-/// Tasks with the same reason that are told one by one.
+/// Tasks that are listed for the same reason.
 const MOST_ALIKE: usize = 3;
 
 /// The verdict in one line.
@@ -48,13 +48,13 @@ pub fn summary(analysis: &Analysis) -> String {
     format!("fits: {cpus} promised{}{tightest}", host(analysis))
 }
 
-/// What the host takes of the CPUs.
+/// The most that the host takes of a CPU.
 fn host(analysis: &Analysis) -> String {
     let most = analysis.cpus.iter().map(|cpu| cpu.host).max().filter(|host| host.0 > 0);
     most.map_or(String::new(), |host| format!(" and up to {host} taken by the host"))
 }
 
-/// The whole analysis, as lines of text. `advice`: for CPUs that do not fit.
+/// The whole analysis. `advice`: for CPUs that do not fit.
 #[must_use]
 pub fn report(analysis: &Analysis, advice: &[Advice]) -> String {
     let mut text = String::new();
@@ -83,7 +83,9 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     let mut text = format!("CPU {}: {verdict}; {promised}\n\n", load.cpu);
     let mut rows =
         vec![["task", "fits", "response", "deadline", "slack", "test", "change"].map(str::to_owned).to_vec()];
-    let own = |t: &TaskResult| advice.and_then(|a| a.own.iter().find(|c| c.whose == Whose::Task && c.index == t.task));
+    let own = |t: &TaskResult| {
+        advice.and_then(|a| a.own.iter().find(|c| c.target == ChangeTarget::Task && c.index == t.task))
+    };
     let many = cpu.tasks.len() > MOST_ROWS;
     let shown = cpu.tasks.iter().filter(|t| !many || t.fit != Fit::Fits).take(MOST_ROWS);
     rows.extend(shown.map(|t| task_row(t, own(t))));
@@ -96,9 +98,9 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
         rows.push(Vec::new());
         rows.push(["budget group", "runs dry", "wanted", "budget", "period", "", ""].map(str::to_owned).to_vec());
         rows.extend(cpu.budget_groups.iter().take(MOST_ROWS).map(|b| {
-            let dry = if b.dry { "may" } else { "never" };
-            let times = [b.wanted, b.budget, b.period].map(fmt_ns);
-            [b.name.as_str(), dry, &times[0], &times[1], &times[2]].map(str::to_owned).to_vec()
+            let exhaustible = if b.exhaustible { "may" } else { "never" };
+            let times = [b.demand, b.budget, b.period].map(fmt_ns);
+            [b.name.as_str(), exhaustible, &times[0], &times[1], &times[2]].map(str::to_owned).to_vec()
         }));
     }
     text.push_str(&columns(&rows));
@@ -111,12 +113,12 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
         text.push_str(&format!("{line}\n"));
     }
     if let Some(advice) = advice {
-        let change = match &advice.cure {
-            Cure::Change(_) if advice.complete => "smallest change that makes it fit",
-            Cure::Change(_) => "a change that makes it fit (the search for a smaller one was ended)",
+        let change = match &advice.help {
+            Help::Change(_) if advice.complete => "smallest change that makes it fit",
+            Help::Change(_) => "a change that makes it fit (the search for a smaller one was ended)",
             _ => "to make it fit",
         };
-        text.push_str(&format!("{change}: {}\n", advice.cure));
+        text.push_str(&format!("{change}: {}\n", advice.help));
     }
     if advice.is_some() || !notes.is_empty() {
         text.push('\n');
@@ -148,7 +150,7 @@ fn task_row(t: &TaskResult, own: Option<&Change>) -> Vec<String> {
         test => format!("{}, {}", test.name(), if t.exact { "exact" } else { "sufficient" }),
     };
     let change = own.map_or(String::new(), |c| {
-        format!("{} {} to {}", if c.to < c.from { "lower" } else { "raise" }, c.what.name(), fmt_ns(c.to))
+        format!("{} {} to {}", if c.to < c.from { "lower" } else { "raise" }, c.quantity.name(), fmt_ns(c.to))
     });
     vec![t.name.clone(), word(t.fit).to_owned(), response, fmt_ns(t.deadline), time(t.slack), test, change]
 }
@@ -162,14 +164,14 @@ fn group_row(g: &GroupResult) -> Vec<String> {
     vec![g.name.clone(), word(g.fit).to_owned(), received, fmt_ns(g.deadline), time(g.blackout), test]
 }
 
-/// Why, for whatever is not simply good.
+/// The reasons for all tasks and groups that do not simply fit.
 fn notes(cpu: &CpuAnalysis) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(cpu.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupResult::cause));
-    let mut told: HashMap<&str, usize> = HashMap::new();
+    let mut listed: HashMap<&str, usize> = HashMap::new();
     for task in cpu.tasks.iter().filter(|t| t.fit != Fit::Fits) {
         let times = task.why.as_deref().map_or(0, |why| {
-            let times = told.entry(why).or_default();
+            let times = listed.entry(why).or_default();
             *times += 1;
             *times
         });
@@ -177,7 +179,7 @@ fn notes(cpu: &CpuAnalysis) -> Vec<String> {
             notes.push(task.cause());
         }
     }
-    let alike: usize = told.values().map(|times| times.saturating_sub(MOST_ALIKE)).sum();
+    let alike: usize = listed.values().map(|times| times.saturating_sub(MOST_ALIKE)).sum();
     let more = notes.len().saturating_sub(12);
     notes.truncate(12);
     if more > 0 {

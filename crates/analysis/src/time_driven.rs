@@ -9,13 +9,15 @@ use std::collections::HashMap;
 
 use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
 
-use crate::analysis::{Fit, GroupResult, TaskResult, Test};
-use crate::effort::Exhausted;
+use crate::hierarchy::Hierarchy;
+use crate::record::{group_result, task_result};
 use crate::reserved_time::{OutsideServers, ReservedTime};
-use crate::sleepers::{self, stretches, Awake};
-use crate::supply::{Supply, Table};
+use crate::results::{Fit, GroupResult, TaskResult, Test};
+use crate::self_suspension::{self, segments, ExecutionSegment};
+use crate::step_limit::Exhausted;
+use crate::supply::Supply;
 use crate::time_table::{TableError, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
-use crate::tree::{group_result, task_result, Walk};
+use crate::window_supply::WindowSupply;
 
 /// The owner of a window, by its index in the set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +29,7 @@ enum Owner {
 /// What is wrong with an owner's windows.
 type Fault = (Owner, String);
 
-impl Walk<'_> {
+impl Hierarchy<'_> {
     /// Tests a time-driven group; returns the groups below it, with what each is sure to receive.
     pub(crate) fn test_table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
         let set = self.set;
@@ -48,7 +50,7 @@ impl Walk<'_> {
                     "its server has a period and a budget, but its parent's policy \"td\" goes by windows".to_owned(),
                 )),
             }
-            if self.nodes.wet(set.groups[g].budget_group).is_some() {
+            if self.budget_groups.supply(set.groups[g].budget_group).is_some() {
                 faults.push((Owner::Group(g), "its budget group may run dry within its windows".to_owned()));
             }
         }
@@ -96,23 +98,23 @@ impl Walk<'_> {
         if task.jitter > 0 || task.blocking > 0 {
             return Some("a time table leaves no room for jitter or blocking".to_owned());
         }
-        if self.nodes.wet(task.budget_group).is_some() {
+        if self.budget_groups.supply(task.budget_group).is_some() {
             return Some("its budget group may run dry within its windows".to_owned());
         }
-        if sleepers::ends_asleep(&task.body, task.budget) {
-            return Some(sleepers::ENDS_ASLEEP.to_owned());
+        if self_suspension::ends_suspended(&task.body, task.budget) {
+            return Some(self_suspension::ENDS_SUSPENDED.to_owned());
         }
         if task.windows.is_empty() {
-            // The table is made for jobs that never sleep.
-            let sleeps = !stretches(&task.body, task.budget).is_empty();
-            return sleeps.then(|| sleepers::MISSED_WINDOWS.to_owned());
+            // The table is synthesised for jobs that never suspend themselves.
+            let suspends = !segments(&task.body, task.budget).is_empty();
+            return suspends.then(|| self_suspension::MISSED_WINDOWS.to_owned());
         }
         let sum = task.windows.iter().fold(0u64, |sum, w| sum.saturating_add(w.length));
         if sum < task.budget {
             let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
             return Some(format!("its windows are {sum} long together, its budget is {budget}"));
         }
-        let Some(end) = received(task) else { return Some(sleepers::MISSED_WINDOWS.to_owned()) };
+        let Some(end) = received(task) else { return Some(self_suspension::MISSED_WINDOWS.to_owned()) };
         (end > task.deadline).then(|| {
             let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
             format!("in its windows it has its budget after {end}, its deadline is {deadline}")
@@ -133,7 +135,7 @@ impl Walk<'_> {
             return Ok(());
         }
         for (n, (owner, a)) in windows.iter().enumerate() {
-            self.effort.spend(windows.len() - n + closed.len())?;
+            self.steps.spend(windows.len() - n + closed.len())?;
             for (other, _) in windows[n + 1..].iter().filter(|(other, b)| other != owner && a.overlaps(b)) {
                 let text = format!("a window of it overlaps one of {}", self.title(*owner));
                 faults.push((*other, text));
@@ -229,7 +231,9 @@ impl Walk<'_> {
             (None, false) => Fit::NotComputed,
         };
         let supply = match &self.set.groups[g].server {
-            ServerSpec::Windows { cycle, windows } if fit == Fit::Fits => Supply::Table(Table::new(*cycle, windows)),
+            ServerSpec::Windows { cycle, windows } if fit == Fit::Fits => {
+                Supply::Windows(WindowSupply::new(*cycle, windows))
+            }
             _ => Supply::Nothing,
         };
         let blackout = (supply != Supply::Nothing).then(|| supply.time_for(1) - 1);
@@ -247,14 +251,14 @@ impl Walk<'_> {
 /// When a task has received its budget within its own windows, ns after its release; `None`: its
 /// windows end before.
 fn received(task: &TaskSpec) -> Option<u64> {
-    let mut stretches = stretches(&task.body, task.budget);
-    if stretches.is_empty() {
-        stretches.push(Awake { after: 0, spin: task.budget });
+    let mut segments = segments(&task.body, task.budget);
+    if segments.is_empty() {
+        segments.push(ExecutionSegment { suspension: 0, execution: task.budget });
     }
     let mut at = 0u64;
-    for stretch in stretches {
-        at = at.saturating_add(stretch.after);
-        let mut left = stretch.spin.max(1);
+    for segment in segments {
+        at = at.saturating_add(segment.suspension);
+        let mut left = segment.execution.max(1);
         at = task.windows.iter().find_map(|w| {
             let (from, end) = (at.max(w.start), w.start.saturating_add(w.length));
             let room = end.saturating_sub(from);

@@ -1,4 +1,4 @@
-//! Utilization as an exact fraction: a sum of budget / period that is never rounded before it is
+//! Utilization as an exact fraction: a sum of budget / period that is not rounded before it is
 //! compared.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 /// One million, the whole of a CPU in [`Ppm`].
 pub const WHOLE: u64 = 1_000_000;
 
-/// Parts per million of one CPU, for people and for reports; no decision is taken on it.
+/// Parts per million of one CPU, for reports; no decision depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Ppm(pub u64);
 
@@ -33,7 +33,7 @@ pub(crate) struct Utilization {
 }
 
 impl Utilization {
-    /// `numerator / denominator`; a denominator of 0 counts as 1, which no checked set has.
+    /// `numerator / denominator`; a denominator of 0, which no checked set has, counts as 1.
     pub(crate) fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
         let denominator = denominator.into();
         Utilization { numerator: numerator.into(), denominator: denominator.max(BigUint::from(1u8)) }
@@ -41,8 +41,9 @@ impl Utilization {
 
     /// The sum of budget / period over tasks given as (budget, period) in ns.
     ///
-    /// Tasks of one period are added first, for sets have few different ones; the fractions that
-    /// remain are added in pairs, so that numbers grow evenly and 10,000 periods stay quick.
+    /// Tasks of equal period are added first, since sets have few different periods. The remaining
+    /// fractions are added in pairs, so that numerators grow evenly: 10,000 periods take some
+    /// milliseconds.
     pub(crate) fn sum(tasks: impl IntoIterator<Item = (u64, u64)>) -> Self {
         Utilization::sum_wide(tasks.into_iter().map(|(budget, period)| (u128::from(budget), period)))
     }
@@ -51,18 +52,18 @@ impl Utilization {
     pub(crate) fn sum_wide(tasks: impl IntoIterator<Item = (u128, u64)>) -> Self {
         let mut by_period: BTreeMap<u64, u128> = BTreeMap::new();
         for (budget, period) in tasks {
-            // 2^64 budgets of 2^64 ns fill a u128; there are fewer.
+            // A u128 holds 2^64 budgets of 2^64 ns.
             *by_period.entry(period).or_default() += budget;
         }
         let mut terms = by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period));
         match terms.next() {
-            Some(first) => first.and(terms.collect()),
+            Some(first) => first.plus_all(terms.collect()),
             None => Utilization::new(0u8, 1u8),
         }
     }
 
-    /// This and all of those, added in pairs.
-    pub(crate) fn and(self, mut terms: Vec<Utilization>) -> Utilization {
+    /// The sum of this and `terms`, added in pairs.
+    pub(crate) fn plus_all(self, mut terms: Vec<Utilization>) -> Utilization {
         terms.push(self);
         while terms.len() > 1 {
             terms = terms
@@ -76,7 +77,7 @@ impl Utilization {
         terms.swap_remove(0)
     }
 
-    /// Whether it is more than another.
+    /// Whether it is larger than another.
     pub(crate) fn exceeds(&self, other: &Utilization) -> bool {
         &self.numerator * &other.denominator > &other.numerator * &self.denominator
     }
@@ -88,7 +89,7 @@ impl Utilization {
         }
     }
 
-    /// What there is above `limit`; `None` when it is not above it.
+    /// The excess over `limit`; `None` where there is none.
     pub(crate) fn above(&self, limit: Ppm) -> Option<Utilization> {
         let scaled = &self.numerator * WHOLE;
         let allowed = &self.denominator * limit.0;
@@ -98,8 +99,8 @@ impl Utilization {
         Some(Utilization { numerator: scaled - allowed, denominator: &self.denominator * WHOLE })
     }
 
-    /// In parts per million, rounded up: never shown as less than it is, and above a whole number
-    /// of ppm if and only if the fraction itself is.
+    /// In parts per million, rounded up: above a whole number of ppm if and only if the fraction
+    /// itself is.
     pub(crate) fn ppm(&self) -> Ppm {
         Ppm(saturate(&ceiling(&(&self.numerator * WHOLE), &self.denominator)))
     }
@@ -109,8 +110,8 @@ impl Utilization {
         saturate(&ceiling(&(&self.numerator * period), &self.denominator))
     }
 
-    /// `limit` as a share of this, in parts per million, rounded down: the factor that brings every
-    /// budget within the limit together.
+    /// `limit` as a share of this, in parts per million, rounded down: the factor by which all
+    /// budgets together fit the limit.
     pub(crate) fn factor_to(&self, limit: Ppm) -> Ppm {
         if self.numerator == BigUint::ZERO {
             return Ppm(WHOLE);

@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use punctual_analysis::{admit, Cure, Ppm, Quantity, Refusal};
+use punctual_analysis::{admit, Help, Ppm, Quantity, Refusal};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 
 /// A set from (cpu, budget, period) in ns.
@@ -28,22 +28,22 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
 /// Applies the cure of every CPU, as its user would.
 fn cured(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
     for over in &refusal.over {
-        match &over.cure {
-            Cure::Change(change) => {
+        match &over.help {
+            Help::Change(change) => {
                 let task = &mut set.tasks[change.index];
-                match change.what {
+                match change.quantity {
                     Quantity::Budget => task.budget = change.to,
                     Quantity::Deadline => task.deadline = change.to,
                     Quantity::Period => (task.period, task.deadline) = (change.to, change.to),
                 }
             }
-            Cure::Scale { to } => {
+            Help::Scale { to } => {
                 for task in set.tasks.iter_mut().filter(|task| task.cpu == over.load.cpu) {
                     let scaled = u128::from(task.budget) * u128::from(to.0) / 1_000_000;
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
-            Cure::Periods | Cure::LeastBudget { .. } | Cure::Unknown => panic!("no cure"),
+            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => panic!("no cure"),
         }
     }
     set
@@ -102,7 +102,7 @@ fn each_cpu_is_judged_by_itself() {
 fn where_no_single_budget_is_enough_all_are_lowered() {
     let tasks = [(0, 500_000, 1_000_000); 4];
     let refusal = admit(&set(&tasks)).unwrap_err();
-    assert_eq!(refusal.over[0].cure, Cure::Scale { to: Ppm(450_000) });
+    assert_eq!(refusal.over[0].help, Help::Scale { to: Ppm(450_000) });
     assert!(admit(&cured(set(&tasks), &refusal)).is_ok());
 }
 
@@ -154,8 +154,8 @@ proptest! {
         let after = cured(before, &refusal);
         prop_assert!(admit(&after).is_ok());
         for over in &refusal.over {
-            if let Cure::Change(change) = &over.cure {
-                prop_assert_eq!(change.what, Quantity::Budget);
+            if let Help::Change(change) = &over.help {
+                prop_assert_eq!(change.quantity, Quantity::Budget);
                 let mut one_more = after.clone();
                 one_more.tasks[change.index].budget += 1;
                 prop_assert!(admit(&one_more).is_err());

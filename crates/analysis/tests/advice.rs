@@ -4,24 +4,24 @@ mod common;
 
 use common::{cpu, group, server, set, task};
 use proptest::prelude::*;
-use punctual_analysis::{advise, analyse, Change, Cure, Quantity, Whose};
+use punctual_analysis::{advise, analyse, Change, ChangeTarget, Help, Quantity};
 use punctual_taskset::{BudgetGroupSpec, ServerSpec, TaskSet, TaskSpec};
 
 /// The set with a change made, as its user would: an implicit deadline goes with its period.
 fn changed(set: &TaskSet, change: &Change, to: u64) -> TaskSet {
     let mut set = set.clone();
-    match (change.whose, change.what) {
-        (Whose::Task, Quantity::Budget) => set.tasks[change.index].budget = to,
-        (Whose::Task, Quantity::Deadline) => set.tasks[change.index].deadline = to,
-        (Whose::Task, Quantity::Period) => {
+    match (change.target, change.quantity) {
+        (ChangeTarget::Task, Quantity::Budget) => set.tasks[change.index].budget = to,
+        (ChangeTarget::Task, Quantity::Deadline) => set.tasks[change.index].deadline = to,
+        (ChangeTarget::Task, Quantity::Period) => {
             let task = &mut set.tasks[change.index];
             if task.deadline == task.period {
                 task.deadline = to;
             }
             task.period = to;
         }
-        (Whose::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
-        (Whose::Group, what) => {
+        (ChangeTarget::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
+        (ChangeTarget::Group, what) => {
             let ServerSpec::Periodic { period, budget, deadline, .. } = &mut set.groups[change.index].server else {
                 panic!("windows are not changed");
             };
@@ -43,8 +43,8 @@ fn one_less(change: &Change) -> u64 {
 }
 
 fn change_of(set: &TaskSet) -> Change {
-    match advise(set, &cpu(set)).cure {
-        Cure::Change(change) => change,
+    match advise(set, &cpu(set)).help {
+        Help::Change(change) => change,
         other => panic!("{other:?}"),
     }
 }
@@ -64,7 +64,7 @@ fn two_tasks_that_miss_under_rm_are_told_the_smallest_change() {
 fn a_deadline_that_is_a_little_too_short_is_lengthened() {
     let set = set("rm", vec![task(20, 100, 100), task(20, 200, 39)]);
     let change = change_of(&set);
-    assert_eq!((change.index, change.what, change.from, change.to), (1, Quantity::Deadline, 39, 40));
+    assert_eq!((change.index, change.quantity, change.from, change.to), (1, Quantity::Deadline, 39, 40));
     assert_eq!(advise(&set, &cpu(&set)).own, [change]);
 }
 
@@ -73,9 +73,9 @@ fn a_server_that_is_too_small_for_its_group_is_enlarged() {
     let mut set = set("edf", vec![TaskSpec { group: Some(0), ..task(300, 1_000, 1_000) }]);
     set.groups.push(group("edf", server(70, 200)));
     let change = change_of(&set);
-    let bigger = matches!((change.whose, change.what), (Whose::Group, Quantity::Budget)) && change.to > 70;
-    let shorter = change.whose == Whose::Group && change.what == Quantity::Period && change.to < 200;
-    let lower = change.whose == Whose::Task && change.what == Quantity::Budget;
+    let bigger = matches!((change.target, change.quantity), (ChangeTarget::Group, Quantity::Budget)) && change.to > 70;
+    let shorter = change.target == ChangeTarget::Group && change.quantity == Quantity::Period && change.to < 200;
+    let lower = change.target == ChangeTarget::Task && change.quantity == Quantity::Budget;
     assert!(bigger || shorter || lower, "{change}");
     assert!(cpu(&changed(&set, &change, change.to)).fits());
     assert!(!cpu(&changed(&set, &change, one_less(&change))).fits());
@@ -88,7 +88,7 @@ fn a_budget_group_that_may_run_dry_is_filled() {
     let node = BudgetGroupSpec { name: "b".to_owned(), parent: None, period: 1_000, budget: 790, cpu: 0, line: None };
     set.budget_groups.push(node);
     let change = change_of(&set);
-    assert_eq!((change.whose, change.from, change.to), (Whose::BudgetGroup, 790, 800));
+    assert_eq!((change.target, change.from, change.to), (ChangeTarget::BudgetGroup, 790, 800));
 }
 
 fn specs() -> impl Strategy<Value = Vec<TaskSpec>> {
@@ -109,19 +109,19 @@ proptest! {
         let before = cpu(&set);
         if before.fits() { return Ok(()); }
         let advice = advise(&set, &before);
-        match &advice.cure {
-            Cure::Change(change) => {
+        match &advice.help {
+            Help::Change(change) => {
                 prop_assert!(cpu(&changed(&set, change, change.to)).fits(), "{}", change);
                 prop_assert!(!cpu(&changed(&set, change, one_less(change))).fits(), "{}", change);
             }
-            Cure::Scale { to } => {
+            Help::Scale { to } => {
                 let mut set = set.clone();
                 for t in &mut set.tasks {
                     t.budget = t.budget * to.0 / 1_000_000;
                 }
                 prop_assert!(analyse(&set).fits());
             }
-            Cure::Periods | Cure::LeastBudget { .. } | Cure::Unknown => prop_assert!(false, "nothing helps"),
+            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => prop_assert!(false, "nothing helps"),
         }
         for change in &advice.own {
             let fits = |set: &TaskSet| cpu(set).tasks[change.index].fit.admitted();

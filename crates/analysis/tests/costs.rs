@@ -3,7 +3,7 @@
 mod common;
 
 use common::{group, server, set, tasks};
-use punctual_analysis::{admit_within, analyse_within, Capacity, CpuAnalysis, Cure, Fit, Ppm};
+use punctual_analysis::{admit_within, analyse_within, Capacity, CpuAnalysis, Fit, Help, Ppm};
 use punctual_taskset::{Costs, TaskSet};
 
 const COSTS: Costs = Costs { release: 100, switch: 50, timer: 200, command: 150, ..Costs::NONE };
@@ -69,8 +69,8 @@ fn budgets_and_the_host_together_are_no_more_than_there_is() {
         "CPU 0: the budgets are 40 % of it and the host takes up to 12 % for its own work, together 2 % more than the 50 % \
          that there is"
     );
-    match &refusal.over[0].cure {
-        Cure::Change(change) => assert_eq!((change.from, change.to), (400_000, 380_000)),
+    match &refusal.over[0].help {
+        Help::Change(change) => assert_eq!((change.from, change.to), (400_000, 380_000)),
         other => panic!("{other:?}"),
     }
     assert!(admit_within(&set("edf", tasks(&[(380_000, 1_000_000)])), &capacity).is_ok());
@@ -82,7 +82,7 @@ fn a_budget_that_the_host_does_not_enforce_is_refused_with_the_least() {
     let refusal = admit_within(&set("edf", tasks(&[(12_000, 1_000_000)])), &capacity).unwrap_err();
     let over = &refusal.over[0];
     assert_eq!(over.late, ["task \"t1\": its budget of 12 us is below 50 us, the least that this host enforces"]);
-    assert_eq!(over.cure, Cure::LeastBudget { least: 50_000 });
+    assert_eq!(over.help, Help::LeastBudget { least: 50_000 });
     assert!(over.to_string().contains("give each task and server a budget of at least 50 us"), "{over}");
     assert!(admit_within(&set("edf", tasks(&[(50_000, 1_000_000)])), &capacity).is_ok());
 }

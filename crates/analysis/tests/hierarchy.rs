@@ -145,11 +145,11 @@ fn a_budget_group_that_never_runs_dry_limits_nobody() {
         set.budget_groups.push(node(budget, 20));
         set
     };
-    assert!(!cpu(&of(8)).budget_groups[0].dry);
+    assert!(!cpu(&of(8)).budget_groups[0].exhaustible);
     assert_eq!(responses(&of(8)), [Some(2), Some(4)]);
     // With 7 in 20 the last one may have to wait for the next 20.
     let dry = cpu(&of(7));
-    assert!(dry.budget_groups[0].dry && dry.budget_groups[0].wanted == 8);
+    assert!(dry.budget_groups[0].exhaustible && dry.budget_groups[0].demand == 8);
     assert_eq!(dry.tasks[1].fit, Fit::Late);
     assert!(dry.tasks[1].cause().contains("budget group"), "{}", dry.tasks[1].cause());
 }

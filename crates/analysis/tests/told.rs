@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cpu, group, server, set, task, windows};
-use punctual_analysis::{advise, analyse, report, summary, Cure, Fit};
+use punctual_analysis::{advise, analyse, report, summary, Fit, Help};
 use punctual_taskset::{GroupSpec, ServerSpec, TaskSpec};
 
 #[test]
@@ -38,7 +38,7 @@ fn periods_that_do_not_meet_in_a_table_are_told_once_and_no_budget_is_searched()
     let cpu = &analysis.cpus[0];
     assert!(cpu.tasks.iter().all(|t| t.fit == Fit::Late));
     let advice = advise(&set, cpu);
-    assert_eq!((&advice.cure, advice.own.len()), (&Cure::Periods, 0));
+    assert_eq!((&advice.help, advice.own.len()), (&Help::Periods, 0));
     let text = report(&analysis, &[advice]);
     assert_eq!(text.matches("come again only after more than 36 years").count(), 3, "{text}");
     assert!(text.contains("and 9997 more tasks, for reasons that are told above"), "{text}");

@@ -1,6 +1,6 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_analysis::{analyse_within, refusal, summary, Capacity, Over, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
+use punctual_analysis::{analyse_within, summary, Capacity, CpuRefusal, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, RealHost, Run};
@@ -105,15 +105,15 @@ pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<A
         analysis.promote(set);
     }
     let verdict = summary(&analysis);
-    match refusal(set, &analysis) {
+    match punctual_analysis::verdict(set, &analysis) {
         Ok(_) => Ok(Admitted { overload: false, verdict }),
         Err(_) if overload => Ok(Admitted { overload: true, verdict }),
         Err(refusal) => Err(Failure::new(
             NOT_ADMITTED,
-            refusal.over.iter().map(Over::cause).collect::<Vec<_>>().join("; "),
+            refusal.over.iter().map(CpuRefusal::cause).collect::<Vec<_>>().join("; "),
             format!(
                 "{}; or run it all the same with --overload",
-                refusal.over.iter().map(|o| o.cure.to_string()).collect::<Vec<_>>().join("; ")
+                refusal.over.iter().map(|o| o.help.to_string()).collect::<Vec<_>>().join("; ")
             ),
         )),
     }

@@ -70,8 +70,8 @@ impl From<Refusal> for Error {
         let join = |each: Vec<String>| each.join("\n");
         Error {
             kind: ErrorKind::NotAdmitted,
-            cause: join(refusal.over.iter().map(punctual_analysis::Over::cause).collect()),
-            cure: join(refusal.over.iter().map(|over| over.cure.to_string()).collect()),
+            cause: join(refusal.over.iter().map(punctual_analysis::CpuRefusal::cause).collect()),
+            cure: join(refusal.over.iter().map(|over| over.help.to_string()).collect()),
         }
     }
 }

@@ -1,75 +1,64 @@
-//! Budget groups (RED-Linux V-B): what they leave to those whom they limit.
+//! Budget groups (RED-Linux V-B): what they supply to the tasks and groups that they limit.
 //!
-//! A node that gets as much in each period as its members can execute in it never runs dry, and
-//! limits nobody. One that may run dry gives nothing from the moment it is used up until its next
-//! period: it is dry for at most period - budget, and at the end of its period, so that the first
-//! `budget` ns of each period are sure to be wet.
+//! A budget group that receives as much in each period as its members can execute in it is never
+//! exhausted, and limits nothing. One that can be exhausted throttles its members from then until
+//! its next period: for at most period - budget, at the end of the period. So the first `budget` ns
+//! of each period are guaranteed.
 
 use std::collections::BTreeMap;
 
 use punctual_taskset::{Arrival, ServerSpec, TaskSet, TaskSpec, Window};
 
-use crate::supply::{Supply, Table};
+use crate::supply::Supply;
+use crate::window_supply::WindowSupply;
 
 /// One budget group.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct BudgetGroup {
     /// The most that its members can execute in one of its periods, ns.
-    pub(crate) wanted: u128,
-    /// Whether that may be more than it gets.
-    pub(crate) dry: bool,
+    pub(crate) demand: u128,
+    /// Whether that exceeds its budget.
+    pub(crate) exhaustible: bool,
     supply: Supply,
     parent: Option<usize>,
 }
 
 /// All budget groups of a set, by index.
 #[derive(Debug)]
-pub(crate) struct Nodes(pub(crate) Vec<Node>);
+pub(crate) struct BudgetGroups(pub(crate) Vec<BudgetGroup>);
 
-impl Nodes {
-    pub(crate) fn new(set: &TaskSet) -> Nodes {
-        let nodes = set.budget_groups.iter().enumerate().map(|(n, spec)| {
-            let wanted = wanted(set, n, spec.period);
+impl BudgetGroups {
+    pub(crate) fn new(set: &TaskSet) -> BudgetGroups {
+        let groups = set.budget_groups.iter().enumerate().map(|(n, spec)| {
+            let demand = demand(set, n, spec.period);
             let windows = [Window { start: 0, length: spec.budget }];
-            let supply = Supply::Table(Table::new(spec.period.max(1), &windows));
-            Node { wanted, dry: wanted > u128::from(spec.budget), supply, parent: spec.parent }
+            let supply = Supply::Windows(WindowSupply::new(spec.period.max(1), &windows));
+            BudgetGroup { demand, exhaustible: demand > u128::from(spec.budget), supply, parent: spec.parent }
         });
-        Nodes(nodes.collect())
+        BudgetGroups(groups.collect())
     }
 
-    /// What the node and those above it leave; `None`: they never limit.
-    pub(crate) fn wet(&self, of: Option<usize>) -> Option<Supply> {
-        let mut left = None;
-        let mut at = of;
-        for _ in 0..self.0.len() {
-            let Some(node) = at.and_then(|n| self.0.get(n)) else { break };
-            if node.dry {
-                left = Some(match left {
-                    None => node.supply.clone(),
-                    Some(supply) => node.supply.clone().and(supply),
-                });
-            }
-            at = node.parent;
-        }
-        left
+    /// A budget group and those above it, with their indices.
+    fn path(&self, from: Option<usize>) -> impl Iterator<Item = (usize, &BudgetGroup)> {
+        let group = |n: usize| Some((n, self.0.get(n)?));
+        // A path has at most as many levels as there are groups.
+        std::iter::successors(from.and_then(group), move |(_, g)| g.parent.and_then(group)).take(self.0.len())
     }
 
-    /// The first of the node and those above it that may run dry.
-    pub(crate) fn dry(&self, of: Option<usize>) -> Option<usize> {
-        let mut at = of;
-        for _ in 0..self.0.len() {
-            let n = at?;
-            if self.0.get(n)?.dry {
-                return Some(n);
-            }
-            at = self.0[n].parent;
-        }
-        None
+    /// What a budget group and those above it supply; `None`: they never limit.
+    pub(crate) fn supply(&self, of: Option<usize>) -> Option<Supply> {
+        let exhaustible = self.path(of).filter(|(_, group)| group.exhaustible);
+        exhaustible.map(|(_, group)| group.supply.clone()).reduce(|below, above| above.and(below))
+    }
+
+    /// The first of a budget group and those above it that can be exhausted.
+    pub(crate) fn first_exhaustible(&self, of: Option<usize>) -> Option<usize> {
+        self.path(of).find(|(_, group)| group.exhaustible).map(|(n, _)| n)
     }
 }
 
-/// The most that all members of a node can execute in one of its periods.
-fn wanted(set: &TaskSet, node: usize, period: u64) -> u128 {
+/// The most that all members of a budget group can execute in one of its periods, ns.
+fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
     let mut by_group: BTreeMap<Option<usize>, u128> = BTreeMap::new();
     for task in set.tasks.iter().filter(|t| t.budget_group == Some(node)) {
         *by_group.entry(task.group).or_default() += u128::from(of_task(task, period));
@@ -105,17 +94,19 @@ fn of_server(server: &ServerSpec, window: u64) -> u64 {
     .min(window)
 }
 
-/// The most that jobs of `budget` each `period`, each executing between its release and its
-/// deadline, can execute within one period of a node (which begins where all begin). `start`: of those
-/// that come each period; `None`: sporadic, at no fixed place in the node's period.
-fn within(window: u64, start: Option<u64>, period: u64, budget: u64, deadline: u64) -> u64 {
+/// The most that jobs of `budget` in each `period`, each executing between its release and its
+/// deadline, can execute within a window that is one period of a budget group. `offset`: of jobs
+/// that are released each period, from the start of the run, as the budget group is; `None`:
+/// sporadic. ns.
+fn within(window: u64, offset: Option<u64>, period: u64, budget: u64, deadline: u64) -> u64 {
     let period = period.max(1);
-    // On the node's own grid: jobs lie within its periods as a whole.
-    let inside = start.is_some_and(|start| start % period <= period - deadline.min(period));
+    // No job spans the end of a window.
+    let inside = offset.is_some_and(|offset| offset % period <= period - deadline.min(period));
     if window % period == 0 && inside {
         return (u128::from(window / period) * u128::from(budget)).min(u128::from(window)) as u64;
     }
-    // The first one as late as it can, the next ones at once (Bertogna, Cirinei and Lipari 2005).
+    // The first job executes as late as it can, the next ones at once (Bertogna, Cirinei and Lipari
+    // 2005: carry-in).
     let length = u128::from(window) + u128::from(deadline.saturating_sub(budget));
     let whole = length / u128::from(period);
     let rest = (length % u128::from(period)).min(u128::from(budget));
@@ -127,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_its_grid_a_task_wants_its_budgets_and_off_it_one_that_is_carried_in_as_well() {
+    fn jobs_that_span_the_end_of_a_window_are_carried_in() {
         assert_eq!(within(20, Some(0), 10, 3, 10), 6);
         assert_eq!(within(20, Some(5), 10, 3, 5), 6);
         assert_eq!(within(20, Some(6), 10, 3, 5), 6 + 2);
@@ -139,7 +130,7 @@ mod tests {
     #[test]
     fn a_sporadic_task_may_be_carried_in_however_short_its_deadline() {
         assert_eq!(within(40, Some(1), 20, 7, 11), 14);
-        // Released 7 before the node's period, executed in its first 4, then at 13 and 33 after it began.
+        // Released 7 before the window, executed in its first 4, then at 13 and 33 after it began.
         assert_eq!(within(40, None, 20, 7, 11), 14 + 4);
     }
 }

@@ -1,11 +1,11 @@
-//! What an analysis says, as plain data. Times are ns.
+//! The results of an analysis, as plain data. Times are ns.
 
 use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
+use crate::capacity::Capacity;
 use crate::utilization::Ppm;
 use crate::verdict::CpuLoad;
-use crate::Capacity;
 
 /// The analysis of a whole set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,8 +15,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Gives tasks under `dual` without a promotion the one that this analysis found, so that what
-    /// the host takes is in it: the policy would compute one without.
+    /// Sets the promotion of tasks under `dual` that have none, with what the host takes included:
+    /// the policy computes one without it.
     pub fn promote(&self, set: &mut TaskSet) {
         for task in self.cpus.iter().flat_map(|cpu| &cpu.tasks) {
             if let (Some(promotion), Some(spec)) = (task.promotion, set.tasks.get_mut(task.task)) {
@@ -25,8 +25,7 @@ impl Analysis {
         }
     }
 
-    /// Whether everything that is promised on every CPU is kept, and no CPU is fuller than
-    /// its host's limit.
+    /// Whether all deadlines are met, and no CPU is fuller than its capacity.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.cpus.iter().all(CpuAnalysis::fits)
@@ -42,13 +41,13 @@ impl Analysis {
 /// One CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CpuAnalysis {
-    /// How much of it is promised.
+    /// How much of it is reserved.
     pub load: CpuLoad,
-    /// How much of it the host takes for its own work at most.
+    /// The most that the host takes of it for its own work.
     #[serde(rename = "host_ppm")]
     pub host: Ppm,
-    /// By how much that is above the [`capacity`](CpuAnalysis::capacity), of the budgets alone or
-    /// with the host's part, whichever is more; `None` when neither is.
+    /// The excess over the [`capacity`](CpuAnalysis::capacity), of the budgets alone or together
+    /// with the host's part, whichever is more; `None` where there is none.
     #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
     /// What the host offers of it.
@@ -60,13 +59,13 @@ pub struct CpuAnalysis {
     pub groups: Vec<GroupResult>,
     /// Its budget groups, in file order.
     pub budget_groups: Vec<BudgetGroupResult>,
-    /// Some time table is not made, for its periods come again too late: the search for a change is spared.
+    /// Some time table is not made because its cycle is too long: no change is searched for.
     #[serde(skip)]
     pub(crate) no_cycle: bool,
 }
 
 impl CpuAnalysis {
-    /// Whether it keeps what it promises, and is no fuller than its
+    /// Whether all its deadlines are met, and it is no fuller than its
     /// [`capacity`](CpuAnalysis::capacity).
     #[must_use]
     pub fn fits(&self) -> bool {
@@ -80,29 +79,29 @@ impl CpuAnalysis {
     }
 }
 
-/// Whether somebody gets what is promised.
+/// Whether a task meets its deadlines, or a server receives its budget in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// It does, always.
+    /// Always.
     Fits,
-    /// It may not.
+    /// Not always.
     Late,
-    /// Nothing is promised to it: an aperiodic task.
+    /// Nothing is guaranteed: an aperiodic task.
     BestEffort,
-    /// The analysis was given up before it was known: it counts as late.
+    /// The step limit of the analysis was reached: it counts as late.
     NotComputed,
 }
 
 impl Fit {
-    /// Whether it may run so.
+    /// Whether it may run.
     #[must_use]
     pub fn admitted(self) -> bool {
         matches!(self, Fit::Fits | Fit::BestEffort)
     }
 }
 
-/// How it was found out.
+/// The test that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
@@ -112,7 +111,7 @@ pub enum Test {
     ProcessorDemand,
     /// The execution time within windows of a table.
     Table,
-    /// Response-time analysis of what must be done in the high band only (imprecise computation).
+    /// Response-time analysis of the mandatory parts, in the upper band (imprecise computation).
     MandatoryPart,
     /// Response-time analysis of the upper band, from the promotion on (Davis and Wellings 1995).
     Promotion,
@@ -148,24 +147,24 @@ pub struct TaskResult {
     pub fit: Fit,
     /// By which test.
     pub test: Test,
-    /// Whether that test is exact for this set: what it refuses does miss, in the worst case. `false`:
-    /// the test is only sufficient, and what it refuses may still be met.
+    /// Whether that test is exact for this set: what it refuses misses a deadline in the worst
+    /// case. `false`: the test is only sufficient, and what it refuses may still be in time.
     pub exact: bool,
-    /// Its longest response, from its release on; `None` where no bound is known.
+    /// The longest time from a release to its completion; `None` where no bound is known.
     #[serde(rename = "response_ns")]
     pub response: Option<u64>,
     /// Under `dual`: the latest promotion that is in time, where the set has none.
     #[serde(rename = "promotion_ns")]
     pub promotion: Option<u64>,
-    /// Whether that response can happen. `false`: it is only never exceeded.
+    /// Whether that response occurs. `false`: it is a bound.
     pub reached: bool,
     /// Its relative deadline.
     #[serde(rename = "deadline_ns")]
     pub deadline: u64,
-    /// Deadline less response; `None` where there is no bound, or it is late.
+    /// Deadline less response; `None` where there is no bound, or the task is late.
     #[serde(rename = "slack_ns")]
     pub slack: Option<u64>,
-    /// Why it does not fit, or is promised nothing.
+    /// Why it does not fit, or nothing is guaranteed.
     pub why: Option<String>,
 }
 
@@ -178,7 +177,7 @@ pub struct GroupResult {
     pub name: String,
     /// Where it begins in its file, from 1.
     pub line: Option<u32>,
-    /// Whether its server gets its budget in its parent.
+    /// Whether its server receives its budget in its parent.
     pub fit: Fit,
     /// By which test.
     pub test: Test,
@@ -187,10 +186,10 @@ pub struct GroupResult {
     /// The longest time from a replenishment until all of the budget is received.
     #[serde(rename = "response_ns")]
     pub response: Option<u64>,
-    /// By when the budget is due, after the replenishment.
+    /// From a replenishment until the budget is due.
     #[serde(rename = "deadline_ns")]
     pub deadline: u64,
-    /// The longest time that its members can be without any execution.
+    /// The longest time for which its members can be without any execution.
     #[serde(rename = "blackout_ns")]
     pub blackout: Option<u64>,
     /// Why it does not fit.
@@ -206,19 +205,20 @@ pub struct BudgetGroupResult {
     pub name: String,
     /// The most that its members can execute in one of its periods.
     #[serde(rename = "wanted_ns")]
-    pub wanted: u64,
-    /// What they may.
+    pub demand: u64,
+    /// The budget.
     #[serde(rename = "budget_ns")]
     pub budget: u64,
-    /// Its period.
+    /// The period.
     #[serde(rename = "period_ns")]
     pub period: u64,
-    /// Whether it may run dry, so that it holds its members up.
-    pub dry: bool,
+    /// Whether it can be exhausted, so that it throttles its members.
+    #[serde(rename = "dry")]
+    pub exhaustible: bool,
 }
 
 impl TaskResult {
-    /// Why it does not fit, or is promised nothing, in one line.
+    /// Why it does not fit, or nothing is guaranteed, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
         let place = self.line.map_or(String::new(), |line| format!(" (line {line})"));

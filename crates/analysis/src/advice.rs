@@ -1,26 +1,28 @@
-//! The smallest change that would make a set fit: bisected to the nanosecond, each step with the
-//! whole analysis anew.
+//! The smallest change that makes a set fit: bisected to the nanosecond, with a whole analysis at
+//! each step.
 //!
-//! What is tried: the late tasks' own budgets, deadlines and periods, the budgets of the largest
-//! others, the servers above the late ones, the budget groups that may run dry; and, where no such
-//! change is enough, all budgets together. Smallest means: the smallest part of what it was.
+//! The search tries the late tasks' own budgets, deadlines and periods, the budgets of the largest
+//! other tasks, the servers above the late tasks, and the budget groups that can be exhausted;
+//! where no such change is sufficient, all budgets together. Changes are compared by the part of
+//! the present value.
 
 use punctual_taskset::{ServerSpec, TaskSet};
 
-use crate::analysis::{CpuAnalysis, Fit};
-use crate::effort::{self, Effort};
+use crate::capacity::Capacity;
+use crate::change::{Change, ChangeTarget, Help, Quantity};
+use crate::cpu_utilization::CpuUtilization;
+use crate::results::{CpuAnalysis, Fit};
+use crate::step_limit::{self, StepLimit};
 use crate::utilization::{Ppm, WHOLE};
-use crate::verdict::{Change, Cure, Quantity, Whose};
-use crate::Capacity;
-use crate::{analyse_cpu, load};
+use crate::{analyse_cpu, overload};
 
-/// Late tasks that are looked at one by one.
+/// Late tasks for which a change of their own is searched for.
 const MOST_LATE: usize = 8;
 
-/// Others whose budgets are tried, the largest first.
+/// Other tasks and servers whose budgets are tried, the largest first.
 const MOST_OTHERS: usize = 5;
 
-/// A period is lengthened to so many times itself at most.
+/// The most by which a period is multiplied.
 const LONGEST: u64 = 64;
 
 /// What would help one CPU that does not fit.
@@ -29,12 +31,13 @@ pub struct Advice {
     /// The CPU's number.
     pub cpu: u32,
     /// The least change with which all of the CPU fits.
-    pub cure: Cure,
-    /// Whether the search came to its end. `false`: it used up its effort, and a smaller change than
-    /// `cure` may do.
+    #[serde(rename = "cure")]
+    pub help: Help,
+    /// Whether the search was completed. `false`: it reached its step limit, and a smaller change
+    /// than `help` may be sufficient.
     pub complete: bool,
-    /// For late tasks (the first eight): the least change of its own with which it fits,
-    /// whatever becomes of others.
+    /// For the first eight late tasks: the least change of the task's own numbers with which that
+    /// task fits, whether or not others do.
     pub own: Vec<Change>,
 }
 
@@ -43,15 +46,16 @@ struct Search<'a> {
     trial: TaskSet,
     cpu: u32,
     capacity: Capacity,
-    effort: Effort,
+    steps: StepLimit,
 }
 
-/// What would help a CPU that does not fit. The work is bounded; what was not found in time is left out.
+/// Searches for changes that make a CPU fit. Takes a bounded number of steps (docs/check.md,
+/// "Bounds"); what is not found within them is left out.
 #[must_use]
 pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     let cpu = analysis.load.cpu;
     if analysis.no_cycle {
-        return Advice { cpu, cure: Cure::Periods, complete: true, own: Vec::new() };
+        return Advice { cpu, help: Help::Periods, complete: true, own: Vec::new() };
     }
     let least = analysis.capacity.costs.least_budget;
     let servers = set.groups.iter().filter(|g| g.cpu == cpu).filter_map(|g| match &g.server {
@@ -59,48 +63,50 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
         ServerSpec::Windows { .. } => None,
     });
     if set.tasks.iter().filter(|t| t.cpu == cpu).map(|t| t.budget).chain(servers).any(|budget| budget < least) {
-        return Advice { cpu, cure: Cure::LeastBudget { least }, complete: true, own: Vec::new() };
+        return Advice { cpu, help: Help::LeastBudget { least }, complete: true, own: Vec::new() };
     }
     let capacity = analysis.capacity;
-    let mut search = Search { set, trial: set.clone(), cpu, capacity, effort: Effort::new(effort::ADVICE) };
+    let mut search = Search { set, trial: set.clone(), cpu, capacity, steps: StepLimit::new(step_limit::ADVICE) };
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
-    let cure = search.cure(analysis, &late);
-    let complete = search.effort.left() > 0;
+    let help = search.help(analysis, &late);
+    let complete = search.steps.left() > 0;
     let mut own = Vec::new();
     for &task in &late {
         let candidates = search.own(task);
         let fits = |now: &CpuAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
         own.extend(search.smallest(&candidates, &fits));
     }
-    Advice { cpu, cure, complete, own }
+    Advice { cpu, help, complete, own }
 }
 
 impl Search<'_> {
-    fn cure(&mut self, analysis: &CpuAnalysis, late: &[usize]) -> Cure {
-        if let Some(cure) = load::cure(self.set, self.cpu, &self.capacity, &load::Promised::new(self.set, self.cpu)) {
-            // Where the CPU is too full and nothing else is wrong, this is exact.
-            let enough = match &cure {
-                Cure::Change(change) => self.with(change, change.to, &CpuAnalysis::fits),
+    /// The least change with which all of the CPU fits.
+    fn help(&mut self, analysis: &CpuAnalysis, late: &[usize]) -> Help {
+        let utilization = CpuUtilization::new(self.set, self.cpu);
+        if let Some(help) = overload::for_overload(self.set, self.cpu, &self.capacity, &utilization) {
+            // Exact where the CPU is too full and no deadline is missed otherwise.
+            let enough = match &help {
+                Help::Change(change) => self.with(change, change.to, &CpuAnalysis::fits),
                 _ => false,
             };
             if enough || analysis.schedulable() {
-                return cure;
+                return help;
             }
         }
         let mut candidates: Vec<Change> = late.iter().flat_map(|&task| self.own(task)).collect();
         candidates.extend(self.servers(analysis));
         candidates.extend(self.largest(late));
         match self.smallest(&candidates, &CpuAnalysis::fits) {
-            Some(change) => Cure::Change(change),
+            Some(change) => Help::Change(change),
             None => self.scale(),
         }
     }
 
-    /// The task's own numbers, each with the most that it could become.
+    /// The task's own numbers, each with the farthest value that is tried.
     fn own(&self, task: usize) -> Vec<Change> {
         let t = &self.set.tasks[task];
-        let new = |what, from, to| Change::new(self.set, Whose::Task, task, what, from, to);
+        let new = |quantity, from, to| Change::new(self.set, ChangeTarget::Task, task, quantity, from, to);
         let mut own = vec![new(Quantity::Budget, t.budget, 1)];
         if t.deadline < t.period {
             own.push(new(Quantity::Deadline, t.deadline, t.period));
@@ -112,25 +118,25 @@ impl Search<'_> {
         own
     }
 
-    /// The servers above late tasks, and their own, and budget groups that may run dry.
+    /// The servers above late tasks, late servers, and the budget groups that can be exhausted.
     fn servers(&self, analysis: &CpuAnalysis) -> Vec<Change> {
         let mut found = Vec::new();
         let late = analysis.tasks.iter().filter(|t| !t.fit.admitted()).filter_map(|t| self.set.tasks[t.task].group);
         let late = late.chain(analysis.groups.iter().filter(|g| !g.fit.admitted()).map(|g| g.group));
         for g in late {
             if let ServerSpec::Periodic { period, budget, deadline, .. } = &self.set.groups[g].server {
-                let new = |what, from, to| Change::new(self.set, Whose::Group, g, what, from, to);
+                let new = |quantity, from, to| Change::new(self.set, ChangeTarget::Group, g, quantity, from, to);
                 found.push(new(Quantity::Budget, *budget, *deadline));
                 found.push(new(Quantity::Budget, *budget, 1));
                 found.push(new(Quantity::Period, *period, *budget));
             }
         }
-        for node in analysis.budget_groups.iter().filter(|b| b.dry) {
+        for node in analysis.budget_groups.iter().filter(|b| b.exhaustible) {
             let (from, to) = (node.budget, node.period);
-            found.push(Change::new(self.set, Whose::BudgetGroup, node.budget_group, Quantity::Budget, from, to));
+            found.push(Change::new(self.set, ChangeTarget::BudgetGroup, node.budget_group, Quantity::Budget, from, to));
         }
         found.retain(|change| change.from != change.to);
-        found.sort_by_key(|c| (c.whose as u8, c.index, c.what as u8, c.to));
+        found.sort_by_key(|c| (c.target as u8, c.index, c.quantity as u8, c.to));
         found.dedup();
         found.truncate(2 * MOST_LATE);
         found
@@ -139,10 +145,10 @@ impl Search<'_> {
     /// The budgets of the largest tasks and servers that are not late themselves.
     fn largest(&self, late: &[usize]) -> Vec<Change> {
         let others = self.set.tasks.iter().enumerate().filter(|(n, t)| t.cpu == self.cpu && !late.contains(n));
-        let others = others.map(|(n, t)| (Whose::Task, n, t.budget, t.period));
+        let others = others.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
         let groups = self.set.groups.iter().enumerate().filter(|(_, g)| g.cpu == self.cpu);
         let groups = groups.filter_map(|(n, g)| match &g.server {
-            ServerSpec::Periodic { period, budget, .. } => Some((Whose::Group, n, *budget, *period)),
+            ServerSpec::Periodic { period, budget, .. } => Some((ChangeTarget::Group, n, *budget, *period)),
             ServerSpec::Windows { .. } => None,
         });
         let mut all: Vec<_> = others.chain(groups).filter(|o| o.2 > 1).collect();
@@ -154,14 +160,14 @@ impl Search<'_> {
         all.iter().map(|o| Change::new(self.set, o.0, o.1, Quantity::Budget, o.2, 1)).collect()
     }
 
-    /// The smallest of the changes that makes `good` true, each between what is (exclusive) and its
-    /// most (inclusive).
+    /// The smallest of the changes with which `good` holds, each between the present value
+    /// (exclusive) and that of the candidate (inclusive).
     fn smallest(&mut self, candidates: &[Change], good: &dyn Fn(&CpuAnalysis) -> bool) -> Option<Change> {
         let mut best: Option<Change> = None;
         for candidate in candidates {
             let mut most = candidate.to;
             if let Some(best) = &best {
-                // No further than what would be as small a part.
+                // No farther than a change by as small a part.
                 let part = u128::from(candidate.from) * u128::from(best.from.abs_diff(best.to)) / u128::from(best.from);
                 let part = u64::try_from(part).unwrap_or(u64::MAX);
                 most = if candidate.to < candidate.from {
@@ -183,7 +189,7 @@ impl Search<'_> {
                 }
             }
             let found = Change { to: fits, ..candidate.clone() };
-            // Stopped by the effort, it is good but perhaps not the nearest: still a change that helps.
+            // Where the step limit was reached it may not be the nearest value, but it fits.
             if best.as_ref().is_none_or(|best| found.is_smaller_than(best)) {
                 best = Some(found);
             }
@@ -191,9 +197,9 @@ impl Search<'_> {
         best
     }
 
-    /// Whether the set is good with one number changed. Not so any more when the effort is used up.
+    /// Whether `good` holds with one number changed; `false` once the step limit is reached.
     fn with(&mut self, change: &Change, to: u64, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        if self.effort.left() == 0 {
+        if self.steps.left() == 0 {
             return false;
         }
         apply(&mut self.trial, change, to);
@@ -202,20 +208,21 @@ impl Search<'_> {
         good
     }
 
+    /// Whether `good` holds for the trial set.
     fn now(&mut self, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, &self.capacity, false, self.effort.left());
-        self.effort.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
+        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, &self.capacity, false, self.steps.left());
+        self.steps.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 
-    /// All budgets of the CPU's tasks together.
-    fn scale(&mut self) -> Cure {
-        // No larger than what the limit of the CPU leaves; often it is just that.
-        let most = load::Promised::new(self.set, self.cpu).utilization.factor_to(self.capacity.limit).0.min(WHOLE);
+    /// The share to which all budgets of the CPU's tasks must be lowered.
+    fn scale(&mut self) -> Help {
+        // At most what the limit of the CPU leaves, which is tried first.
+        let most = CpuUtilization::new(self.set, self.cpu).exact.factor_to(self.capacity.limit).0.min(WHOLE);
         let (mut good, mut bad) = (0, most + 1);
         let mut middle = most;
         while bad - good > 1 {
-            if self.effort.left() == 0 {
-                return Cure::Unknown;
+            if self.steps.left() == 0 {
+                return Help::Unknown;
             }
             self.trial = self.set.clone();
             let mut least = u64::MAX;
@@ -234,33 +241,33 @@ impl Search<'_> {
         }
         self.trial = self.set.clone();
         if good == 0 {
-            Cure::Unknown
+            Help::Unknown
         } else {
-            Cure::Scale { to: Ppm(good) }
+            Help::Scale { to: Ppm(good) }
         }
     }
 }
 
-/// Makes a change, with what follows from it: an implicit deadline goes with its period, a mandatory
-/// part is no longer than its budget.
+/// Makes a change with its consequences: an implicit deadline follows its period, a mandatory part
+/// is at most the budget.
 pub(crate) fn apply(set: &mut TaskSet, change: &Change, to: u64) {
-    match (change.whose, change.what) {
-        (Whose::Task, Quantity::Budget) => {
+    match (change.target, change.quantity) {
+        (ChangeTarget::Task, Quantity::Budget) => {
             let task = &mut set.tasks[change.index];
             task.budget = to;
             task.mandatory = task.mandatory.map(|m| m.min(to));
         }
-        (Whose::Task, Quantity::Deadline) => set.tasks[change.index].deadline = to,
-        (Whose::Task, Quantity::Period) => {
+        (ChangeTarget::Task, Quantity::Deadline) => set.tasks[change.index].deadline = to,
+        (ChangeTarget::Task, Quantity::Period) => {
             let task = &mut set.tasks[change.index];
             if task.deadline == task.period {
                 task.deadline = to;
             }
             task.period = to;
         }
-        (Whose::Group, what) => {
+        (ChangeTarget::Group, quantity) => {
             if let ServerSpec::Periodic { period, budget, deadline, .. } = &mut set.groups[change.index].server {
-                match what {
+                match quantity {
                     Quantity::Budget => *budget = to,
                     Quantity::Deadline => *deadline = to,
                     Quantity::Period => {
@@ -270,16 +277,16 @@ pub(crate) fn apply(set: &mut TaskSet, change: &Change, to: u64) {
                 }
             }
         }
-        (Whose::BudgetGroup, Quantity::Period) => set.budget_groups[change.index].period = to,
-        (Whose::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
+        (ChangeTarget::BudgetGroup, Quantity::Period) => set.budget_groups[change.index].period = to,
+        (ChangeTarget::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
     }
 }
 
-/// Takes back what followed from a change.
+/// Undoes a change and its consequences.
 fn restore(trial: &mut TaskSet, set: &TaskSet, change: &Change) {
-    match change.whose {
-        Whose::Task => trial.tasks[change.index].clone_from(&set.tasks[change.index]),
-        Whose::Group => trial.groups[change.index].clone_from(&set.groups[change.index]),
-        Whose::BudgetGroup => trial.budget_groups[change.index].clone_from(&set.budget_groups[change.index]),
+    match change.target {
+        ChangeTarget::Task => trial.tasks[change.index].clone_from(&set.tasks[change.index]),
+        ChangeTarget::Group => trial.groups[change.index].clone_from(&set.groups[change.index]),
+        ChangeTarget::BudgetGroup => trial.budget_groups[change.index].clone_from(&set.budget_groups[change.index]),
     }
 }
