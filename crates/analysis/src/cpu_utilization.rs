@@ -24,8 +24,8 @@ pub fn utilization(set: &TaskSet) -> Ppm {
     sum(set, |_| true).0.ppm()
 }
 
-/// The sum of budget / period over tasks as (budget, period), ns, each period at least 1; rounded up
-/// to a millionth of one CPU.
+/// The sum of budget / period over tasks given as (budget, period), in ns, each period at least 1;
+/// rounded up to a millionth of one CPU.
 #[must_use]
 pub fn utilization_of(tasks: impl IntoIterator<Item = (u64, u64)>) -> Ppm {
     Utilization::sum(tasks).ppm()

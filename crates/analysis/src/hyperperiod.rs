@@ -54,8 +54,7 @@ pub fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The least common multiple of two numbers, the first at least 1; `None` beyond 64 bits.
-#[must_use]
-pub fn lcm(a: u64, b: u64) -> Option<u64> {
+pub(crate) fn lcm(a: u64, b: u64) -> Option<u64> {
     (a / gcd(a, b)).checked_mul(b)
 }
 

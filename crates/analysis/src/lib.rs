@@ -4,16 +4,17 @@
 //! which take their tables and promotion times from it.
 //!
 //! - [`analyse`] tests each task and each group of a set: response-time analysis for fixed
-//!   priorities, processor demand (QPA) for EDF, tables for time-driven groups, and the supply-bound
-//!   functions of servers for hierarchies.
+//!   priorities, processor demand (QPA) for EDF, tables for time-driven groups, and the
+//!   supply-bound functions of servers for hierarchies.
 //! - [`admit`] decides whether the set may run, [`advise`] searches for the smallest change that
 //!   makes it fit.
 //! - [`TimeTable::synthesise`] finds the windows of time-driven tasks, [`upper_band_responses`] the
 //!   response times behind the promotions of dual priority, [`utilization`] what a set reserves.
 //!
-//! `docs/check.md` describes each test, its source, and where it is exact and where only sufficient.
-//! All arithmetic is on integers and exact fractions: one nanosecond too many is refused. The work
-//! is bounded: what would take too many steps is reported as not computed, and not admitted.
+//! `docs/check.md` describes each test, its source, and where it is exact and where only
+//! sufficient. All arithmetic is on integers and exact fractions: one nanosecond too many is
+//! refused. The work is bounded: what would take too many steps is reported as not computed, and
+//! not admitted.
 
 mod advice;
 mod analysed_task;
@@ -43,7 +44,6 @@ mod self_suspension;
 mod step_limit;
 mod supply;
 mod synthesis;
-mod text;
 mod time_driven;
 mod time_table;
 mod utilization;
@@ -59,11 +59,10 @@ pub use advice::{advise, Advice};
 pub use capacity::{Capacity, KERNEL_LIMIT, LIMIT};
 pub use change::{Change, ChangeTarget, Help, Quantity};
 pub use cpu_utilization::{utilization, utilization_of};
-pub use hyperperiod::{gcd, hyperperiod, lcm, periods, HyperperiodTooLong};
+pub use hyperperiod::{gcd, hyperperiod, periods, HyperperiodTooLong};
 pub use promotion::upper_band_responses;
 pub use reserved_time::{OutsideServers, ReservedTime};
 pub use results::{Analysis, BudgetGroupResult, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
-pub use text::{report, summary};
 pub use time_table::{TableError, TableTask, TimeTable, LARGEST_TABLE, LONGEST_CYCLE, MOST_WINDOWS};
 pub use utilization::{Ppm, WHOLE};
 pub use verdict::{verdict, CpuLoad, CpuRefusal, Refusal, Verdict};

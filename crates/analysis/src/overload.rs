@@ -9,10 +9,10 @@ use crate::cpu_utilization::CpuUtilization;
 use crate::interference;
 use crate::utilization::Ppm;
 
-/// The least change that brings a CPU within its capacity: of one budget, that of the task or server
-/// with the largest utilization, which loses the smallest part of it. Of equals the one with the
-/// longest period, which a cut affects least; then the first. Where that budget is too small, all
-/// budgets together. `None`: the CPU is within its capacity.
+/// The least change that brings a CPU within its capacity: of one budget, that of the task or
+/// server with the largest utilization, which loses the smallest part of it. Of equals the one with
+/// the longest period, which a cut affects least; then the first. Where that budget is too small,
+/// all budgets together. `None`: the CPU is within its capacity.
 pub(crate) fn for_overload(set: &TaskSet, cpu: u32, capacity: &Capacity, utilization: &CpuUtilization) -> Option<Help> {
     let host = interference::share(set, cpu, &capacity.costs);
     let over = utilization.exact.above(capacity.limit);

@@ -92,7 +92,8 @@ impl Supply {
         }
     }
 
-    /// A line below the function: `by(t) >= rate * t - deficit`, the rate in units of 2^-64, rounded down.
+    /// A line below the function: `by(t) >= rate * t - deficit`, the rate in units of 2^-64,
+    /// rounded down.
     pub(crate) fn line(&self) -> (u128, u128) {
         match self {
             Supply::Whole => (ONE, 0),

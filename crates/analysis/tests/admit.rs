@@ -26,7 +26,7 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
 }
 
 /// Applies the cure of every CPU, as its user would.
-fn cured(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
+fn fixed(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
     for over in &refusal.over {
         match &over.help {
             Help::Change(change) => {
@@ -73,7 +73,7 @@ fn ninety_percent_fits_and_one_nanosecond_more_does_not() {
 }
 
 #[test]
-fn fig6_of_the_rtai_paper_wants_all_and_is_told_what_to_lower() {
+fn fig6_of_the_rtai_paper_is_refused_with_the_budget_to_lower() {
     let text = include_str!("../../../examples/rtai-fig6-overload.toml");
     let set = TaskSet::parse(text, "fig6").unwrap();
     let refusal = admit(&set).unwrap_err();
@@ -95,7 +95,7 @@ fn each_cpu_is_judged_by_itself() {
     let over: Vec<u32> = refusal.over.iter().map(|over| over.load.cpu).collect();
     assert_eq!((refusal.cpus.len(), over), (3, vec![1, 2]));
     assert_eq!(refusal.to_string().lines().count(), 2);
-    assert!(admit(&cured(set(&tasks), &refusal)).is_ok());
+    assert!(admit(&fixed(set(&tasks), &refusal)).is_ok());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn where_no_single_budget_is_enough_all_are_lowered() {
     let tasks = [(0, 500_000, 1_000_000); 4];
     let refusal = admit(&set(&tasks)).unwrap_err();
     assert_eq!(refusal.over[0].help, Help::Scale { to: Ppm(450_000) });
-    assert!(admit(&cured(set(&tasks), &refusal)).is_ok());
+    assert!(admit(&fixed(set(&tasks), &refusal)).is_ok());
 }
 
 #[test]
@@ -148,10 +148,10 @@ proptest! {
     }
 
     #[test]
-    fn the_cure_is_enough_and_the_least(tasks in tasks()) {
+    fn the_help_is_enough_and_the_least(tasks in tasks()) {
         let before = set(&tasks);
         let Err(refusal) = admit(&before) else { return Ok(()); };
-        let after = cured(before, &refusal);
+        let after = fixed(before, &refusal);
         prop_assert!(admit(&after).is_ok());
         for over in &refusal.over {
             if let Help::Change(change) = &over.help {
@@ -179,7 +179,7 @@ proptest! {
 /// Each file of tests/overload is read, and refused with the lines of its .err sidecar; `UPDATE=1`
 /// writes the sidecars anew.
 #[test]
-fn every_overloaded_file_is_refused_with_cause_and_cure() {
+fn every_overloaded_file_is_refused_with_cause_and_help() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/overload");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -190,7 +190,7 @@ fn every_overloaded_file_is_refused_with_cause_and_cure() {
         seen += 1;
         let set = TaskSet::load(&path).unwrap();
         let refusal = admit(&set).unwrap_err();
-        assert!(admit(&cured(set, &refusal)).is_ok(), "{}", path.display());
+        assert!(admit(&fixed(set, &refusal)).is_ok(), "{}", path.display());
         let said = format!("{refusal}\n");
         assert_eq!(said.lines().count(), refusal.over.len());
         let sidecar = path.with_extension("err");

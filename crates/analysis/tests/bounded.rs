@@ -76,7 +76,7 @@ fn hyperperiods_beyond_64_bits_are_no_obstacle() {
 }
 
 #[test]
-fn a_full_cpu_whose_periods_never_meet_is_judged_or_said_not_to_be() {
+fn a_full_cpu_whose_periods_never_meet_is_judged_or_reported_as_not_computed() {
     // Exactly 1 with short deadlines: the interval to look at is as long as the hyperperiod.
     let primes = [1_000_003u64, 1_000_033, 1_000_037, 1_000_039];
     let mut tasks: Vec<TaskSpec> = primes.iter().map(|&p| task(p / 4, p, p - 1)).collect();

@@ -138,7 +138,7 @@ fn an_interval_without_supply_is_not_too_short_to_fail() {
 }
 
 #[test]
-fn a_budget_group_that_never_runs_dry_limits_nobody() {
+fn a_budget_group_that_is_never_exhausted_limits_no_task() {
     let of = |budget| {
         let member = || TaskSpec { budget_group: Some(0), ..task(2, 10, 10) };
         let mut set = set("rm", vec![member(), member()]);

@@ -245,7 +245,7 @@ impl Allocator for TimeDriven {
     }
 
     fn first(&mut self, m: &Member, r: &Release) -> Part {
-        // Whoever is admitted has a window at each release.
+        // An admitted task has a window at each release.
         self.window(m, r).unwrap_or(Part { start: r.at, finish: r.at, budget: 0, priority: 0 })
     }
 

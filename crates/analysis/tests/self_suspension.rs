@@ -1,4 +1,5 @@
-//! Tasks that sleep in mid-job: what is still sure of their deadlines, and why the rest is not.
+//! Tasks that suspend themselves in mid-job: which deadlines are guaranteed, and why others are
+//! not.
 
 mod common;
 
@@ -12,7 +13,7 @@ fn steps(of: &[u64]) -> Body {
     Body::Steps(of.iter().enumerate().map(step).collect())
 }
 
-fn sleeper(of: &[u64], budget: u64, period: u64) -> TaskSpec {
+fn suspending(of: &[u64], budget: u64, period: u64) -> TaskSpec {
     TaskSpec { body: steps(of), ..task(budget, period, period) }
 }
 
@@ -26,18 +27,18 @@ fn late_because(set: &TaskSet, reason: &str) {
 #[test]
 fn under_edf_a_budget_that_is_cut_on_waking_is_not_promised() {
     // It wakes 3 before its deadline: 3 * 4 / 10 are left to it, and it needs 2.
-    late_because(&set("edf", vec![sleeper(&[2, 5, 2], 4, 10)]), "under EDF what is left of its budget is cut");
+    late_because(&set("edf", vec![suspending(&[2, 5, 2], 4, 10)]), "under EDF what is left of its budget is cut");
     // The same set under fixed priorities: 2 + 5 + 2.
-    assert_eq!(responses(&set("fp", vec![sleeper(&[2, 5, 2], 4, 10)])), [Some(9)]);
+    assert_eq!(responses(&set("fp", vec![suspending(&[2, 5, 2], 4, 10)])), [Some(9)]);
 }
 
 #[test]
-fn under_edf_a_sleeper_with_room_is_promised_what_the_cut_leaves() {
+fn under_edf_a_suspending_task_with_room_is_promised_what_the_cut_leaves() {
     // Awake again 8 after its release at the latest: 12 * 4 / 20 are the 2 that it needs.
-    assert_eq!(responses(&set("edf", vec![sleeper(&[2, 5, 2], 4, 20)])), [Some(12)]);
-    late_because(&set("edf", vec![sleeper(&[2, 9, 2], 4, 20)]), "split it into two");
+    assert_eq!(responses(&set("edf", vec![suspending(&[2, 5, 2], 4, 20)])), [Some(12)]);
+    late_because(&set("edf", vec![suspending(&[2, 9, 2], 4, 20)]), "split it into two");
     // Others may delay it until more would be cut; they are in time all the same.
-    let cpu = cpu(&set("edf", vec![sleeper(&[2, 5, 2], 4, 20), task(10, 20, 20)]));
+    let cpu = cpu(&set("edf", vec![suspending(&[2, 5, 2], 4, 20), task(10, 20, 20)]));
     assert_eq!((cpu.tasks[0].fit, cpu.tasks[1].fit), (Fit::Late, Fit::Fits));
 }
 
@@ -51,15 +52,15 @@ fn under_edf_a_cut_that_leaves_nothing_for_the_last_sleep_is_not_enough() {
 }
 
 #[test]
-fn under_edf_a_sleeper_in_a_group_with_a_server_is_not_promised_anything() {
-    let mut set = set("rm", vec![TaskSpec { group: Some(0), ..sleeper(&[1, 1, 1], 2, 100) }]);
+fn under_edf_a_suspending_task_in_a_group_with_a_server_is_refused() {
+    let mut set = set("rm", vec![TaskSpec { group: Some(0), ..suspending(&[1, 1, 1], 2, 100) }]);
     set.groups.push(group("edf", server(5, 10)));
     late_because(&set, "under EDF what is left of its budget is cut");
 }
 
 #[test]
 fn in_a_table_windows_pass_while_a_task_sleeps_unless_they_follow_its_steps() {
-    let alone = sleeper(&[2, 5, 2], 4, 10);
+    let alone = suspending(&[2, 5, 2], 4, 10);
     late_because(&set("td", vec![alone.clone()]), "its windows may pass while it sleeps");
     let given = |of: &[(u64, u64)]| {
         let windows = of.iter().map(|&(start, length)| Window { start, length }).collect();
@@ -74,7 +75,7 @@ fn in_a_table_windows_pass_while_a_task_sleeps_unless_they_follow_its_steps() {
 fn in_a_group_each_wake_up_may_meet_a_new_blackout() {
     let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, start: 0, kind: ServerKind::Polling };
     let within = |deadline| {
-        let sleeper = TaskSpec { deadline, group: Some(0), ..sleeper(&[2, 1, 2], 4, 40) };
+        let sleeper = TaskSpec { deadline, group: Some(0), ..suspending(&[2, 1, 2], 4, 40) };
         let mut set = set("rm", vec![sleeper]);
         set.groups.push(group("rm", polling.clone()));
         set
@@ -86,21 +87,21 @@ fn in_a_group_each_wake_up_may_meet_a_new_blackout() {
 
 #[test]
 fn a_sleep_behind_all_of_the_budget_is_never_slept_to_its_end() {
-    late_because(&set("fp", vec![sleeper(&[4, 1], 4, 10)]), "raise its budget");
-    late_because(&set("td", vec![sleeper(&[4, 1], 4, 10)]), "raise its budget");
-    assert!(cpu(&set("fp", vec![sleeper(&[4, 1], 5, 10)])).schedulable());
+    late_because(&set("fp", vec![suspending(&[4, 1], 4, 10)]), "raise its budget");
+    late_because(&set("td", vec![suspending(&[4, 1], 4, 10)]), "raise its budget");
+    assert!(cpu(&set("fp", vec![suspending(&[4, 1], 5, 10)])).schedulable());
 }
 
 #[test]
-fn a_job_that_ends_with_a_sleep_needs_its_promotion_told() {
-    late_because(&set("dual", vec![sleeper(&[4, 1], 5, 20)]), "give it its promotion");
-    let told = TaskSpec { promotion: Some(3), ..sleeper(&[4, 1], 5, 20) };
+fn a_job_that_ends_with_a_sleep_needs_a_promotion_in_the_set() {
+    late_because(&set("dual", vec![suspending(&[4, 1], 5, 20)]), "give it its promotion");
+    let told = TaskSpec { promotion: Some(3), ..suspending(&[4, 1], 5, 20) };
     assert!(cpu(&set("dual", vec![told])).schedulable());
 }
 
 #[test]
-fn who_is_blocked_may_be_blocked_at_each_wake_up() {
-    let blocked = TaskSpec { blocking: 3, ..sleeper(&[2, 1, 2], 4, 40) };
+fn a_blocked_task_may_be_blocked_at_each_wake_up() {
+    let blocked = TaskSpec { blocking: 3, ..suspending(&[2, 1, 2], 4, 40) };
     assert_eq!(responses(&set("fp", vec![blocked])), [Some(4 + 1 + 2 * 3)]);
 }
 
@@ -114,7 +115,7 @@ fn a_program_whose_sleeps_are_not_known_is_promised_its_budget_if_it_stays_ready
 
 #[test]
 fn windows_of_a_group_do_not_spare_it_a_second_gap() {
-    let mut set = set("td", vec![TaskSpec { group: Some(0), ..sleeper(&[1, 1, 1], 2, 40) }]);
+    let mut set = set("td", vec![TaskSpec { group: Some(0), ..suspending(&[1, 1, 1], 2, 40) }]);
     set.groups.push(group("fp", windows(10, &[(0, 2)])));
     // The gap of 8 and 1 of execution, twice, and the sleep.
     assert_eq!(responses(&set), [Some(9 + 1 + 9)]);

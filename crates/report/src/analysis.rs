@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
+use punctual_analysis::{
+    Advice, Analysis, Capacity, Change, ChangeTarget, CpuAnalysis, Fit, GroupResult, Help, TaskResult, Test,
+};
 use punctual_taskset::fmt_ns;
 
-use crate::advice::Advice;
-use crate::capacity::Capacity;
-use crate::change::{Change, ChangeTarget, Help};
-use crate::results::{Analysis, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
-
-/// Rows of a table at most. Of more tasks, those that do not simply fit are shown, and the number of
-/// all.
+/// Rows of a table at most. Of more tasks, those that do not simply fit are shown, and how many
+/// there are.
 const MOST_ROWS: usize = 200;
 
 /// Tasks that are listed for the same reason.
