@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use punctual_admission::{advise, analyse_within, report, summary, Advice, Analysis, Capacity, CpuAnalysis};
+use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, CpuAnalysis};
+use punctual_report::analysis::{report, summary};
 use punctual_taskset::Loaded;
 use serde_json::{json, Value};
 

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use punctual_admission::Capacity;
+use punctual_analysis::Capacity;
 use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
 use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Results};
 use punctual_taskset::{Loaded, TaskSet};

@@ -1,6 +1,7 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_admission::{analyse_within, refusal, summary, Capacity, Over, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
+use punctual_analysis::{analyse_within, verdict, Capacity, CpuRefusal, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
+use punctual_report::analysis::summary;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, RealHost, Run};
@@ -102,15 +103,15 @@ pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<A
     if !capacity.costs.is_free() {
         analysis.promote(set);
     }
-    let verdict = summary(&analysis);
-    match refusal(set, &analysis) {
-        Ok(_) => Ok(Admitted { overload: false, verdict }),
-        Err(_) if overload => Ok(Admitted { overload: true, verdict }),
+    let summary = summary(&analysis);
+    match verdict(set, &analysis) {
+        Ok(_) => Ok(Admitted { overload: false, verdict: summary }),
+        Err(_) if overload => Ok(Admitted { overload: true, verdict: summary }),
         Err(refusal) => Err(Diagnostic::not_admitted(
-            refusal.over.iter().map(Over::cause).collect::<Vec<_>>().join("; "),
+            refusal.over.iter().map(CpuRefusal::cause).collect::<Vec<_>>().join("; "),
             format!(
                 "{}; or run it all the same with --overload",
-                refusal.over.iter().map(|o| o.cure.to_string()).collect::<Vec<_>>().join("; ")
+                refusal.over.iter().map(|o| o.help.to_string()).collect::<Vec<_>>().join("; ")
             ),
         )),
     }

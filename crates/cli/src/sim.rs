@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use punctual_admission::{analyse_within, Capacity};
+use punctual_analysis::{analyse_within, Capacity};
 use punctual_host_sim::{horizon, Gantt, Options, Simulation, Stretch, Watcher};
 use punctual_report::{table, Collector, Host, HostCosts, Results, Run as About};
 use punctual_taskset::{fmt_ns, Body, CostBasis, Costs, Loaded, TaskSet};

@@ -5,10 +5,10 @@
 //! servo  |##...|##...|##...|##...|
 //! ```
 
+use punctual_analysis::gcd;
 use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, Spin, Step, TaskSet};
 use punctual_trace::{Period, NEVER};
 
-use crate::horizon::gcd;
 use crate::{Stretch, Watcher};
 
 /// The most tasks that are drawn.

@@ -1,5 +1,6 @@
 //! How long to simulate: until everything that can happen has happened.
 
+use punctual_analysis::{self as analysis, periods, HyperperiodTooLong};
 use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSet, TaskSpec};
 
 use crate::simulation::LATEST;
@@ -28,18 +29,14 @@ pub fn hyperperiod(set: &TaskSet) -> Result<u64, Diagnostic> {
         let cause = format!("task \"{}\" arrives at random, so that the set never repeats", task.name);
         return Err(Diagnostic::usage(cause, "say for how long: --duration 10s, or duration in the set"));
     }
-    let mut all = 1u64;
-    for (what, name, period) in periods(set) {
-        all = lcm(all, period).filter(|&h| h <= LATEST).ok_or_else(|| {
-            let cause = format!(
-                "the hyperperiod is more than 146 years (with {what} \"{name}\", period {}, the common multiple of \
-                 all periods is beyond 2^62 ns)",
-                fmt_ns(period)
-            );
-            Diagnostic::usage(cause, "say for how long: --duration 10s; or choose periods that divide each other")
-        })?;
-    }
-    Ok(all)
+    analysis::hyperperiod(set, LATEST).map_err(|HyperperiodTooLong { kind, name, period }| {
+        let cause = format!(
+            "the hyperperiod is more than 146 years (with {kind} \"{name}\", period {}, the common multiple of all \
+             periods is beyond 2^62 ns)",
+            fmt_ns(period)
+        );
+        Diagnostic::usage(cause, "say for how long: --duration 10s; or choose periods that divide each other")
+    })
 }
 
 /// The end by which a set has shown all that it does: one hyperperiod; two after the last offset
@@ -65,37 +62,10 @@ pub fn horizon(set: &TaskSet) -> Result<Horizon, Diagnostic> {
     Ok(Horizon { end, releases, hyperperiod })
 }
 
-/// Everything that comes again: what it is, its name, after how long (ns, at least 1).
-fn periods(set: &TaskSet) -> impl Iterator<Item = (&'static str, &str, u64)> {
-    let periodic = |t: &&TaskSpec| !matches!(t.arrival, Arrival::List(_));
-    let tasks = set.tasks.iter().filter(periodic).map(|t| ("task", t.name.as_str(), t.period));
-    let groups = set.groups.iter().map(|g| {
-        let period = match &g.server {
-            ServerSpec::Periodic { period, .. } => *period,
-            ServerSpec::Windows { cycle, .. } => *cycle,
-        };
-        ("group", g.name.as_str(), period)
-    });
-    let budgets = set.budget_groups.iter().map(|b| ("budget group", b.name.as_str(), b.period));
-    tasks.chain(groups).chain(budgets).map(|(what, name, period)| (what, name, period.max(1)))
-}
-
 fn offsets(set: &TaskSet) -> impl Iterator<Item = u64> + '_ {
     let groups = set.groups.iter().map(|g| match &g.server {
         ServerSpec::Periodic { start, .. } => *start,
         ServerSpec::Windows { .. } => 0,
     });
     set.tasks.iter().map(|t| t.start).chain(groups)
-}
-
-fn lcm(a: u64, b: u64) -> Option<u64> {
-    (a / gcd(a, b)).checked_mul(b)
-}
-
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -6,13 +6,14 @@
 //! task is late for it. Fig. 5 leaves the start of the promoted job at the beginning of the period;
 //! here it is the promotion time, as the text has it (papers/notes.md).
 
+use punctual_analysis::upper_band_responses;
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
 
 use crate::allocator::{Allocator, Member, Part, Release};
 use crate::error::place;
 use crate::policy::{Policy, Setup};
-use crate::{band, response, PolicyError};
+use crate::{band, PolicyError};
 
 /// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
 pub(crate) static POLICY: Policy = Policy {
@@ -34,7 +35,7 @@ struct Dual {
 fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
     let mut promotion = vec![None; setup.set.tasks.len()];
     let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| is_hard(&t.arrival)).collect();
-    let worst = response::deadline_monotonic(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
+    let worst = upper_band_responses(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
     for (&(index, task), worst) in hard.iter().zip(worst) {
         promotion[index] = Some(match task.promotion {
             Some(given) if given >= task.deadline => {
@@ -52,7 +53,7 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
                     "give `promotion`: the deadline less the task's worst response time",
                 ));
             }
-            // One that cannot be in time at all is promoted at once: admission says that it does not fit.
+            // A task that cannot be in time is promoted at its release; the analysis refuses it.
             None => worst.map_or(0, |worst| task.deadline - worst),
         });
     }

@@ -27,7 +27,6 @@ mod handle;
 mod imprecise;
 mod lost;
 mod policy;
-mod response;
 mod rm;
 mod servers;
 mod slot;

@@ -1,20 +1,18 @@
 //! Time driven: a table says when each task and each group executes (RED-Linux Table 1, Table 2).
 //!
 //! Each window of the table is a job whose start and finish are the window's, ordered by start: the
-//! dispatcher's reservations make them, so that no host needs a round trip for each. A task's windows are given in the set, or found off line by earliest deadline first in the time
-//! that nobody else's windows take.
+//! dispatcher's reservations make them, so that no host needs a round trip for each. A task's
+//! windows are specified in the set, or synthesised off line by earliest deadline first, in the
+//! time that no other windows reserve (crates/analysis).
 
+use punctual_analysis::{OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::table::{overlap, TableError, Taken, TimeTable, Wanted, LARGEST_TABLE};
 use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSpec, Window};
 
 use crate::allocator::{number, Allocator, Member, Part, Release, Terms};
 use crate::error::place;
 use crate::policy::{Policy, Setup};
 use crate::PolicyError;
-
-/// Windows that are given for one group, at most: each is compared with every other.
-const MOST_GIVEN: usize = 4_096;
 
 /// The start of a window decides; no two overlap.
 pub(crate) static POLICY: Policy = Policy {
@@ -58,28 +56,23 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
     let mut sources = vec![Source::Nowhere; setup.set.tasks.len()];
     for &(index, t) in tasks.iter().filter(|(_, t)| !t.windows.is_empty()) {
         enough(t)?;
-        given.extend(t.windows.iter().map(|w| Named {
-            place: place("task", &t.name, t.line),
-            taken: Taken { start: t.start % t.period + w.start, cycle: t.period, length: w.length },
-        }));
+        let place = place("task", &t.name, t.line);
+        given.extend(ReservedTime::of_task(t).map(|time| Named { place: place.clone(), time }));
         let mut windows = t.windows.clone();
         windows.retain(|w| w.length > 0);
         windows.sort_by_key(|w| w.start);
         sources[index] = Source::Given(windows.into_boxed_slice());
     }
-    let closed = outside_of_servers(setup, !tasks.is_empty())?;
+    let closed = outside_servers(setup, !tasks.is_empty())?;
     no_overlaps(&given, &closed)?;
 
     let free: Vec<(usize, &TaskSpec)> = tasks.iter().copied().filter(|(_, t)| t.windows.is_empty()).collect();
-    let wanted: Vec<Wanted> = free
-        .iter()
-        .map(|(_, t)| Wanted { start: t.start, period: t.period, budget: t.budget, deadline: t.deadline })
-        .collect();
-    let taken: Vec<Taken> = given.iter().map(|n| n.taken).chain(closed).collect();
-    let table = if wanted.is_empty() {
-        TimeTable::given(&[])
+    let table = if free.is_empty() {
+        TimeTable::default()
     } else {
-        TimeTable::synthesise(&wanted, &taken).map_err(|e| explain(e, &free))?
+        let wanted: Vec<TableTask> = free.iter().map(|&(_, t)| t.into()).collect();
+        let reserved: Vec<ReservedTime> = given.iter().map(|n| n.time).chain(closed).collect();
+        TimeTable::synthesise(&wanted, &reserved).map_err(|e| explain(e, &free))?
     };
     for (n, (index, _)) in free.iter().enumerate() {
         sources[*index] = Source::Found(n);
@@ -88,10 +81,10 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
     Ok(Box::new(TimeDriven { table, sources }))
 }
 
-/// A window, and whose it is.
+/// A window, and the place of its owner in the set.
 struct Named {
     place: String,
-    taken: Taken,
+    time: ReservedTime,
 }
 
 /// The windows of the groups that compete here.
@@ -99,10 +92,10 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
     let mut all = Vec::new();
     for g in setup.set.groups.iter().filter(|g| g.cpu == setup.cpu && number(g.parent) == setup.group) {
         match &g.server {
-            ServerSpec::Windows { cycle, windows } => all.extend(windows.iter().map(|w| Named {
-                place: place("group", &g.name, g.line),
-                taken: Taken { start: w.start, cycle: *cycle, length: w.length },
-            })),
+            ServerSpec::Windows { cycle, windows } => {
+                let place = place("group", &g.name, g.line);
+                all.extend(ReservedTime::of_windows(*cycle, windows).map(|time| Named { place: place.clone(), time }));
+            }
             ServerSpec::Periodic { .. } => {
                 return Err(PolicyError::new(
                     place("group", &g.name, g.line),
@@ -115,36 +108,18 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
     Ok(all)
 }
 
-/// When this group, inside servers with windows, cannot execute.
-fn outside_of_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<Taken>, PolicyError> {
-    let mut closed = Vec::new();
-    let mut at = setup.group;
-    // A chain of groups is no longer than there are groups.
-    for _ in 0..=setup.set.groups.len() {
-        let Some(g) = at.checked_sub(1).map(|g| &setup.set.groups[g as usize]) else { break };
-        match &g.server {
-            ServerSpec::Windows { cycle, windows } => {
-                let mut from = 0;
-                for w in windows {
-                    closed.push(Taken { start: from, cycle: *cycle, length: w.start.saturating_sub(from) });
-                    from = w.start + w.length;
-                }
-                closed.push(Taken { start: from, cycle: *cycle, length: cycle.saturating_sub(from) });
-            }
-            ServerSpec::Periodic { .. } if has_tasks => {
-                return Err(PolicyError::new(
-                    place("group", &g.name, g.line),
-                    "tasks under \"td\" need to know when they execute, but this server above them gets its budget at \
-                     no fixed time",
-                    "give it `cycle` and `windows`, or give the group of those tasks another policy",
-                ));
-            }
-            ServerSpec::Periodic { .. } => {}
-        }
-        at = number(g.parent);
+/// The time outside the windows of the servers above this group.
+fn outside_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<ReservedTime>, PolicyError> {
+    let outside = OutsideServers::new(setup.set, setup.group.checked_sub(1).map(|g| g as usize));
+    if let Some(g) = outside.unfixed.filter(|_| has_tasks).map(|g| &setup.set.groups[g]) {
+        return Err(PolicyError::new(
+            place("group", &g.name, g.line),
+            "tasks under \"td\" need to know when they execute, but this server above them gets its budget at no \
+             fixed time",
+            "give it `cycle` and `windows`, or give the group of those tasks another policy",
+        ));
     }
-    closed.retain(|t| t.length > 0);
-    Ok(closed)
+    Ok(outside.times)
 }
 
 fn enough(t: &TaskSpec) -> Result<(), PolicyError> {
@@ -167,23 +142,23 @@ fn enough(t: &TaskSpec) -> Result<(), PolicyError> {
     Ok(())
 }
 
-fn no_overlaps(given: &[Named], closed: &[Taken]) -> Result<(), PolicyError> {
-    if given.len() > MOST_GIVEN {
+fn no_overlaps(given: &[Named], closed: &[ReservedTime]) -> Result<(), PolicyError> {
+    if given.len() > MOST_WINDOWS {
         return Err(PolicyError::new(
             "policy \"td\"",
-            format!("{} windows are given for one group, {MOST_GIVEN} is the most", given.len()),
+            format!("{} windows are given for one group, {MOST_WINDOWS} is the most", given.len()),
             "leave windows out: a table is found for tasks that have none",
         ));
     }
     for (n, a) in given.iter().enumerate() {
-        if let Some(b) = given[n + 1..].iter().find(|b| overlap(&a.taken, &b.taken)) {
+        if let Some(b) = given[n + 1..].iter().find(|b| a.time.overlaps(&b.time)) {
             return Err(PolicyError::new(
                 b.place.clone(),
                 format!("a window of it overlaps one of {}, in this cycle or a later one", a.place),
                 "move one of the two; windows whose cycles divide each other never drift together",
             ));
         }
-        if closed.iter().any(|c| overlap(&a.taken, c)) {
+        if closed.iter().any(|c| a.time.overlaps(c)) {
             return Err(PolicyError::new(
                 a.place.clone(),
                 "a window of it lies outside the windows of the server above it",
@@ -270,7 +245,7 @@ impl Allocator for TimeDriven {
     }
 
     fn first(&mut self, m: &Member, r: &Release) -> Part {
-        // Whoever is admitted has a window at each release.
+        // An admitted task has a window at each release.
         self.window(m, r).unwrap_or(Part { start: r.at, finish: r.at, budget: 0, priority: 0 })
     }
 

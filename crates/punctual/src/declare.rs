@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use punctual_admission::{admit, CpuLoad};
+use punctual_analysis::{admit, CpuLoad};
 use punctual_taskset::{fmt_ns, Domain, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};

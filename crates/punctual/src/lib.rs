@@ -87,7 +87,7 @@ pub use running::Running;
 pub use task::{Released, Task};
 pub use time::Time;
 
-pub use punctual_admission::{CpuLoad, Ppm};
+pub use punctual_analysis::{CpuLoad, Ppm};
 pub use punctual_report as results;
 pub use punctual_report::Results;
 pub use punctual_taskset::Overrun;

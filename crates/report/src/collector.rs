@@ -8,9 +8,10 @@
 //! ```
 
 use crate::balance::Balance;
-use crate::groups::{promised, Group};
+use crate::groups::Group;
 use crate::results::*;
 use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
+use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{Body, Spin, TaskSet};
 use punctual_trace::{Period, NEVER};
 
@@ -97,7 +98,7 @@ pub struct Collector {
     tasks: Vec<Task>,
     groups: Vec<Group>,
     /// Of one CPU, ppm.
-    promised: u64,
+    utilization_ppm: u64,
     /// Latest instant known, ns on CLOCK_MONOTONIC.
     latest: u64,
     unknown: u64,
@@ -134,16 +135,21 @@ impl Collector {
     /// For the tasks of one run; a record's `task` is an index into them.
     #[must_use]
     pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
-        let promised = tasks.iter().map(|t| ppm(t.budget, t.period)).sum();
+        let periodic = tasks.iter().filter(|t| t.period > 0);
+        let utilization_ppm = utilization_of(periodic.map(|t| (t.budget, t.period))).0;
         let tasks =
             tasks.into_iter().map(|info| Task { info, begun: false, held: None, figures: Figures::new() }).collect();
-        Collector { latest: run.started, run, tasks, groups: Vec::new(), promised, unknown: 0 }
+        Collector { latest: run.started, run, tasks, groups: Vec::new(), utilization_ppm, unknown: 0 }
     }
 
     /// For all tasks of a set.
     #[must_use]
     pub fn for_set(run: Run, set: &TaskSet) -> Collector {
-        Collector { groups: Group::of(set), promised: promised(set, None), ..Collector::new(run, TaskInfo::of(set)) }
+        Collector {
+            groups: Group::of(set),
+            utilization_ppm: utilization(set).0,
+            ..Collector::new(run, TaskInfo::of(set))
+        }
     }
 
     /// Counts each task's first period too: nothing starts up in a simulator.
@@ -213,7 +219,7 @@ impl Collector {
             policy: self.run.policy.clone(),
             cpus: self.run.cpus.clone(),
             duration_ns: duration,
-            utilization_ppm: self.promised,
+            utilization_ppm: self.utilization_ppm,
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),

@@ -2,7 +2,7 @@
 
 use crate::results::{GroupKind, GroupResult, TaskResult};
 use crate::spread::ppm;
-use punctual_taskset::{Arrival, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, ServerSpec, TaskSet};
 
 /// A group, and the tasks that are limited by it.
 #[derive(Debug)]
@@ -69,27 +69,6 @@ impl Group {
             assigned_ppm: ppm(self.budget, self.period),
             received_ppm: self.members.iter().map(share).sum(),
         }
-    }
-}
-
-/// What a set promises to the members of a group, or of the top, as a share of a CPU: to a task its budget, to a group
-/// no more than its server gets and no more than its members may execute (as admission counts).
-pub(crate) fn promised(set: &TaskSet, to: Option<usize>) -> u64 {
-    let unbounded = |t: &TaskSpec| matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
-    let period = |t: &TaskSpec| match t.arrival {
-        Arrival::Aperiodic { mean, .. } => mean,
-        _ => t.period,
-    };
-    let mine = |t: &&TaskSpec| t.group == to;
-    let tasks: u64 = set.tasks.iter().filter(mine).map(|t| ppm(t.budget, period(t))).sum();
-    let below = (0..set.groups.len()).filter(|&g| set.groups[g].parent == to).map(|g| promised(set, Some(g)));
-    let wanted = tasks + below.sum::<u64>();
-    let Some(group) = to.map(|g| &set.groups[g]) else { return wanted };
-    let (period, budget) = supply(&group.server);
-    if set.tasks.iter().filter(mine).any(unbounded) {
-        ppm(budget, period)
-    } else {
-        wanted.min(ppm(budget, period))
     }
 }
 

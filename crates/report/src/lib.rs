@@ -17,6 +17,7 @@
 //! std::process::exit(results.exit_code());
 //! ```
 
+pub mod analysis;
 mod balance;
 mod collector;
 mod compare;

@@ -1,8 +1,8 @@
 //! Task-set files to plain data, and their errors.
 //!
 //! [`TaskSet::load`] reads a file, [`TaskSet::parse`] a text, [`TaskSet::single`] makes the set of
-//! one task that the command line describes. All three make the same checks; whatever they return
-//! can be handed to admission. The format is described in `docs/task-set.md`.
+//! one task that the command line describes. All three make the same checks, on which the analysis
+//! of a set relies. The format is described in `docs/task-set.md`.
 
 mod arrival;
 mod body;
@@ -12,7 +12,6 @@ mod cpus;
 mod duration;
 mod error;
 mod group;
-mod hyperperiod;
 mod keys;
 mod load;
 mod model;
@@ -24,7 +23,6 @@ mod set;
 mod single;
 mod spin;
 mod syntax;
-pub mod table;
 mod task;
 mod tree;
 mod windows;

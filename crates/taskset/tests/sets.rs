@@ -124,23 +124,6 @@ fn the_example_of_rt_app_leaves_little_out() {
     assert_eq!(loaded.unrepresented, losses.map(|loss| format!("tasks.player.phases.busy.{loss}")));
 }
 
-#[test]
-fn the_hyperperiod_is_of_tasks_groups_and_budget_groups() {
-    assert_eq!(good("groups-and-budgets.toml").hyperperiod(), Some(40 * MS));
-    assert_eq!(example("three-levels.toml").hyperperiod(), Some(1200 * MS));
-    let mut set = good("least.toml");
-    set.tasks[0].period = 6;
-    assert_eq!(set.hyperperiod(), Some(6));
-    let mut other = set.tasks[0].clone();
-    // The largest prime below 2^61: 6 times it is below 2^64, 36 times is not.
-    other.period = (1 << 61) - 1;
-    set.tasks.push(other.clone());
-    assert_eq!(set.hyperperiod(), Some(6 * ((1 << 61) - 1)));
-    other.period = 36;
-    set.tasks.push(other);
-    assert_eq!(set.hyperperiod(), None);
-}
-
 fn many(kind: &str, count: usize, parent: impl Fn(usize) -> Option<usize>) -> String {
     let mut text = "cpu = 0\npolicy = \"edf\"\n".to_owned();
     for n in 0..count {

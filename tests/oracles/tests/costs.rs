@@ -1,7 +1,7 @@
 //! On a host that takes time for its own work: what admission admits with these costs never misses
 //! in the simulator with the same costs.
 
-use punctual_admission::{analyse_within, Capacity, Fit, Ppm, WHOLE};
+use punctual_analysis::{analyse_within, Capacity, Fit, Ppm, WHOLE};
 use punctual_oracles::{costs, enlarged, flat, hierarchy, seeds, simulate_with, timed, Flat, Random};
 use punctual_taskset::{Arrival, TaskSet};
 

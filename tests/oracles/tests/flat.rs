@@ -1,7 +1,7 @@
 //! Flat sets, each policy: no admitted one ever misses; what an exact test refuses does miss, from
 //! its critical instant.
 
-use punctual_admission::{analyse, Fit};
+use punctual_analysis::{analyse, Fit};
 use punctual_oracles::{flat, seeds, simulate, Flat, Random};
 use punctual_taskset::Body;
 

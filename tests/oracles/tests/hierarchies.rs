@@ -1,7 +1,7 @@
 //! Hierarchies with random phases, servers, budget groups and disturbers: nobody that was promised
 //! something misses, and none takes longer than its bound.
 
-use punctual_admission::{analyse, Fit};
+use punctual_analysis::{analyse, Fit};
 use punctual_oracles::{hierarchy, seeds, simulate, timed, Random};
 use punctual_taskset::{Body, TaskSet};
 

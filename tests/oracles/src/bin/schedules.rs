@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use punctual_admission::analyse;
+use punctual_analysis::analyse;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Stretch, Watcher};
 use punctual_oracles::{flat, seeds, Flat, Random};

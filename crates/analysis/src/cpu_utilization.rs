@@ -1,0 +1,105 @@
+//! How much of each CPU the tasks and groups in group 0 reserve. A group counts with what its
+//! server receives, or with what its members may execute, whichever is less.
+
+use std::collections::HashSet;
+
+use punctual_taskset::{Arrival, ServerSpec, TaskSet};
+
+use crate::utilization::{Ppm, Utilization};
+use crate::verdict::CpuLoad;
+
+/// The CPUs of a set, in its order, then those that only a task or a group names (sets made by a
+/// program; files are checked).
+pub(crate) fn cpus(set: &TaskSet) -> Vec<u32> {
+    let mut cpus = set.cpus.clone();
+    let mut seen: HashSet<u32> = cpus.iter().copied().collect();
+    let named = set.tasks.iter().map(|t| t.cpu).chain(set.groups.iter().map(|g| g.cpu));
+    cpus.extend(named.filter(|&cpu| seen.insert(cpu)));
+    cpus
+}
+
+/// The utilization of a set, summed over its CPUs and rounded up to a millionth of one CPU.
+#[must_use]
+pub fn utilization(set: &TaskSet) -> Ppm {
+    sum(set, |_| true).0.ppm()
+}
+
+/// The sum of budget / period over tasks given as (budget, period), in ns, each period at least 1;
+/// rounded up to a millionth of one CPU.
+#[must_use]
+pub fn utilization_of(tasks: impl IntoIterator<Item = (u64, u64)>) -> Ppm {
+    Utilization::sum(tasks).ppm()
+}
+
+/// The utilization of one CPU.
+pub(crate) struct CpuUtilization {
+    pub(crate) load: CpuLoad,
+    pub(crate) exact: Utilization,
+    /// By group: whether it counts with all that its server receives.
+    pub(crate) server_counts: Vec<bool>,
+}
+
+impl CpuUtilization {
+    pub(crate) fn new(set: &TaskSet, cpu: u32) -> CpuUtilization {
+        let (exact, server_counts) = sum(set, |of| of == cpu);
+        let tasks = set.tasks.iter().filter(|t| t.cpu == cpu).count();
+        CpuUtilization { load: CpuLoad { cpu, tasks, utilization: exact.ppm() }, exact, server_counts }
+    }
+}
+
+/// The utilization of the selected CPUs; and by group, whether it counts with all that its server
+/// receives.
+fn sum(set: &TaskSet, selected: impl Fn(u32) -> bool) -> (Utilization, Vec<bool>) {
+    // Index 0 is group 0, index n + 1 the set's group n.
+    let mut tasks: Vec<Vec<(u64, u64)>> = vec![Vec::new(); set.groups.len() + 1];
+    let mut unbounded = vec![false; set.groups.len() + 1];
+    let place = |group: Option<usize>| group.map_or(0, |g| (g + 1).min(set.groups.len()));
+    for t in set.tasks.iter().filter(|t| selected(t.cpu)) {
+        let at = place(t.group);
+        unbounded[at] |= matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
+        // An aperiodic task is guaranteed nothing; it counts with its mean.
+        let period = match t.arrival {
+            Arrival::Aperiodic { mean, .. } => mean,
+            _ => t.period,
+        };
+        tasks[at].push((t.budget, period));
+    }
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); set.groups.len() + 1];
+    for (g, group) in set.groups.iter().enumerate().filter(|(_, g)| selected(g.cpu)) {
+        below[place(group.parent)].push(g);
+    }
+    // Parents before their children; the sums go the other way.
+    let mut order = vec![0];
+    let mut next = 0;
+    while next < order.len() && order.len() <= set.groups.len() {
+        order.extend(below[order[next]].iter().map(|g| g + 1));
+        next += 1;
+    }
+    let mut server_counts = vec![false; set.groups.len()];
+    let mut sums = vec![Utilization::sum([]); set.groups.len() + 1];
+    for &at in order.iter().rev() {
+        let groups = below[at].iter().map(|&g| sums[g + 1].clone()).collect();
+        let wanted = Utilization::sum(tasks[at].iter().copied()).plus_all(groups);
+        sums[at] = match at.checked_sub(1) {
+            None => wanted,
+            Some(g) => {
+                let server = of_server(&set.groups[g].server);
+                // Members with unbounded releases take all that the server receives.
+                server_counts[g] = unbounded[at] || !server.exceeds(&wanted);
+                if server_counts[g] {
+                    server
+                } else {
+                    wanted
+                }
+            }
+        };
+    }
+    (sums.swap_remove(0), server_counts)
+}
+
+fn of_server(server: &ServerSpec) -> Utilization {
+    match server {
+        ServerSpec::Periodic { period, budget, .. } => Utilization::sum([(*budget, *period)]),
+        ServerSpec::Windows { cycle, windows } => Utilization::sum(windows.iter().map(|w| (w.length, *cycle))),
+    }
+}

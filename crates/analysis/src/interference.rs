@@ -1,0 +1,153 @@
+//! What the host itself takes of a CPU (Jeffay and Stone 1993; Burns, Tindell and Wellings 1995).
+//!
+//! A release interrupts any task that executes, also a more important one, and so does a wake-up.
+//! Each is execution above all tasks:
+//!
+//! ```text
+//! within w: sum over all terms of ceil((w + jitter) / period) * amount
+//! ```
+//!
+//! A job that never suspends itself adds two switches (it preempts at most one other job, which
+//! resumes once) and one end, by a timer or by a command of its task. They lie within its own
+//! execution and count as part of it
+//! ([`AnalysedTask::overhead`](crate::analysed_task::AnalysedTask)). Where a job can be deferred,
+//! they occur at any time until its deadline: a jitter of its deadline.
+//!
+//! A task that is released while a less important one is being ended or switched to waits for that
+//! once ([`Interference::blocking`]).
+
+use std::collections::HashMap;
+
+use punctual_taskset::{Arrival, Body, Costs, ServerSpec, TaskSet, TaskSpec};
+
+use crate::members::Policy;
+use crate::self_suspension::suspensions;
+use crate::utilization::Utilization;
+
+/// One kind of interrupt: `amount` in each period, at most `jitter` late. Times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Term {
+    pub(crate) period: u64,
+    pub(crate) jitter: u64,
+    pub(crate) amount: u128,
+}
+
+/// What the host takes of the time in which one group is tested.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interference {
+    pub(crate) terms: Vec<Term>,
+    /// The end of a less important job and the switch after it, once.
+    pub(crate) blocking: u64,
+    /// What the host adds to each job of a member that never suspends itself.
+    pub(crate) per_job: u64,
+}
+
+/// Sums terms of equal period and jitter.
+#[derive(Default)]
+struct Terms {
+    all: Vec<Term>,
+    place: HashMap<(u64, u64), usize>,
+}
+
+impl Terms {
+    fn add(&mut self, period: u64, jitter: u64, amount: u64) {
+        if amount == 0 {
+            return;
+        }
+        let at = *self.place.entry((period, jitter)).or_insert_with(|| {
+            self.all.push(Term { period, jitter, amount: 0 });
+            self.all.len() - 1
+        });
+        self.all[at].amount += u128::from(amount);
+    }
+}
+
+impl Interference {
+    /// What all tasks and servers of a CPU cause while `group` is tested, on the whole CPU or
+    /// within windows. Below a server nothing is added: the response of the server includes it.
+    pub(crate) fn new(set: &TaskSet, cpu: u32, group: Option<usize>, costs: &Costs) -> Interference {
+        if costs.is_free() {
+            return Interference::default();
+        }
+        let mut terms = Terms::default();
+        let end = costs.timer.max(costs.command);
+        let switches = costs.switch.saturating_mul(2);
+        let policy = |group: Option<usize>| Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name);
+        for task in set.tasks.iter().filter(|t| t.cpu == cpu) {
+            let policy = policy(task.group);
+            let period = distance(task);
+            let in_dispatcher = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
+            terms.add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
+            let late = task.deadline.min(period).saturating_add(task.jitter);
+            let suspensions = suspensions(&task.body);
+            let jobs = 1 + u64::from(policy == Some(Policy::Imprecise) && task.mandatory.is_some());
+            if task.group != group || suspensions > 0 || task.budget_group.is_some() {
+                // The suspension of a program is no command on the user host, and how often it
+                // occurs is unknown.
+                let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
+                let suspended =
+                    switches.saturating_add(costs.command.saturating_mul(commands)).saturating_mul(suspensions);
+                terms.add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
+            }
+            if policy == Some(Policy::Dual) {
+                // The promotion: a timer, and the job may preempt once more.
+                terms.add(period, late, switches + costs.timer);
+            }
+        }
+        for spec in set.groups.iter().filter(|g| g.cpu == cpu) {
+            let release = costs.release + costs.timer;
+            match &spec.server {
+                ServerSpec::Periodic { period, deadline, .. } => {
+                    terms.add((*period).max(1), 0, release);
+                    terms.add((*period).max(1), *deadline, switches + costs.timer);
+                }
+                ServerSpec::Windows { cycle, windows } => {
+                    for window in windows {
+                        terms.add((*cycle).max(1), 0, release);
+                        terms.add((*cycle).max(1), window.length, switches + costs.timer);
+                    }
+                }
+            }
+        }
+        for node in set.budget_groups.iter().filter(|b| b.cpu == cpu) {
+            terms.add(node.period.max(1), 0, costs.release);
+            terms.add(node.period.max(1), node.period, switches + costs.timer);
+        }
+        Interference { terms: terms.all, blocking: costs.switch + end, per_job: switches + end }
+    }
+
+    /// Whether the host takes nothing.
+    pub(crate) fn is_none(&self) -> bool {
+        self.terms.is_empty() && self.blocking == 0
+    }
+
+    /// The execution within `w`, with the blocking that may have begun before.
+    pub(crate) fn within(&self, w: u64) -> u128 {
+        u128::from(self.blocking) + self.interrupts(w)
+    }
+
+    /// The execution of interrupts within `w`.
+    pub(crate) fn interrupts(&self, w: u64) -> u128 {
+        self.terms.iter().map(|t| u128::from(w.saturating_add(t.jitter).div_ceil(t.period)) * t.amount).sum()
+    }
+}
+
+/// The largest part of a CPU that a host with these costs takes for a set.
+pub(crate) fn share(set: &TaskSet, cpu: u32, costs: &Costs) -> Utilization {
+    // No task is a member of this group, so that the terms have all of each job.
+    let all = Interference::new(set, cpu, Some(usize::MAX), costs);
+    Utilization::sum_wide(all.terms.iter().map(|t| (t.amount, t.period)))
+}
+
+/// The least time between two releases, ns; where it is unbounded, the mean.
+fn distance(task: &TaskSpec) -> u64 {
+    match &task.arrival {
+        Arrival::Periodic | Arrival::Sporadic { .. } => task.period,
+        Arrival::Aperiodic { mean, .. } => *mean,
+        Arrival::List(times) => {
+            let span = times.last().zip(times.first()).map_or(0, |(last, first)| last - first);
+            span / (times.len().max(2) as u64 - 1)
+        }
+    }
+    .max(1)
+}

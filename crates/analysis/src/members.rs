@@ -1,0 +1,208 @@
+//! From a task set to the members of one of its groups, as the tests see them.
+
+use punctual_taskset::{Arrival, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
+
+use crate::analysed_task::{AnalysedTask, Deferral, Entity};
+use crate::budget_groups::BudgetGroups;
+use crate::self_suspension::{known_suspension, segments};
+use crate::supply::Supply;
+
+/// How a group orders its members, as far as the tests distinguish policies. This crate is below
+/// the registry of policies, and names those that it can analyse itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// By period.
+    Rm,
+    /// By relative deadline.
+    Dm,
+    /// By the set's own priorities.
+    Fp,
+    Edf,
+    /// By the start of windows.
+    Table,
+    /// A mandatory part above all optional ones.
+    Imprecise,
+    /// Promoted above the rest at a fixed time after its release.
+    Dual,
+}
+
+impl Policy {
+    /// Whether its periodic tasks are reservations, which the dispatcher releases without a timer
+    /// of the policy.
+    pub(crate) fn is_reservation(self) -> bool {
+        matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf)
+    }
+
+    /// By the name in the task set; `None`: there is no test for it.
+    pub(crate) fn named(name: &str) -> Option<Policy> {
+        Some(match name {
+            "rm" => Policy::Rm,
+            "dm" => Policy::Dm,
+            "fp" => Policy::Fp,
+            "edf" => Policy::Edf,
+            "td" => Policy::Table,
+            "imprecise" => Policy::Imprecise,
+            "dual" => Policy::Dual,
+            _ => return None,
+        })
+    }
+
+    /// The fixed priority of a member: larger is more important. `hard`: whether it has an upper
+    /// band under [`Policy::Dual`].
+    fn rank(self, period: u64, deadline: u64, priority: i64, hard: bool) -> i128 {
+        match self {
+            Policy::Rm | Policy::Imprecise => -i128::from(period),
+            Policy::Fp => i128::from(priority),
+            Policy::Dm => -i128::from(deadline),
+            Policy::Dual if hard => -i128::from(deadline),
+            Policy::Dual => i128::from(priority) - BAND,
+            Policy::Edf | Policy::Table => 0,
+        }
+    }
+}
+
+/// The distance between two bands: more than that of any two ranks in a band.
+const BAND: i128 = 1 << 80;
+
+/// The members of a group (`None`: group 0) on a CPU: tasks first, in the order of the file.
+/// `per_job`: what the host takes for a job within its execution, ns.
+pub(crate) fn of(
+    set: &TaskSet,
+    cpu: u32,
+    group: Option<usize>,
+    policy: Policy,
+    budget_groups: &BudgetGroups,
+    per_job: u64,
+) -> Vec<AnalysedTask> {
+    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group == group);
+    let mut members: Vec<AnalysedTask> = Vec::new();
+    for (index, task) in tasks {
+        let mut member = of_task(index, task, policy);
+        if member.deferral == Deferral::Never && task.budget_group.is_none() {
+            member.overhead = per_job;
+        }
+        // Where the budget group can be exhausted, a job's remaining budget is executed after the
+        // next replenishment.
+        member.limited_by = budget_groups.supply(task.budget_group);
+        if member.limited_by.is_some() {
+            member.deferral = Deferral::KeepsBudget;
+        }
+        if policy == Policy::Imprecise {
+            if let Some(mandatory) = task.mandatory.filter(|&m| m < task.budget) {
+                members.push(AnalysedTask {
+                    entity: Entity::Unguaranteed(index),
+                    budget: task.budget - mandatory,
+                    rank: member.rank - BAND,
+                    ..member.clone()
+                });
+                member.budget = mandatory;
+                member.segments = segments(&task.body, mandatory);
+            }
+        }
+        members.push(member);
+    }
+    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent == group);
+    for (index, spec) in groups {
+        let limited_by = budget_groups.supply(spec.budget_group);
+        members.extend(of_server(index, spec, policy, limited_by));
+    }
+    members
+}
+
+/// The server of a group, or each of its windows.
+fn of_server(index: usize, spec: &GroupSpec, policy: Policy, limited_by: Option<Supply>) -> Vec<AnalysedTask> {
+    let mut server =
+        AnalysedTask { deferral: Deferral::KeepsBudget, limited_by, ..AnalysedTask::new(Entity::Server(index)) };
+    match &spec.server {
+        ServerSpec::Periodic { period, budget, deadline, start, kind } => {
+            server.budget = *budget;
+            server.period = Some((*period).max(1));
+            server.deadline = (*deadline).min((*period).max(1));
+            server.offset = Some(*start);
+            server.rank = policy.rank(*period, *deadline, spec.priority, false);
+            if *kind == ServerKind::Polling && server.limited_by.is_none() {
+                server.deferral = Deferral::Never;
+            }
+            vec![server]
+        }
+        ServerSpec::Windows { cycle, windows } => windows
+            .iter()
+            .map(|window| AnalysedTask {
+                budget: window.length,
+                period: Some((*cycle).max(1)),
+                deadline: window.length,
+                offset: Some(window.start),
+                rank: policy.rank(*cycle, window.length, spec.priority, false),
+                ..server.clone()
+            })
+            .collect(),
+    }
+}
+
+fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
+    let (entity, period, offset) = match &task.arrival {
+        // No file has a period of 0; a set made by a program may.
+        Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.start)),
+        Arrival::Sporadic { .. } => (Entity::Task(index), Some(task.period.max(1)), None),
+        Arrival::Aperiodic { .. } => (Entity::Unguaranteed(index), None, None),
+        Arrival::List(times) => {
+            // Sporadic with the least distance in the list, if each deadline is before the next
+            // release.
+            let least = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(LONG);
+            if least < task.deadline {
+                (Entity::Unguaranteed(index), None, None)
+            } else {
+                (Entity::Task(index), Some(least.min(LONG)), None)
+            }
+        }
+    };
+    let (suspends, suspension) = known_suspension(&task.body);
+    let deferral = match (suspends, policy) {
+        (false, _) => Deferral::Never,
+        (true, Policy::Edf) => Deferral::CutToBandwidth,
+        (true, _) => Deferral::KeepsBudget,
+    };
+    // The dispatcher orders jobs of reservations by index; for jobs of a policy no order is known.
+    let ordered = policy.is_reservation() && task.arrival == Arrival::Periodic;
+    AnalysedTask {
+        budget: task.budget,
+        period,
+        deadline: task.deadline.min(period.unwrap_or(task.deadline)),
+        jitter: task.jitter,
+        blocking: task.blocking,
+        suspension,
+        segments: segments(&task.body, task.budget),
+        deferral,
+        rank: policy.rank(task.period, task.deadline, task.priority, is_hard(&task.arrival)),
+        tie_break: ordered.then_some(index),
+        offset,
+        ..AnalysedTask::new(entity)
+    }
+}
+
+/// By group: the first release of any task in it or below it, ns; those without any: 0.
+pub(crate) fn first_releases(set: &TaskSet) -> Vec<u64> {
+    let mut first = vec![u64::MAX; set.groups.len()];
+    for task in &set.tasks {
+        let release = match &task.arrival {
+            Arrival::List(times) => times.first().copied().unwrap_or(0),
+            _ => task.start,
+        };
+        let mut at = task.group;
+        // A path is no longer than there are groups.
+        for _ in 0..set.groups.len() {
+            let Some(g) = at.filter(|&g| g < first.len()) else { break };
+            first[g] = first[g].min(release);
+            at = set.groups[g].parent;
+        }
+    }
+    first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
+}
+
+/// Whether a task is promoted under `dual`; others are in its middle band.
+pub(crate) fn is_hard(arrival: &Arrival) -> bool {
+    matches!(arrival, Arrival::Periodic | Arrival::Sporadic { .. })
+}
+
+/// The period of a single release, ns: longer than any run.
+const LONG: u64 = 1 << 62;

@@ -1,0 +1,273 @@
+//! The test of time-driven groups (RED-Linux Table 1, Table 2): whether each task receives its
+//! budget within windows that it shares with no other.
+//!
+//! The test is exact: each window is compared with every other, in all cycles. Where tasks have no
+//! windows, the table is synthesised that the policy will use (earliest deadline first, which is
+//! optimal).
+
+use std::collections::HashMap;
+
+use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
+
+use crate::hierarchy::Hierarchy;
+use crate::record::{group_result, task_result};
+use crate::reserved_time::{OutsideServers, ReservedTime};
+use crate::results::{Fit, GroupResult, TaskResult, Test};
+use crate::self_suspension::{self, segments, ExecutionSegment};
+use crate::step_limit::Exhausted;
+use crate::supply::Supply;
+use crate::time_table::{TableError, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
+use crate::window_supply::WindowSupply;
+
+/// The owner of a window, by its index in the set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    Task(usize),
+    Group(usize),
+}
+
+/// What is wrong with an owner's windows.
+type Fault = (Owner, String);
+
+impl Hierarchy<'_> {
+    /// Tests a time-driven group; returns the groups below it, with what each is sure to receive.
+    pub(crate) fn test_table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
+        let set = self.set;
+        let cpu = self.cpu;
+        let tasks: Vec<usize> =
+            (0..set.tasks.len()).filter(|&t| set.tasks[t].cpu == cpu && set.tasks[t].group == group).collect();
+        let groups: Vec<usize> =
+            (0..set.groups.len()).filter(|&g| set.groups[g].cpu == cpu && set.groups[g].parent == group).collect();
+        let mut faults: Vec<Fault> = Vec::new();
+        let mut windows: Vec<(Owner, ReservedTime)> = Vec::new();
+        for &g in &groups {
+            match &set.groups[g].server {
+                ServerSpec::Windows { cycle, windows: own } => {
+                    windows.extend(ReservedTime::of_windows(*cycle, own).map(|w| (Owner::Group(g), w)));
+                }
+                ServerSpec::Periodic { .. } => faults.push((
+                    Owner::Group(g),
+                    "its server has a period and a budget, but its parent's policy \"td\" goes by windows".to_owned(),
+                )),
+            }
+            if self.budget_groups.supply(set.groups[g].budget_group).is_some() {
+                faults.push((Owner::Group(g), "its budget group may run dry within its windows".to_owned()));
+            }
+        }
+        for &t in &tasks {
+            let task = &set.tasks[t];
+            if let Some(fault) = self.unfit(task) {
+                faults.push((Owner::Task(t), fault));
+            }
+            windows.extend(ReservedTime::of_task(task).map(|w| (Owner::Task(t), w)));
+        }
+        let outside = OutsideServers::new(set, group);
+        if outside.unfixed.is_some() {
+            let fault = "a server above it gets its budget at no fixed time, so that windows cannot be kept";
+            faults.extend(tasks.iter().map(|&t| (Owner::Task(t), fault.to_owned())));
+            faults.extend(groups.iter().map(|&g| (Owner::Group(g), fault.to_owned())));
+        }
+        let closed = if outside.unfixed.is_some() { Vec::new() } else { outside.times };
+        let computed = self.find_overlaps(&windows, &closed, &mut faults).is_ok();
+
+        let free: Vec<usize> = tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
+        let responses = if computed && faults.is_empty() && !free.is_empty() {
+            self.synthesise(&free, &windows, closed, &mut faults)
+        } else {
+            HashMap::new()
+        };
+        let mut first: HashMap<Owner, String> = HashMap::new();
+        for (owner, fault) in faults {
+            first.entry(owner).or_insert(fault);
+        }
+        for &t in &tasks {
+            let result = self.of_task(t, first.remove(&Owner::Task(t)), computed, responses.get(&t).copied());
+            self.put_task(result);
+        }
+        groups.into_iter().map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed))).collect()
+    }
+
+    /// What a table cannot hold, and windows that are too short or too late.
+    fn unfit(&self, task: &TaskSpec) -> Option<String> {
+        if task.period == 0 {
+            return Some("its period is 0".to_owned());
+        }
+        if task.arrival != Arrival::Periodic {
+            return Some("a time table cannot hold releases that are not periodic".to_owned());
+        }
+        if task.jitter > 0 || task.blocking > 0 {
+            return Some("a time table leaves no room for jitter or blocking".to_owned());
+        }
+        if self.budget_groups.supply(task.budget_group).is_some() {
+            return Some("its budget group may run dry within its windows".to_owned());
+        }
+        if self_suspension::ends_suspended(&task.body, task.budget) {
+            return Some(self_suspension::ENDS_SUSPENDED.to_owned());
+        }
+        if task.windows.is_empty() {
+            // The table is synthesised for jobs that never suspend themselves.
+            let suspends = !segments(&task.body, task.budget).is_empty();
+            return suspends.then(|| self_suspension::MISSED_WINDOWS.to_owned());
+        }
+        let sum = task.windows.iter().fold(0u64, |sum, w| sum.saturating_add(w.length));
+        if sum < task.budget {
+            let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
+            return Some(format!("its windows are {sum} long together, its budget is {budget}"));
+        }
+        let Some(end) = received(task) else { return Some(self_suspension::MISSED_WINDOWS.to_owned()) };
+        (end > task.deadline).then(|| {
+            let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
+            format!("in its windows it has its budget after {end}, its deadline is {deadline}")
+        })
+    }
+
+    /// Reports windows that overlap each other, or lie outside those of the servers above.
+    fn find_overlaps(
+        &mut self,
+        windows: &[(Owner, ReservedTime)],
+        closed: &[ReservedTime],
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), Exhausted> {
+        if windows.len() > MOST_WINDOWS {
+            let count = windows.len();
+            let text = format!("{count} windows are given beside each other, {MOST_WINDOWS} is the most: give fewer");
+            faults.extend(windows.iter().map(|(owner, _)| (*owner, text.clone())));
+            return Ok(());
+        }
+        for (n, (owner, a)) in windows.iter().enumerate() {
+            self.steps.spend(windows.len() - n + closed.len())?;
+            for (other, _) in windows[n + 1..].iter().filter(|(other, b)| other != owner && a.overlaps(b)) {
+                let text = format!("a window of it overlaps one of {}", self.title(*owner));
+                faults.push((*other, text));
+                let text = format!("a window of it overlaps one of {}", self.title(*other));
+                faults.push((*owner, text));
+            }
+            if closed.iter().any(|c| a.overlaps(c)) {
+                faults.push((*owner, "a window of it lies outside the windows of the server above it".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn title(&self, owner: Owner) -> String {
+        match owner {
+            Owner::Task(t) => format!("task {:?}", self.set.tasks[t].name),
+            Owner::Group(g) => format!("group {:?}", self.set.groups[g].name),
+        }
+    }
+
+    /// Synthesises the table of the tasks without windows (`free`); their longest responses.
+    fn synthesise(
+        &mut self,
+        free: &[usize],
+        windows: &[(Owner, ReservedTime)],
+        closed: Vec<ReservedTime>,
+        faults: &mut Vec<Fault>,
+    ) -> HashMap<usize, u64> {
+        let reserved: Vec<ReservedTime> = windows.iter().map(|w| w.1).chain(closed).collect();
+        let tasks: Vec<_> = free.iter().map(|&t| (&self.set.tasks[t]).into()).collect();
+        match TimeTable::synthesise(&tasks, &reserved) {
+            Ok(table) => free.iter().enumerate().filter_map(|(n, &t)| Some((t, table.response(n)?))).collect(),
+            Err(error) => {
+                self.report_no_table(error, free, faults);
+                HashMap::new()
+            }
+        }
+    }
+
+    fn report_no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
+        let (late, text) = match error {
+            TableError::Late { task, missing, .. } => {
+                let text =
+                    format!("no time table can be met: {} of its budget is missing at a deadline", fmt_ns(missing));
+                (Some(free[task]), text)
+            }
+            TableError::Overload { .. } => {
+                (None, "no time table can be met: the budgets are more than the time that is left for them".to_owned())
+            }
+            TableError::LongCycle => {
+                self.no_cycle = true;
+                (None, "no time table: the periods together come again only after more than 36 years".to_owned())
+            }
+            TableError::TooLarge => {
+                self.no_cycle = true;
+                (None, format!("no time table: it would have more than {LARGEST_TABLE} windows"))
+            }
+        };
+        if let Some(late) = late {
+            faults.push((Owner::Task(late), text.clone()));
+            let others = format!("no time table can be met, because of task {:?}", self.set.tasks[late].name);
+            faults.extend(free.iter().filter(|&&t| t != late).map(|&t| (Owner::Task(t), others.clone())));
+        } else {
+            faults.extend(free.iter().map(|&t| (Owner::Task(t), text.clone())));
+        }
+    }
+
+    fn of_task(&self, t: usize, fault: Option<String>, computed: bool, found: Option<u64>) -> TaskResult {
+        let task = &self.set.tasks[t];
+        let response = if task.windows.is_empty() { found } else { received(task) };
+        let fit = match (&fault, computed, response) {
+            (Some(_), ..) => Fit::Late,
+            (None, true, Some(_)) => Fit::Fits,
+            (None, ..) => Fit::NotComputed,
+        };
+        let response = response.filter(|_| fit == Fit::Fits);
+        TaskResult {
+            fit,
+            // A program may suspend itself throughout its windows.
+            exact: matches!(task.body, Body::Spin(_)),
+            response,
+            reached: response.is_some(),
+            slack: response.and_then(|r| task.deadline.checked_sub(r)),
+            why: fault,
+            ..task_result(self.set, t, Test::Table)
+        }
+    }
+
+    fn of_group(&mut self, g: usize, fault: Option<String>, computed: bool) -> Supply {
+        let fit = match (&fault, computed) {
+            (Some(_), _) => Fit::Late,
+            (None, true) => Fit::Fits,
+            (None, false) => Fit::NotComputed,
+        };
+        let supply = match &self.set.groups[g].server {
+            ServerSpec::Windows { cycle, windows } if fit == Fit::Fits => {
+                Supply::Windows(WindowSupply::new(*cycle, windows))
+            }
+            _ => Supply::Nothing,
+        };
+        let blackout = (supply != Supply::Nothing).then(|| supply.time_for(1) - 1);
+        self.put_group(GroupResult {
+            fit,
+            exact: true,
+            blackout,
+            why: fault,
+            ..group_result(self.set, g, Test::Table)
+        });
+        supply
+    }
+}
+
+/// When a task has received its budget within its own windows, ns after its release; `None`: its
+/// windows end before.
+fn received(task: &TaskSpec) -> Option<u64> {
+    let mut segments = segments(&task.body, task.budget);
+    if segments.is_empty() {
+        segments.push(ExecutionSegment { suspension: 0, execution: task.budget });
+    }
+    let mut at = 0u64;
+    for segment in segments {
+        at = at.saturating_add(segment.suspension);
+        let mut left = segment.execution.max(1);
+        at = task.windows.iter().find_map(|w| {
+            let (from, end) = (at.max(w.start), w.start.saturating_add(w.length));
+            let room = end.saturating_sub(from);
+            if left <= room {
+                return Some(from + left);
+            }
+            left -= room;
+            None
+        })?;
+    }
+    Some(at)
+}
