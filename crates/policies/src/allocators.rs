@@ -5,10 +5,12 @@ use punctual_taskset::{TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator, Member};
 use crate::arrival::Stream;
+use crate::error::refused;
 use crate::policy::{overrun, Policy, Setup};
 use crate::servers::Server;
 use crate::slot::{Phase, Slot};
-use crate::{Gsi, PolicyError, POLICIES};
+use crate::{Gsi, POLICIES};
+use punctual_diagnostic::Diagnostic;
 
 /// How allocators are made; the default is what every host uses.
 #[derive(Clone, Copy)]
@@ -57,7 +59,7 @@ impl Allocators {
     ///
     /// # Errors
     /// What a policy cannot do with its tasks, with cause and cure.
-    pub fn new(set: &TaskSet, cpu: u32) -> Result<Allocators, PolicyError> {
+    pub fn new(set: &TaskSet, cpu: u32) -> Result<Allocators, Diagnostic> {
         Allocators::with(set, cpu, Options::default())
     }
 
@@ -65,7 +67,7 @@ impl Allocators {
     ///
     /// # Errors
     /// As there.
-    pub fn with(set: &TaskSet, cpu: u32, options: Options) -> Result<Allocators, PolicyError> {
+    pub fn with(set: &TaskSet, cpu: u32, options: Options) -> Result<Allocators, Diagnostic> {
         let tasks = set.tasks.len() + options.room as usize;
         let mut all = Allocators {
             set: set.clone(),
@@ -96,7 +98,7 @@ impl Allocators {
     }
 
     /// The policy that the set names for a group.
-    fn named(&self, group: u32) -> Result<&'static Policy, PolicyError> {
+    fn named(&self, group: u32) -> Result<&'static Policy, Diagnostic> {
         let (name, place) = match group.checked_sub(1) {
             None => (&self.set.policy.name, "policy".to_owned()),
             Some(g) => {
@@ -107,11 +109,11 @@ impl Allocators {
         self.find(name, place)
     }
 
-    pub(crate) fn find(&self, name: &str, place: String) -> Result<&'static Policy, PolicyError> {
+    pub(crate) fn find(&self, name: &str, place: String) -> Result<&'static Policy, Diagnostic> {
         let table = self.options.policies;
         table.iter().copied().find(|p| p.name == name).ok_or_else(|| {
             let names: Vec<&str> = table.iter().map(|p| p.name).collect();
-            PolicyError::new(place, format!("there is no policy \"{name}\""), format!("use {}", names.join(", ")))
+            refused(place, format!("there is no policy \"{name}\""), format!("use {}", names.join(", ")))
         })
     }
 

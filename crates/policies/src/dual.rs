@@ -11,9 +11,11 @@ use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
 
 use crate::allocator::{Allocator, Member, Part, Release};
+use crate::band;
 use crate::error::place;
+use crate::error::refused;
 use crate::policy::{Policy, Setup};
-use crate::{band, PolicyError};
+use punctual_diagnostic::Diagnostic;
 
 /// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
 pub(crate) static POLICY: Policy = Policy {
@@ -32,14 +34,14 @@ struct Dual {
     promotion: Vec<Option<u64>>,
 }
 
-fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let mut promotion = vec![None; setup.set.tasks.len()];
     let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| is_hard(&t.arrival)).collect();
     let worst = upper_band_responses(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
     for (&(index, task), worst) in hard.iter().zip(worst) {
         promotion[index] = Some(match task.promotion {
             Some(given) if given >= task.deadline => {
-                return Err(PolicyError::new(
+                return Err(refused(
                     place("task", &task.name, task.line),
                     format!("promotion at {} is not before the deadline, {}", fmt_ns(given), fmt_ns(task.deadline)),
                     "give an earlier one, or none to have it computed",
@@ -47,7 +49,7 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Pol
             }
             Some(given) => given,
             None if setup.group != 0 => {
-                return Err(PolicyError::new(
+                return Err(refused(
                     place("task", &task.name, task.line),
                     "the promotion time is computed only for tasks of group 0, which have the whole CPU",
                     "give `promotion`: the deadline less the task's worst response time",

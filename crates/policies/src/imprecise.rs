@@ -9,8 +9,9 @@
 use punctual_dispatcher::{Attribute, End};
 
 use crate::allocator::{Allocator, Member, Part, Release};
+use crate::band;
 use crate::policy::{Policy, Setup};
-use crate::{band, PolicyError};
+use punctual_diagnostic::Diagnostic;
 
 /// Within each band, rate monotonic.
 pub(crate) static POLICY: Policy = Policy {
@@ -26,7 +27,7 @@ pub(crate) static POLICY: Policy = Policy {
 
 struct Imprecise;
 
-fn make(_: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+fn make(_: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     Ok(Box::new(Imprecise))
 }
 

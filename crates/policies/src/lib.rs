@@ -37,9 +37,9 @@ mod told;
 
 pub use allocator::{Allocator, Member, Part, Release, Terms};
 pub use allocators::{Allocators, Options};
-pub use error::PolicyError;
 pub use gsi::{Gsi, Native};
 pub use policy::{Make, Policy, Setup, Urgency};
+pub use punctual_diagnostic::Diagnostic;
 pub use told::Told;
 
 /// All policies.

@@ -5,7 +5,7 @@ use punctual_taskset as taskset;
 use taskset::{TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator};
-use crate::PolicyError;
+use punctual_diagnostic::Diagnostic;
 
 /// An entry of the table of policies.
 pub struct Policy {
@@ -30,7 +30,7 @@ pub struct Policy {
 }
 
 /// Makes a policy for a group of a set.
-pub type Make = fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError>;
+pub type Make = fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic>;
 
 /// What a policy is made for.
 pub struct Setup<'a> {

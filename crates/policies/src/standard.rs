@@ -4,14 +4,14 @@ use punctual_dispatcher::Attribute;
 
 use crate::allocator::{Allocator, Member, Part, Release, Terms};
 use crate::policy::{Policy, Setup, Urgency};
-use crate::PolicyError;
+use punctual_diagnostic::Diagnostic;
 
 /// Start = the beginning of the period, finish = the deadline, budget = all of it (RED-Linux
 /// Table 1). What tells one from another stands in its table entry.
 struct Standard(&'static Policy);
 
 /// Any set of tasks will do.
-pub(crate) fn make(policy: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+pub(crate) fn make(policy: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     Ok(Box::new(Standard(policy)))
 }
 

@@ -3,9 +3,11 @@
 use punctual_taskset::PolicySpec;
 
 use crate::allocators::{in_windows, standing, Allocators};
+use crate::error::refused;
 use crate::policy::Setup;
 use crate::slot::Phase;
-use crate::{Gsi, PolicyError};
+use crate::Gsi;
+use punctual_diagnostic::Diagnostic;
 
 impl Allocators {
     /// Gives a group another policy. Its ordering changes at once; each task's jobs are the new
@@ -14,14 +16,14 @@ impl Allocators {
     ///
     /// # Errors
     /// What the new policy cannot do with the group's tasks; everything is as before then.
-    pub fn swap(&mut self, gsi: &mut dyn Gsi, group: u32, to: &PolicySpec) -> Result<(), PolicyError> {
+    pub fn swap(&mut self, gsi: &mut dyn Gsi, group: u32, to: &PolicySpec) -> Result<(), Diagnostic> {
         let place = || format!("group {group}");
         if group as usize >= self.groups.len() {
-            return Err(PolicyError::new(place(), "there is no such group", "name one of the set"));
+            return Err(refused(place(), "there is no such group", "name one of the set"));
         }
         let policy = self.find(&to.name, place())?;
         let allocator = (policy.make)(policy, &Setup { set: &self.set, cpu: self.cpu, group })?;
-        let refused = |e| PolicyError::new(place(), format!("the dispatcher refuses the change: {e}"), "tell us");
+        let refused = |e| refused(place(), format!("the dispatcher refuses the change: {e}"), "tell us");
         gsi.set_order(group, allocator.order()).map_err(refused)?;
         let at = self.place_for(allocator);
         self.groups[group as usize] = (policy, at);

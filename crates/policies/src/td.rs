@@ -11,8 +11,9 @@ use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSpec, Window};
 
 use crate::allocator::{number, Allocator, Member, Part, Release, Terms};
 use crate::error::place;
+use crate::error::refused;
 use crate::policy::{Policy, Setup};
-use crate::PolicyError;
+use punctual_diagnostic::Diagnostic;
 
 /// The start of a window decides; no two overlap.
 pub(crate) static POLICY: Policy = Policy {
@@ -43,10 +44,10 @@ struct TimeDriven {
     sources: Vec<Source>,
 }
 
-fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, PolicyError> {
+fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let tasks: Vec<(usize, &TaskSpec)> = setup.tasks().collect();
     if let Some((_, t)) = tasks.iter().find(|(_, t)| t.arrival != Arrival::Periodic) {
-        return Err(PolicyError::new(
+        return Err(refused(
             place("task", &t.name, t.line),
             "a time table cannot hold releases that are not periodic",
             "put the task into a group with a server that has windows",
@@ -88,7 +89,7 @@ struct Named {
 }
 
 /// The windows of the groups that compete here.
-fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
+fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, Diagnostic> {
     let mut all = Vec::new();
     for g in setup.set.groups.iter().filter(|g| g.cpu == setup.cpu && number(g.parent) == setup.group) {
         match &g.server {
@@ -97,7 +98,7 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
                 all.extend(ReservedTime::of_windows(*cycle, windows).map(|time| Named { place: place.clone(), time }));
             }
             ServerSpec::Periodic { .. } => {
-                return Err(PolicyError::new(
+                return Err(refused(
                     place("group", &g.name, g.line),
                     "its server has a period and a budget, but its parent's policy \"td\" goes by windows",
                     "give the group `cycle` and `windows` in place of `period` and `budget`",
@@ -109,10 +110,10 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, PolicyError> {
 }
 
 /// The time outside the windows of the servers above this group.
-fn outside_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<ReservedTime>, PolicyError> {
+fn outside_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<ReservedTime>, Diagnostic> {
     let outside = OutsideServers::new(setup.set, setup.group.checked_sub(1).map(|g| g as usize));
     if let Some(g) = outside.unfixed.filter(|_| has_tasks).map(|g| &setup.set.groups[g]) {
-        return Err(PolicyError::new(
+        return Err(refused(
             place("group", &g.name, g.line),
             "tasks under \"td\" need to know when they execute, but this server above them gets its budget at no \
              fixed time",
@@ -122,18 +123,18 @@ fn outside_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<ReservedTim
     Ok(outside.times)
 }
 
-fn enough(t: &TaskSpec) -> Result<(), PolicyError> {
+fn enough(t: &TaskSpec) -> Result<(), Diagnostic> {
     let sum: u64 = t.windows.iter().map(|w| w.length).fold(0, u64::saturating_add);
     let end = t.windows.iter().map(|w| w.start.saturating_add(w.length)).max().unwrap_or(0);
     if sum < t.budget {
-        return Err(PolicyError::new(
+        return Err(refused(
             place("task", &t.name, t.line),
             format!("its windows are {} long together, its budget is {}", fmt_ns(sum), fmt_ns(t.budget)),
             "give it longer windows, or a smaller budget",
         ));
     }
     if end > t.deadline {
-        return Err(PolicyError::new(
+        return Err(refused(
             place("task", &t.name, t.line),
             format!("a window ends {} after the release, its deadline is {}", fmt_ns(end), fmt_ns(t.deadline)),
             "end the last window at the deadline or before",
@@ -142,9 +143,9 @@ fn enough(t: &TaskSpec) -> Result<(), PolicyError> {
     Ok(())
 }
 
-fn no_overlaps(given: &[Named], closed: &[ReservedTime]) -> Result<(), PolicyError> {
+fn no_overlaps(given: &[Named], closed: &[ReservedTime]) -> Result<(), Diagnostic> {
     if given.len() > MOST_WINDOWS {
-        return Err(PolicyError::new(
+        return Err(refused(
             "policy \"td\"",
             format!("{} windows are given for one group, {MOST_WINDOWS} is the most", given.len()),
             "leave windows out: a table is found for tasks that have none",
@@ -152,14 +153,14 @@ fn no_overlaps(given: &[Named], closed: &[ReservedTime]) -> Result<(), PolicyErr
     }
     for (n, a) in given.iter().enumerate() {
         if let Some(b) = given[n + 1..].iter().find(|b| a.time.overlaps(&b.time)) {
-            return Err(PolicyError::new(
+            return Err(refused(
                 b.place.clone(),
                 format!("a window of it overlaps one of {}, in this cycle or a later one", a.place),
                 "move one of the two; windows whose cycles divide each other never drift together",
             ));
         }
         if closed.iter().any(|c| a.time.overlaps(c)) {
-            return Err(PolicyError::new(
+            return Err(refused(
                 a.place.clone(),
                 "a window of it lies outside the windows of the server above it",
                 "move it inside, in every cycle",
@@ -169,11 +170,11 @@ fn no_overlaps(given: &[Named], closed: &[ReservedTime]) -> Result<(), PolicyErr
     Ok(())
 }
 
-fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
+fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> Diagnostic {
     match error {
         TableError::Late { task, deadline, missing } => {
             let t = tasks[task].1;
-            PolicyError::new(
+            refused(
                 place("task", &t.name, t.line),
                 format!(
                     "no time table can be met: {} of its budget is missing at its deadline, {} after the start of a \
@@ -184,7 +185,7 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
                 "lower budgets, or lengthen periods or deadlines",
             )
         }
-        TableError::Overload { excess } => PolicyError::new(
+        TableError::Overload { excess } => refused(
             "policy \"td\"",
             format!(
                 "no time table can be met: the budgets are {} more than the time that is left for them, each time all \
@@ -193,12 +194,12 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> PolicyError {
             ),
             "lower budgets, or lengthen periods",
         ),
-        TableError::LongCycle => PolicyError::new(
+        TableError::LongCycle => refused(
             "policy \"td\"",
             "the periods together come again only after more than 36 years (2^60 ns): no table is that long",
             "choose periods that are multiples of each other",
         ),
-        TableError::TooLarge => PolicyError::new(
+        TableError::TooLarge => refused(
             "policy \"td\"",
             format!("the table would have more than {LARGEST_TABLE} windows"),
             "choose periods that are multiples of each other, or fewer tasks",

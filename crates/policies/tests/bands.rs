@@ -114,8 +114,8 @@ fn dual_priority_in_a_group_needs_promotion_times() {
     let mut set = set("edf", vec![TaskSpec { group: Some(0), ..task("a", 10, 2) }]);
     set.groups.push(support::group("g", "dual", 10, 5, Default::default()));
     let error = Allocators::new(&set, 0).err().unwrap();
-    assert_eq!(error.place, "task \"a\"");
-    assert!(error.cure.contains("promotion"), "{error}");
+    assert!(error.cause.starts_with("task \"a\": "), "{error}");
+    assert!(error.help.contains("promotion"), "{error}");
     set.tasks[0].promotion = Some(3);
     assert!(Allocators::new(&set, 0).is_ok());
 }
