@@ -21,7 +21,7 @@ const GAP: u64 = 15_000;
 const HOG_LIFE: u64 = 60_000_000_000;
 
 /// Of SCHED_FIFO and SCHED_DEADLINE, beside a hog on the only CPU, ns.
-pub fn peers() -> Result<Value, Failure> {
+pub fn baselines() -> Result<Value, Failure> {
     settle();
     let _hog = Hog::start(0, HOG_LIFE)?;
     let fifo = apart(|| {

@@ -33,7 +33,7 @@ work = { spin = "600us" }
 /// First without a hog: how soon the scheduler is there.
 const JOB: &str = "./punctual-bench --load >results/load && ./punctual-bench --stamp >results/began && \
     { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml >results/results || [ $? = 1 ]; } && \
-    ./punctual-bench --peers >results/peers && \
+    ./punctual-bench --baselines >results/baselines && \
     punctual run --host kernel --hog --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
 
 /// What the kernel's line is to keep, ns.
@@ -133,7 +133,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     Ok(Part { figures: Value::Object(figures), verdicts })
 }
 
-/// One boot: first the peers, then the set.
+/// One boot: first the baselines, then the set.
 fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
     let back = tempfile::tempdir()?;
     let set = back.path().join("set.toml");
@@ -158,14 +158,14 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         return Err(format!("{}: {said}{}", done.status, text("results").unwrap_or_default()).into());
     }
-    let peers: Value = serde_json::from_str(&text("peers")?)?;
+    let baselines: Value = serde_json::from_str(&text("baselines")?)?;
     let trace = Trace::read(&mut BufReader::new(std::fs::File::open(there.join("trace"))?))?;
     let told = Told::of(&trace)?;
     Ok(Seen {
         kernel,
-        fifo: Sample::read(&peers["fifo_wakeup_ns"])?,
-        deadline: Sample::read(&peers["deadline_wakeup_ns"])?,
-        deadline_budget: Sample::read(&peers["deadline_bursts_ns"])?,
+        fifo: Sample::read(&baselines["fifo_wakeup_ns"])?,
+        deadline: Sample::read(&baselines["deadline_wakeup_ns"])?,
+        deadline_budget: Sample::read(&baselines["deadline_bursts_ns"])?,
         running: Sample::of(told.running)?,
         program: Sample::of(since_release(&there.join("bursts"), told.start)?)?,
         long_run: told.received.iter().sum::<u64>() as f64 / (told.received.len() as u64 * BUDGET) as f64,

@@ -1,4 +1,4 @@
-//! `make bench`: what Punctual promises about speed and size, measured beside its peers on the
+//! `make bench`: what Punctual promises about speed and size, measured beside its baselines on the
 //! machine at hand. What is compared runs in alternating windows of one invocation, and what
 //! counts is the median of the windows' ratios.
 
@@ -25,7 +25,7 @@ use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Measures Punctual beside its peers.
+/// Measures Punctual beside its baselines.
 #[derive(Parser)]
 #[command(
     name = "bench/run",
@@ -56,7 +56,7 @@ struct Args {
     stamp: bool,
     /// In a guest: measures the kernel's own policies, and ends.
     #[arg(long, hide = true)]
-    peers: bool,
+    baselines: bool,
     /// In a guest: measures the steps of the kernel host's start, and ends.
     #[arg(long, hide = true)]
     load: bool,
@@ -133,7 +133,7 @@ fn main() -> ExitCode {
         println!("{}", punctual_host_user::now());
         return ExitCode::SUCCESS;
     }
-    if args.peers || args.load || args.burst.is_some() {
+    if args.baselines || args.load || args.burst.is_some() {
         return in_guest(&args);
     }
     let machine = Machine::detect();
@@ -190,7 +190,7 @@ fn main() -> ExitCode {
 fn in_guest(args: &Args) -> ExitCode {
     let done = match &args.burst {
         Some(file) => guest::burst(file),
-        None => if args.load { load::steps() } else { guest::peers() }.map(|figures| println!("{figures}")),
+        None => if args.load { load::steps() } else { guest::baselines() }.map(|figures| println!("{figures}")),
     };
     if let Err(e) = &done {
         eprintln!("bench: {e}");

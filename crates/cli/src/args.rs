@@ -76,7 +76,7 @@ pub struct Run {
     pub duration: Option<String>,
     /// Run the same set under the kernel's own policies too, and print the columns side by side
     #[arg(long, value_enum, value_delimiter = ',', value_name = "fifo,deadline,other")]
-    pub compare: Vec<PeerArg>,
+    pub compare: Vec<BaselineArg>,
     /// Run although it does not fit (`punctual check` says why); the result is labelled so
     #[arg(long)]
     pub overload: bool,
@@ -117,7 +117,7 @@ pub enum OverrunArg {
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
-pub enum PeerArg {
+pub enum BaselineArg {
     Fifo,
     Deadline,
     Other,

@@ -3,40 +3,40 @@
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
-use punctual_peers::{Options, Peer, PeerOutcome, PeerRun, Refusal};
+use punctual_baseline::{Baseline, BaselineOutcome, BaselineRun, Options, Refusal};
 use punctual_report::{Collector, HogResult, Host, Results, Run as About};
 use punctual_taskset::TaskSet;
 
-use crate::args::{PeerArg, Run};
+use crate::args::{BaselineArg, Run};
 use crate::screen::Screen;
 use punctual_diagnostic::Diagnostic;
 
-/// Runs the set under one peer. What cannot be pinned is run unpinned, and its column says so.
+/// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column says so.
 ///
 /// # Errors
 /// The request cannot be meant: a command that does not start.
 pub fn run(
     args: &Run,
     set: &TaskSet,
-    peer: PeerArg,
+    baseline: BaselineArg,
     overload: bool,
     stop: &AtomicBool,
 ) -> Result<Vec<Results>, Diagnostic> {
-    let (peer, host) = match peer {
-        PeerArg::Fifo => (Peer::Fifo, Host::Fifo),
-        PeerArg::Deadline => (Peer::Deadline, Host::Deadline),
-        PeerArg::Other => (Peer::Other, Host::Other),
+    let (baseline, host) = match baseline {
+        BaselineArg::Fifo => (Baseline::Fifo, Host::Fifo),
+        BaselineArg::Deadline => (Baseline::Deadline, Host::Deadline),
+        BaselineArg::Other => (Baseline::Other, Host::Other),
     };
     let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
     let options = Options { duration: set.duration.unwrap_or(0), stop, hog: args.hog, unpinned: false };
-    match once(args, set, peer, about.clone(), options)? {
+    match once(args, set, baseline, about.clone(), options)? {
         Ok(results) => Ok(vec![results]),
         Err(refusal) => {
             let mut columns = vec![refused(set, about.clone(), &refusal)];
             if refusal.unpinned_may_work {
                 let label = format!("{}, not pinned", columns[0].title());
                 let about = About { label: Some(label), ..about };
-                columns.push(match once(args, set, peer, about.clone(), Options { unpinned: true, ..options })? {
+                columns.push(match once(args, set, baseline, about.clone(), Options { unpinned: true, ..options })? {
                     Ok(results) => results,
                     Err(refusal) => refused(set, about, &refusal),
                 });
@@ -53,20 +53,20 @@ fn refused(set: &TaskSet, about: About, refusal: &Refusal) -> Results {
 fn once(
     args: &Run,
     set: &TaskSet,
-    peer: Peer,
+    baseline: Baseline,
     about: About,
     options: Options,
 ) -> Result<Result<Results, Refusal>, Diagnostic> {
     let collector = RefCell::new(Collector::for_set(about, set));
     let mut screen = Screen::new(args.quiet, false);
     screen.print_line(&format!("next: the same set under {}", collector.borrow().snapshot().title()));
-    let outcome = punctual_peers::run(set, peer, &options, &mut |period| {
+    let outcome = punctual_baseline::run(set, baseline, &options, &mut |period| {
         collector.borrow_mut().record(&period);
         screen.tick(|| collector.borrow().snapshot());
     })?;
-    let PeerRun { started, ended, interrupted, hog, lost, notes, .. } = match outcome {
-        PeerOutcome::Ran(run) => run,
-        PeerOutcome::NotPossible(refusal) => return Ok(Err(refusal)),
+    let BaselineRun { started, ended, interrupted, hog, lost, notes, .. } = match outcome {
+        BaselineOutcome::Ran(run) => run,
+        BaselineOutcome::NotPossible(refusal) => return Ok(Err(refusal)),
     };
     let mut results = collector.into_inner().results(ended.saturating_sub(started), ended, interrupted, notes);
     results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });

@@ -57,9 +57,9 @@ pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
         return Ok(report_ended(args, &results, failure));
     }
     let mut runs = vec![results];
-    for &peer in &args.compare {
+    for &baseline in &args.compare {
         if !stop.load(Ordering::Relaxed) {
-            runs.extend(compare::run(args, &set, peer, overload, &stop)?);
+            runs.extend(compare::run(args, &set, baseline, overload, &stop)?);
         }
     }
     let interrupted = interrupted || stop.load(Ordering::Relaxed);

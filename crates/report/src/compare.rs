@@ -65,8 +65,8 @@ fn notes(runs: &[Results]) -> Vec<(Vec<&str>, &str)> {
 
 /// Under the kernel's own policies nobody knows when somebody else's program has missed anything.
 fn judged(run: &Results, task: &TaskResult) -> bool {
-    let peer = matches!(run.host, Host::Fifo | Host::Deadline | Host::Other);
-    task.periods > 0 && !(peer && foreign(task))
+    let baseline = matches!(run.host, Host::Fifo | Host::Deadline | Host::Other);
+    task.periods > 0 && !(baseline && foreign(task))
 }
 
 fn foreign(task: &TaskResult) -> bool {

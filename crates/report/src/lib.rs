@@ -1,7 +1,7 @@
 //! Results: statistics per task, tables for people, JSON for programs.
 //!
 //! ```text
-//! hosts, peers --Period--> Collector --snapshot()--> Results --> table, live, plain_line, side_by_side
+//! hosts, baselines --Period--> Collector --snapshot()--> Results --> table, live, plain_line, side_by_side
 //!                                                       `------> to_json (docs/results.schema.json)
 //! ```
 //!

@@ -1,18 +1,18 @@
 //! From a task set to the kernel's parameters.
 
-use crate::run::Peer;
+use crate::run::Baseline;
 use crate::sys::Policy;
 use punctual_taskset::{TaskSet, TaskSpec};
 
 /// Highest priority of a task: below observers and watchdogs, above threaded interrupts (50).
 const TOP: i32 = 90;
 
-/// Each task's policy under the peer, in file order.
-pub fn policies(set: &TaskSet, peer: Peer) -> Vec<Policy> {
-    match peer {
-        Peer::Other => vec![Policy::Other; set.tasks.len()],
-        Peer::Fifo => priorities(set).into_iter().map(Policy::Fifo).collect(),
-        Peer::Deadline => set
+/// Each task's policy under the baseline, in file order.
+pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<Policy> {
+    match baseline {
+        Baseline::Other => vec![Policy::Other; set.tasks.len()],
+        Baseline::Fifo => priorities(set).into_iter().map(Policy::Fifo).collect(),
+        Baseline::Deadline => set
             .tasks
             .iter()
             .map(|task| Policy::Deadline { runtime: task.budget, deadline: task.deadline, period: task.period })
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn deadline_parameters_are_the_tasks_own() {
         let want = Policy::Deadline { runtime: 1, deadline: 10, period: 40 };
-        assert_eq!(policies(&set("rm"), Peer::Deadline)[0], want);
+        assert_eq!(policies(&set("rm"), Baseline::Deadline)[0], want);
     }
 
     #[test]

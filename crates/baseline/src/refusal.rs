@@ -1,6 +1,6 @@
-//! Why a peer cannot run a set, and what would allow it.
+//! Why a baseline cannot run a set, and what would allow it.
 
-use crate::run::Peer;
+use crate::run::Baseline;
 use crate::shared::Step;
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::TaskSet;
@@ -36,13 +36,18 @@ pub fn slow(limit: u64) -> Diagnostic {
 }
 
 /// A thread's failure, explained.
-pub fn explain(set: &TaskSet, peer: Peer, unpinned: bool, failure: (Step, u32, i32)) -> Result<Refusal, Diagnostic> {
+pub fn explain(
+    set: &TaskSet,
+    baseline: Baseline,
+    unpinned: bool,
+    failure: (Step, u32, i32),
+) -> Result<Refusal, Diagnostic> {
     let (step, of, errno) = failure;
     match step {
         Step::ObserverAffinity => Err(no_cpu(of)),
         Step::TaskAffinity => Err(no_cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
         Step::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
-        Step::TaskPolicy if peer == Peer::Deadline => Ok(deadline(set, of, unpinned, errno)),
+        Step::TaskPolicy if baseline == Baseline::Deadline => Ok(deadline(set, of, unpinned, errno)),
         Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
     }
 }

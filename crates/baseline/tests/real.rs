@@ -1,8 +1,8 @@
 //! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
 //! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a help.
 
+use punctual_baseline::{run, Baseline, BaselineOutcome, BaselineRun, Options};
 use punctual_diagnostic::Diagnostic;
-use punctual_peers::{run, Options, Peer, PeerOutcome, PeerRun};
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
@@ -43,7 +43,7 @@ fn options(stop: &AtomicBool) -> Options<'_> {
 }
 
 /// Retries while the machine is slower than the bound on set-up.
-fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, Diagnostic>) -> PeerOutcome {
+fn set_up(mut run: impl FnMut() -> Result<BaselineOutcome, Diagnostic>) -> BaselineOutcome {
     loop {
         match run() {
             Err(error) if error.cause.contains("not ready to run within") => {}
@@ -53,12 +53,12 @@ fn set_up(mut run: impl FnMut() -> Result<PeerOutcome, Diagnostic>) -> PeerOutco
 }
 
 /// Runs it and checks what holds after every run.
-fn go(set: &TaskSet, peer: Peer, options: &Options) -> (PeerOutcome, Vec<Period>) {
+fn go(set: &TaskSet, baseline: Baseline, options: &Options) -> (BaselineOutcome, Vec<Period>) {
     let mut periods = Vec::new();
-    let outcome = set_up(|| run(set, peer, options, &mut |period| periods.push(period)));
+    let outcome = set_up(|| run(set, baseline, options, &mut |period| periods.push(period)));
     nothing_stays_real_time();
-    if let PeerOutcome::NotPossible(why) = &outcome {
-        println!("{peer:?}: {} -> {:?}", why.reason, why.help);
+    if let BaselineOutcome::NotPossible(why) = &outcome {
+        println!("{baseline:?}: {} -> {:?}", why.reason, why.help);
         assert!(!why.reason.is_empty() && !why.help.is_empty());
         assert!(periods.is_empty());
     }
@@ -66,10 +66,10 @@ fn go(set: &TaskSet, peer: Peer, options: &Options) -> (PeerOutcome, Vec<Period>
 }
 
 /// `None` where the machine does not permit it, which is said.
-fn ran(set: &TaskSet, peer: Peer, options: &Options) -> Option<(PeerRun, Vec<Period>)> {
-    match go(set, peer, options) {
-        (PeerOutcome::Ran(run), periods) => Some((run, periods)),
-        (PeerOutcome::NotPossible(_), _) => None,
+fn ran(set: &TaskSet, baseline: Baseline, options: &Options) -> Option<(BaselineRun, Vec<Period>)> {
+    match go(set, baseline, options) {
+        (BaselineOutcome::Ran(run), periods) => Some((run, periods)),
+        (BaselineOutcome::NotPossible(_), _) => None,
     }
 }
 
@@ -112,7 +112,7 @@ fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let meek = task("meek", 20 * MS, 4 * MS, Body::Spin(Spin::For(3 * MS)));
     let begin = Instant::now();
     let stop = AtomicBool::new(false);
-    let Some((run, periods)) = ran(&set(vec![wild, meek]), Peer::Fifo, &options(&stop)) else { return };
+    let Some((run, periods)) = ran(&set(vec![wild, meek]), Baseline::Fifo, &options(&stop)) else { return };
     assert!(begin.elapsed() < LIVENESS, "{:?}", begin.elapsed());
     assert!(!run.interrupted && run.pinned, "{run:?}");
     judge_timing(|| {
@@ -134,15 +134,15 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
             task("b", 20 * MS, 4 * MS, Body::Spin(Spin::For(2 * MS))),
         ]
     };
-    for peer in [Peer::Fifo, Peer::Other] {
+    for baseline in [Baseline::Fifo, Baseline::Other] {
         let stop = AtomicBool::new(false);
-        let Some((run, periods)) = ran(&set(tasks()), peer, &options(&stop)) else { return };
+        let Some((run, periods)) = ran(&set(tasks()), baseline, &options(&stop)) else { return };
         assert_eq!(run.ended - run.started, 500 * MS);
         // 50 and 25 periods; the observer may be late, but all are there or counted as lost, in order, and their times fit.
-        assert_eq!(periods.len() as u64 + run.lost, 75, "{peer:?}");
+        assert_eq!(periods.len() as u64 + run.lost, 75, "{baseline:?}");
         for (index, count) in [(0, 50u64), (1, 25)] {
             let of_task: Vec<&Period> = periods.iter().filter(|p| p.task == index).collect();
-            judge_timing(|| assert_eq!(of_task.len() as u64, count, "{peer:?}"));
+            judge_timing(|| assert_eq!(of_task.len() as u64, count, "{baseline:?}"));
             for (number, p) in of_task.iter().enumerate() {
                 assert_eq!(p.number, number as u64);
                 assert_eq!(p.release, run.started + p.number * if index == 0 { 10 * MS } else { 20 * MS });
@@ -150,11 +150,14 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
                 assert!(p.completed == NEVER || p.completed >= p.started + MS);
             }
             let done = of_task.iter().filter(|p| p.completed != NEVER).count() as u64;
-            judge_timing(|| assert!(done > count / 2, "{peer:?}: {done} of {count} jobs were done"));
+            judge_timing(|| assert!(done > count / 2, "{baseline:?}: {done} of {count} jobs were done"));
         }
         let (a, b) = (share(&periods, 0), share(&periods, 1));
         judge_timing(|| {
-            assert!((20..100).contains(&a) && (20..100).contains(&b), "{peer:?}: {a} % and {b} %, should be some 50");
+            assert!(
+                (20..100).contains(&a) && (20..100).contains(&b),
+                "{baseline:?}: {a} % and {b} %, should be some 50"
+            );
         });
     }
 }
@@ -167,12 +170,12 @@ fn deadline_runs_or_names_reason_and_help() {
         task("wild", 20 * MS, 4 * MS, Body::Spin(Spin::Forever)),
     ]);
     let stop = AtomicBool::new(false);
-    let (pinned, _) = go(&tasks, Peer::Deadline, &options(&stop));
-    if let PeerOutcome::NotPossible(why) = pinned {
+    let (pinned, _) = go(&tasks, Baseline::Deadline, &options(&stop));
+    if let BaselineOutcome::NotPossible(why) = pinned {
         if why.unpinned_may_work {
             assert!(why.reason.contains("root domain") && why.help.iter().any(|line| line.contains("cpuset")));
             let loose = Options { unpinned: true, ..options(&stop) };
-            if let Some((run, periods)) = ran(&tasks, Peer::Deadline, &loose) {
+            if let Some((run, periods)) = ran(&tasks, Baseline::Deadline, &loose) {
                 assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
                 judge_timing(|| assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1)));
             }
@@ -186,11 +189,11 @@ fn deadline_parameters_that_the_kernel_does_not_take_are_explained() {
     let tasks = set(vec![task("long", 10_000 * MS, MS, Body::Spin(Spin::For(MS)))]);
     let stop = AtomicBool::new(false);
     let loose = Options { unpinned: true, ..options(&stop) };
-    match go(&tasks, Peer::Deadline, &loose).0 {
-        PeerOutcome::NotPossible(why) => {
+    match go(&tasks, Baseline::Deadline, &loose).0 {
+        BaselineOutcome::NotPossible(why) => {
             assert!(why.reason.contains("EINVAL") || why.reason.contains("EPERM"), "{why:?}")
         }
-        PeerOutcome::Ran(_) => panic!("a period of 10 s is beyond the kernel's limit"),
+        BaselineOutcome::Ran(_) => panic!("a period of 10 s is beyond the kernel's limit"),
     }
 }
 
@@ -203,13 +206,13 @@ fn a_stop_ends_it_early() {
     let begin = Instant::now();
     let mut periods = 0;
     let outcome = set_up(|| {
-        run(&tasks, Peer::Fifo, &long, &mut |_| {
+        run(&tasks, Baseline::Fifo, &long, &mut |_| {
             periods += 1;
             stop.store(true, Relaxed);
         })
     });
     nothing_stays_real_time();
-    if let PeerOutcome::Ran(run) = outcome {
+    if let BaselineOutcome::Ran(run) = outcome {
         assert!(run.interrupted && periods > 0);
     }
     assert!(begin.elapsed() < LIVENESS);
@@ -226,15 +229,15 @@ fn a_command_and_its_children_are_measured_and_killed() {
     ]);
     let stop = AtomicBool::new(false);
     let long = Options { duration: 2_000 * MS, hog: true, ..options(&stop) };
-    for peer in [Peer::Fifo, Peer::Other] {
-        let Some((run, periods)) = ran(&tasks, peer, &long) else { return };
-        judge_timing(|| assert!(share(&periods, 0) > 50, "{peer:?}: {} %", share(&periods, 0)));
+    for baseline in [Baseline::Fifo, Baseline::Other] {
+        let Some((run, periods)) = ran(&tasks, baseline, &long) else { return };
+        judge_timing(|| assert!(share(&periods, 0) > 50, "{baseline:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
         assert!(run.hog.is_some());
         judge_timing(|| assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000)));
-        assert!(vanishes("^sleep 86399.25"), "{peer:?}: a grandchild is left");
+        assert!(vanishes("^sleep 86399.25"), "{baseline:?}: a grandchild is left");
     }
 }
 
@@ -247,12 +250,12 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
         task("none", 20 * MS, MS, Body::Command(vec!["/no/such/program".into()])),
     ]);
     let stop = AtomicBool::new(false);
-    match run(&tasks, Peer::Fifo, &options(&stop), &mut |_| ()) {
+    match run(&tasks, Baseline::Fifo, &options(&stop), &mut |_| ()) {
         Err(error) => {
             assert!(error.cause.contains("task \"none\": there is no program /no/such/program"), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
-        Ok(PeerOutcome::NotPossible(_)) => {}
+        Ok(BaselineOutcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
     nothing_stays_real_time();
@@ -264,9 +267,9 @@ fn a_cpu_that_is_not_there_is_an_error() {
     let mut tasks = set(vec![task("lost", 10 * MS, MS, Body::Spin(Spin::For(1)))]);
     tasks.tasks[0].cpu = 1_000;
     let stop = AtomicBool::new(false);
-    match run(&tasks, Peer::Other, &options(&stop), &mut |_| ()) {
+    match run(&tasks, Baseline::Other, &options(&stop), &mut |_| ()) {
         Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {}
-        Ok(PeerOutcome::NotPossible(_)) => {}
+        Ok(BaselineOutcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
 }
@@ -286,7 +289,7 @@ fn the_one_that_is_killed() {
         task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever)),
     ]);
     let stop = AtomicBool::new(false);
-    let _ = run(&tasks, Peer::Fifo, &Options { duration: 5_000 * MS, hog: true, ..options(&stop) }, &mut |_| ());
+    let _ = run(&tasks, Baseline::Fifo, &Options { duration: 5_000 * MS, hog: true, ..options(&stop) }, &mut |_| ());
 }
 
 #[test]

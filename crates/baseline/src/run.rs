@@ -21,7 +21,7 @@ use std::thread::{Builder, Scope};
 
 /// The kernel policy that is to run the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
+pub enum Baseline {
     /// SCHED_FIFO, priorities in the order of the set's policy (rate monotonic for `edf`).
     Fifo,
     /// SCHED_DEADLINE with each task's budget, deadline and period.
@@ -39,22 +39,22 @@ pub struct Options<'a> {
     pub stop: &'a AtomicBool,
     /// A greedy ordinary process beside, on the first CPU of the set.
     pub hog: bool,
-    /// SCHED_DEADLINE without pinning the tasks: they share all CPUs. No other peer looks at it.
+    /// SCHED_DEADLINE without pinning the tasks: they share all CPUs. No other baseline looks at it.
     pub unpinned: bool,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub enum PeerOutcome {
+pub enum BaselineOutcome {
     /// It ran.
-    Ran(PeerRun),
+    Ran(BaselineRun),
     /// It could not; nothing ran.
     NotPossible(Refusal),
 }
 
 /// A run that took place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerRun {
+pub struct BaselineRun {
     /// The first release, ns on CLOCK_MONOTONIC.
     pub started: u64,
     /// The end, ns on CLOCK_MONOTONIC: for `Collector::finish`.
@@ -77,7 +77,7 @@ const SET_UP: u64 = 5;
 const STACK: usize = 128 * 1024;
 const SECOND: u64 = 1_000_000_000;
 
-/// Runs `set` under `peer`, giving each whole period of each task to `sink` as it comes, on the caller's thread.
+/// Runs `set` under `baseline`, giving each whole period of each task to `sink` as it comes, on the caller's thread.
 ///
 /// The caller should be an ordinary thread. Adopted processes (`pid`) are left alone.
 ///
@@ -85,17 +85,17 @@ const SECOND: u64 = 1_000_000_000;
 /// A request that cannot be meant: a command that does not start, a CPU that is not there.
 pub fn run(
     set: &TaskSet,
-    peer: Peer,
+    baseline: Baseline,
     options: &Options,
     sink: &mut dyn FnMut(Period),
-) -> Result<PeerOutcome, Diagnostic> {
+) -> Result<BaselineOutcome, Diagnostic> {
     if let Some(refusal) = not_periodic(set) {
-        return Ok(PeerOutcome::NotPossible(refusal));
+        return Ok(BaselineOutcome::NotPossible(refusal));
     }
     let spinner = Spinner::calibrate();
-    let unpinned = options.unpinned && peer == Peer::Deadline;
+    let unpinned = options.unpinned && baseline == Baseline::Deadline;
     let cpus = plan::cpus(set);
-    let policies = plan::policies(set, peer);
+    let policies = plan::policies(set, baseline);
     let natures: Vec<Option<Nature>> = set.tasks.iter().map(|task| nature(&task.body)).collect();
     let commands: Vec<bool> = natures.iter().map(|nature| *nature == Some(Nature::Command)).collect();
     let states: Vec<TaskState> = set.tasks.iter().map(|_| TaskState::new()).collect();
@@ -130,7 +130,7 @@ pub fn run(
             let observer = Observer {
                 cpu,
                 pinned: (!unpinned).then_some(cpu),
-                policies: observing(set, peer, unpinned),
+                policies: observing(set, baseline, unpinned),
                 watches,
                 ring,
                 control: &control,
@@ -140,7 +140,7 @@ pub fn run(
         }
         // Watchdogs and observers first: no task may get its policy before there is a thread above it.
         if !wait_ready(&control, threads) {
-            return refused(set, peer, unpinned, &control);
+            return refused(set, baseline, unpinned, &control);
         }
         for (i, task) in set.tasks.iter().enumerate() {
             let Some(work) = Work::of(&task.body) else { continue };
@@ -159,7 +159,7 @@ pub fn run(
             threads += 1;
         }
         if !wait_ready(&control, threads) {
-            return refused(set, peer, unpinned, &control);
+            return refused(set, baseline, unpinned, &control);
         }
         if let Err(errno) = memory::lock_present().map_err(|e| number(&e)) {
             notes.push(format!(
@@ -179,7 +179,7 @@ pub fn run(
                 Ok(pid) => states[i].id.store(pid, Release),
                 Err(Failed::Refused(errno)) => {
                     control.fail(Step::TaskPolicy, i as u32, errno);
-                    return refused(set, peer, unpinned, &control);
+                    return refused(set, baseline, unpinned, &control);
                 }
                 Err(Failed::Error(error)) => return Err(error),
             }
@@ -208,9 +208,9 @@ pub fn run(
             task.id.store(0, Release);
         }
         drop(started_commands);
-        notes.extend(remarks(set, peer, unpinned, &natures));
+        notes.extend(remarks(set, baseline, unpinned, &natures));
         let lost = control.lost.load(Acquire);
-        Ok(PeerOutcome::Ran(PeerRun {
+        Ok(BaselineOutcome::Ran(BaselineRun {
             started,
             ended: ended.min(stopped),
             pinned: !unpinned,
@@ -283,12 +283,12 @@ fn guarded(cpus: &[u32]) -> Vec<u32> {
 }
 
 /// What an observer reserves must not be what the set then lacks.
-fn observing(set: &TaskSet, peer: Peer, unpinned: bool) -> &'static [Policy] {
-    match peer {
-        Peer::Deadline if unpinned && plan::fits_beside_observer(set, 20, Some(affinity().len())) => {
+fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [Policy] {
+    match baseline {
+        Baseline::Deadline if unpinned && plan::fits_beside_observer(set, 20, Some(affinity().len())) => {
             AMONG_DEADLINES_FREE
         }
-        Peer::Deadline if !unpinned && plan::fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
+        Baseline::Deadline if !unpinned && plan::fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
         _ => ABOVE_ALL,
     }
 }
@@ -305,7 +305,7 @@ fn start<'scope>(
     what: &'static str,
     life: impl FnOnce() + Send + 'scope,
 ) -> Result<(), Diagnostic> {
-    let thread = Builder::new().name(format!("peer-{what}")).stack_size(STACK);
+    let thread = Builder::new().name(format!("baseline-{what}")).stack_size(STACK);
     thread.spawn_scoped(scope, life).map(|_| ()).map_err(|error| not_started(what, error))
 }
 
@@ -321,33 +321,38 @@ fn wait_ready(control: &Control, threads: u32) -> bool {
 }
 
 /// Why it did not begin: a failure, the caller's stop, or too slow.
-fn refused(set: &TaskSet, peer: Peer, unpinned: bool, control: &Control) -> Result<PeerOutcome, Diagnostic> {
+fn refused(
+    set: &TaskSet,
+    baseline: Baseline,
+    unpinned: bool,
+    control: &Control,
+) -> Result<BaselineOutcome, Diagnostic> {
     if let Some(failure) = control.failure() {
-        return explain(set, peer, unpinned, failure).map(PeerOutcome::NotPossible);
+        return explain(set, baseline, unpinned, failure).map(BaselineOutcome::NotPossible);
     }
     if monotonic_ns() >= control.end.load(Acquire) {
         return Err(slow(SET_UP));
     }
-    Ok(PeerOutcome::NotPossible(Refusal {
+    Ok(BaselineOutcome::NotPossible(Refusal {
         reason: "it was interrupted before it began".into(),
         help: Vec::new(),
         unpinned_may_work: false,
     }))
 }
 
-fn remarks(set: &TaskSet, peer: Peer, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
+fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
     let mut notes = Vec::new();
     if unpinned {
         notes.push("its tasks are not pinned: they share all CPUs".to_owned());
     }
-    if peer == Peer::Deadline && observing(set, peer, unpinned) == ABOVE_ALL {
+    if baseline == Baseline::Deadline && observing(set, baseline, unpinned) == ABOVE_ALL {
         notes.push(
             "the observer had no room of its own among these budgets and was often late: see the periods counted apart"
                 .to_owned(),
         );
     }
     if natures.contains(&Some(Nature::Command)) {
-        let forks = if peer == Peer::Deadline { "; threads that it creates are ordinary ones" } else { "" };
+        let forks = if baseline == Baseline::Deadline { "; threads that it creates are ordinary ones" } else { "" };
         notes.push(format!("of a command only the execution time of its first process is known{forks}"));
     }
     if !set.groups.is_empty() || !set.budget_groups.is_empty() {

@@ -5,7 +5,7 @@
 //! watchdogs    FIFO 99                      each CPU used, and one other: end the run whatever happens
 //! observers    FIFO 99 (beside DEADLINE:    each CPU used: read CPU clocks at period boundaries
 //!              a reservation)
-//! tasks        the peer's policy            their CPU
+//! tasks        the baseline's policy            their CPU
 //! caller       as it came                   anywhere: takes the observers' records out of a ring
 //! ```
 //!
@@ -37,4 +37,4 @@ mod watchdog;
 mod worker;
 
 pub use refusal::Refusal;
-pub use run::{run, Options, Peer, PeerOutcome, PeerRun};
+pub use run::{run, Baseline, BaselineOutcome, BaselineRun, Options};
