@@ -2,11 +2,17 @@
 /*
  * When to look again: one absolute timer per domain, re-armed and never cancelled, on the domain's own CPU.
  *
- *            armed          went off                due
- *   ───────────┼────────────────┼────────────────────┼──────────> time
- *              └── takes `early`┘  waits, at most a few microseconds: a start never fires early
+ *         timer set        expires             decided    due
+ *   ──────────┼────────────────┼──────────────────┼────────┼──────────> time
+ *             └─ takes `early` ┴ takes `deciding` ┴─ wait ─┘ return: the kernel switches
  *
- * It is set early by the least time that it lately took to go off, and waits out what is left: RTAI's calibrated latency.
+ * The callback decides before the due time, for the due time: it selects, requests the switch and
+ * sets the timer again. Then it waits until the due time, since no start fires early. The switch
+ * follows its return. No other code of the domain runs on the CPU meanwhile, and a note of an
+ * interrupt or another CPU makes ops.dispatch decide again, so the decision holds.
+ *
+ * The timer is set early by the least latency of the recent expiries (RTAI's calibrated latency)
+ * and by the duration of a decision.
  * The end of a budget is known only when its job begins to run (`running`); but the alarm that chose the job may go by
  * how long a switch lately took, and then the timer need not be set a second time.
  */
@@ -22,7 +28,7 @@
 /* What is due so soon is waited for at once: going and coming back takes longer. Not more often than so. */
 #define ALARM_NEAR 4000ULL
 #define ALARM_LOOKS 4
-#define WAIT_MOST (EARLY_MOST + ALARM_SLACK)
+#define WAIT_MOST (EARLY_MOST + DECIDING_MOST + ALARM_SLACK)
 /* ns for which the timer may refuse to be armed, attempt after attempt: then the scheduler ends. */
 #define UNARMED_MOST 1000000000ULL
 
@@ -73,7 +79,7 @@ PD_INLINE void alarm_unarmed(__u32 domain)
 PD_FN int alarm_set(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	__u64 at = c->due - c->early;
+	__u64 at = c->due - c->early - c->deciding;
 
 	if (alarm_config.by_thread) {
 		alarm_thread_set(domain);
@@ -95,37 +101,41 @@ PD_INLINE __u64 lately(__u64 least, __u64 seen)
 	return !least || seen < least ? seen : least + ((seen - least) >> 6);
 }
 
-/* Waits for what is due, which is near; the time then. */
-PD_INLINE __u64 alarm_wait(struct punctual_domain *c, __u64 now)
+/* Busy-waits until `at`, and until `end` on the scheduler's clock, which counts budgets. Returns
+ * the time. */
+PD_INLINE __u64 alarm_wait(__u64 at, __u64 end)
 {
+	__u64 now = bpf_ktime_get_ns();
 	__u64 limit = now + WAIT_MOST;
 
-	pd_while (now < c->due && now < limit)
+	pd_while (now < at && now < limit)
 		now = bpf_ktime_get_ns();
-	/* A budget is counted by the scheduler's clock. */
-	pd_while (scx_bpf_now() < c->end && now < limit)
+	pd_while (scx_bpf_now() < end && now < limit)
 		now = bpf_ktime_get_ns();
 	return now;
 }
 
-/* An instant of the alarm's; the time afterwards. */
-PD_INLINE __u64 alarm_decide(__u32 domain, __u64 now)
+/* Decides at `now` for `at`, which may be later. Returns whether the running thread continues. */
+PD_INLINE bool alarm_decide(__u32 domain, __u64 now, __u64 at)
 {
 	struct punctual_domain *c = DOMAIN(domain);
+	__u64 clock = scx_bpf_now();
+	__u64 taken = clock + (at - now);
 	bool goes_on;
 
-	now = alarm_wait(c, now);
-	c->seen = now;
-	c->offset = (__s64)(now - scx_bpf_now());
-	domain_take_in(domain, now);
-	domain_choose(domain, now);
-	c->decided = c->taken;
-	goes_on = !domain_differs(domain, now);
+	if (taken < c->end)
+		taken = c->end;
+	c->seen = at;
+	c->offset = (__s64)(now - clock);
+	domain_take_in(domain, at, taken);
+	domain_choose(domain, at);
+	c->decided = taken;
+	goes_on = !domain_differs(domain, at);
+	/* The switch follows the return of the callback: it is in a soft interrupt. */
 	if (!goes_on)
 		kick(domain_cpu(domain));
-	domain_set_due(domain, goes_on ? c->taken : c->taken + c->switching);
-	/* Who is to be stopped is stopped, before anything else is looked at. */
-	return goes_on ? bpf_ktime_get_ns() : 0;
+	domain_set_due(domain, goes_on ? taken : taken + c->switching);
+	return goes_on;
 }
 
 /* The alarm went off, on the domain's CPU. */
@@ -133,6 +143,8 @@ PD_INLINE void alarm_look(__u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 now = bpf_ktime_get_ns();
+	__u64 at = 0, end = 0;
+	bool goes_on;
 
 	if (c->armed && now > c->armed)
 		c->early = pd_min(lately(c->early, now - c->armed), EARLY_MOST);
@@ -143,14 +155,18 @@ PD_INLINE void alarm_look(__u32 domain)
 	}
 	c->looks = ALARM_LOOKS;
 	do {
-		now = alarm_decide(domain, now);
+		now = alarm_wait(at, end);
+		end = c->end;
+		at = now < c->due ? c->due : now;
+		goes_on = alarm_decide(domain, now, at);
 		c->looks--;
-	} while (now && c->looks && c->due < now + ALARM_NEAR && pd_can_loop);
-	now = c->seen;
+	} while (goes_on && c->looks && c->due < at + ALARM_NEAR && pd_can_loop);
 	/* Never so near that there is nothing but alarms. */
-	if (c->due < now + ALARM_LEAST)
-		c->due = now + ALARM_LEAST;
+	if (c->due < at + ALARM_LEAST)
+		c->due = at + ALARM_LEAST;
 	alarm_set(domain);
+	record_deciding(c, bpf_ktime_get_ns() - now);
+	alarm_wait(at, end);
 }
 
 /* Not with interrupts off: a timer that is set then is set by way of an interrupt (7.3). In this soft interrupt nothing

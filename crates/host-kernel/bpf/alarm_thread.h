@@ -3,17 +3,18 @@
  * The alarm where the verifier refuses bpf_timer (PREEMPT_RT): a process per domain, SCHED_FIFO 99 on the domain's CPU
  * (src/alarm_thread.rs), that sleeps to the time which this program named last.
  *
- *      sleeps to         on the CPU             c->next
- *   ──────┼──────────────────┼─────────────────────┼──────────────────────────> time
- *         └─── takes `lead` ─┘ waits, interrupts on ┘ decides, sleeps: dispatch
+ *      sleeps to         on the CPU            decided                 c->next
+ *   ──────┼──────────────────┼────────────────────┼───────────────────────┼──────────> time
+ *         └─ takes `lead` ───┴─ takes `deciding` ─┴─ wait, interrupts on ─┘ sleeps: dispatch
  *
  *   decides, sleeps: dispatch        job begins                  sleeps to     job stopped, within its granularity
  *   ────────┼────────────────────────────┼───────────────────────────┼──────────────┼────> time
  *           └─────── takes `start` ──────┘        its allowance      └─ takes `stop`─┘
  *
  * Its waking is what takes a job off the CPU, and its sleeping what has the kernel ask ops.dispatch: no kick is needed.
- * Nothing is late that can be known beforehand: it wakes early by what waking lately took and waits for a release, and
- * for the end of a budget it goes by what the switches to and from a job lately took; the dispatcher carries the rest.
+ * Nothing is late that can be known beforehand: it wakes early by the recent duration of a wake-up and a decision, decides
+ * for the release and waits until it (alarm.h). For the end of a budget it goes by what the switches to and from a job
+ * lately took; the dispatcher carries the rest.
  * What cannot be known, that somebody else begins to run and will end earlier, is told it by a signal, unless it gains
  * less than the signal costs.
  *
@@ -122,7 +123,7 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 {
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
-	__u64 early = c->end ? t->stop : t->lead;
+	__u64 early = c->end ? t->stop : t->lead + c->deciding;
 	__u64 gain = c->due == c->turn_end ? 2 * TURN : THREAD_GAIN;
 	struct task_struct *p;
 
@@ -203,22 +204,13 @@ PD_INLINE bool alarm_thread_storms(struct punctual_alarm_thread *t, __u64 now)
 	return t->of_window > THREAD_SHARE;
 }
 
-/* Waits for what is due at `at`, if that is near. */
-PD_INLINE void alarm_thread_wait(__u64 at)
-{
-	if (at > bpf_ktime_get_ns() + THREAD_WAIT)
-		return;
-	pd_while (at > bpf_ktime_get_ns()) {
-	}
-}
-
 /* When it is to come again: for what happens by itself, for the end of the chosen job if that begins to run now, or of
  * a turn. */
-PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
+PD_FN pd_u64 alarm_thread_next(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
-	__u64 next = pd_min(c->next, now + THREAD_REST) - t->lead;
+	__u64 next = pd_min(c->next, now + THREAD_REST) - t->lead - c->deciding;
 	__u64 begins = now + t->start[t->again & 1];
 	bool turns = notes[IN_DOMAINS(domain)].allocators;
 
@@ -236,28 +228,33 @@ PD_INLINE __u64 alarm_thread_next(__u32 domain, __u64 now)
 	return turns ? pd_min(next, begins + TURN) : next;
 }
 
-/* One decision; when the process is to come again. */
+/* Decides for c->next if that is near, else for now; then waits until that time. Returns when the
+ * process has to run again. */
 PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 {
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
 	unsigned long irq;
-	__u64 now, next;
+	__u64 now, at, clock;
 
 	bpf_local_irq_save(&irq);
 	now = bpf_ktime_get_ns();
-	c->offset = (__s64)(now - scx_bpf_now());
-	domain_take_in(domain, now);
-	domain_choose(domain, now);
+	clock = scx_bpf_now();
+	at = c->next > now && c->next <= now + THREAD_WAIT ? c->next : now;
+	c->offset = (__s64)(now - clock);
+	domain_take_in(domain, at, clock + (at - now));
+	domain_choose(domain, at);
 	c->decided = 0;
 	domain_set_due(domain, c->taken);
 	t->decided = c->taken;
 	t->again = c->choice == t->choice;
 	t->choice = c->choice;
-	next = alarm_thread_next(domain, now);
-	t->back = next;
+	t->back = alarm_thread_next(domain, at);
 	bpf_local_irq_restore(&irq);
-	return next;
+	record_deciding(c, bpf_ktime_get_ns() - now);
+	pd_while (at > bpf_ktime_get_ns()) {
+	}
+	return t->back;
 }
 
 /* Returns 0, or a refusal with which the process ends. */
@@ -267,7 +264,7 @@ PD_INLINE pd_i64 alarm_thread_turn(struct punctual_order *order)
 	struct punctual_alarm_thread *t = ALARM_THREAD(order->domain);
 	__u32 domain = order->domain, turns = THREAD_TURNS, zero = 0;
 	struct punctual_exit *over = bpf_map_lookup_elem(&exit_info, &zero);
-	__u64 now;
+	__u64 now, again;
 
 	if (domain >= PD_DOMAINS || !over || over->kind)
 		return PD_ENOTHING;
@@ -282,10 +279,10 @@ PD_INLINE pd_i64 alarm_thread_turn(struct punctual_order *order)
 		return PD_EFULL;
 	}
 	do {
-		alarm_thread_wait(c->next);
 		order->time = alarm_thread_decide(domain);
 		turns--;
-	} while (turns && c->next < bpf_ktime_get_ns() + t->lead + THREAD_NAP && pd_can_loop);
+		again = bpf_ktime_get_ns() + t->lead + c->deciding + THREAD_NAP;
+	} while (turns && c->next < again && pd_can_loop);
 	return 0;
 }
 

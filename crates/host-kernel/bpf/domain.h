@@ -70,6 +70,7 @@ struct punctual_domain {
 	__u32 arms;    /* counted for fails_every (alarm_thread.h) */
 	__u32 dispatches; /* counted for remote_every (alarm_thread.h) */
 	__u64 early;  /* how long it takes to go off */
+	__u64 deciding; /* duration of a decision, ns: the maximum of the recent ones */
 	__u64 switching; /* from a decision to the beginning of what it chose */
 	__u64 decided;	 /* when the alarm last decided, scheduler's clock; 0: it was not the alarm */
 	__s64 offset;	 /* CLOCK_MONOTONIC less the scheduler's clock */
@@ -93,6 +94,18 @@ struct punctual_domain {
 } domains[PD_DOMAINS];
 
 #define DOMAIN(domain) (&domains[IN_DOMAINS(domain)])
+
+/* ns. The maximum of `deciding`: an interrupt may have made a decision longer. */
+#define DECIDING_MOST 4000ULL
+
+/* Records the duration of a decision. The maximum decays: a late decision costs more than a wait. */
+PD_INLINE void record_deciding(struct punctual_domain *c, __u64 took)
+{
+	if (took > c->deciding)
+		c->deciding = pd_min(took, DECIDING_MOST);
+	else
+		c->deciding -= (c->deciding - took) >> 6;
+}
 
 /* What the task's thread executed so far, and was not charged.
  *
@@ -208,8 +221,9 @@ PD_INLINE void domain_take(__u32 domain, __u32 task, pd_u64 now)
 	}
 }
 
-/* First part of an instant: what was executed, and what happened. */
-PD_FN int domain_take_in(pd_u32 domain, pd_u64 now)
+/* First part of an instant: what was executed, and what happened. `clock` is the scheduler's clock
+ * at `now`. */
+PD_FN int domain_take_in(pd_u32 domain, pd_u64 now, pd_u64 clock)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
@@ -219,7 +233,7 @@ PD_FN int domain_take_in(pd_u32 domain, pd_u64 now)
 	__u32 tail = __sync_lock_test_and_set(&c->tail, PD_NONE);
 	__u64 words;
 
-	c->taken = scx_bpf_now();
+	c->taken = clock;
 	/* One that another CPU leaves after this exchange is charged at the next decision. */
 	if (tail != PD_NONE)
 		domain_charge(domain, tail, now);

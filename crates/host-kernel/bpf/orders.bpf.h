@@ -14,7 +14,7 @@
 		bool here = domain_on((__s32)bpf_get_smp_processor_id()) == (order)->domain &&         \
 			    (order)->domain < PD_DOMAINS;                                              \
 		if (here)                                                                              \
-			domain_take_in((order)->domain, (order)->now);                                 \
+			domain_take_in((order)->domain, (order)->now, scx_bpf_now());                  \
 		here ? 0 : PUNCTUAL_ELSEWHERE;                                                         \
 	})
 
@@ -346,6 +346,7 @@ int punctual_create(struct punctual_create *create)
 	c->turn_end = PD_INFINITE;
 	c->next = PD_INFINITE;
 	c->due = PD_INFINITE;
+	c->deciding = DECIDING_MOST;
 	c->hears = create->hears;
 	cpu_of[IN_DOMAINS(create->domain)] = create->cpu + 1;
 	domain_of[create->cpu % MOST_CPUS] = create->domain + 1;

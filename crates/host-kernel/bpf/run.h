@@ -313,7 +313,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	if (c->armed && now >= c->armed)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {
-		domain_take_in(domain, now);
+		domain_take_in(domain, now, scx_bpf_now());
 		domain_choose(domain, now);
 		c->decided = 0;
 	}
