@@ -158,18 +158,19 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         }
         // SAFETY: as above.
         let next = unsafe { (&raw const order.time).read_volatile() };
+        let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
+        // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
+        // SAFETY: a valid time.
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
-        // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler.
+        // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler. After the sleep: a
+        // system call between the program and the sleep delays the release.
         // SAFETY: getppid and _exit take no memory.
         unsafe {
             if libc::getppid() != loader && next > *orphan_since.get_or_insert(next) + ORPHAN {
                 libc::_exit(0);
             }
         }
-        let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
-        // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
-        // SAFETY: a valid time.
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
     }
 }
 
