@@ -1,6 +1,6 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_analysis::{analyse_within, verdict, Capacity, CpuRefusal, Ppm, KERNEL_LIMIT, LIMIT, WHOLE};
+use punctual_analysis::{analyse_within, verdict, Capacity, CpuRefusal};
 use punctual_report::analysis::summary;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
@@ -75,17 +75,11 @@ fn last_cpu() -> u32 {
     }
 }
 
-/// The kernel's limit for real time (sched_rt_runtime_us), and what its fair server leaves beside:
-/// jobs and their dispatcher beyond it are stopped for 50 ms at a time.
-const REAL_TIME: Ppm = Ppm(950_000);
-
 /// What a host offers of each CPU of a set.
 pub fn capacity(host: RealHost, set: &TaskSet) -> Capacity {
     match host {
-        RealHost::User => Capacity { limit: LIMIT, total: REAL_TIME, costs: punctual_host_user::costs(set) },
-        RealHost::Kernel => {
-            Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: punctual_host_kernel::costs(set) }
-        }
+        RealHost::User => punctual_host_user::capacity(set),
+        RealHost::Kernel => punctual_host_kernel::capacity(set),
     }
 }
 

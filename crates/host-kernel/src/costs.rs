@@ -1,5 +1,6 @@
 //! What the kernel host takes of a CPU.
 
+use punctual_analysis::{Capacity, Ppm, KERNEL_LIMIT, WHOLE};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
 use crate::accepts;
@@ -31,10 +32,14 @@ const ALLOCATOR: u64 = 18_000;
 /// The same with a timer process.
 const ALLOCATOR_BY_PROCESS: u64 = 58_000;
 
-/// What this host takes of each CPU for a set. They are counted and not measured here: what the
+/// What this host offers of each CPU of a set. Its costs are counted and not measured here: what the
 /// kernel takes for a timer and a switch of sched_ext shows only once a scheduler is attached.
 #[must_use]
-pub fn costs(set: &TaskSet) -> Costs {
+pub fn capacity(set: &TaskSet) -> Capacity {
+    Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: costs(set) }
+}
+
+fn costs(set: &TaskSet) -> Costs {
     // Not all of these kernels have /sys/kernel/realtime.
     let real_time = std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("PREEMPT_RT"));
     let (costs, more) = if real_time { (BY_PROCESS, ALLOCATOR_BY_PROCESS) } else { (BY_TIMER, ALLOCATOR) };

@@ -51,7 +51,7 @@ mod trace_file;
 
 pub use accepts::accepts;
 pub use choose::best_for;
-pub use costs::costs;
+pub use costs::capacity;
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use privilege::Missing;

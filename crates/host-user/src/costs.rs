@@ -1,5 +1,6 @@
 //! What the user host takes of a CPU.
 
+use punctual_analysis::{Capacity, Ppm, LIMIT};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
 use crate::arrange::UNPARKED;
@@ -13,18 +14,22 @@ const LEAST: u64 = 10;
 /// would be admitted at one time and refused at another.
 const COUNTED: (u64, u64) = (11_800, 6_000);
 
-/// What the dispatcher takes of each CPU of a set, at most.
+/// The kernel's limit for real time (sched_rt_runtime_us), and what its fair server leaves beside:
+/// jobs and their dispatcher beyond it are stopped for 50 ms at a time.
+const REAL_TIME: Ppm = Ppm(950_000);
+
+/// What this host offers of each CPU of a set, with what its dispatcher takes at most.
 #[must_use]
-pub fn costs(set: &TaskSet) -> Costs {
+pub fn capacity(set: &TaskSet) -> Capacity {
     let of = |cpu: &u32| costs_of(set.tasks.iter().filter(|t| t.cpu == *cpu).count() as u64);
-    set.cpus.iter().map(of).reduce(Costs::max).unwrap_or(Costs::NONE)
+    let costs = set.cpus.iter().map(of).reduce(Costs::max).unwrap_or(Costs::NONE);
+    Capacity { limit: LIMIT, total: REAL_TIME, costs }
 }
 
 /// The costs that follow from what the system calls of one event take, and from how many tasks
 /// there are. A quarter more is what the engine computes itself, and a twelfth for each task more
 /// than are unparked: at an event the engine looks at all that executed lately, and a CPU that is
-/// behind has many of them. A budget's end takes up to two events (`Engine::next`), and some of
-/// them a third; a quarter of an event is the switch between two jobs, with the gate of each.
+/// behind has many of them. A budget's end takes up to two events (`Engine::next`); a quarter of an event is the switch between two jobs, with the gate of each.
 fn costs_of(tasks: u64) -> Costs {
     let (event, granularity) = COUNTED;
     let more = tasks.saturating_sub(UNPARKED as u64);

@@ -33,7 +33,7 @@ mod track;
 
 pub use awake::Awake;
 pub use calibrate::Precision;
-pub use costs::costs;
+pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;

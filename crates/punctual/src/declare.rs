@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use punctual_analysis::{admit, CpuLoad};
+use punctual_analysis::{admit_within, CpuLoad};
 use punctual_taskset::{fmt_ns, Domain, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
@@ -102,9 +102,9 @@ impl Punctual {
         TaskDraft::new(self, name.into())
     }
 
-    /// Whether each CPU can keep what the set promises, in exact integers: budgets at most 90 % of it, and every task
-    /// done by its deadline even at the worst, by response-time analysis under fixed priorities and by processor demand
-    /// under EDF (docs/check.md).
+    /// Whether each CPU can keep what the set promises, in exact integers: budgets at most 90 % of it, none below what the
+    /// dispatcher can enforce, and every task done by its deadline even at the worst, with the dispatcher's own work, by
+    /// response-time analysis under fixed priorities and by processor demand under EDF (docs/check.md).
     ///
     /// # Errors
     /// The first thing that was wrong with the declaration ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that
@@ -191,7 +191,8 @@ pub(crate) fn check_among<'a>(
 
 /// Whether these tasks fit together.
 pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec<CpuLoad>, Error> {
-    match admit(&task_set(settings, tasks)) {
+    let set = task_set(settings, tasks);
+    match admit_within(&set, &punctual_host_user::capacity(&set)) {
         Ok(verdict) => Ok(verdict.cpus),
         Err(refusal) if settings.overload => Ok(refusal.cpus),
         Err(refusal) => Err(not_admitted(&refusal)),

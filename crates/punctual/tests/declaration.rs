@@ -29,6 +29,15 @@ fn ninety_percent_is_admitted_and_a_nanosecond_more_is_not() {
 }
 
 #[test]
+fn what_the_dispatcher_takes_and_can_enforce_is_part_of_admission() {
+    let us = Duration::from_micros;
+    refused(one("tiny", MS, us(10)), ErrorKind::NotAdmitted, "task \"tiny\": its budget of 10 us", "at least 60 us");
+    // 80 % of the CPU, but 10,000 releases and ends of budgets in each second.
+    refused(one("fast", us(100), us(80)), ErrorKind::NotAdmitted, "CPU 0", "\"fast\"");
+    assert!(one("slow", 100 * MS, 80 * MS).admit().is_ok());
+}
+
+#[test]
 fn each_cpu_is_admitted_by_itself() {
     let set = |cpu| {
         let set = Punctual::on_cpus([0, 1]).task("a").cpu(0).period(10 * MS).budget(6 * MS).spawn(|_| {});
