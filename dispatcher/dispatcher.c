@@ -26,7 +26,7 @@ PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 #include "add.c"
 #include "task.c"
 #include "timer.c"
-#include "table.c"
+#include "window.c"
 #include "reservation.c"
 #include "reserve.c"
 #include "advance.c"

@@ -99,7 +99,7 @@ enum pd_heap_number {
 /* + node: its open segments by finish. */
 #define PD_NODES(d) (PD_GROUPS + PD(d)->limits.groups - 1)
 
-/* One of a table's, which is a ring of them (table.c). */
+/* One of a table's, which is a ring of them (window.c). */
 struct pd_window {
 	pd_u64 start; /* from the release on */
 	pd_u64 length;

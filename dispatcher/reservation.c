@@ -7,7 +7,7 @@
  *      ^                   │ budget used up, or finish reached
  *      └───────────────────┘ overrun: one wait is delayed
  *
- * (With windows a release has one job after the other: table.c.)
+ * (With windows a release has one job after the other: window.c.)
  * Invariants: at most one job; delayed counts releases that overran and whose wait_period has not
  * come.
  */

@@ -77,7 +77,7 @@ struct punctual_task {
 	__u32 signal;	  /* it is to get one */
 	__u32 background; /* beside the others until its next release; or its threads are to be let out */
 	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
-	/* Where an allocator makes its jobs (waits.h). */
+	/* Where an allocator makes its jobs (late_wait.h). */
 	__u32 waits;	  /* it has waited for a release */
 	__u32 delayed;	  /* waits that are due from releases gone by */
 	__u32 over;	  /* its latest release, as far as is known */

@@ -309,7 +309,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	__u32 task;
 
 	alarm_thread_look(domain, now);
-	/* Its soft interrupt was put off (softirqs.h). */
+	/* Its soft interrupt was put off (ksoftirqd.h). */
 	if (c->armed && now >= c->armed)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {

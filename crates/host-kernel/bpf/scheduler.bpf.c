@@ -4,9 +4,9 @@
  *
  *   member.h   who belongs to which task, and the notes of what befell it
  *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
- *   waits.h    late waits, where an allocator makes the jobs
+ *   late_wait.h late waits, where an allocator makes the jobs
  *   run.h      carries a decision out, and counts what was executed
- *   softirqs.h what the alarm may have to wait for
+ *   ksoftirqd.h what the alarm may have to wait for
  *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
  *   orders.bpf.h   what user space asks
  *   fair.h, fair_wake.h, fair_time.h   everybody else
@@ -24,16 +24,16 @@ struct {
 
 #include "dispatcher.c"
 #include "orders.h"
-#include "ending.h"
+#include "exit.h"
 #include "cpus.h"
 #include "fair.h"
 #include "member.h"
 #include "doorbell.h"
 #include "domain.h"
-#include "waits.h"
+#include "late_wait.h"
 #include "fair_wake.h"
 #include "alarm_thread.h"
-#include "softirqs.h"
+#include "ksoftirqd.h"
 #include "alarm.h"
 #include "run.h"
 #include "orders.bpf.h"

@@ -15,8 +15,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::abi::{Order, What};
-use crate::gate::pipe;
 use crate::members::reap;
+use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
 
 const PRIORITY: i32 = 99;

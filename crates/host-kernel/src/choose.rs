@@ -2,7 +2,7 @@
 
 use punctual_taskset::TaskSet;
 
-use crate::accepts::accepts;
+use crate::limits::accepts;
 use crate::machine;
 
 /// Whether it is this one, and why (not), in one line.

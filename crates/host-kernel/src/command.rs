@@ -1,4 +1,4 @@
-//! Commands: the child stands in the gate until it is a member of its task, and executes the program on the task's own
+//! Commands: the child stands at the barrier until it is a member of its task, and executes the program on the task's own
 //! budgets; nothing of it before its first release.
 
 use std::ffi::{c_char, CString, OsStr};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use punctual_process::child::{arrange_streams, ordinary_signals};
 use punctual_process::Output;
 
-use crate::gate::{fork, pipe, Gate};
+use crate::start_barrier::{fork, pipe, StartBarrier};
 use punctual_diagnostic::Diagnostic;
 
 /// In the environment of commands and what they start: whose they are.
@@ -25,12 +25,12 @@ pub(crate) struct Started {
     pub name: String,
 }
 
-/// Starts one; it stands in the gate.
+/// Starts one; it stands at the barrier.
 ///
 /// # Errors
 /// There is no such program, or it may not be executed (exit code 2); the system's.
 pub(crate) fn start(
-    gate: &Gate,
+    barrier: &StartBarrier,
     argv: &[String],
     stdin: bool,
     output: Output,
@@ -61,7 +61,7 @@ pub(crate) fn start(
         ordinary_signals();
         libc::setpgid(0, 0);
         if arrange_streams(streams) {
-            gate.pass();
+            barrier.wait();
             for program in &programs {
                 libc::execve(program.as_ptr(), argv_at.as_ptr(), environment_at.as_ptr());
             }

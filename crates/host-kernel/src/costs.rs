@@ -3,7 +3,7 @@
 use punctual_analysis::{Capacity, Ppm, KERNEL_LIMIT, WHOLE};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
-use crate::accepts;
+use crate::limits;
 
 /// With timers of BPF programs, as counted in a virtual machine (Linux 6.18,
 /// `docs/kernel-host.md`).
@@ -44,7 +44,7 @@ fn costs(set: &TaskSet) -> Costs {
     let real_time = std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("PREEMPT_RT"));
     let (costs, more) = if real_time { (BY_PROCESS, ALLOCATOR_BY_PROCESS) } else { (BY_TIMER, ALLOCATOR) };
     // What this host does not accept is refused later, with its cause.
-    let asked = accepts::parts(set).is_ok_and(|parts| parts.iter().any(|part| part.hears));
+    let asked = limits::parts(set).is_ok_and(|parts| parts.iter().any(|part| part.hears));
     if asked {
         Costs { release: costs.release + more, timer: costs.timer + more, ..costs }
     } else {

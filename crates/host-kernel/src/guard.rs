@@ -20,9 +20,9 @@ use punctual_sys::sched;
 
 use crate::adopted::is_kernel_thread;
 use crate::alarm_thread::close_all_but;
-use crate::gate::pipe;
 use crate::machine;
 use crate::members::reap;
+use crate::start_barrier::pipe;
 
 /// Above all ordinary ones, below whatever else is real-time.
 const PRIORITY: i32 = 1;

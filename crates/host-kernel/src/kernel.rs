@@ -7,8 +7,8 @@ use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
 use crate::probe::Alarm;
-use crate::said::listening;
 use crate::scheduler::Scheduler;
+use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
 /// ELF wants its headers aligned.

@@ -9,7 +9,7 @@
 //! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
 //!
 //! ```text
-//!   run ─┬─ tasks: synthetic, command, adopted (gate)        whom it is about
+//!   run ─┬─ tasks: synthetic, command, adopted (barrier)      whom it is about
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
@@ -17,7 +17,6 @@
 //! ```
 
 mod abi;
-mod accepts;
 mod adopted;
 mod alarm_thread;
 mod choose;
@@ -25,13 +24,12 @@ mod command;
 mod costs;
 mod diagnostics;
 mod domain;
-mod ended;
-mod gate;
+mod exit_reason;
 mod gsi;
 mod guard;
 mod kernel;
-mod known;
 mod lateness;
+mod limits;
 pub mod machine;
 mod members;
 mod privilege;
@@ -40,20 +38,22 @@ mod programs;
 mod reader;
 mod ring;
 mod run;
-mod said;
+mod run_state;
 mod scheduler;
 pub mod selftest;
 mod start;
+mod start_barrier;
 mod story;
 mod synthetic;
 mod tasks;
 mod trace_file;
+mod verifier_log;
 
-pub use accepts::accepts;
 pub use choose::best_for;
 pub use costs::capacity;
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
+pub use limits::accepts;
 pub use privilege::Missing;
 pub use punctual_process::Output;
 pub use punctual_trace::Told;

@@ -6,7 +6,7 @@ use std::io;
 use libbpf_rs::OpenObject;
 
 use crate::diagnostics::refused;
-use crate::said::listening;
+use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
 #[repr(C, align(8))]

@@ -1,7 +1,7 @@
 //! A whole task set inside the kernel, from start to end.
 //!
 //! ```text
-//!   tasks stand in the gate ──> scheduler attached ──> each domain: tasks join ──> the gate opens ──> first releases
+//!   tasks stand at the barrier ──> scheduler attached ──> each domain: tasks join ──> the barrier is released ──> first releases
 //!      ──> looks ... ──> domains stop ──> scheduler detached ──> what was started is ended
 //! ```
 
@@ -16,16 +16,16 @@ use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;
 
-use crate::accepts::{parts, Part};
 use crate::domain::{self, Brief, Command, Joining, News};
-use crate::known::Known;
 use crate::lateness::Lateness;
+use crate::limits::{parts, Part};
 use crate::probe::Alarm;
 use crate::reader::LOOK;
+use crate::run_state::RunState;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
 use crate::trace_file::Traces;
-use crate::{ended, machine, reader};
+use crate::{exit_reason, machine, reader};
 use punctual_diagnostic::{Diagnostic, Kind};
 
 /// From asking for the reservations to the first release, ns.
@@ -102,7 +102,7 @@ pub fn run(
         domains: Vec::new(),
         readers: Vec::new(),
         news: None,
-        known: Known::new(set, traces),
+        known: RunState::new(set, traces),
         alive,
         origin: None,
     };
@@ -139,7 +139,7 @@ pub fn run(
         Ok(end) => end,
     };
     let (events, lateness, notes) = run.known.finish(sink)?;
-    let exit = by_kernel.map(|exit| ended::explain(&exit));
+    let exit = by_kernel.map(|exit| exit_reason::explain(&exit));
     Ok(RunOutcome { ran, ended, events, lateness, notes, interrupted, exit })
 }
 
@@ -160,7 +160,7 @@ struct Run<'a> {
     domains: Vec<Domain>,
     readers: Vec<Reading>,
     news: Option<Receiver<(u32, News)>>,
-    known: Known<'a>,
+    known: RunState<'a>,
     /// By place in the set: some process of it is there.
     alive: Vec<bool>,
     /// When the first releases are, CLOCK_MONOTONIC ns.

@@ -11,7 +11,7 @@ use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
 use crate::machine;
 use crate::programs::Programs;
-use crate::said::listening;
+use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
 #[repr(C, align(8))]

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use punctual_taskset::{Body, Spin, TaskSet};
 
-use crate::accepts::parts;
 use crate::diagnostics::not_done_here;
+use crate::limits::parts;
 use crate::machine;
 use crate::probe::Alarm;
 use crate::scheduler::Scheduler;

@@ -3,22 +3,22 @@
 
 use punctual_workload::{Spinner, Work};
 
-use crate::gate::{fork, Gate};
+use crate::start_barrier::{fork, StartBarrier};
 use punctual_diagnostic::Diagnostic;
 
-/// Starts one; it stands in the gate. Its process id.
+/// Starts one; it stands at the barrier. Its process id.
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn start(gate: &Gate, mut work: Work, spinner: &Spinner) -> Result<i32, Diagnostic> {
+pub(crate) fn start(barrier: &StartBarrier, mut work: Work, spinner: &Spinner) -> Result<i32, Diagnostic> {
     match fork()? {
         Some(pid) => Ok(pid),
-        None => live(gate, &mut work, spinner),
+        None => live(barrier, &mut work, spinner),
     }
 }
 
 /// The child's whole life. It allocates nothing.
-fn live(gate: &Gate, work: &mut Work, spinner: &Spinner) -> ! {
+fn live(barrier: &StartBarrier, work: &mut Work, spinner: &Spinner) -> ! {
     extern "C" fn nothing(_: i32) {}
     // SAFETY: plain system calls; the handler does nothing. The terminal's signals are the loader's to handle, and what
     // is told to an overrunning task (SIGXCPU) must not end it. What keeps the scheduler attached is the loader's alone.
@@ -30,8 +30,8 @@ fn live(gate: &Gate, work: &mut Work, spinner: &Spinner) -> ! {
         libc::signal(libc::SIGXCPU, nothing as *const () as libc::sighandler_t);
         libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
     }
-    gate.pass();
-    while work.run_job(spinner, gate.over()) {
+    barrier.wait();
+    while work.run_job(spinner, barrier.over()) {
         // SAFETY: takes nothing. It returns at the next release, or at once when the scheduler is gone.
         unsafe { libc::sched_yield() };
     }

@@ -13,8 +13,8 @@ use punctual_workload::{Spinner, Work};
 
 use crate::adopted;
 use crate::command::{self, Started, MARK};
-use crate::gate::Gate;
 use crate::members::{pidfd, reap, signal};
+use crate::start_barrier::StartBarrier;
 use crate::synthetic;
 use punctual_diagnostic::Diagnostic;
 
@@ -38,24 +38,24 @@ enum Kind {
 
 /// All of them, in the order of the set. Dropping it ends those that were started.
 pub(crate) struct Tasks {
-    gate: Gate,
+    barrier: StartBarrier,
     mark: String,
     all: Vec<Process>,
 }
 
 impl Tasks {
-    /// Starts and finds them; what is started stands in the gate. `stdin`: whether commands get our standard input.
+    /// Starts and finds them; what is started stands at the barrier. `stdin`: whether commands get our standard input.
     ///
     /// # Errors
     /// A command that is not there, a process that cannot be adopted; the system's. Nothing is left behind.
     pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
-        let mut tasks = Tasks { gate: Gate::new()?, mark: mark(), all: Vec::with_capacity(set.tasks.len()) };
+        let mut tasks = Tasks { barrier: StartBarrier::new()?, mark: mark(), all: Vec::with_capacity(set.tasks.len()) };
         let mut spinner = None;
         for spec in &set.tasks {
             let place = |e: Diagnostic| e.of_task(&spec.name);
             let (pid, kind) = match (&spec.body, Work::of(&spec.body)) {
                 (Body::Command(argv), _) => {
-                    let started = command::start(&tasks.gate, argv, stdin, output, &tasks.mark).map_err(place)?;
+                    let started = command::start(&tasks.barrier, argv, stdin, output, &tasks.mark).map_err(place)?;
                     (started.pid, Kind::Command(started))
                 }
                 (Body::Pid(pid), _) => {
@@ -65,7 +65,7 @@ impl Tasks {
                 }
                 (_, Some(work)) => {
                     let spinner = spinner.get_or_insert_with(Spinner::calibrate);
-                    (synthetic::start(&tasks.gate, work, spinner).map_err(place)?, Kind::Synthetic)
+                    (synthetic::start(&tasks.barrier, work, spinner).map_err(place)?, Kind::Synthetic)
                 }
                 (_, None) => continue,
             };
@@ -91,7 +91,7 @@ impl Tasks {
 
     /// Everybody is a member: they go on, on their budgets.
     pub fn open(&self) {
-        self.gate.open();
+        self.barrier.release();
     }
 
     /// Sees who has ended.
@@ -120,7 +120,7 @@ impl Tasks {
     /// would return at once then; commands now, for some make it hard for a scheduler to go (6.18: one that changes its
     /// own class all the time).
     pub fn end(&self) {
-        self.gate.over().store(true, Ordering::Release);
+        self.barrier.over().store(true, Ordering::Release);
         for process in self.all.iter().filter(|p| matches!(p.kind, Kind::Command(_)) && p.ended.is_none()) {
             signal(&process.pidfd, libc::SIGKILL);
             // SAFETY: passes no memory. Its first process was not waited for, so the group's number is its own.
@@ -158,8 +158,8 @@ impl Process {
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.end();
-        // Whoever still stands in the gate would never see that it is over.
-        self.gate.open();
+        // Whoever still stands at the barrier would never see that it is over.
+        self.barrier.release();
         let limit = Instant::now() + Duration::from_secs(1);
         let synthetic = |p: &Process| matches!(p.kind, Kind::Synthetic) && p.ended.is_none();
         while self.all.iter().any(synthetic) && Instant::now() < limit {
@@ -227,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn a_command_executes_nothing_before_the_gate_is_open() {
-        let name = std::env::temp_dir().join(format!("punctual-gate-{}", std::process::id()));
+    fn a_command_executes_nothing_before_its_release() {
+        let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
         let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Seek, SeekFrom};
 use punctual_taskset::TaskSet;
 use punctual_trace::{Header, TraceError, TraceWriter};
 
-use crate::accepts::Part;
+use crate::limits::Part;
 use crate::ring::Records;
 use punctual_diagnostic::Diagnostic;
 

@@ -14,7 +14,7 @@ use crate::story::Story;
 use crate::trace_file::Traces;
 use punctual_diagnostic::Diagnostic;
 
-pub(crate) struct Known<'a> {
+pub(crate) struct RunState<'a> {
     set: &'a TaskSet,
     stories: BTreeMap<u32, Story<'a>>,
     /// Told, and their records are still to come.
@@ -28,9 +28,9 @@ pub(crate) struct Known<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Known<'a> {
-    pub fn new(set: &'a TaskSet, traces: Traces) -> Known<'a> {
-        Known {
+impl<'a> RunState<'a> {
+    pub fn new(set: &'a TaskSet, traces: Traces) -> RunState<'a> {
+        RunState {
             set,
             stories: BTreeMap::new(),
             waiting: BTreeMap::new(),

@@ -9,8 +9,8 @@
  *                    └─> exhausted, expired ──> allocator: over (one wait is late), or another job of the same release
  *                                  └─ a wait meanwhile is early: it was that release's own, and ends that job
  */
-#ifndef PUNCTUAL_WAITS_H
-#define PUNCTUAL_WAITS_H
+#ifndef PUNCTUAL_LATE_WAIT_H
+#define PUNCTUAL_LATE_WAIT_H
 
 /* A new task of that number. */
 PD_INLINE void wait_begins(__u32 domain, __u32 task)

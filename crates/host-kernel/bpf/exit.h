@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* How the scheduler ends itself, and how user space learns that it ended, by whatever cause. */
-#ifndef PUNCTUAL_ENDING_H
-#define PUNCTUAL_ENDING_H
+#ifndef PUNCTUAL_EXIT_H
+#define PUNCTUAL_EXIT_H
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -9,8 +9,8 @@
  * Such a decision may find that the alarm is overdue (run.h), and has an interrupt come, at whose end the soft ones are
  * carried out: until then a timer that is set anew does not go off either.
  */
-#ifndef PUNCTUAL_SOFTIRQS_H
-#define PUNCTUAL_SOFTIRQS_H
+#ifndef PUNCTUAL_KSOFTIRQD_H
+#define PUNCTUAL_KSOFTIRQD_H
 
 #define SOFTIRQS_WINDOW 10000000ULL
 #define SOFTIRQS_SHARE (SOFTIRQS_WINDOW / 4)

@@ -1,4 +1,4 @@
-//! What the loader and the processes that it starts see of each other: a page of shared memory, and a pipe.
+//! The shared page and the pipe between the loader and the processes that it starts.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -8,15 +8,15 @@ use punctual_diagnostic::Diagnostic;
 
 #[repr(C)]
 struct Page {
-    open: AtomicU32,
+    released: AtomicU32,
     over: AtomicBool,
 }
 
-/// Children stand in it from their start until they are members of their tasks.
-pub(crate) struct Gate(*mut Page);
+/// Holds children from their start until they belong to their tasks.
+pub(crate) struct StartBarrier(*mut Page);
 
-impl Gate {
-    pub fn new() -> Result<Gate, Diagnostic> {
+impl StartBarrier {
+    pub fn new() -> Result<StartBarrier, Diagnostic> {
         // SAFETY: a new mapping of our own.
         let page = unsafe {
             let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -29,8 +29,8 @@ impl Gate {
                 "make room, or run fewer tasks",
             ));
         }
-        // All zero: closed, and not over.
-        Ok(Gate(page.cast()))
+        // All zero: neither released nor over.
+        Ok(StartBarrier(page.cast()))
     }
 
     fn page(&self) -> &Page {
@@ -38,21 +38,21 @@ impl Gate {
         unsafe { &*self.0 }
     }
 
-    /// The child's side: until it is open. Async-signal-safe.
-    pub fn pass(&self) {
-        let open = &self.page().open;
-        while open.load(Ordering::Acquire) == 0 {
-            // SAFETY: the word is mapped; no timeout. A signal only ends it early.
-            unsafe { libc::syscall(libc::SYS_futex, open.as_ptr(), libc::FUTEX_WAIT, 0, std::ptr::null::<u8>()) };
+    /// The child's side: waits until it is released. Async-signal-safe.
+    pub fn wait(&self) {
+        let released = &self.page().released;
+        while released.load(Ordering::Acquire) == 0 {
+            // SAFETY: the word is mapped; no timeout. A signal only ends the wait early.
+            unsafe { libc::syscall(libc::SYS_futex, released.as_ptr(), libc::FUTEX_WAIT, 0, std::ptr::null::<u8>()) };
         }
     }
 
-    /// Lets everybody through.
-    pub fn open(&self) {
-        let open = &self.page().open;
-        open.store(1, Ordering::Release);
+    /// Releases all children.
+    pub fn release(&self) {
+        let released = &self.page().released;
+        released.store(1, Ordering::Release);
         // SAFETY: the word is mapped.
-        unsafe { libc::syscall(libc::SYS_futex, open.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        unsafe { libc::syscall(libc::SYS_futex, released.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
     /// True when the run is over.
@@ -61,7 +61,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for StartBarrier {
     fn drop(&mut self) {
         // SAFETY: our mapping; children have their own of the same page.
         unsafe { libc::munmap(self.0.cast(), size_of::<Page>()) };
