@@ -41,7 +41,7 @@ impl Commands {
         Ok(Commands { journal, guardian, all: Vec::new() })
     }
 
-    /// Starts a task's command on `cpu` (`None`: any) under `policy`, held at its exec; its process id.
+    /// Starts a task's command on `cpu` (`None`: any) under `policy`, held at its exec.
     /// Its output goes nowhere: it was to be seen when the set ran under Punctual.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Commands {
         words: &[String],
         cpu: Option<u32>,
         policy: Policy,
-    ) -> Result<i32, Failed> {
+    ) -> Result<(), Failed> {
         let (task, name) = task;
         let park = Park::for_command(&self.journal, None, name).map_err(Failed::Error)?;
         let spec = CommandSpec {
@@ -64,8 +64,12 @@ impl Commands {
         let spawned = spawn(&self.journal, spec, &park).map_err(|e| Failed::Error(e.of_task(name)))?;
         let pid = spawned.id().pid;
         self.all.push(Command { task, spawned, park });
-        set_policy(pid, policy, true).map_err(Failed::Refused)?;
-        Ok(pid)
+        set_policy(pid, policy, true).map_err(Failed::Refused)
+    }
+
+    /// Each task with the process id of its command.
+    pub fn pids(&self) -> impl Iterator<Item = (usize, i32)> + '_ {
+        self.all.iter().map(|command| (command.task, command.spawned.id().pid))
     }
 
     /// All begin to execute. By the thread that started them.
@@ -82,11 +86,23 @@ impl Commands {
     }
 }
 
+impl Commands {
+    /// Ends all commands and what they started; returns what could not be ended.
+    pub fn end(mut self) -> Vec<String> {
+        self.restore()
+    }
+
+    fn restore(&mut self) -> Vec<String> {
+        let Some(guardian) = self.guardian.take() else { return Vec::new() };
+        let report = restore(&self.journal);
+        guardian.dismiss();
+        report.problems
+    }
+}
+
 impl Drop for Commands {
     fn drop(&mut self) {
-        restore(&self.journal);
-        if let Some(guardian) = self.guardian.take() {
-            guardian.dismiss();
-        }
+        // `punctual clean` and `punctual doctor` report what remains.
+        let _ = self.restore();
     }
 }

@@ -176,7 +176,7 @@ pub fn run(
             };
             let cpu = (!unpinned).then_some(task.cpu);
             match started.start((i, &task.name), words, cpu, policies[i]) {
-                Ok(pid) => states[i].id.store(pid, Release),
+                Ok(()) => {}
                 Err(Failed::Refused(errno)) => {
                     control.fail(Step::TaskPolicy, i as u32, errno);
                     return refused(set, baseline, unpinned, &control);
@@ -197,6 +197,9 @@ pub fn run(
         control.end.store(ended, Release);
         control.start.store(started, Release);
         if let Some(commands) = &started_commands {
+            // Watchdogs learn of them when nothing below returns early: until then none executes, and
+            // they are reaped where this function ends.
+            commands.pids().for_each(|(task, pid)| states[task].id.store(pid, Release));
             commands.release();
         }
         watch(&control, &mut rings, cpus.len(), started_commands.as_ref(), &states, sink);
@@ -207,7 +210,7 @@ pub fn run(
             // First no longer known to the watchdogs: once reaped, its id may be another process's.
             task.id.store(0, Release);
         }
-        drop(started_commands);
+        notes.extend(started_commands.map(Commands::end).unwrap_or_default());
         notes.extend(remarks(set, baseline, unpinned, &natures));
         let lost = control.lost.load(Acquire);
         Ok(BaselineOutcome::Ran(BaselineRun {
