@@ -59,6 +59,20 @@ pub struct CpuRefusal {
     pub help: Help,
 }
 
+impl Refusal {
+    /// What is wrong on each CPU, in one line.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        self.over.iter().map(CpuRefusal::cause).collect::<Vec<_>>().join("; ")
+    }
+
+    /// What would make it fit on each CPU, in one line.
+    #[must_use]
+    pub fn help(&self) -> String {
+        self.over.iter().map(|over| over.help.to_string()).collect::<Vec<_>>().join("; ")
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, over) in self.over.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_analysis::{analyse_within, verdict, Capacity, CpuRefusal};
+use punctual_analysis::{analyse_within, verdict, Capacity};
 use punctual_report::analysis::summary;
+use punctual_sys::sched;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
 use crate::args::{OverrunArg, RealHost, Run};
@@ -64,15 +65,7 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
 
 /// The last CPU that we may use: the first ones have most interrupts.
 fn last_cpu() -> u32 {
-    // SAFETY: the set is valid for the call, and read only within its size.
-    unsafe {
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, std::mem::size_of_val(&cpus), &mut cpus) != 0 {
-            return 0;
-        }
-        let usable = (0..libc::CPU_SETSIZE as usize).rev().find(|&c| libc::CPU_ISSET(c, &cpus));
-        usable.unwrap_or(0) as u32
-    }
+    sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max()).unwrap_or(0)
 }
 
 /// What a host offers of each CPU of a set.
@@ -102,11 +95,8 @@ pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<A
         Ok(_) => Ok(Admitted { overload: false, verdict: summary }),
         Err(_) if overload => Ok(Admitted { overload: true, verdict: summary }),
         Err(refusal) => Err(Diagnostic::not_admitted(
-            refusal.over.iter().map(CpuRefusal::cause).collect::<Vec<_>>().join("; "),
-            format!(
-                "{}; or run it all the same with --overload",
-                refusal.over.iter().map(|o| o.help.to_string()).collect::<Vec<_>>().join("; ")
-            ),
+            refusal.cause(),
+            format!("{}; or run it all the same with --overload", refusal.help()),
         )),
     }
 }

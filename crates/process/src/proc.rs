@@ -3,6 +3,7 @@
 //! A pid alone names nobody for long: the kernel gives it to the next process. An [`Identity`] is a pid with the
 //! start time of the process that had it, and every signal goes through a pidfd whose start time was compared.
 
+use punctual_diagnostic::is_printable;
 use rustix::fd::OwnedFd;
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use serde::{Deserialize, Serialize};
@@ -218,9 +219,9 @@ pub(crate) fn command_of(pid: i32) -> String {
     printable(&String::from_utf8_lossy(&raw).replace('\0', " "))
 }
 
-/// Text that somebody else wrote, made fit for a terminal.
+/// Text of another program, made fit for a terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+    text.trim().chars().map(|c| if is_printable(c) { c } else { ' ' }).take(200).collect()
 }
 
 /// Path of a process in the v2 hierarchy as /proc shows it (`/` is the root of our cgroup namespace).

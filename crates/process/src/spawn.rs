@@ -301,14 +301,12 @@ impl Spawned {
         if let Park::Stop(s) = park {
             s.add(self.id)?;
         }
-        match (spec.hold, self.held) {
-            (Hold::AtExec, true) | (_, false) => {}
-            _ => unless_ended(self.detach()).map_err(stuck)?,
-        }
-        if (spec.hold, self.held) == (Hold::AtExec, false) {
-            unless_ended(self.signal(libc::SIGSTOP)).map_err(stuck)?;
-        }
-        Ok(())
+        let done = match (spec.hold, self.held) {
+            (Hold::AtExec, true) | (Hold::Nowhere | Hold::Parked, false) => Ok(()),
+            (Hold::AtExec, false) => self.signal(libc::SIGSTOP),
+            (Hold::Nowhere | Hold::Parked, true) => self.detach(),
+        };
+        unless_ended(done).map_err(stuck)
     }
 
     /// Ends its tracing, and with it the stop at its exec.
@@ -320,7 +318,7 @@ impl Spawned {
         }
     }
 
-    /// Who it is.
+    /// Its pid and start time.
     pub fn id(&self) -> Identity {
         self.id
     }

@@ -6,7 +6,6 @@ use punctual_analysis::{admit_within, CpuLoad};
 use punctual_taskset::{fmt_ns, Domain, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
-use crate::error::not_admitted;
 use crate::keeper::{self, Settings};
 use crate::report::{Observer, Report};
 use crate::{Error, Policy, Running, TaskDraft};
@@ -195,7 +194,7 @@ pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec
     match admit_within(&set, &punctual_host_user::capacity(&set)) {
         Ok(verdict) => Ok(verdict.cpus),
         Err(refusal) if settings.overload => Ok(refusal.cpus),
-        Err(refusal) => Err(not_admitted(&refusal)),
+        Err(refusal) => Err(Error::not_admitted(refusal.cause(), refusal.help())),
     }
 }
 
