@@ -9,7 +9,7 @@
  *                                         it runs
  *   load shell HOGS COUNT                 a shell's life beside them: sleep, then start /bin/true and wait for its end
  *   load sleepers BUSY SECONDS            processes that sleep for 1, 2, 5 and 10 ms on an absolute clock, and then so
- *                                         many that spin, forked at once: how late the former run, from the fork on
+ *                                         many that spin, forked at once: how late the sleeping ones run
  *   load vforks COUNT                     processes that vfork all the time; every second one's children execute
  *                                         /bin/true, the others' exit at once
  *
@@ -106,7 +106,7 @@ static int shares(int seconds, char **how, int count)
 	uint64_t began[MOST], ran[MOST];
 	pid_t pids[MOST];
 
-	/* So that who measures is not what is measured. */
+	/* So that the measuring process is not what is measured. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	for (int i = 0; i < count; i++)
 		pids[i] = spin(how[i], &weight[i]);

@@ -125,7 +125,7 @@ impl Test<'_> {
             if supply == Supply::Whole || task.segments.is_empty() {
                 at_once
             } else {
-                // While the task is suspended its group may be idle, and wait anew for its server:
+                // While the task is suspended its group may be idle, and wait again for its server:
                 // each segment has a busy period of its own.
                 let mut sum = Some(0u64);
                 for segment in &task.segments {

@@ -116,7 +116,7 @@ mod tests {
 
     /// Which task executes at each ns, from the tables of all releases; `None` where two do.
     fn laid_out(table: &TimeTable, all: &[TableTask], from: u64, to: u64) -> Option<Vec<usize>> {
-        let mut who = vec![usize::MAX; (to - from) as usize];
+        let mut tasks = vec![usize::MAX; (to - from) as usize];
         for (i, w) in all.iter().enumerate() {
             for number in 0.. {
                 let release = w.offset + number * w.period;
@@ -129,7 +129,7 @@ mod tests {
                     assert!(window.start + window.length <= w.deadline, "task {i}, release {number}: {window:?}");
                     for at in release + window.start..release + window.start + window.length {
                         if (from..to).contains(&at)
-                            && std::mem::replace(&mut who[(at - from) as usize], i) != usize::MAX
+                            && std::mem::replace(&mut tasks[(at - from) as usize], i) != usize::MAX
                         {
                             return None;
                         }
@@ -137,7 +137,7 @@ mod tests {
                 }
             }
         }
-        Some(who)
+        Some(tasks)
     }
 
     #[test]
@@ -161,10 +161,10 @@ mod tests {
         let reserved =
             [ReservedTime { start: 2, cycle: 5, length: 1 }, ReservedTime { start: 19, cycle: 20, length: 3 }];
         let table = TimeTable::synthesise(&all, &reserved).unwrap();
-        let who = laid_out(&table, &all, 0, 200).unwrap();
+        let tasks = laid_out(&table, &all, 0, 200).unwrap();
         for at in 40..200u64 {
             let closed = reserved.iter().any(|t| (at - t.start) % t.cycle < t.length);
-            assert!(!closed || who[at as usize] == usize::MAX, "task {} at {at}", who[at as usize]);
+            assert!(!closed || tasks[at as usize] == usize::MAX, "task {} at {at}", tasks[at as usize]);
         }
     }
 

@@ -82,7 +82,7 @@ fn in_a_group_each_wake_up_may_meet_a_new_blackout() {
     };
     // A blackout of 5 and 2 of execution, twice, and the sleep of 1 between.
     assert_eq!(responses(&within(15)), [Some(5 + 2 + 1 + 5 + 2)]);
-    late_because(&within(14), "each time it wakes its group may have to wait for its budget anew");
+    late_because(&within(14), "each time it wakes its group may have to wait for its budget again");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Diagnostic> {
     let out = &mut std::io::stdout();
     if args.json {
         let document = document(args.host, &capacity, &analysis, &advice, &unrepresented).map_err(|e| {
-            Diagnostic::usage(format!("the result cannot be told as JSON: {e}"), "run it without --json")
+            Diagnostic::usage(format!("the result cannot be written as JSON: {e}"), "run it without --json")
         })?;
         print_line(out, &format!("{document:#}"));
     } else {

@@ -22,6 +22,6 @@ pub fn run(args: &Clean) -> Result<ExitCode, Diagnostic> {
     if left.is_empty() {
         Ok(ExitCode::SUCCESS)
     } else {
-        Err(Diagnostic::machine(left.join("; "), "run it as the user who ran Punctual, or as root"))
+        Err(Diagnostic::machine(left.join("; "), "run it as the user that ran Punctual, or as root"))
     }
 }

@@ -39,14 +39,16 @@ fn text(error: Diagnostic) -> String {
     }
 }
 
-/// A line for a reader who may have gone (`| head -1`): that is no failure of ours.
+/// Prints a line. A closed pipe (`| head -1`) is no failure.
 pub fn print_line(to: &mut dyn Write, line: &str) {
     let _ = writeln!(to, "{line}");
     let _ = to.flush();
 }
 
-/// The results, on standard output. A reader who has gone is no failure; anything else is, for then
-/// nobody has them.
+/// Prints results on standard output.
+///
+/// # Errors
+/// They cannot be written. A closed pipe (`| head -1`) is no failure.
 pub fn print(text: &str) -> Result<(), Diagnostic> {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

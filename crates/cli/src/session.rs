@@ -88,7 +88,12 @@ impl<'a> Session<'a> {
 /// Set when somebody wants it to end.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
     let refused = |signal: i32| {
-        move |e| Diagnostic::machine(format!("signal {signal} cannot be handled: {e}"), "tell us about this machine")
+        move |e| {
+            Diagnostic::machine(
+                format!("signal {signal} cannot be handled: {e}"),
+                "report it with the output of punctual doctor",
+            )
+        }
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {

@@ -65,7 +65,7 @@ impl AlarmThread {
             _ => drop(write),
         }
         let alarm = AlarmThread { pid };
-        match hear(&read) {
+        match read_report(&read) {
             Some(Report { stage: READY, .. }) => Ok(alarm),
             Some(Report { stage, error }) => {
                 let what = STAGES.get(stage as usize).copied().unwrap_or_default();
@@ -99,7 +99,7 @@ fn no_process(e: io::Error) -> Diagnostic {
 }
 
 /// What it reports; `None` if it died before.
-fn hear(read: &OwnedFd) -> Option<Report> {
+fn read_report(read: &OwnedFd) -> Option<Report> {
     let mut report = Report::default();
     loop {
         // SAFETY: a report is two numbers; as many bytes are written at once, or none.
@@ -159,7 +159,7 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         // SAFETY: as above.
         let next = unsafe { (&raw const order.time).read_volatile() };
         let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
-        // A signal cannot come between the program and this: it is sent on this CPU, where nobody else runs until then.
+        // A signal cannot come between the program and this: it is sent on this CPU, where no other task runs until then.
         // SAFETY: a valid time.
         unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached

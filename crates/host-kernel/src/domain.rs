@@ -155,14 +155,14 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
     let mut next = Instant::now() + LOOK;
     loop {
         let stop = at.wait(bell.as_ref(), commands, next)?;
-        at.hear()?;
+        at.drain_events()?;
         if !stop && Instant::now() < next {
             // Jobs wait until an allocator sleeps again: what it told is for later.
             continue;
         }
         next = Instant::now() + LOOK;
         at.look()?;
-        at.hear()?;
+        at.drain_events()?;
         if !at.tales.is_empty() && !say(News::Tales(at.told())) {
             return Ok(());
         }
@@ -238,8 +238,8 @@ impl Domain<'_> {
         asked.map_err(|e| not_done_here(format!("the dispatcher refused the set: {e}")))
     }
 
-    /// Takes in the events that are there, and those that the allocators' answers lead to.
-    fn hear(&mut self) -> Result<(), Diagnostic> {
+    /// Handles the events that are there, and those that the allocators' answers lead to.
+    fn drain_events(&mut self) -> Result<(), Diagnostic> {
         // An answer may lead to an event each time; others have something to say too.
         const MOST: usize = 1 << 14;
         for _ in 0..MOST {

@@ -32,7 +32,7 @@ pub(crate) fn explain(exit: &Exit) -> Diagnostic {
 fn words(kind: u32, code: i64, message: &str) -> (String, String) {
     let again = "run it again".to_owned();
     let tell =
-        "see the kernel's log (dmesg), and tell us with the task set; --host user does without sched_ext".to_owned();
+        "see the kernel's log (dmesg), and report it with the task set; --host user does without sched_ext".to_owned();
     let cpu = code & 0xffff;
     match code & !0xffff {
         CPU_GONE => {
@@ -65,9 +65,9 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         DONE | UNREGISTERED | BY_BPF | BY_KERNEL => ("somebody took it away".to_owned(), again),
         SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
         STALLED => {
-            let who = waited(message).map_or("a runnable task".to_owned(), |who| format!("the runnable task {who}"));
+            let task = waited(message).map_or("a runnable task".to_owned(), |task| format!("the runnable task {task}"));
             let help = "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)".to_owned();
-            (format!("by the kernel's watchdog, for {who} waited too long"), help)
+            (format!("by the kernel's watchdog, for {task} waited too long"), help)
         }
         ERROR | ERROR_BPF => ("the kernel found an error in it".to_owned(), tell),
         kind => (format!("for a reason that this version does not know ({kind})"), tell),

@@ -9,7 +9,7 @@
 //! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
 //!
 //! ```text
-//!   run ─┬─ tasks: synthetic, command, adopted (barrier)      whom it is about
+//!   run ─┬─ tasks: synthetic, command, adopted (barrier)      processes of the tasks
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records

@@ -158,7 +158,7 @@ impl Process {
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.end();
-        // Whoever still stands at the barrier would never see that it is over.
+        // A child that still waits at the barrier would never see that the run is over.
         self.barrier.release();
         let limit = Instant::now() + Duration::from_secs(1);
         let synthetic = |p: &Process| matches!(p.kind, Kind::Synthetic) && p.ended.is_none();

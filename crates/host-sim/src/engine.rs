@@ -153,7 +153,7 @@ impl Engine {
             self.wake(slot);
         }
         loop {
-            self.hear(watcher)?;
+            self.deliver_events(watcher)?;
             self.select();
             // What it does first, it does as soon as it has the CPU.
             if !self.is_at_an_end() || !self.proceed(self.running) {
@@ -257,20 +257,20 @@ impl Engine {
         let _ = self.dispatcher.task_ready(TaskId(slot), self.now);
     }
 
-    /// Everything due, and what the allocators make of it, until nothing is left.
-    fn hear<W: Watcher>(&mut self, watcher: &mut W) -> Result<(), Diagnostic> {
-        let mut heard = 0;
+    /// Hands all events to the allocators, and those that their answers lead to.
+    fn deliver_events<W: Watcher>(&mut self, watcher: &mut W) -> Result<(), Diagnostic> {
+        let mut delivered = 0;
         loop {
             self.dispatcher.advance(self.now);
-            let before = heard;
+            let before = delivered;
             while let Some(event) = self.dispatcher.next_event() {
-                heard += 1;
-                if heard == STUCK {
+                delivered += 1;
+                if delivered == STUCK {
                     return Err(error::stuck(self.cpu, self.now));
                 }
                 self.event(&event, watcher);
             }
-            if heard == before {
+            if delivered == before {
                 return Ok(());
             }
         }

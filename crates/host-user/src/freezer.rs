@@ -185,7 +185,7 @@ pub(crate) fn start(
         )),
         Err(RecvTimeoutError::Timeout) => Err(kept(cpu, sched::FREEZER)),
         Err(RecvTimeoutError::Disconnected) => {
-            Err(Diagnostic::machine("the freezer thread ended at once", "tell us about this machine"))
+            Err(Diagnostic::machine("the freezer thread ended at once", "report it with the output of punctual doctor"))
         }
     }
 }

@@ -148,7 +148,10 @@ impl Host {
         }
         futex::fix_hash_size();
         gate::install().map_err(|e| {
-            Diagnostic::machine(format!("the gate signal cannot be handled: {e}"), "tell us about this machine")
+            Diagnostic::machine(
+                format!("the gate signal cannot be handled: {e}"),
+                "report it with the output of punctual doctor",
+            )
         })?;
         for &cpu in &options.set.cpus {
             let engine = start_engine(cpu, options)?;

@@ -109,7 +109,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     let placed = is_ready.recv_timeout(PATIENCE).map_err(|e| match e {
         RecvTimeoutError::Timeout => kept(cpu, sched::DISPATCHER),
         RecvTimeoutError::Disconnected => {
-            Diagnostic::machine("the dispatcher thread ended at once", "tell us about this machine")
+            Diagnostic::machine("the dispatcher thread ended at once", "report it with the output of punctual doctor")
         }
     })?;
     let (precision, tid) = match placed {

@@ -23,7 +23,8 @@ impl Allocators {
         }
         let policy = self.find(&to.name, place())?;
         let allocator = (policy.make)(policy, &Setup { set: &self.set, cpu: self.cpu, group })?;
-        let refused = |e| refused(place(), format!("the dispatcher refuses the change: {e}"), "tell us");
+        let refused =
+            |e| refused(place(), format!("the dispatcher refuses the change: {e}"), "report it with the task set");
         gsi.set_order(group, allocator.order()).map_err(refused)?;
         let at = self.place_for(allocator);
         self.groups[group as usize] = (policy, at);

@@ -198,7 +198,7 @@ impl<P: Place> TaskDraft<P> {
         }
         let set = single.build().map_err(|e| task(&e.cause, &e.help))?;
         let Some(spec) = set.tasks.into_iter().next() else {
-            return Err(task("it came to nothing", "tell us about it"));
+            return Err(task("it came to nothing", "report it"));
         };
         Ok(TaskSpec { start: start.unwrap_or(0), priority: self.priority.unwrap_or(0), ..spec })
     }

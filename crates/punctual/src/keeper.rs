@@ -79,7 +79,7 @@ pub(crate) fn start(
             drop(thread.join());
             Err(e)
         }
-        Err(_) => Err(Error::machine("the thread that keeps the run panicked at its start", "tell us about it")),
+        Err(_) => Err(Error::machine("the thread that keeps the run panicked at its start", "report it")),
     }
 }
 
