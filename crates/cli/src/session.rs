@@ -7,7 +7,7 @@ use std::sync::Arc;
 use punctual_process::Output;
 use punctual_report::{Collector, HogResult, Host, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
-use punctual_trace::Told;
+use punctual_trace::RunEvent;
 use punctual_workload::Hog;
 
 use crate::args::Run;
@@ -54,15 +54,15 @@ impl<'a> Session<'a> {
     }
 
     /// What the host tells.
-    pub fn hear(&self, told: Told) {
+    pub fn hear(&self, told: RunEvent) {
         match told {
-            Told::Period(period) => self.collector.borrow_mut().record(&period),
-            Told::Unreported { task, count } => self.collector.borrow_mut().record_unreported(task, count),
-            Told::Ended(index, how) => {
-                let name = self.set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
+            RunEvent::Period(period) => self.collector.borrow_mut().record(&period),
+            RunEvent::Unreported { task, count } => self.collector.borrow_mut().record_unreported(task, count),
+            RunEvent::Ended { task, how } => {
+                let name = self.set.tasks.get(task as usize).map_or("?", |t| t.name.as_str());
                 self.screen.borrow_mut().print_line(&format!("{name}: {how}"));
             }
-            Told::Warning(text) => self.screen.borrow_mut().print_line(&format!("punctual: {text}")),
+            RunEvent::Warning(text) => self.screen.borrow_mut().print_line(&format!("punctual: {text}")),
         }
     }
 

@@ -1,7 +1,7 @@
 //! One domain's thread in user space, on the domain's CPU: it gives the orders and reads the rings.
 //!
 //! ```text
-//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and tales to the run ──> Stop
+//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and release events to the run ──> Stop
 //! ```
 //!
 //! With reservations only, the kernel needs nobody: the thread looks now and then, for the results, and is one of the
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
-use punctual_policies::{Allocators, Told};
+use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::Overrun;
 
@@ -24,7 +24,7 @@ use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::Orders;
 use crate::members;
 use crate::programs::Programs;
-use crate::reader::{Batch, Reader, LOOK};
+use crate::reader::{Reader, RecordBatch, LOOK};
 use crate::ring::Rings;
 use punctual_diagnostic::Diagnostic;
 
@@ -50,7 +50,7 @@ pub(crate) struct Joining {
 }
 
 impl Joining {
-    /// What the kernel is told when a release that an allocator made is over without the task's wait; `None`: nothing.
+    /// Flags of the command that ends a release which an allocator made, without the task's wait; `None`: no command.
     fn over(&self, end: End) -> Option<u64> {
         let overran = matches!(end, End::Exhausted | End::Expired);
         let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };
@@ -61,7 +61,7 @@ impl Joining {
 }
 
 /// What a domain's thread is made with.
-pub(crate) struct Brief {
+pub(crate) struct Config {
     pub domain: u32,
     pub cpu: u32,
     pub programs: Arc<Programs>,
@@ -72,7 +72,7 @@ pub(crate) struct Brief {
     pub joining: Vec<Joining>,
 }
 
-/// What a domain is told.
+/// A request to a domain's thread.
 pub(crate) enum Command {
     /// All members have joined: offsets count from here, ns.
     Begin(u64),
@@ -91,64 +91,64 @@ pub(crate) enum Key {
     Made(u64),
 }
 
-/// What the allocators told, and for a release how it stands in the records.
-pub(crate) struct Tale {
-    pub told: Told,
+/// A release event, and the name of its release in the records.
+pub(crate) struct KeyedEvent {
+    pub event: ReleaseEvent,
     pub key: Key,
 }
 
-/// What a domain tells the run.
-pub(crate) enum News {
+/// A report of a domain's thread to the run.
+pub(crate) enum DomainEvent {
     /// Its tasks are in the dispatcher: number by place in the set.
     Joined(Vec<(usize, TaskId)>),
     /// The first releases are set.
     Begun,
-    /// What the allocators told.
-    Tales(Tales),
+    /// Release events of the allocators.
+    Events(EventBatch),
     /// What was recorded.
-    Records(Batch),
+    Records(RecordBatch),
     /// It could not go on.
     Failed(Diagnostic),
     /// The last word of one of its threads.
     Stopped,
 }
 
-/// What the allocators told at once. All records of it were there at `at`, CLOCK_MONOTONIC ns.
-pub(crate) struct Tales {
+/// Release events. All their records were in the ring at `at`, CLOCK_MONOTONIC ns.
+pub(crate) struct EventBatch {
     pub at: u64,
-    pub tales: Vec<Tale>,
-    /// Events that it came of, and of which nothing is told.
-    pub events: u64,
+    pub events: Vec<KeyedEvent>,
+    /// Events of the dispatcher that were handled.
+    pub handled: u64,
 }
 
-/// Runs until it is told to stop, or nobody is there any more to tell it.
-pub(crate) fn run(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) {
-    let domain = brief.domain;
-    let last = match live(brief, commands, news) {
-        Ok(()) => News::Stopped,
-        Err(e) => News::Failed(e),
+/// Runs until [`Command::Stop`], or until the sender is gone.
+pub(crate) fn run(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, DomainEvent)>) {
+    let domain = config.domain;
+    let last = match live(config, commands, news) {
+        Ok(()) => DomainEvent::Stopped,
+        Err(e) => DomainEvent::Failed(e),
     };
-    // Whoever does not listen any more has ended the run.
+    // A receiver that is gone has ended the run.
     drop(news.send((domain, last)));
 }
 
-fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) -> Result<(), Diagnostic> {
-    let Brief { domain, cpu, programs, allocators, limits, doorbell, joining } = brief;
+fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+    let Config { domain, cpu, programs, allocators, limits, doorbell, joining } = config;
     members::pin(cpu)?;
     let mut orders = Orders::new(&programs, domain, monotonic_ns());
     let bell = doorbell.as_ref().map(|bell| listen(bell, &mut orders)).transpose()?;
     let say = |what| news.send((domain, what)).is_ok();
     let joined = join(&mut orders, cpu, &joining)?;
-    if !say(News::Joined(joined.clone())) {
+    if !say(DomainEvent::Joined(joined.clone())) {
         return Ok(());
     }
     let Ok(Command::Begin(origin)) = commands.recv() else { return Ok(()) };
     let rings = Rings::new(&programs, domain, limits);
     // An allocator has somebody to read for it.
     let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
-    let mut at = Domain { allocators, orders, rings, joining, tales: Vec::new(), events: 0 };
+    let mut at = Domain { allocators, orders, rings, joining, events: Vec::new(), handled: 0 };
     at.begin(origin, &joined)?;
-    if !say(News::Begun) {
+    if !say(DomainEvent::Begun) {
         return Ok(());
     }
     at.look()?;
@@ -157,17 +157,17 @@ fn live(brief: Brief, commands: &Receiver<Command>, news: &Sender<(u32, News)>) 
         let stop = at.wait(bell.as_ref(), commands, next)?;
         at.drain_events()?;
         if !stop && Instant::now() < next {
-            // Jobs wait until an allocator sleeps again: what it told is for later.
+            // Jobs wait until an allocator sleeps again: its reports come later.
             continue;
         }
         next = Instant::now() + LOOK;
         at.look()?;
         at.drain_events()?;
-        if !at.tales.is_empty() && !say(News::Tales(at.told())) {
+        if !at.events.is_empty() && !say(DomainEvent::Events(at.take_events())) {
             return Ok(());
         }
         if let Some(reader) = &mut reader {
-            if !say(News::Records(reader.gather()?)) {
+            if !say(DomainEvent::Records(reader.gather()?)) {
                 return Ok(());
             }
         }
@@ -223,8 +223,8 @@ struct Domain<'a> {
     orders: Orders<'a>,
     rings: Rings<'a>,
     joining: Vec<Joining>,
-    tales: Vec<Tale>,
-    events: u64,
+    events: Vec<KeyedEvent>,
+    handled: u64,
 }
 
 impl Domain<'_> {
@@ -257,44 +257,44 @@ impl Domain<'_> {
         self.rings.look().map_err(wrong_cpu)
     }
 
-    fn handle(&mut self, event: &Event) -> Result<(), Diagnostic> {
-        let Domain { allocators, orders, joining, tales, events, .. } = self;
-        *events += 1;
+    fn handle(&mut self, cause: &Event) -> Result<(), Diagnostic> {
+        let Domain { allocators, orders, joining, events, handled, .. } = self;
+        *handled += 1;
         orders.at(monotonic_ns());
         let desk = orders.desk();
         let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
         // What the dispatcher's own reservations say of a release, the kernel has heeded already.
         let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
-        let reserved = match event {
+        let reserved = match cause {
             Event::Overrun { .. } => true,
             Event::JobEnded { task, .. } => reserved(task),
             _ => false,
         };
-        allocators.handle(orders, event, &mut |told| {
-            let key = match *event {
+        allocators.handle(orders, cause, &mut |event| {
+            let key = match *cause {
                 Event::Released { number, .. } => Key::Reserved(number),
                 _ => Key::Made(desk.last_job()),
             };
             let mut saturated = None;
-            match told {
-                Told::Ended { at, task, index, end, .. } if !reserved => {
+            match event {
+                ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
                     let late = whose(index).and_then(|j| j.over(end)).map_or(0, |flags| desk.over(task, flags));
-                    saturated = (late == MOST_LATE).then_some(Told::DelayedSaturated { at, task, index });
+                    saturated = (late == MOST_LATE).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
-                Told::Overrun { index, .. } if !reserved => {
+                ReleaseEvent::Overrun { index, .. } if !reserved => {
                     whose(index).into_iter().for_each(|j| members::signal(&j.pidfd, libc::SIGXCPU));
                 }
                 _ => {}
             }
-            tales.extend([told].into_iter().chain(saturated).map(|told| Tale { told, key }));
+            events.extend([event].into_iter().chain(saturated).map(|event| KeyedEvent { event, key }));
         });
         orders.check()
     }
 
-    /// What was told since the last time.
-    fn told(&mut self) -> Tales {
-        let (tales, events) = (std::mem::take(&mut self.tales), std::mem::take(&mut self.events));
-        Tales { at: monotonic_ns(), tales, events }
+    /// The release events since the last call.
+    fn take_events(&mut self) -> EventBatch {
+        let (events, handled) = (std::mem::take(&mut self.events), std::mem::take(&mut self.handled));
+        EventBatch { at: monotonic_ns(), events, handled }
     }
 
     /// Until the doorbell, the next look, or a command; whether it was the one to stop.

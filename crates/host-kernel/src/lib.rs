@@ -13,7 +13,7 @@
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
-//!        └─ known: story, lateness, trace_file; ended         what became of it
+//!        └─ run_state: periods, lateness, trace_file          results and traces
 //! ```
 
 mod abi;
@@ -32,6 +32,7 @@ mod lateness;
 mod limits;
 pub mod machine;
 mod members;
+mod periods;
 mod privilege;
 mod probe;
 mod programs;
@@ -43,7 +44,6 @@ mod scheduler;
 pub mod selftest;
 mod start;
 mod start_barrier;
-mod story;
 mod synthetic;
 mod tasks;
 mod trace_file;
@@ -56,7 +56,7 @@ pub use lateness::Lateness;
 pub use limits::accepts;
 pub use privilege::Missing;
 pub use punctual_process::Output;
-pub use punctual_trace::Told;
+pub use punctual_trace::RunEvent;
 pub use run::{run, RunOptions, RunOutcome};
 
 pub use start::Start;

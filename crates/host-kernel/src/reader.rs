@@ -8,7 +8,7 @@ use punctual_dispatcher::Limits;
 use punctual_sys::clock::monotonic_ns;
 
 use crate::diagnostics::wrong_cpu;
-use crate::domain::News;
+use crate::domain::DomainEvent;
 use crate::members;
 use crate::programs::Programs;
 use crate::ring::{Records, Rings};
@@ -18,7 +18,7 @@ use punctual_diagnostic::Diagnostic;
 pub(crate) const LOOK: Duration = Duration::from_millis(25);
 
 /// Some 25 ms of a domain's records.
-pub(crate) struct Batch {
+pub(crate) struct RecordBatch {
     /// All that was recorded until then is here, CLOCK_MONOTONIC ns.
     pub looked: u64,
     pub records: Records,
@@ -40,16 +40,16 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn gather(&mut self) -> Result<Batch, Diagnostic> {
+    pub fn gather(&mut self) -> Result<RecordBatch, Diagnostic> {
         let looked = monotonic_ns();
         self.0.look().map_err(wrong_cpu)?;
         let (throttled, arm_failures) = (self.0.throttled(), self.0.arm_failures());
-        Ok(Batch { looked, records: self.0.records(), throttled, arm_failures })
+        Ok(RecordBatch { looked, records: self.0.records(), throttled, arm_failures })
     }
 }
 
 /// What a thread of its own is made with.
-pub(crate) struct Brief {
+pub(crate) struct Config {
     pub domain: u32,
     pub cpu: u32,
     pub programs: Arc<Programs>,
@@ -57,19 +57,19 @@ pub(crate) struct Brief {
 }
 
 /// Beside an allocator: reads until `go_on` is dropped, and once more then.
-pub(crate) fn run(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) {
-    let domain = brief.domain;
-    let last = live(brief, go_on, news).map_or_else(News::Failed, |()| News::Stopped);
-    // Whoever does not listen any more has ended the run.
+pub(crate) fn run(config: Config, go_on: &Receiver<()>, news: &Sender<(u32, DomainEvent)>) {
+    let domain = config.domain;
+    let last = live(config, go_on, news).map_or_else(DomainEvent::Failed, |()| DomainEvent::Stopped);
+    // A receiver that is gone has ended the run.
     drop(news.send((domain, last)));
 }
 
-fn live(brief: Brief, go_on: &Receiver<()>, news: &Sender<(u32, News)>) -> Result<(), Diagnostic> {
-    members::pin(brief.cpu)?;
-    let mut reader = Reader::new(&brief.programs, brief.domain, brief.limits);
+fn live(config: Config, go_on: &Receiver<()>, news: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+    members::pin(config.cpu)?;
+    let mut reader = Reader::new(&config.programs, config.domain, config.limits);
     loop {
         let stop = !matches!(go_on.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
-        let heard = news.send((brief.domain, News::Records(reader.gather()?))).is_ok();
+        let heard = news.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
         if stop || !heard {
             return Ok(());
         }

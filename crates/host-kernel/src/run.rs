@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
-use punctual_trace::Told;
+use punctual_trace::RunEvent;
 
-use crate::domain::{self, Brief, Command, Joining, News};
+use crate::domain::{self, Command, Config, DomainEvent, Joining};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
 use crate::probe::Alarm;
@@ -74,7 +74,7 @@ pub struct RunOutcome {
 pub fn run(
     set: &TaskSet,
     options: RunOptions<'_>,
-    sink: &mut dyn FnMut(Told),
+    sink: &mut dyn FnMut(RunEvent),
     tick: &mut dyn FnMut(),
 ) -> Result<RunOutcome, Diagnostic> {
     let parts = parts(set)?;
@@ -159,7 +159,7 @@ struct Run<'a> {
     set: &'a TaskSet,
     domains: Vec<Domain>,
     readers: Vec<Reading>,
-    news: Option<Receiver<(u32, News)>>,
+    news: Option<Receiver<(u32, DomainEvent)>>,
     known: RunState<'a>,
     /// By place in the set: some process of it is there.
     alive: Vec<bool>,
@@ -175,7 +175,7 @@ impl Run<'_> {
         scheduler: &mut Scheduler,
         tasks: &mut Tasks,
         stop: &AtomicBool,
-        sink: &mut dyn FnMut(Told),
+        sink: &mut dyn FnMut(RunEvent),
         tick: &mut dyn FnMut(),
     ) -> Result<(u64, u64, bool), Diagnostic> {
         let (say, news) = channel();
@@ -219,7 +219,7 @@ impl Run<'_> {
         part: Part,
         scheduler: &mut Scheduler,
         tasks: &Tasks,
-        say: Sender<(u32, News)>,
+        say: Sender<(u32, DomainEvent)>,
     ) -> Result<(), Diagnostic> {
         let Part { cpu, allocators, limits, hears } = part;
         let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
@@ -237,14 +237,14 @@ impl Run<'_> {
         let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
         if hears {
             // Started here and not by the allocator, whose threads are allocators by birth.
-            let brief = reader::Brief { domain, cpu, programs: scheduler.programs(), limits };
+            let config = reader::Config { domain, cpu, programs: scheduler.programs(), limits };
             let ((go_on, goes_on), say) = (channel(), say.clone());
-            let thread = thread("reader").spawn(move || reader::run(brief, &goes_on, &say)).map_err(no_thread)?;
+            let thread = thread("reader").spawn(move || reader::run(config, &goes_on, &say)).map_err(no_thread)?;
             self.readers.push(Reading { go_on, thread });
         }
-        let brief = Brief { domain, cpu, programs: scheduler.programs(), allocators, limits, doorbell, joining };
+        let config = Config { domain, cpu, programs: scheduler.programs(), allocators, limits, doorbell, joining };
         let (commands, orders) = channel();
-        let thread = thread("domain").spawn(move || domain::run(brief, &orders, &say)).map_err(no_thread)?;
+        let thread = thread("domain").spawn(move || domain::run(config, &orders, &say)).map_err(no_thread)?;
         self.domains.push(Domain { commands, thread });
         Ok(())
     }
@@ -256,12 +256,12 @@ impl Run<'_> {
         while heard < self.domains.len() {
             let Some(news) = &self.news else { return Ok(()) };
             match news.recv_timeout(LOOK) {
-                Ok((domain, News::Joined(tasks))) => {
+                Ok((domain, DomainEvent::Joined(tasks))) => {
                     self.known.joined(domain, &tasks);
                     heard += 1;
                 }
-                Ok((_, News::Begun)) => heard += 1,
-                Ok((_, News::Stopped)) => return Err(silent(what)),
+                Ok((_, DomainEvent::Begun)) => heard += 1,
+                Ok((_, DomainEvent::Stopped)) => return Err(silent(what)),
                 // Others may be further, or read already.
                 Ok((domain, more)) => self.heard(domain, more, &mut |_| {})?,
                 Err(RecvTimeoutError::Timeout) if Instant::now() < limit && scheduler.ended().is_none() => {}
@@ -271,22 +271,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn heard(&mut self, domain: u32, news: News, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
+    fn heard(&mut self, domain: u32, news: DomainEvent, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         match news {
-            News::Tales(tales) => self.known.tales(domain, tales),
-            News::Records(batch) => {
+            DomainEvent::Events(batch) => self.known.release_events(domain, batch),
+            DomainEvent::Records(batch) => {
                 for task in self.known.records(domain, &batch, sink)? {
                     drop(self.domains[domain as usize].commands.send(Command::Gone(task)));
                 }
             }
-            News::Failed(e) => return Err(e),
-            News::Joined(_) | News::Begun | News::Stopped => {}
+            DomainEvent::Failed(e) => return Err(e),
+            DomainEvent::Joined(_) | DomainEvent::Begun | DomainEvent::Stopped => {}
         }
         Ok(())
     }
 
     /// What the domains have to say within that time.
-    fn listen(&mut self, time: Duration, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
+    fn listen(&mut self, time: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         let limit = Instant::now() + time;
         loop {
             let left = limit.saturating_duration_since(Instant::now());
@@ -299,18 +299,18 @@ impl Run<'_> {
     }
 
     /// Of a task with children that go on after its first process, nothing is said until they are gone too.
-    fn who_ended(&mut self, tasks: &Tasks, sink: &mut dyn FnMut(Told)) {
+    fn who_ended(&mut self, tasks: &Tasks, sink: &mut dyn FnMut(RunEvent)) {
         for index in 0..self.alive.len() {
             let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.known.is_gone(index)) else {
                 continue;
             };
             self.alive[index] = false;
-            sink(Told::Ended(index as u32, how.to_owned()));
+            sink(RunEvent::Ended { task: index as u32, how: how.to_owned() });
         }
     }
 
     /// Each domain looks once more; then its reader, who finds all that came of it.
-    fn stop(&mut self, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
+    fn stop(&mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         for domain in &self.domains {
             drop(domain.commands.send(Command::Stop));
         }
@@ -322,14 +322,14 @@ impl Run<'_> {
     }
 
     /// Receives until so many threads have sent their last message, also after one of them has failed.
-    fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(Told)) -> Result<(), Diagnostic> {
+    fn stopped(&mut self, threads: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));
         while stopped < threads {
             let Some(news) = &self.news else { return failure };
             match news.recv_timeout(limit.saturating_duration_since(Instant::now())) {
-                Ok((_, News::Stopped)) => stopped += 1,
-                Ok((_, News::Failed(e))) => (stopped, failure) = (stopped + 1, failure.and(Err(e))),
+                Ok((_, DomainEvent::Stopped)) => stopped += 1,
+                Ok((_, DomainEvent::Failed(e))) => (stopped, failure) = (stopped + 1, failure.and(Err(e))),
                 Ok((domain, news)) => self.heard(domain, news, sink)?,
                 Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
             }

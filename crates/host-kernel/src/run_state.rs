@@ -1,26 +1,26 @@
-//! What is known of a run: from the records and from what the allocators told, by domain.
+//! The state of a run, by domain: from the records and the allocators' release events.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use punctual_dispatcher::TaskId;
-use punctual_policies::Told as Policy;
+use punctual_policies::ReleaseEvent;
 use punctual_taskset::TaskSet;
-use punctual_trace::{kind, Period, Told};
+use punctual_trace::{kind, Period, RunEvent};
 
-use crate::domain::{Tale, Tales};
+use crate::domain::{EventBatch, KeyedEvent};
 use crate::lateness::Lateness;
-use crate::reader::Batch;
-use crate::story::Story;
+use crate::periods::DomainPeriods;
+use crate::reader::RecordBatch;
 use crate::trace_file::Traces;
 use punctual_diagnostic::Diagnostic;
 
 pub(crate) struct RunState<'a> {
     set: &'a TaskSet,
-    stories: BTreeMap<u32, Story<'a>>,
-    /// Told, and their records are still to come.
-    waiting: BTreeMap<u32, VecDeque<Tales>>,
+    periods: BTreeMap<u32, DomainPeriods>,
+    /// RunEvent, and their records are still to come.
+    waiting: BTreeMap<u32, VecDeque<EventBatch>>,
     traces: Traces,
-    /// By place in the set: the dispatcher has heard that it is gone.
+    /// By place in the set: its dispatcher has removed it.
     gone: Vec<bool>,
     events: u64,
     throttled: BTreeMap<u32, u64>,
@@ -32,7 +32,7 @@ impl<'a> RunState<'a> {
     pub fn new(set: &'a TaskSet, traces: Traces) -> RunState<'a> {
         RunState {
             set,
-            stories: BTreeMap::new(),
+            periods: BTreeMap::new(),
             waiting: BTreeMap::new(),
             traces,
             gone: vec![false; set.tasks.len()],
@@ -43,25 +43,25 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// Something people should know.
+    /// Adds a line to the notes of the results.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
     }
 
     /// A domain's tasks have these numbers in its dispatcher.
     pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
-        self.stories.insert(domain, Story::new(self.set, tasks));
+        self.periods.insert(domain, DomainPeriods::new(self.set, tasks));
     }
 
-    /// Whether the dispatcher has heard that all threads of a task are gone.
+    /// Whether the dispatcher has removed a task, all threads of which are gone.
     pub fn is_gone(&self, index: usize) -> bool {
         self.gone[index]
     }
 
-    /// Told of a domain; it is gone into when the records of that time are there.
-    pub fn tales(&mut self, domain: u32, tales: Tales) {
-        self.events += tales.events;
-        self.waiting.entry(domain).or_default().push_back(tales);
+    /// RunEvent of a domain; it is gone into when the records of that time are there.
+    pub fn release_events(&mut self, domain: u32, batch: EventBatch) {
+        self.events += batch.handled;
+        self.waiting.entry(domain).or_default().push_back(batch);
     }
 
     /// A domain's next records: the tasks that are gone.
@@ -71,32 +71,32 @@ impl<'a> RunState<'a> {
     pub fn records(
         &mut self,
         domain: u32,
-        batch: &Batch,
-        sink: &mut dyn FnMut(Told),
+        batch: &RecordBatch,
+        sink: &mut dyn FnMut(RunEvent),
     ) -> Result<Vec<TaskId>, Diagnostic> {
         let records = &batch.records;
         self.traces.records(domain, records)?;
         self.throttled.insert(domain, batch.throttled);
         self.arm_failures.insert(domain, batch.arm_failures);
-        let Some(story) = self.stories.get_mut(&domain) else { return Ok(Vec::new()) };
+        let Some(periods) = self.periods.get_mut(&domain) else { return Ok(Vec::new()) };
         if records.lost > 0 {
-            story.gap();
-            // Who is gone may be among them: then the end of a first process has to do.
+            periods.gap();
+            // Ends of tasks may be among them: from here on the end of a first process counts.
             self.gone.fill(true);
             let lost = records.lost;
             self.notes
                 .push(format!("{lost} records were overwritten before they were read: the trace has a gap there"));
         }
-        story.records(&records.records);
+        periods.records(&records.records);
         let waiting = self.waiting.entry(domain).or_default();
         while waiting.front().is_some_and(|t| t.at <= batch.looked) {
-            for tale in waiting.pop_front().into_iter().flat_map(|t| t.tales) {
-                tell(self.set, story, &tale, sink);
+            for event in waiting.pop_front().into_iter().flat_map(|batch| batch.events) {
+                handle(self.set, periods, &event, sink);
             }
         }
         let gone = records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
         let gone: Vec<TaskId> = gone.collect();
-        for place in gone.iter().filter_map(|task| story.place(task.0)) {
+        for place in gone.iter().filter_map(|task| periods.place(task.0)) {
             self.gone[place] = true;
         }
         Ok(gone)
@@ -106,11 +106,14 @@ impl<'a> RunState<'a> {
     ///
     /// # Errors
     /// The trace file's.
-    pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Result<(u64, Option<Lateness>, Vec<String>), Diagnostic> {
+    pub fn finish(
+        mut self,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<(u64, Option<Lateness>, Vec<String>), Diagnostic> {
         let mut lateness = None;
-        for story in self.stories.values_mut() {
-            story.finish(&mut |period: Period| sink(Told::Period(period)));
-            lateness = Lateness::worse(lateness, story.lateness());
+        for periods in self.periods.values_mut() {
+            periods.finish(&mut |period: Period| sink(RunEvent::Period(period)));
+            lateness = Lateness::worse(lateness, periods.lateness());
         }
         self.notes.extend(self.traces.finish()?);
         let throttled: u64 = self.throttled.values().sum();
@@ -125,18 +128,18 @@ impl<'a> RunState<'a> {
     }
 }
 
-fn tell(set: &TaskSet, story: &mut Story<'_>, tale: &Tale, sink: &mut dyn FnMut(Told)) {
-    match tale.told {
-        Policy::EventsLost { count, .. } => {
-            story.untold();
-            sink(Told::Warning(format!(
+fn handle(set: &TaskSet, periods: &mut DomainPeriods, keyed: &KeyedEvent, sink: &mut dyn FnMut(RunEvent)) {
+    match keyed.event {
+        ReleaseEvent::EventsLost { count, .. } => {
+            periods.events_lost();
+            sink(RunEvent::Warning(format!(
                 "{count} events had no room in the dispatcher's ring; the table leaves out periods of that time"
             )));
         }
-        Policy::DelayedSaturated { index, .. } => sink(Told::Warning(format!(
+        ReleaseEvent::DelayedSaturated { index, .. } => sink(RunEvent::Warning(format!(
             "{}: 30,000 waits are overdue; further ones are not counted",
             set.tasks[index as usize].name
         ))),
-        _ => story.tale(tale, &mut |period| sink(Told::Period(period))),
+        _ => periods.event(keyed, &mut |period| sink(RunEvent::Period(period))),
     }
 }

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
-use punctual_policies::{Allocators, Native, Told};
+use punctual_policies::{Allocators, Native, ReleaseEvent};
 use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
@@ -204,12 +204,12 @@ impl Engine {
         self.running != NOBODY && self.stolen == 0 && self.tasks[self.running as usize].left == 0
     }
 
-    /// A task that has the CPU and executed what it had to: on to what takes time. True when the
-    /// dispatcher was told something.
+    /// A task that has the CPU and executed what it had to: on to what takes time. True when that
+    /// changed something in the dispatcher.
     fn proceed(&mut self, slot: u32) -> bool {
         let (now, id) = (self.now, TaskId(slot));
         let task = &mut self.tasks[slot as usize];
-        let mut told = false;
+        let mut changed = false;
         if task.state == State::Waiting {
             // It was done before; what its policy left it is of no use to it.
             if let Some(job) = self.job {
@@ -222,11 +222,11 @@ impl Engine {
                 Act::Execute(Demand::For(0)) | Act::Sleep(0) => {}
                 Act::Execute(Demand::For(ns)) => {
                     task.left = ns;
-                    return told;
+                    return changed;
                 }
                 Act::Execute(Demand::Forever) => {
                     task.left = INFINITE;
-                    return told;
+                    return changed;
                 }
                 Act::Sleep(ns) => {
                     task.sleep();
@@ -236,7 +236,7 @@ impl Engine {
                     return true;
                 }
                 Act::Done => {
-                    told = true;
+                    changed = true;
                     self.stolen += self.costs.command;
                     task.touched(now);
                     // The task is there; a wait that is ignored was a delayed one.
@@ -287,8 +287,8 @@ impl Engine {
             Event::Released { task: TaskId::NONE, .. } => costs.release,
             _ => 0,
         };
-        allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |told| match told {
-            Told::Released { task, number, release, deadline, .. } => {
+        allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |event| match event {
+            ReleaseEvent::Released { task, number, release, deadline, .. } => {
                 *stolen += costs.release;
                 count.releases += 1;
                 if !background.is_empty() {
@@ -298,16 +298,16 @@ impl Engine {
                     watcher.period(&period);
                 }
             }
-            Told::Ended { task, end, at, unused, .. } => tasks[task.0 as usize].ended(end, at, unused),
-            Told::Lost { task, first, count, .. } => {
+            ReleaseEvent::Ended { task, end, at, unused, .. } => tasks[task.0 as usize].ended(end, at, unused),
+            ReleaseEvent::Lost { task, first, count, .. } => {
                 let task = &mut tasks[task.0 as usize];
                 let before = task.close();
                 let lost = (first..first.saturating_add(count)).map(|number| task.lost(number));
                 before.into_iter().chain(lost).for_each(|period| watcher.period(&period));
             }
-            Told::Background { task, .. } => background.push(task.0),
+            ReleaseEvent::Background { task, .. } => background.push(task.0),
             // A signal's handler is no part of a synthetic task, and the others are about counters.
-            Told::Overrun { .. } | Told::DelayedSaturated { .. } | Told::EventsLost { .. } => {}
+            ReleaseEvent::Overrun { .. } | ReleaseEvent::DelayedSaturated { .. } | ReleaseEvent::EventsLost { .. } => {}
         });
     }
 

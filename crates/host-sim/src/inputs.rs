@@ -1,4 +1,4 @@
-//! One recorded input, told to a dispatcher again: `dispatcher/record.h`, read backwards.
+//! One recorded input, applied to a dispatcher again: the inverse of `dispatcher/record.h`.
 
 use punctual_dispatcher::{
     Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId, TimerId,
@@ -32,23 +32,23 @@ pub(crate) fn whole_length(first: &Record) -> usize {
     }
 }
 
-/// Why an input could not be told.
-pub(crate) enum Untold {
+/// Why an input could not be applied.
+pub(crate) enum InputError {
     /// The dispatcher refuses it.
     Refused(Refusal),
     /// It makes no sense.
     Nonsense,
 }
 
-impl From<Refusal> for Untold {
-    fn from(refusal: Refusal) -> Untold {
-        Untold::Refused(refusal)
+impl From<Refusal> for InputError {
+    fn from(refusal: Refusal) -> InputError {
+        InputError::Refused(refusal)
     }
 }
 
-/// Tells the dispatcher an input: all its records. What it is told at is `now`.
-pub(crate) fn tell(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(), Untold> {
-    let first = records.first().ok_or(Untold::Nonsense)?;
+/// Applies an input, given by all its records, to the dispatcher at `now`.
+pub(crate) fn apply(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(), InputError> {
+    let first = records.first().ok_or(InputError::Nonsense)?;
     let Record { a, b, small, .. } = *first;
     let (task, job) = (TaskId(small), JobId::from_u64(a));
     match first.kind {
@@ -75,13 +75,13 @@ pub(crate) fn tell(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<(
         kind::RESERVATION_CHANGE => {
             d.change_reservation(ReservationId(small), &reservation_of(&records[1..])?, now)?;
         }
-        _ => return Err(Untold::Nonsense),
+        _ => return Err(InputError::Nonsense),
     }
     Ok(())
 }
 
 /// An ordering: up to four attributes, the first in the lowest byte.
-fn attributes(order: u64) -> Result<Vec<Attribute>, Untold> {
+fn attributes(order: u64) -> Result<Vec<Attribute>, InputError> {
     let bytes = order.to_le_bytes();
     let used = bytes.iter().take_while(|&&b| b != 0);
     let one = |byte: &u8| match byte {
@@ -89,27 +89,27 @@ fn attributes(order: u64) -> Result<Vec<Attribute>, Untold> {
         2 => Ok(Attribute::Finish),
         3 => Ok(Attribute::Budget),
         4 => Ok(Attribute::Priority),
-        _ => Err(Untold::Nonsense),
+        _ => Err(InputError::Nonsense),
     };
     let all = used.map(one).collect::<Result<Vec<_>, _>>()?;
     if bytes[all.len()..].iter().any(|&b| b != 0) {
-        return Err(Untold::Nonsense);
+        return Err(InputError::Nonsense);
     }
     Ok(all)
 }
 
-fn serves(task: u32, server: u64, node: u64) -> Result<For, Untold> {
-    let number = |n: u64| u32::try_from(n).map_err(|_| Untold::Nonsense);
+fn serves(task: u32, server: u64, node: u64) -> Result<For, InputError> {
+    let number = |n: u64| u32::try_from(n).map_err(|_| InputError::Nonsense);
     match (server, node) {
         (0, 0) => Ok(For::Task(TaskId(task))),
         (group, 0) if task == TaskId::NONE.0 => Ok(For::Group(number(group)?)),
         (0, node) if task == TaskId::NONE.0 => Ok(For::Budget(number(node)?)),
-        _ => Err(Untold::Nonsense),
+        _ => Err(InputError::Nonsense),
     }
 }
 
-fn job_of(records: &[Record]) -> Result<Job, Untold> {
-    let [first, second, third @ ..] = records else { return Err(Untold::Nonsense) };
+fn job_of(records: &[Record]) -> Result<Job, InputError> {
+    let [first, second, third @ ..] = records else { return Err(InputError::Nonsense) };
     // Attributes that are all zero have no record.
     let third = third.first().copied().unwrap_or_default();
     Ok(Job {
@@ -120,12 +120,12 @@ fn job_of(records: &[Record]) -> Result<Job, Untold> {
         priority: second.a as i64,
         cookie: second.b,
         group: second.small,
-        budget_group: u32::try_from(third.a).map_err(|_| Untold::Nonsense)?,
+        budget_group: u32::try_from(third.a).map_err(|_| InputError::Nonsense)?,
     })
 }
 
-fn reservation_of(records: &[Record]) -> Result<Reservation, Untold> {
-    let [first, second, third, fourth @ ..] = records else { return Err(Untold::Nonsense) };
+fn reservation_of(records: &[Record]) -> Result<Reservation, InputError> {
+    let [first, second, third, fourth @ ..] = records else { return Err(InputError::Nonsense) };
     let fourth = fourth.first().copied().unwrap_or_default();
     Ok(Reservation {
         serves: serves(first.small, fourth.time, fourth.b)?,
@@ -135,14 +135,14 @@ fn reservation_of(records: &[Record]) -> Result<Reservation, Untold> {
         deadline: second.a,
         priority: second.b as i64,
         group: second.small,
-        budget_group: u32::try_from(fourth.a).map_err(|_| Untold::Nonsense)?,
+        budget_group: u32::try_from(fourth.a).map_err(|_| InputError::Nonsense)?,
         cookie: (third.small != 0).then_some(third.time),
         overrun: match third.b {
             0 => Overrun::Carry,
             1 => Overrun::Skip,
             2 => Overrun::Background,
             3 => Overrun::Signal,
-            _ => return Err(Untold::Nonsense),
+            _ => return Err(InputError::Nonsense),
         },
         wakeup_rule: third.a != 0,
     })

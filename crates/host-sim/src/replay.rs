@@ -1,8 +1,8 @@
-//! Replay: the recorded inputs of any host, told again to a new dispatcher, must lead to the same
+//! Replay: the recorded inputs of any host, applied to a new dispatcher, must lead to the same
 //! decisions (design, invariant 6).
 //!
 //! A dispatcher records its inputs and its decisions in one stream. So each input of the trace is
-//! told to the new one, and whatever the new one records then must be what stands next in the
+//! applied to the new one, and whatever the new one records then must be what stands next in the
 //! trace, word by word. Selecting is no input, and is recorded only when its answer changes: so it
 //! is asked where the trace has an answer, and whenever time goes on, since a host selects at the
 //! end of each instant. What hosts record for themselves is passed over.
@@ -13,7 +13,7 @@ use std::io::BufRead;
 use punctual_dispatcher::{Dispatcher, Limits, Refusal};
 use punctual_trace::{kind, Header, Record, TraceError, TraceReader};
 
-use crate::inputs::{length, tell, whole_length, Untold, MOST};
+use crate::inputs::{apply, length, whole_length, InputError, MOST};
 
 /// Inputs between two tellings of progress.
 const BETWEEN: u64 = 65_536;
@@ -23,7 +23,7 @@ const BETWEEN: u64 = 65_536;
 pub struct Replayed {
     /// Whose trace it was.
     pub header: Header,
-    /// Inputs that were told again.
+    /// Inputs that were applied.
     pub inputs: u64,
     /// Decisions that were the same.
     pub decisions: u64,
@@ -72,7 +72,7 @@ pub enum ReplayError {
     },
 }
 
-/// Replays a trace. `go_on` is told the virtual time, ns, now and then, and ends the replay with
+/// Replays a trace. `go_on` receives the virtual time, ns, now and then, and ends the replay with
 /// false.
 ///
 /// # Errors
@@ -214,13 +214,13 @@ impl<R: BufRead> Replay<R> {
         self.ahead.make_contiguous();
         let (records, _) = self.ahead.as_slices();
         let length = length(records);
-        match tell(&mut self.dispatcher, &records[..length], self.now) {
+        match apply(&mut self.dispatcher, &records[..length], self.now) {
             Ok(()) => {}
-            Err(Untold::Refused(refusal)) => {
+            Err(InputError::Refused(refusal)) => {
                 let recorded = records[0].to_string();
                 return Ok(Some(self.different(recorded, format!("a refusal: {refusal}"))));
             }
-            Err(Untold::Nonsense) => {
+            Err(InputError::Nonsense) => {
                 return Err(ReplayError::Input { number: self.number(), what: records[0].to_string() })
             }
         }

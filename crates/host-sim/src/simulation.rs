@@ -34,8 +34,8 @@ pub struct Stretch {
     pub background: bool,
 }
 
-/// Somebody who watches a simulation. Of each CPU, what is told is in order of time; of several,
-/// one may be somewhat ahead.
+/// Observes a simulation. The calls of each CPU are in order of time; of several CPUs, one may be
+/// somewhat ahead.
 pub trait Watcher {
     /// A release of a task, as it turned out; of one task in the order of their numbers. Those that
     /// the end of the run cut off come too: their deadline is after it.
@@ -104,7 +104,7 @@ impl Simulation {
         Ok(Simulation { engines })
     }
 
-    /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is told.
+    /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is reported.
     ///
     /// # Errors
     /// A policy without end, a trace's writer; an end beyond 2^62 ns.

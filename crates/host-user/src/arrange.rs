@@ -88,19 +88,19 @@ impl Engine {
         let Some(m) = self.members[i as usize].as_deref_mut() else { return };
         m.set_level(level(m.level));
         if m.standing != Standing::Unparked {
-            if matches!(m.who, Who::Program(_)) && m.track.started == NEVER {
-                m.track.started = now;
+            if matches!(m.who, Who::Program(_)) {
+                m.periods.started(now);
             }
             m.ran_at = now;
             m.unpark();
-        } else if m.track.started == NEVER {
+        } else if m.periods.latest().started == NEVER {
             // Never parked since its last job: it goes on at once.
             if let Who::Thread(cell) = &m.who {
                 if cell.started() == 0 && !cell.is_inside() {
                     cell.stamp_now(now);
                 }
             } else {
-                m.track.started = now;
+                m.periods.started(now);
             }
         }
     }

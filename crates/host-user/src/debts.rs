@@ -57,7 +57,7 @@ fn catch_up(m: &mut Member, now: u64) {
     let ran = clock.saturating_sub(m.charged);
     m.charged = clock;
     if matches!(m.who, Who::Program(_)) && m.is_charged() {
-        m.track.add(ran, 0);
+        m.periods.executed(ran);
         m.debt += ran;
     }
 }

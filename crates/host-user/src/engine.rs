@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, Wait};
-use punctual_policies::{Allocators, Native, Told};
+use punctual_policies::{Allocators, Native, ReleaseEvent};
 use punctual_sys::clock;
 use rtrb::Consumer;
 
@@ -54,7 +54,7 @@ pub struct Engine {
     /// How many tasks the set has.
     of_the_set: usize,
     /// What the allocators tell at one event.
-    pub(crate) told: Vec<Told>,
+    pub(crate) release_events: Vec<ReleaseEvent>,
     granularity: u64,
     /// By task number.
     pub(crate) members: Vec<Option<Box<Member>>>,
@@ -94,7 +94,7 @@ impl Engine {
             allocators,
             of_the_set,
             // One event may tell of all tasks, when events had no room.
-            told: Vec::with_capacity(4 * limit + 16),
+            release_events: Vec::with_capacity(4 * limit + 16),
             granularity,
             members,
             moving: Vec::with_capacity(limit),
@@ -147,7 +147,8 @@ impl Engine {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         let expected = place.map(|p| self.ranked[p]);
-        let steady = expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| m.track.never_sleeps);
+        let steady =
+            expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| !m.periods.params().suspends);
         let lapse = now.saturating_sub(self.slept_at);
         let behind = place.map_or(&[][..], |p| &self.ranked[p + 1..]);
         for &i in &self.moving {
@@ -223,13 +224,13 @@ impl Engine {
             let held = m.held_until(*slept_at + SWITCHING, now);
             match held {
                 Some(until) => self_suspension::charge_held(dispatcher, m, until, *granularity, lapse, now),
-                None => m.track.add(0, idle),
+                None => m.periods.suspended(idle),
             }
             if idle > 0 && held.is_none() && m.charges_idle {
                 self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
             }
             let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
-            let unused = held.is_none() && m.ran == 0 && !m.track.never_sleeps;
+            let unused = held.is_none() && m.ran == 0 && m.periods.params().suspends;
             m.quiet = unused && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }
@@ -247,7 +248,7 @@ impl Engine {
             next = following;
             match mail {
                 Mail::Wait => {
-                    m.track.waits = true;
+                    m.periods.waits();
                     match self.allocators.done(&mut self.dispatcher, m.task, now) {
                         // If its budget ran out on the way here, it is opened with the next one.
                         Ok(Wait::Ignored) if m.standing != Standing::Parked => cell.open(),
@@ -284,7 +285,8 @@ impl Engine {
                 }
                 Command::Add(member) => self.add(member, now),
                 Command::Gone(index) => {
-                    let has_index = |m: &Option<Box<Member>>| m.as_deref().is_some_and(|m| m.track.index == index);
+                    let has_index =
+                        |m: &Option<Box<Member>>| m.as_deref().is_some_and(|m| m.periods.params().task == index);
                     if let Some(i) = self.members.iter().position(has_index) {
                         self.remove(i as u32, now, false);
                     }
@@ -303,7 +305,7 @@ impl Engine {
                 return;
             }
         };
-        let index = member.track.index;
+        let index = member.periods.params().task;
         let mut gsi = Native::new(&mut self.dispatcher, now);
         let added = match &member.other {
             None => self.allocators.add(&mut gsi, index as usize, task),
@@ -316,7 +318,8 @@ impl Engine {
             return;
         }
         member.task = task;
-        member.charges_idle = !member.confined && !member.track.never_sleeps && self.allocators.cuts_on_waking(task);
+        member.charges_idle =
+            !member.confined && member.periods.params().suspends && self.allocators.cuts_on_waking(task);
         member.owes = member.confined || self.allocators.reservation_of(task).is_none();
         if let Who::Thread(cell) = &member.who {
             cell.slot.store(task.0, Relaxed);
@@ -340,10 +343,10 @@ impl Engine {
     /// more time than the slack of its period.
     fn mark_late(&mut self, late: u64) {
         for m in self.members.iter_mut().flatten() {
-            let slack = (m.track.deadline - m.track.assigned) / 2;
-            let ran_on = m.standing == Standing::Unparked && m.ran > 0 && late > m.track.assigned / 100;
+            let slack = (m.periods.params().deadline - m.periods.params().budget) / 2;
+            let ran_on = m.standing == Standing::Unparked && m.ran > 0 && late > m.periods.params().budget / 100;
             if ran_on || late > slack && self.dispatcher.job_of_task(m.task).is_some() {
-                m.track.woken_late = true;
+                m.periods.woken_late();
             }
         }
     }
@@ -381,7 +384,7 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
             cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
-    m.track.add(m.ran, 0);
+    m.periods.executed(m.ran);
     if m.owes && m.standing == Standing::Parked {
         m.debt += m.ran;
         return;

@@ -1,12 +1,11 @@
-//! What the engine makes of the dispatcher's events: the allocators hear each, and what they tell is
-//! the story of each task's releases.
+//! The dispatcher's events: each goes to the allocators, whose release events make each task's periods.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use punctual_dispatcher::{End, Event, TaskId};
-use punctual_policies::{Native, Told};
-use punctual_trace::NEVER;
+use punctual_policies::{Native, PeriodBuilder, PeriodParams, ReleaseEvent};
 
+use crate::cell::Cell;
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, Report};
@@ -25,9 +24,9 @@ impl Engine {
                 any = true;
                 service_ended |=
                     matches!(event, Event::JobEnded { task: TaskId::NONE, .. } | Event::SegmentEnded { .. });
-                let Engine { dispatcher, allocators, told, .. } = self;
-                allocators.handle(&mut Native::new(dispatcher, now), &event, &mut |t| told.push(t));
-                self.follow_told(now, late);
+                let Engine { dispatcher, allocators, release_events, .. } = self;
+                allocators.handle(&mut Native::new(dispatcher, now), &event, &mut |e| release_events.push(e));
+                self.handle_release_events(now, late);
             }
             let woken = service_ended && self.wake_confined(now);
             if !woken && (!any || self.dispatcher.timer(0, 0, now) > now) {
@@ -37,36 +36,36 @@ impl Engine {
         }
     }
 
-    pub(crate) fn follow_told(&mut self, now: u64, late: u64) {
-        for k in 0..self.told.len() {
-            match self.told[k] {
-                Told::Released { task, number, release, deadline, budget, .. } => {
+    pub(crate) fn handle_release_events(&mut self, now: u64, late: u64) {
+        for k in 0..self.release_events.len() {
+            match self.release_events[k] {
+                ReleaseEvent::Released { task, number, release, deadline, budget, .. } => {
                     self.released(task, number, [release, deadline], budget, late);
                 }
-                Told::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
-                Told::Lost { task, first, count, .. } => self.lost(task, first, count),
-                Told::Overrun { task, .. } => {
+                ReleaseEvent::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
+                ReleaseEvent::Lost { task, first, count, .. } => self.lost(task, first, count),
+                ReleaseEvent::Overrun { task, .. } => {
                     if let Some(m) = self.member(task) {
                         m.signal_overrun();
                     }
                 }
-                Told::Background { task, .. } => {
+                ReleaseEvent::Background { task, .. } => {
                     if let Some(m) = self.member(task) {
                         m.send_to_background();
                         self.ranked.retain(|&r| r != task.0);
                     }
                 }
-                Told::DelayedSaturated { task, .. } => {
+                ReleaseEvent::DelayedSaturated { task, .. } => {
                     if let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) {
                         if !std::mem::replace(&mut m.saturated, true) {
-                            self.notices.send(Notice::Saturated(m.track.index));
+                            self.notices.send(Notice::Saturated(m.periods.params().task));
                         }
                     }
                 }
-                Told::EventsLost { count, .. } => self.stats.events_lost(count),
+                ReleaseEvent::EventsLost { count, .. } => self.stats.events_lost(count),
             }
         }
-        self.told.clear();
+        self.release_events.clear();
     }
 
     fn member(&mut self, task: TaskId) -> Option<&mut Member> {
@@ -75,23 +74,20 @@ impl Engine {
 
     fn ended(&mut self, task: TaskId, end: End, unused: u64, now: u64) {
         let Some(m) = self.member(task) else { return };
-        let mut said = None;
+        let mut completed = now;
         if let Who::Thread(cell) = &m.who {
-            if m.track.started == NEVER && cell.started() != 0 {
-                m.track.started = cell.started();
-            }
-            said = Some(cell.done());
+            note_start(&mut m.periods, cell);
+            completed = Some(cell.done()).filter(|at| (m.periods.latest().release..=now).contains(at)).unwrap_or(now);
         }
-        m.track.ended(end, now, said, unused);
+        m.periods.unused(unused);
+        m.periods.ended(end.into(), completed);
     }
 
     fn released(&mut self, task: TaskId, number: u64, [release, deadline]: [u64; 2], budget: u64, late: u64) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else { return };
         if let Who::Thread(cell) = &m.who {
-            if m.track.started == NEVER && cell.started() != 0 {
-                m.track.started = cell.started();
-            }
+            note_start(&mut m.periods, cell);
             cell.lost.fetch_add(lost, Relaxed);
             cell.number.store(number, Relaxed);
             cell.release.store(release, Relaxed);
@@ -99,9 +95,12 @@ impl Engine {
             cell.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             cell.want_stamp();
         }
-        let period = m.track.release(number, release, deadline);
+        let period = m.periods.released(number, release, deadline);
         // A late release costs latency; budget only when little time is left for it.
-        m.track.woken_late = late > LATE && late > (m.track.deadline - m.track.assigned) / 2;
+        let PeriodParams { deadline, budget, .. } = *m.periods.params();
+        if late > LATE && late > (deadline - budget) / 2 {
+            m.periods.woken_late();
+        }
         if m.standing == Standing::Background {
             // Back among the jobs: what it does from here on is charged.
             m.park();
@@ -113,7 +112,7 @@ impl Engine {
 
     fn lost(&mut self, task: TaskId, first: u64, count: u64) {
         let Some(m) = self.members.get(task.0 as usize).and_then(|m| m.as_deref()) else { return };
-        let report = Report::NotReleased { first: m.track.lost(first), count, interval: m.track.period };
+        let report = Report::NotReleased { first: m.periods.lost(first), count, interval: m.periods.params().period };
         self.reports.send(report, &m.unreported);
     }
 
@@ -132,5 +131,13 @@ impl Engine {
             }
         }
         woken
+    }
+}
+
+/// Takes the start that the task's thread has stamped.
+fn note_start(periods: &mut PeriodBuilder, cell: &Cell) {
+    match cell.started() {
+        0 => {}
+        at => periods.started(at),
     }
 }

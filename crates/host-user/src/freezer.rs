@@ -222,7 +222,9 @@ impl Member {
         let Who::Program(p) = &self.who else { return };
         self.ran_at = now;
         let late = until.saturating_sub(p.freezer.requested_at());
-        self.track.woken_late |= late > LATE + p.write_time();
+        if late > LATE + p.write_time() {
+            self.periods.woken_late();
+        }
     }
 
     /// Until when its freezer kept it from executing although it was unparked, if that is after

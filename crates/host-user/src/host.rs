@@ -17,7 +17,7 @@ use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
 use punctual_taskset::TaskSet;
-use punctual_trace::Told;
+use punctual_trace::RunEvent;
 
 use crate::calibrate::Precision;
 use crate::children::Child;
@@ -211,7 +211,7 @@ impl Host {
 
     /// The end: engines stop, commands are ended, adopted programs given back, threads told that
     /// the run is over and waited for (one second at most).
-    pub fn finish(mut self, sink: &mut dyn FnMut(Told)) -> Finished {
+    pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Finished {
         let readings = self.readings();
         let dispatchers = self.stop_engines();
         self.forward_reports(sink);

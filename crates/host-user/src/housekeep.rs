@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use punctual_trace::Told;
+use punctual_trace::RunEvent;
 
 use crate::engine::Command;
 use crate::gate;
@@ -15,7 +15,7 @@ use crate::reports::Notice;
 impl Host {
     /// Forwards the engines' reports to `sink`, handles exits of programs and restarts a killed
     /// guardian. Call it some ten times a second, from an ordinary thread.
-    pub fn housekeep(&mut self, sink: &mut dyn FnMut(Told)) {
+    pub fn housekeep(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         self.forward_reports(sink);
         let mut gone = Vec::new();
         for child in &mut self.children {
@@ -26,7 +26,7 @@ impl Host {
         for (index, how) in gone {
             self.children.retain(|c| c.index != index);
             let pending = self.pending.len();
-            self.pending.retain(|p| p.member.track.index != index);
+            self.pending.retain(|p| p.member.periods.params().task != index);
             if self.pending.len() < pending {
                 // No engine has it yet.
                 self.tasks.remove(&index);
@@ -35,7 +35,7 @@ impl Host {
                 engine.send(Command::Gone(index));
                 engine.bell.ring();
             }
-            sink(Told::Ended(index, how));
+            sink(RunEvent::Ended { task: index, how });
         }
         if let Some(c) = &mut self.supervision {
             if !c.guardian.is_alive() {
@@ -43,23 +43,23 @@ impl Host {
                     Ok(()) => "the guardian was killed; another one watches now".to_owned(),
                     Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
                 };
-                sink(Told::Warning(outcome));
+                sink(RunEvent::Warning(outcome));
             }
         }
     }
 
     /// Forwards what the engines have sent. Notices are popped first and forwarded last: a task's reports were sent
     /// before its last notice, so all of them precede it.
-    pub(crate) fn forward_reports(&mut self, sink: &mut dyn FnMut(Told)) {
+    pub(crate) fn forward_reports(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let mut notices = Vec::new();
         for (e, engine) in self.engines.iter_mut().enumerate() {
             notices.extend(std::iter::from_fn(|| engine.notices.pop().ok()).map(|notice| (e, notice)));
             while let Ok(report) = engine.reports.pop() {
-                report.periods().for_each(|period| sink(Told::Period(period)));
+                report.periods().for_each(|period| sink(RunEvent::Period(period)));
             }
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
-                sink(Told::Warning(format!(
+                sink(RunEvent::Warning(format!(
                     "the dispatcher's ring was full and {lost} events were dropped; periods of that time may be reported wrongly"
                 )));
             }
@@ -67,7 +67,7 @@ impl Host {
         for (&task, entry) in &self.tasks {
             match entry.unreported.swap(0, Relaxed) {
                 0 => {}
-                count => sink(Told::Unreported { task, count }),
+                count => sink(RunEvent::Unreported { task, count }),
             }
         }
         for (engine, notice) in notices {
@@ -75,39 +75,39 @@ impl Host {
         }
     }
 
-    fn handle_notice(&mut self, engine: usize, notice: Notice, sink: &mut dyn FnMut(Told)) {
+    fn handle_notice(&mut self, engine: usize, notice: Notice, sink: &mut dyn FnMut(RunEvent)) {
         match notice {
             Notice::Removed { member, returned } => {
                 self.remove_task(engine, &member);
                 if returned {
-                    sink(Told::Ended(member.track.index, "returned".to_owned()));
+                    sink(RunEvent::Ended { task: member.periods.params().task, how: "returned".to_owned() });
                 }
             }
             Notice::Refused(member, why) => {
-                let index = member.track.index;
+                let index = member.periods.params().task;
                 self.remove_task(engine, &member);
                 member.dismiss();
                 // A program stays parked until everything is given back.
                 self.children.retain(|c| c.index != index);
-                sink(Told::Warning(format!("task {index}: the dispatcher refused it: {why}")));
-                sink(Told::Ended(index, "was refused".to_owned()));
+                sink(RunEvent::Warning(format!("task {index}: the dispatcher refused it: {why}")));
+                sink(RunEvent::Ended { task: index, how: "was refused".to_owned() });
             }
             Notice::Unresponsive(index) if self.children.iter().any(|c| c.index == index) => {
-                sink(Told::Warning(format!(
+                sink(RunEvent::Warning(format!(
                     "task {index} goes on inside the kernel while it is parked: when that takes longer than 1 ms it is \
                      put into the ordinary class until its next budget"
                 )));
             }
-            Notice::Unresponsive(index) => sink(Told::Warning(format!(
+            Notice::Unresponsive(index) => sink(RunEvent::Warning(format!(
                 "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
                  the ordinary class",
                 gate::signal()
             ))),
-            Notice::Saturated(index) => sink(Told::Warning(format!(
+            Notice::Saturated(index) => sink(RunEvent::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
             ))),
             Notice::NotBegun(why) => {
-                sink(Told::Warning(format!("the dispatcher refused the set's groups: {why}; they get no time")));
+                sink(RunEvent::Warning(format!("the dispatcher refused the set's groups: {why}; they get no time")));
             }
         }
     }
@@ -115,6 +115,6 @@ impl Host {
     /// The last notice of a member was popped.
     fn remove_task(&mut self, engine: usize, member: &Member) {
         self.engines[engine].in_flight -= 1;
-        self.tasks.remove(&member.track.index);
+        self.tasks.remove(&member.periods.params().task);
     }
 }

@@ -29,7 +29,6 @@ mod stray;
 mod take_in;
 mod task;
 mod time_slices;
-mod track;
 
 pub use awake::Awake;
 pub use calibrate::Precision;
@@ -37,7 +36,7 @@ pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
-pub use punctual_trace::Told;
+pub use punctual_trace::RunEvent;
 pub use run::{run, RunOptions, RunOutcome};
 pub use stats::EngineReading;
 pub use task::{Released, Task};

@@ -5,6 +5,7 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
+use punctual_policies::PeriodBuilder;
 use punctual_process as process;
 use punctual_process::{Park, Threads};
 use punctual_taskset::TaskSpec;
@@ -13,7 +14,6 @@ use crate::cell::Cell;
 use crate::freezer::FreezerState;
 use crate::stray::Stray;
 use crate::time_slices::TimeSlice;
-use crate::track::Track;
 use crate::{gate, sched};
 use punctual_sys::clock::{self, CpuClock};
 
@@ -128,7 +128,7 @@ pub struct Member {
     pub owes: bool,
     /// So much, ns; and what it was found to have executed at rest.
     pub debt: u64,
-    pub track: Track,
+    pub periods: PeriodBuilder,
     /// Periods whose reports were dropped since the housekeeper last took this count.
     pub unreported: Arc<AtomicU64>,
     /// [`Notice::Saturated`](crate::reports::Notice::Saturated) was sent.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_process::{CommandSpec, Output, Stream};
 use punctual_taskset::{Body, Overrun, TaskSet};
-use punctual_trace::Told;
+use punctual_trace::RunEvent;
 use punctual_workload::{Spinner, Work};
 
 use crate::host::{Finished, Host, HostOptions, STACK};
@@ -56,7 +56,7 @@ pub struct RunOutcome {
 pub fn run(
     set: &TaskSet,
     options: &RunOptions<'_>,
-    sink: &mut dyn FnMut(Told),
+    sink: &mut dyn FnMut(RunEvent),
     tick: &mut dyn FnMut(&Host),
 ) -> Result<RunOutcome, Diagnostic> {
     let mut host = Host::start(&HostOptions {
@@ -100,11 +100,11 @@ pub fn run(
         }
         let left = end.map_or(HOUSEKEEPING, |e| Duration::from_nanos(e.saturating_sub(clock::monotonic_ns())));
         std::thread::sleep(HOUSEKEEPING.min(left));
-        host.housekeep(&mut |told| {
-            if matches!(told, Told::Ended(..)) {
+        host.housekeep(&mut |event| {
+            if matches!(event, RunEvent::Ended { .. }) {
                 alive = alive.saturating_sub(1);
             }
-            sink(told);
+            sink(event);
         });
         tick(&host);
     }

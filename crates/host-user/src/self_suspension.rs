@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use punctual_dispatcher::Dispatcher;
+use punctual_policies::{PeriodBuilder, PeriodParams};
 
 use crate::engine::{Engine, SWITCHING};
 use crate::member::{Member, Standing, Who};
@@ -25,7 +26,7 @@ impl Engine {
             let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
             let held = m.held_until(self.slept_at + SWITCHING, now).is_some();
             let could_run = m.standing == Standing::Unparked && available > 0 && !held;
-            if could_run && m.ran == 0 && !m.asleep && !m.track.never_sleeps {
+            if could_run && m.ran == 0 && !m.asleep && m.periods.params().suspends {
                 m.asleep = true;
                 found = true;
                 let _ = self.dispatcher.task_blocked(m.task, now);
@@ -58,9 +59,9 @@ pub(crate) fn charge_idle(
     since: u64,
     now: u64,
 ) {
-    let kept = m.track.bandwidth_until_deadline(since).max(2 * granularity);
+    let kept = bandwidth_until_deadline(&m.periods, since).max(2 * granularity);
     let cut = cut_to(dispatcher, m, kept, idle, now);
-    m.track.charged_idle(cut);
+    m.periods.unused(cut);
 }
 
 /// Cuts the budget of a program whose freezer kept it from executing until `until`; the last event
@@ -77,10 +78,17 @@ pub(crate) fn charge_held(
 ) {
     m.note_held(until, now);
     if m.charges_idle {
-        let kept = m.track.bandwidth_until_deadline(until).saturating_sub(m.ran).max(2 * granularity);
+        let kept = bandwidth_until_deadline(&m.periods, until).saturating_sub(m.ran).max(2 * granularity);
         // It may have executed meanwhile: a write that waits has not frozen it yet.
         cut_to(dispatcher, m, kept, lapse.saturating_sub(m.ran), now);
     }
+}
+
+/// The task's bandwidth, budget / deadline, times what is left until the latest release's deadline, ns.
+fn bandwidth_until_deadline(periods: &PeriodBuilder, now: u64) -> u64 {
+    let PeriodParams { deadline, budget, .. } = *periods.params();
+    let left = u128::from(periods.latest().deadline.saturating_sub(now)) * u128::from(budget);
+    u64::try_from(left / u128::from(deadline.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Charges its job down to `kept` ns of budget, by `most` ns at most; so much, ns.

@@ -135,7 +135,7 @@ impl Engine {
             if m.stray.ran >= GRACE && !m.at_rest() {
                 m.demote();
                 if !std::mem::replace(&mut m.stray.unruly, true) {
-                    notices.send(Notice::Unresponsive(m.track.index));
+                    notices.send(Notice::Unresponsive(m.periods.params().task));
                 }
             } else if now >= m.stray.look_at {
                 m.stray.idle = if m.ran == 0 { m.stray.idle + 1 } else { 0 };

@@ -6,6 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
+use punctual_policies::{PeriodBuilder, PeriodParams};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
@@ -18,7 +19,6 @@ use crate::start::{kept, PATIENCE};
 use crate::stray::Stray;
 use crate::task::Task;
 use crate::time_slices::TimeSlice;
-use crate::track::Track;
 use crate::{gate, sched};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::pin;
@@ -76,7 +76,7 @@ impl Host {
             ran: 0,
             owes: false,
             debt: 0,
-            track: Track::new(index, spec),
+            periods: PeriodBuilder::new(PeriodParams::new(index, spec), false),
             unreported: unreported.clone(),
             saturated: false,
             stray: Stray::new(),

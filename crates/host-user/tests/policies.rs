@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_host_user::{run, Output, RunOptions, Told};
+use punctual_host_user::{run, Output, RunEvent, RunOptions};
 use punctual_taskset::TaskSet;
 use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};
@@ -53,10 +53,10 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
         set,
         &options,
         &mut |told| match told {
-            Told::Period(p) => periods.push(p),
-            Told::Warning(text) => panic!("{text}"),
-            Told::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
-            Told::Ended(..) => {}
+            RunEvent::Period(p) => periods.push(p),
+            RunEvent::Warning(text) => panic!("{text}"),
+            RunEvent::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
+            RunEvent::Ended { .. } => {}
         },
         &mut |_| {},
     )?;

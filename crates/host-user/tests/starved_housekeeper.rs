@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_dispatcher::Dispatcher;
-use punctual_host_user::{now, Host, Task, Told};
+use punctual_host_user::{now, Host, RunEvent, Task};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
@@ -70,10 +70,10 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
 
     let (mut reported, mut unreported, mut ended) = ([0u64; 3], [0u64; 3], Vec::new());
     let mut sink = |told| match told {
-        Told::Period(period) => reported[period.task as usize] += 1,
-        Told::Unreported { task, count } => unreported[task as usize] += count,
-        Told::Ended(task, how) => ended.push((task, how)),
-        Told::Warning(text) => println!("{text}"),
+        RunEvent::Period(period) => reported[period.task as usize] += 1,
+        RunEvent::Unreported { task, count } => unreported[task as usize] += count,
+        RunEvent::Ended { task, how } => ended.push((task, how)),
+        RunEvent::Warning(text) => println!("{text}"),
     };
     host.housekeep(&mut sink);
     let finished = host.finish(&mut sink);

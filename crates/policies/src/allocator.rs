@@ -65,7 +65,7 @@ pub struct Terms {
 
 /// A policy at work in one scheduling group (RED-Linux IV-D.2, "the allocator").
 ///
-/// The releases, their timers, numbers, overruns and what is told to the host are the business of
+/// The releases, their timers, numbers, overruns and reports to the host are the business of
 /// [`Allocators`](crate::Allocators); the policy says which jobs each release becomes, one after
 /// the other. It allocates nothing once tasks run.
 pub trait Allocator: Send {

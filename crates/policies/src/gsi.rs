@@ -1,6 +1,6 @@
 //! The allocator interface ("GSI", RED-Linux IV-D): what a policy sees of a host.
 //!
-//! Jobs go in, events come out. A policy is told of every event of its own jobs, timers and group,
+//! Jobs go in, events come out. A policy receives every event of its own jobs, timers and group,
 //! in order, each once; what it does in return takes effect at the same instant. It knows no host
 //! and no clock but [`Gsi::now`].
 

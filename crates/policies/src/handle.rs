@@ -1,11 +1,11 @@
-//! What the dispatcher's events mean for each task: its releases, their jobs, their ends.
+//! From the dispatcher's events to release events: each task's releases, their jobs, their ends.
 
 use punctual_dispatcher::{error_settled, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
 
 use crate::allocator::Part;
 use crate::allocators::Allocators;
 use crate::slot::Phase;
-use crate::{Gsi, Told};
+use crate::{Gsi, ReleaseEvent};
 
 /// In the cookie of every job that is made here, beside slot and use.
 const MADE: u64 = 1 << 63;
@@ -15,15 +15,15 @@ const SLOT_BITS: u64 = 0xff_ffff;
 const MAX_DELAYED: u32 = 30_000;
 
 impl Allocators {
-    /// Takes in one event of the dispatcher, and does what its policy says. Every event must come
-    /// here, in order; `told` hears what the host must know.
-    pub fn handle(&mut self, gsi: &mut dyn Gsi, event: &Event, told: &mut dyn FnMut(Told)) {
+    /// Handles one event of the dispatcher as its policy defines. Every event must come here, in order;
+    /// `report` receives what the host must know.
+    pub fn handle(&mut self, gsi: &mut dyn Gsi, event: &Event, report: &mut dyn FnMut(ReleaseEvent)) {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
                 if cookie & MADE != 0 && task != TaskId::NONE {
-                    self.part_ended(gsi, cookie, at, end, used, told);
+                    self.part_ended(gsi, cookie, at, end, used, report);
                 } else if let Some(s) = self.slot_of(task) {
-                    self.reserved_ended(s, at, end, used, remaining, told);
+                    self.reserved_ended(s, at, end, used, remaining, report);
                 }
             }
             Event::WindowEnded { task, used, .. } => self.window_ended(task, used),
@@ -31,31 +31,31 @@ impl Allocators {
                 let s = cookie as usize;
                 if self.slots.get(s).is_some_and(|slot| slot.timer == Some(timer)) {
                     self.slots[s].timer = None;
-                    self.go_on(gsi, s, told);
+                    self.arm_next_release(gsi, s, report);
                 }
             }
             Event::Released { at, job, task, number, release, budget } => {
                 if let Some(s) = self.slot_of(task) {
-                    self.released(gsi, s, at, number, release, budget, told);
+                    self.released(gsi, s, at, number, release, budget, report);
                 } else {
                     self.server_released(gsi, job);
                 }
             }
             Event::ReleasesLost { at, task, first, count } => self.of_reserved(task, |base, index| {
-                told(Told::Lost { at, task, index, first: base + first, count });
+                report(ReleaseEvent::Lost { at, task, index, first: base + first, count });
             }),
             Event::Overrun { at, task, number } => self.of_reserved(task, |base, index| {
-                told(Told::Overrun { at, task, index, number: base + number });
+                report(ReleaseEvent::Overrun { at, task, index, number: base + number });
             }),
             Event::Background { at, task, number } => self.of_reserved(task, |base, index| {
-                told(Told::Background { at, task, index, number: base + number });
+                report(ReleaseEvent::Background { at, task, index, number: base + number });
             }),
             Event::DelayedSaturated { at, task } => {
-                self.of_reserved(task, |_, index| told(Told::DelayedSaturated { at, task, index }));
+                self.of_reserved(task, |_, index| report(ReleaseEvent::DelayedSaturated { at, task, index }));
             }
             Event::TaskReady { at, task } => self.woke(gsi, task, at),
             Event::GroupIdle { group, .. } => self.poll_away(gsi, group),
-            Event::Lost { at, count } => self.look_around(gsi, at, count, told),
+            Event::Lost { at, count } => self.resync(gsi, at, count, report),
             Event::SegmentEnded { .. } | Event::TaskBlocked { .. } | Event::GroupActive { .. } => {}
         }
         if self.unarmed > 0 {
@@ -63,9 +63,9 @@ impl Allocators {
         }
     }
 
-    fn of_reserved(&mut self, task: TaskId, mut tell: impl FnMut(u64, u32)) {
+    fn of_reserved(&mut self, task: TaskId, mut report: impl FnMut(u64, u32)) {
         if let Some(s) = self.slot_of(task) {
-            tell(self.slots[s].number, s as u32);
+            report(self.slots[s].number, s as u32);
         }
     }
 
@@ -79,16 +79,16 @@ impl Allocators {
         number: u64,
         release: u64,
         budget: u64,
-        told: &mut dyn FnMut(Told),
+        report: &mut dyn FnMut(ReleaseEvent),
     ) {
         let Phase::Reserved(r) = self.slots[s].phase else { return };
         if self.slots[s].open {
             if self.slots[s].release.number == self.slots[s].number + number {
-                // Told already, when events before this one were lost.
+                // Reported already, when events before this one were lost.
                 return;
             }
             // Its end was lost.
-            self.tell_end(s, at, End::Cancelled, told);
+            self.report_end(s, at, End::Cancelled, report);
         }
         let next = &self.at_work[self.slots[s].next_by as usize];
         let leaves = next.terms(&self.slots[s].member).is_none() || self.slots[s].no_room;
@@ -103,7 +103,7 @@ impl Allocators {
             slot.phase = Phase::Waiting;
             slot.number += number;
             slot.next = release;
-            self.go_on(gsi, s, told);
+            self.arm_next_release(gsi, s, report);
             return;
         }
         slot.by = slot.next_by;
@@ -116,12 +116,12 @@ impl Allocators {
         slot.release.number = slot.number + number;
         slot.release.at = release;
         slot.next = release.saturating_add(slot.member.period);
-        told(self.released_now(s, at));
+        report(self.released_now(s, at));
     }
 
-    pub(crate) fn released_now(&self, s: usize, at: u64) -> Told {
+    pub(crate) fn released_now(&self, s: usize, at: u64) -> ReleaseEvent {
         let slot = &self.slots[s];
-        Told::Released {
+        ReleaseEvent::Released {
             at,
             task: slot.member.task,
             index: s as u32,
@@ -133,7 +133,15 @@ impl Allocators {
     }
 
     /// A job of a reservation ended.
-    fn reserved_ended(&mut self, s: usize, at: u64, end: End, used: u64, remaining: u64, told: &mut dyn FnMut(Told)) {
+    fn reserved_ended(
+        &mut self,
+        s: usize,
+        at: u64,
+        end: End,
+        used: u64,
+        remaining: u64,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         let slot = &mut self.slots[s];
         let reserved = matches!(slot.phase, Phase::Reserved(_));
         if !slot.open || !reserved && slot.phase != Phase::Empty {
@@ -151,7 +159,7 @@ impl Allocators {
             slot.cut_off = slot.granted.saturating_sub(granted);
             slot.granted = granted;
         }
-        self.tell_end(s, at, end, told);
+        self.report_end(s, at, end, report);
         if end == End::TaskGone {
             self.slots[s].phase = Phase::Empty;
         }
@@ -164,14 +172,14 @@ impl Allocators {
         }
     }
 
-    pub(crate) fn tell_end(&mut self, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
+    pub(crate) fn report_end(&mut self, s: usize, at: u64, end: End, report: &mut dyn FnMut(ReleaseEvent)) {
         let slot = &mut self.slots[s];
         slot.open = false;
         slot.job = None;
         let remaining = slot.granted.saturating_sub(slot.used);
         // What an exhausted release leaves (at most the granularity) is carried, not given up.
         let left = if end == End::Exhausted { 0 } else { remaining };
-        told(Told::Ended {
+        report(ReleaseEvent::Ended {
             at,
             task: slot.member.task,
             index: s as u32,
@@ -184,7 +192,15 @@ impl Allocators {
     }
 
     /// A job that was made here ended.
-    fn part_ended(&mut self, gsi: &mut dyn Gsi, cookie: u64, at: u64, end: End, used: u64, told: &mut dyn FnMut(Told)) {
+    fn part_ended(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        cookie: u64,
+        at: u64,
+        end: End,
+        used: u64,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         let s = (cookie >> 32 & SLOT_BITS) as usize;
         let Some(slot) = self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == cookie as u32) else { return };
         slot.used += used;
@@ -197,12 +213,19 @@ impl Allocators {
                 }
             }
         }
-        self.over(gsi, s, at, end, told);
+        self.end_release(gsi, s, at, end, report);
     }
 
-    /// A release is over; the next one follows.
-    pub(crate) fn over(&mut self, gsi: &mut dyn Gsi, s: usize, at: u64, end: End, told: &mut dyn FnMut(Told)) {
-        self.tell_end(s, at, end, told);
+    /// Ends a release and arms the next one.
+    pub(crate) fn end_release(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        at: u64,
+        end: End,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        self.report_end(s, at, end, report);
         let slot = &mut self.slots[s];
         let (task, index, number) = (slot.member.task, s as u32, slot.release.number);
         if end == End::Exhausted || slot.used > slot.granted {
@@ -212,12 +235,12 @@ impl Allocators {
             if slot.waits && slot.delayed < MAX_DELAYED {
                 slot.delayed += 1;
                 if slot.delayed == MAX_DELAYED {
-                    told(Told::DelayedSaturated { at, task, index });
+                    report(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
             }
             match slot.overrun {
-                Overrun::Signal => told(Told::Overrun { at, task, index, number }),
-                Overrun::Background => told(Told::Background { at, task, index, number }),
+                Overrun::Signal => report(ReleaseEvent::Overrun { at, task, index, number }),
+                Overrun::Background => report(ReleaseEvent::Background { at, task, index, number }),
                 Overrun::Carry | Overrun::Skip => {}
             }
         }
@@ -225,11 +248,11 @@ impl Allocators {
             slot.phase = Phase::Empty;
             return;
         }
-        self.go_on(gsi, s, told);
+        self.arm_next_release(gsi, s, report);
     }
 
-    /// The next release, now if it is due; else its timer is asked for.
-    pub(crate) fn go_on(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) {
+    /// Makes the next release if it is due; arms its timer otherwise.
+    pub(crate) fn arm_next_release(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
         let now = gsi.now();
         loop {
             let slot = &mut self.slots[s];
@@ -243,7 +266,7 @@ impl Allocators {
             let (task, index, period) = (slot.member.task, s as u32, slot.member.period);
             if slot.stream.is_periodic() && now - slot.next >= period {
                 let count = (now - slot.next) / period;
-                told(Told::Lost { at: now, task, index, first: slot.number, count });
+                report(ReleaseEvent::Lost { at: now, task, index, first: slot.number, count });
                 slot.lost = slot.lost.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
                 slot.number += count;
                 slot.next += count * period;
@@ -252,14 +275,14 @@ impl Allocators {
             if self.reserve(gsi, s) == Ok(true) {
                 return;
             }
-            if self.open(gsi, s, told) {
+            if self.open(gsi, s, report) {
                 return;
             }
         }
     }
 
     /// Makes the release that is due; `false` when the dispatcher has no room for its job.
-    fn open(&mut self, gsi: &mut dyn Gsi, s: usize, told: &mut dyn FnMut(Told)) -> bool {
+    fn open(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) -> bool {
         let slot = &mut self.slots[s];
         slot.by = slot.next_by;
         let settled = error_settled(slot.member.budget, slot.error);
@@ -277,7 +300,7 @@ impl Allocators {
         if self.put(gsi, s, &part).is_err() {
             let slot = &mut self.slots[s];
             slot.lost = slot.lost.saturating_add(1);
-            told(Told::Lost {
+            report(ReleaseEvent::Lost {
                 at: gsi.now(),
                 task: slot.member.task,
                 index: s as u32,
@@ -290,7 +313,7 @@ impl Allocators {
         slot.error -= settled;
         slot.open = true;
         slot.phase = Phase::Open;
-        told(self.released_now(s, gsi.now()));
+        report(self.released_now(s, gsi.now()));
         true
     }
 

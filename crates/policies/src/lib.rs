@@ -4,7 +4,7 @@
 //! [`Allocators::limits`]. It calls [`Allocators::begin`] once, [`Allocators::add`] for each task,
 //! and hands every event of the dispatcher, in order, to [`Allocators::handle`], after
 //! [`Dispatcher::advance`](punctual_dispatcher::Dispatcher::advance) and until none is left; then
-//! it advances once more if it was told anything, and selects. Where a task calls `wait_period`,
+//! it advances once more if any event came, and selects. Where a task calls `wait_period`,
 //! it calls [`Allocators::done`]. Neither `handle` nor `done` allocates, locks or makes a system
 //! call.
 //!
@@ -25,22 +25,24 @@ mod fp;
 mod gsi;
 mod handle;
 mod imprecise;
-mod lost;
+mod period_builder;
 mod policy;
+mod release_event;
+mod resync;
 mod rm;
 mod servers;
 mod slot;
 mod standard;
 mod swap;
 mod td;
-mod told;
 
 pub use allocator::{Allocator, Member, Part, Release, Terms};
 pub use allocators::{Allocators, Options};
 pub use gsi::{Gsi, Native};
+pub use period_builder::{PeriodBuilder, PeriodParams};
 pub use policy::{Make, Policy, Setup, Urgency};
 pub use punctual_diagnostic::Diagnostic;
-pub use told::Told;
+pub use release_event::ReleaseEvent;
 
 /// All policies.
 pub static POLICIES: &[&Policy] =

@@ -49,7 +49,7 @@ pub(crate) struct Slot {
     pub(crate) job: Option<JobId>,
     /// Which of the task's jobs that is: its cookie's lower half.
     pub(crate) use_of: u32,
-    /// A release is told and not yet ended (whoever carries it).
+    /// A release was reported and has not ended yet.
     pub(crate) open: bool,
     /// The dispatcher has no room for its windows: its jobs are made here.
     pub(crate) no_room: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Slot {
     pub(crate) cut: bool,
     /// Budget that the wake-up rule has cut off the release in flight, ns.
     pub(crate) cut_off: u64,
-    /// Its present reservation has made a release that was told.
+    /// Its present reservation has made a release that was reported.
     pub(crate) seen: bool,
     /// What it was given, and what it has executed in jobs that have ended, ns.
     pub(crate) granted: u64,

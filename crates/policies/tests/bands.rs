@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_policies::{by_name, Allocators, Told};
+use punctual_policies::{by_name, Allocators, ReleaseEvent};
 use punctual_taskset::TaskSpec;
 use support::{at_times, set, task, Cpu};
 
@@ -44,7 +44,7 @@ fn a_task_that_is_done_in_its_mandatory_part_has_ended_its_release() {
     let mut cpu = Cpu::new(&set("imprecise", vec![a]), &[&[1]]);
     cpu.run(20);
     assert_eq!(cpu.ends(0), [(0, 0, End::Completed, 1), (1, 10, End::Completed, 1)]);
-    assert!(matches!(cpu.told[1], Told::Ended { remaining: 2, .. }), "{:?}", cpu.told[1]);
+    assert!(matches!(cpu.reported[1], ReleaseEvent::Ended { remaining: 2, .. }), "{:?}", cpu.reported[1]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_release_of_several_jobs_is_told_once() {
     let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
     let mut cpu = Cpu::new(&set("imprecise", vec![a]), &[&[3]]);
     cpu.run(100);
-    let releases = cpu.told.iter().filter(|t| matches!(t, Told::Released { budget: 3, .. })).count();
+    let releases = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Released { budget: 3, .. })).count();
     assert_eq!((releases, cpu.ends(0).len()), (11, 10));
 }
 

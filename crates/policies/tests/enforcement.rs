@@ -3,7 +3,7 @@
 
 mod support;
 
-use punctual_policies::{Options, Told};
+use punctual_policies::{Options, ReleaseEvent};
 use punctual_taskset::{TaskSet, TaskSpec};
 use support::{set, task, Cpu};
 
@@ -31,8 +31,8 @@ fn cpu(options: Options) -> Cpu {
 fn release(cpu: &mut Cpu, error: i64) -> u64 {
     let task = cpu.tasks[0].id;
     cpu.settle();
-    let budget = cpu.told.iter().rev().find_map(|told| match told {
-        Told::Released { budget, .. } => Some(*budget),
+    let budget = cpu.reported.iter().rev().find_map(|told| match told {
+        ReleaseEvent::Released { budget, .. } => Some(*budget),
         _ => None,
     });
     let end = cpu.now + PERIOD;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{Allocators, Native, Told};
+use punctual_policies::{Allocators, Native, ReleaseEvent};
 use punctual_taskset::TaskSet;
 
 #[test]
@@ -43,8 +43,8 @@ fn releases_come(set: &TaskSet, cpu: u32, path: &Path) {
         d.advance(now);
         while let Some(event) = d.next_event() {
             a.handle(&mut Native::new(&mut d, now), &event, &mut |told| match told {
-                Told::Released { index, .. } => released[index as usize] += 1,
-                Told::Lost { .. } | Told::EventsLost { .. } => panic!("{what}: {told:?}"),
+                ReleaseEvent::Released { index, .. } => released[index as usize] += 1,
+                ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => panic!("{what}: {told:?}"),
                 _ => {}
             });
         }

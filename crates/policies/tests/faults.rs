@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::{Dispatcher, End, Limits, Refusal, TaskId};
-use punctual_policies::{Allocators, Native, Options, Told};
+use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
 use punctual_taskset::{ServerKind, TaskSpec};
 use support::{at_times, group, set, task, Cpu};
 
@@ -32,12 +32,18 @@ fn lost_events_are_told_and_all_tasks_go_on() {
                 cpu.add(index, &[3]).unwrap();
             }
             cpu.run(400);
-            assert!(cpu.told.iter().any(|t| matches!(t, Told::EventsLost { .. })), "{policy}: the ring is too large");
+            assert!(
+                cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::EventsLost { .. })),
+                "{policy}: the ring is too large"
+            );
             // Each task is still released at the end, and each release that was told has ended, or is the last.
             for index in 0..5 {
-                let released = |t: &&Told| matches!(t, Told::Released { index: i, .. } if *i == index);
-                let last = cpu.told.iter().rfind(released).unwrap();
-                assert!(matches!(last, Told::Released { release, .. } if *release >= 360), "{policy}: {last:?}");
+                let released = |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index);
+                let last = cpu.reported.iter().rfind(released).unwrap();
+                assert!(
+                    matches!(last, ReleaseEvent::Released { release, .. } if *release >= 360),
+                    "{policy}: {last:?}"
+                );
                 cpu.ends(index);
             }
         }
@@ -51,7 +57,7 @@ fn releases_without_room_for_a_job_are_told_as_lost() {
         cpu.add(index, &[3]).unwrap();
     }
     cpu.run(100);
-    let lost = cpu.told.iter().filter(|t| matches!(t, Told::Lost { count: 1, .. })).count();
+    let lost = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Lost { count: 1, .. })).count();
     assert_eq!(lost, 2 * 6, "two of five in each of six periods");
     let ends: usize = (0..5).map(|index| cpu.ends(index).len()).sum();
     assert_eq!(ends, 3 * 5);
@@ -103,12 +109,12 @@ fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here(
             let end = cpu.ends(0)[0];
             assert_eq!((end.2, end.3), expected, "asleep {from} to {to}, job by job: {job_by_job}");
             assert_eq!(cpu.ends(0).len(), 1);
-            let unused = |told: &Told| match *told {
-                Told::Ended { unused, .. } => Some(unused),
+            let unused = |told: &ReleaseEvent| match *told {
+                ReleaseEvent::Ended { unused, .. } => Some(unused),
                 _ => None,
             };
             // No other task is there: the time not executed was cut off.
-            assert_eq!(cpu.told.iter().find_map(unused), Some(4 - end.3), "job by job: {job_by_job}");
+            assert_eq!(cpu.reported.iter().find_map(unused), Some(4 - end.3), "job by job: {job_by_job}");
         }
     }
 }
@@ -152,7 +158,7 @@ fn a_polling_server_polls_on_after_events_were_lost() {
     let (mut cpu, _) = with_limits(&all, Options::default(), |l| l.events = 1);
     cpu.add(0, &[2]).unwrap();
     cpu.run(20);
-    assert!(cpu.told.iter().any(|t| matches!(t, Told::EventsLost { .. })));
+    assert!(cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::EventsLost { .. })));
     assert_eq!(cpu.total(0), 4);
     assert!(cpu.when(0)[0].0 >= 5, "{:?}", cpu.when(0));
 }

@@ -5,7 +5,7 @@ mod support;
 
 use oorandom::Rand32;
 use punctual_dispatcher::End;
-use punctual_policies::{Allocators, Native, Options, Told, POLICIES};
+use punctual_policies::{Allocators, Native, Options, ReleaseEvent, POLICIES};
 use punctual_taskset::{Arrival, BudgetGroupSpec, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec};
 use support::{group, policy, set, task, windowed, Cpu};
 
@@ -153,13 +153,17 @@ fn every_release_ends_once_whatever_happens() {
                 assert_eq!(pair[1].0 - pair[0].0, 1, "seed {seed}, task {index}: {pair:?}");
             }
             if spec.arrival == Arrival::Periodic && !cpu.tasks[index].gone {
-                let told = |t: &&Told| matches!(t, Told::Released { index: i, .. } if *i == index as u32);
-                let releases = cpu.told.iter().filter(told).count() as u64;
+                let told =
+                    |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
+                let releases = cpu.reported.iter().filter(told).count() as u64;
                 let due = if cpu.now < spec.start { 0 } else { (cpu.now - spec.start) / spec.period + 1 };
                 assert_eq!(releases, due, "seed {seed}, task {index} at {}", cpu.now);
             }
         }
-        assert!(!cpu.told.iter().any(|t| matches!(t, Told::Lost { .. } | Told::EventsLost { .. })), "seed {seed}");
+        assert!(
+            !cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
+            "seed {seed}"
+        );
     }
     assert!(made > 1_000 && ends > 20_000 && swaps[0] > 100 && swaps[1] > 1_000, "{made} {ends} {swaps:?}");
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::{Attribute, End};
-use punctual_policies::{Options, Told};
+use punctual_policies::{Options, ReleaseEvent};
 use punctual_taskset::{Arrival, Overrun, TaskSpec};
 use support::{at_times, set, task, Cpu};
 
@@ -59,7 +59,7 @@ fn each_overrun_policy_means_the_same_with_and_without_a_reservation() {
         reserved.run(60);
         made.run(60);
         assert_eq!(reserved.ran, made.ran, "{overrun:?}");
-        assert_eq!(reserved.told, made.told, "{overrun:?}");
+        assert_eq!(reserved.reported, made.reported, "{overrun:?}");
         let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[0].id));
         assert_eq!(lost[0], lost[1], "{overrun:?}");
     }
@@ -141,8 +141,8 @@ fn releases_that_nobody_looked_at_are_told_as_lost() {
         cpu.run(6);
         cpu.now = 28;
         cpu.run(30);
-        let lost = cpu.told.iter().find(|t| matches!(t, Told::Lost { .. }));
-        assert!(matches!(lost, Some(Told::Lost { first: 2, count: 3, .. })), "{lost:?}");
+        let lost = cpu.reported.iter().find(|t| matches!(t, ReleaseEvent::Lost { .. }));
+        assert!(matches!(lost, Some(ReleaseEvent::Lost { first: 2, count: 3, .. })), "{lost:?}");
         let last = cpu.ends(0).pop().unwrap();
         assert_eq!((last.0, last.1), (5, 25));
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_policies::{Native, Told, POLICIES};
+use punctual_policies::{Native, ReleaseEvent, POLICIES};
 use punctual_taskset::{ServerKind, TaskSet, TaskSpec};
 use support::{at_times, group, policy, set, task, Cpu};
 
@@ -16,8 +16,8 @@ fn tasks() -> Vec<TaskSpec> {
 }
 
 fn count(cpu: &Cpu, index: u32) -> (usize, usize) {
-    let released = cpu.told.iter().filter(|t| matches!(t, Told::Released { index: i, .. } if *i == index));
-    let ended = cpu.told.iter().filter(|t| matches!(t, Told::Ended { index: i, .. } if *i == index));
+    let released = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index));
+    let ended = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Ended { index: i, .. } if *i == index));
     (released.count(), ended.count())
 }
 
@@ -35,7 +35,10 @@ fn nothing_is_lost(cpu: &Cpu, set: &TaskSet, what: &str) {
         assert!(released - ended <= 1, "{what}, task {index}: {released} releases, {ended} ends");
         assert!(ended as u64 >= (cpu.now - spec.start) / spec.period - 1, "{what}, task {index}: {ended} ends");
     }
-    assert!(!cpu.told.iter().any(|t| matches!(t, Told::Lost { .. } | Told::EventsLost { .. })), "{what}");
+    assert!(
+        !cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
+        "{what}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_policies::{Allocators, Diagnostic, Native, Options, Told};
+use punctual_policies::{Allocators, Diagnostic, Native, Options, ReleaseEvent};
 use punctual_taskset::{Overrun, TaskSet, TaskSpec, Window};
 use support::{at_times, group, set, task, windowed, Cpu};
 
@@ -174,7 +174,9 @@ fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
         made.run(800);
         assert_eq!(reserved.ran, made.ran, "{overrun:?}");
         for index in 0..5 {
-            let told = |cpu: &Cpu| cpu.told.iter().filter(|t| of(t) == Some(index)).copied().collect::<Vec<Told>>();
+            let told = |cpu: &Cpu| {
+                cpu.reported.iter().filter(|t| of(t) == Some(index)).copied().collect::<Vec<ReleaseEvent>>()
+            };
             assert_eq!(told(&reserved), told(&made), "{overrun:?}, task {index}");
             let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[index as usize].id));
             assert_eq!(lost[0], lost[1], "{overrun:?}, task {index}");
@@ -184,15 +186,15 @@ fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
     }
 }
 
-fn of(told: &Told) -> Option<u32> {
+fn of(told: &ReleaseEvent) -> Option<u32> {
     match *told {
-        Told::Released { index, .. }
-        | Told::Ended { index, .. }
-        | Told::Lost { index, .. }
-        | Told::Overrun { index, .. }
-        | Told::Background { index, .. }
-        | Told::DelayedSaturated { index, .. } => Some(index),
-        Told::EventsLost { .. } => None,
+        ReleaseEvent::Released { index, .. }
+        | ReleaseEvent::Ended { index, .. }
+        | ReleaseEvent::Lost { index, .. }
+        | ReleaseEvent::Overrun { index, .. }
+        | ReleaseEvent::Background { index, .. }
+        | ReleaseEvent::DelayedSaturated { index, .. } => Some(index),
+        ReleaseEvent::EventsLost { .. } => None,
     }
 }
 

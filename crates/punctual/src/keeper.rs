@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use punctual_host_user as host;
-use punctual_host_user::{HostOptions, Told};
+use punctual_host_user::{HostOptions, RunEvent};
 use punctual_process::CommandSpec;
 use punctual_report::{Collector, Host as HostKind, Results, Run, TaskKind};
 use punctual_taskset::TaskSpec;
@@ -260,29 +260,29 @@ impl Keeper {
 }
 
 /// One thing that the host told: into the figures, and on to the program.
-fn hear(told: Told, tasks: &mut [Kept], observer: &mut Option<Observer>) {
+fn hear(told: RunEvent, tasks: &mut [Kept], observer: &mut Option<Observer>) {
     match told {
-        Told::Period(period) => {
+        RunEvent::Period(period) => {
             let Some(task) = tasks.get_mut(period.task as usize) else { return };
             // Its collector has this one task.
             task.collector.record(&punctual_trace::Period { task: 0, ..period });
             let task = task.name.clone();
             tell(observer, Report::Period { task, period });
         }
-        Told::Unreported { task, count } => {
+        RunEvent::Unreported { task, count } => {
             let Some(task) = tasks.get_mut(task as usize) else { return };
             task.collector.record_unreported(0, count);
             let task = task.name.clone();
             tell(observer, Report::Unreported { task, count });
         }
-        Told::Ended(index, how) => {
-            let Some(task) = tasks.get_mut(index as usize) else { return };
+        RunEvent::Ended { task, how } => {
+            let Some(task) = tasks.get_mut(task as usize) else { return };
             task.alive = false;
             let how = task.end.as_ref().and_then(|end| end.get().cloned()).unwrap_or(how);
             let task = task.name.clone();
             tell(observer, Report::Ended { task, how });
         }
-        Told::Warning(text) => tell(observer, Report::Warning(text)),
+        RunEvent::Warning(text) => tell(observer, Report::Warning(text)),
     }
 }
 

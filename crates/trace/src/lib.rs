@@ -1,5 +1,5 @@
 //! What a host recorded: inputs and decisions ([`Record`], [`Trace`]), and the periods that they
-//! made ([`Period`]), told while the run goes on ([`Told`]).
+//! made ([`Period`]), reported while the run goes on ([`RunEvent`]).
 
 mod error;
 mod file;
@@ -7,13 +7,13 @@ mod header;
 pub mod kind;
 mod period;
 mod record;
+mod run_event;
 #[cfg(test)]
 mod tests;
-mod told;
 
 pub use error::TraceError;
 pub use file::*;
 pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;
-pub use told::Told;
+pub use run_event::RunEvent;

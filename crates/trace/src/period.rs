@@ -58,9 +58,9 @@ pub struct Period {
 }
 
 impl Period {
-    /// A release that was never made, since nobody looked in time. `deadline` is absolute; both times and the budget
+    /// A release of which nothing is known yet. `deadline` is absolute; both times and the budget
     /// `assigned` are ns.
-    pub fn lost(task: u32, number: u64, release: u64, deadline: u64, assigned: u64) -> Period {
+    pub fn unjudged(task: u32, number: u64, release: u64, deadline: u64, assigned: u64) -> Period {
         Period {
             task,
             number,
@@ -72,10 +72,21 @@ impl Period {
             started: NEVER,
             completed: NEVER,
             end: JobEnd::Expired,
+            ready_throughout: false,
+            woken_late: false,
+            miss: false,
+            overrun: false,
+        }
+    }
+
+    /// A release that was never made, since the dispatcher was not advanced in time.
+    pub fn lost(task: u32, number: u64, release: u64, deadline: u64, assigned: u64) -> Period {
+        Period {
             ready_throughout: true,
             woken_late: true,
             miss: true,
             overrun: true,
+            ..Period::unjudged(task, number, release, deadline, assigned)
         }
     }
 

@@ -4,7 +4,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use punctual_dispatcher::{Dispatcher, End, JobId, Refusal, TaskId, Wait};
-use punctual_policies::{Allocators, Native, Options, Told};
+use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
 use punctual_taskset::{
     Arrival, Body, Domain, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
 };
@@ -26,7 +26,7 @@ pub struct Cpu {
     pub now: u64,
     pub tasks: Vec<Runner>,
     /// All that the allocators told.
-    pub told: Vec<Told>,
+    pub reported: Vec<ReleaseEvent>,
     /// Who executed: from, to, place in the set.
     pub ran: Vec<(u64, u64, usize)>,
     /// Who is to run from now on.
@@ -41,7 +41,7 @@ impl Cpu {
     pub fn with(set: &TaskSet, demand: &[&[u64]], options: Options) -> Cpu {
         let a = Allocators::with(set, 0, options).unwrap_or_else(|e| panic!("{e}"));
         let d = Dispatcher::new(a.limits()).unwrap();
-        let mut cpu = Cpu { d, a, now: 0, tasks: Vec::new(), told: Vec::new(), ran: Vec::new(), selected: None };
+        let mut cpu = Cpu { d, a, now: 0, tasks: Vec::new(), reported: Vec::new(), ran: Vec::new(), selected: None };
         cpu.a.begin(&mut Native::new(&mut cpu.d, 0), 0).unwrap();
         for (index, demand) in demand.iter().enumerate() {
             cpu.add(index, demand).unwrap();
@@ -125,9 +125,9 @@ impl Cpu {
         self.selected = self.d.select(0, self.now);
     }
 
-    fn hear(&mut self, told: Told) {
-        self.told.push(told);
-        if let Told::Released { task, index, .. } = told {
+    fn hear(&mut self, told: ReleaseEvent) {
+        self.reported.push(told);
+        if let ReleaseEvent::Released { task, index, .. } = told {
             let i = self.at(task);
             assert_eq!(i as u32, index);
             if self.tasks[i].left.is_none() {
@@ -153,7 +153,7 @@ impl Cpu {
         while let Some(event) = self.d.next_event() {
             self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| heard.push(t));
         }
-        self.told.extend(heard);
+        self.reported.extend(heard);
         self.tasks[i].gone = true;
     }
 
@@ -161,13 +161,13 @@ impl Cpu {
     pub fn ends(&self, index: u32) -> Vec<(u64, u64, End, u64)> {
         let mut open = None;
         let mut all = Vec::new();
-        for told in self.told.iter() {
+        for told in self.reported.iter() {
             match *told {
-                Told::Released { index: i, number, release, budget, .. } if i == index => {
+                ReleaseEvent::Released { index: i, number, release, budget, .. } if i == index => {
                     assert_eq!(open, None, "release {number} of task {index} is told before the last one's end");
                     open = Some((number, release, budget));
                 }
-                Told::Ended { index: i, number, end, used, remaining, unused, .. } if i == index => {
+                ReleaseEvent::Ended { index: i, number, end, used, remaining, unused, .. } if i == index => {
                     let (n, release, budget) = open.take().expect("an end without a release");
                     assert_eq!(n, number);
                     assert!(used + remaining <= budget.max(used), "{used} + {remaining} of {budget}");

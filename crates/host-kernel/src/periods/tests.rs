@@ -1,4 +1,7 @@
-//! Periods, from records and tales as a run leaves them.
+//! Periods, from records and release events as a run leaves them.
+
+use punctual_taskset::Body;
+use punctual_trace::NEVER;
 
 use super::*;
 
@@ -14,16 +17,17 @@ fn record(kind: u32, time: u64, a: u64) -> Record {
 }
 
 /// The n-th release, at n * 10 ms; noticed 2 us late.
-fn released(n: u64) -> Tale {
+fn released(n: u64) -> KeyedEvent {
     let (at, release) = (n * 10 * MS + 2_000, n * 10 * MS);
     let (deadline, task) = (release + 10 * MS, TaskId(0));
-    let told = Told::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
-    Tale { told, key: Key::Reserved(n) }
+    let event = ReleaseEvent::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
+    KeyedEvent { event, key: Key::Reserved(n) }
 }
 
-fn over(n: u64, end: End, at: u64) -> Tale {
-    let told = Told::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS, unused: MS };
-    Tale { told, key: Key::Made(0) }
+fn over(n: u64, end: End, at: u64) -> KeyedEvent {
+    let event =
+        ReleaseEvent::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS, unused: MS };
+    KeyedEvent { event, key: Key::Made(0) }
 }
 
 /// One release with its records: selected at once, running 5 us after due, stopped after 1 ms.
@@ -39,15 +43,15 @@ fn usual(n: u64) -> Vec<Record> {
     ]
 }
 
-fn told(set: &TaskSet, parts: &[(Vec<Record>, Vec<Tale>)]) -> (Vec<Period>, Option<Lateness>) {
-    let mut story = Story::new(set, &[(0, TaskId(0))]);
+fn periods_of(set: &TaskSet, parts: &[(Vec<Record>, Vec<KeyedEvent>)]) -> (Vec<Period>, Option<Lateness>) {
+    let mut domain = DomainPeriods::new(set, &[(0, TaskId(0))]);
     let mut periods = Vec::new();
-    for (records, tales) in parts {
-        story.records(records);
-        tales.iter().for_each(|t| story.tale(t, &mut |p| periods.push(p)));
+    for (records, events) in parts {
+        domain.records(records);
+        events.iter().for_each(|t| domain.event(t, &mut |p| periods.push(p)));
     }
-    story.finish(&mut |p| periods.push(p));
-    (periods, story.lateness())
+    domain.finish(&mut |p| periods.push(p));
+    (periods, domain.lateness())
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn a_period_has_what_was_executed_until_the_next_and_when_it_began() {
     second.extend(usual(1));
     let first = (usual(0), vec![released(0), over(0, End::Completed, MS + 5_000)]);
     let second = (second, vec![released(1), over(1, End::Completed, 11 * MS + 5_000)]);
-    let (periods, lateness) = told(&set, &[first, second]);
+    let (periods, lateness) = periods_of(&set, &[first, second]);
     assert_eq!(periods.len(), 2);
     assert_eq!((periods[0].received, periods[0].started, periods[0].completed), (MS + 300, 5_000, MS + 5_000));
     assert_eq!((periods[1].received, periods[1].number, periods[1].miss), (MS, 1, false));
@@ -69,7 +73,7 @@ fn who_was_not_selected_at_once_is_no_measure_of_lateness() {
     let set = set("{ spin = \"1ms\" }");
     let mut records = usual(0);
     records[1].time += 100_000;
-    let (periods, lateness) = told(&set, &[(records, vec![released(0), over(0, End::Completed, 2 * MS)])]);
+    let (periods, lateness) = periods_of(&set, &[(records, vec![released(0), over(0, End::Completed, 2 * MS)])]);
     assert_eq!((periods.len(), lateness), (1, None));
 }
 
@@ -80,7 +84,7 @@ fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
         let mut records = vec![record(RELEASED, 0, 0)];
         records.extend(more);
         records.push(record(EXPIRED, 10 * MS, 77));
-        told(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
+        periods_of(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
     };
     assert!(late(Vec::new()));
     assert!(late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + 50_000, 0)]));
@@ -98,7 +102,7 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             records.extend([record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + asleep, 0)]);
         }
         records.extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);
-        let told_end = Told::Ended {
+        let told_end = ReleaseEvent::Ended {
             at: 6 * MS,
             task: TaskId(0),
             index: 0,
@@ -108,7 +112,8 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             remaining: 0,
             unused: cut_off,
         };
-        let p = told(&set, &[(records, vec![released(0), Tale { told: told_end, key: Key::Made(0) }])]).0[0];
+        let p =
+            periods_of(&set, &[(records, vec![released(0), KeyedEvent { event: told_end, key: Key::Made(0) }])]).0[0];
         (p.ready_throughout, p.unused, p.miss)
     };
     assert_eq!(period(0, 0), (true, 0, false));
@@ -121,13 +126,13 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
 #[test]
 fn after_a_gap_a_period_has_what_its_jobs_say() {
     let set = set("{ spin = \"1ms\" }");
-    let mut story = Story::new(&set, &[(0, TaskId(0))]);
+    let mut domain = DomainPeriods::new(&set, &[(0, TaskId(0))]);
     let mut periods = Vec::new();
-    story.records(&usual(0));
-    story.tale(&released(0), &mut |p| periods.push(p));
-    story.gap();
-    story.tale(&over(0, End::Completed, MS), &mut |p| periods.push(p));
-    story.tale(&released(1), &mut |p| periods.push(p));
+    domain.records(&usual(0));
+    domain.event(&released(0), &mut |p| periods.push(p));
+    domain.gap();
+    domain.event(&over(0, End::Completed, MS), &mut |p| periods.push(p));
+    domain.event(&released(1), &mut |p| periods.push(p));
     assert_eq!((periods[0].received, periods[0].started), (MS, NEVER));
 }
 
@@ -135,23 +140,23 @@ fn after_a_gap_a_period_has_what_its_jobs_say() {
 #[test]
 fn after_a_gap_no_period_has_what_others_executed() {
     let set = set("{ spin = \"1ms\" }");
-    let mut story = Story::new(&set, &[(0, TaskId(0))]);
+    let mut domain = DomainPeriods::new(&set, &[(0, TaskId(0))]);
     let mut periods = Vec::new();
     let mut sink = |p| periods.push(p);
-    story.records(&usual(0));
-    story.tale(&released(0), &mut sink);
-    story.gap();
-    (7..=9).for_each(|n| story.records(&usual(n)));
+    domain.records(&usual(0));
+    domain.event(&released(0), &mut sink);
+    domain.gap();
+    (7..=9).for_each(|n| domain.records(&usual(n)));
     for n in 0..2 {
-        story.tale(&over(n, End::Completed, n * 10 * MS + MS), &mut sink);
-        story.tale(&released(n + 1), &mut sink);
+        domain.event(&over(n, End::Completed, n * 10 * MS + MS), &mut sink);
+        domain.event(&released(n + 1), &mut sink);
     }
-    story.untold();
-    story.tale(&released(8), &mut sink);
-    story.tale(&over(8, End::Completed, 81 * MS), &mut sink);
-    story.tale(&released(9), &mut sink);
-    story.tale(&over(9, End::Completed, 91 * MS), &mut sink);
-    story.finish(&mut sink);
+    domain.events_lost();
+    domain.event(&released(8), &mut sink);
+    domain.event(&over(8, End::Completed, 81 * MS), &mut sink);
+    domain.event(&released(9), &mut sink);
+    domain.event(&over(9, End::Completed, 91 * MS), &mut sink);
+    domain.finish(&mut sink);
     assert!(periods[..2].iter().all(|p| !p.ready_throughout), "{periods:?}");
     let seen: Vec<_> = periods.iter().map(|p| (p.number, p.received, p.started)).collect();
     assert_eq!(seen, [(0, MS, NEVER), (1, MS, NEVER), (8, MS, 80 * MS + 5_000), (9, MS, 90 * MS + 5_000)]);
@@ -170,18 +175,19 @@ fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     records.push(record(kind::CHARGE_TASK, 2 * MS, 20));
     records.extend(added(7, 10 * MS));
     records.push(record(kind::CHARGE_TASK, 11 * MS, 40));
-    let by = |tale: Tale, cookie| Tale { key: Key::Made(cookie), ..tale };
+    let by = |tale: KeyedEvent, cookie| KeyedEvent { key: Key::Made(cookie), ..tale };
     let tales = vec![by(released(0), 5), over(0, End::Completed, 2 * MS), by(released(1), 7)];
-    let (periods, _) = told(&set, &[(records, tales)]);
+    let (periods, _) = periods_of(&set, &[(records, tales)]);
     assert_eq!((periods.len(), periods[0].received), (1, 30));
 }
 
 #[test]
 fn every_lost_release_is_a_period() {
     let set = set("{ spin = \"1ms\" }");
-    let lost = Told::Lost { at: 2_010 * MS, task: TaskId(0), index: 0, first: 1, count: 200 };
-    let tales = vec![released(0), over(0, End::Completed, MS), Tale { told: lost, key: Key::Made(0) }, released(201)];
-    let (periods, _) = told(&set, &[(usual(0), tales)]);
+    let lost = ReleaseEvent::Lost { at: 2_010 * MS, task: TaskId(0), index: 0, first: 1, count: 200 };
+    let tales =
+        vec![released(0), over(0, End::Completed, MS), KeyedEvent { event: lost, key: Key::Made(0) }, released(201)];
+    let (periods, _) = periods_of(&set, &[(usual(0), tales)]);
     let missed: Vec<u64> = periods.iter().filter(|p| p.miss && p.received == 0).map(|p| p.number).collect();
     assert!((1..=200).all(|n| missed.contains(&n)), "{missed:?}");
 }

@@ -1,16 +1,16 @@
-//! Events that had no room in the dispatcher's ring: what they would have told is found by asking.
+//! Events that had no room in the dispatcher's ring: their effects are found by queries.
 
 use punctual_dispatcher::{End, ReservationId};
 
 use crate::allocators::Allocators;
 use crate::slot::Phase;
-use crate::{Gsi, Told};
+use crate::{Gsi, ReleaseEvent};
 
 impl Allocators {
-    /// Looks after every task, so that none stands still: timers are asked for anew, releases in
-    /// flight that have ended are told as cancelled, those that were made are told.
-    pub(crate) fn look_around(&mut self, gsi: &mut dyn Gsi, at: u64, count: u64, told: &mut dyn FnMut(Told)) {
-        told(Told::EventsLost { at, count });
+    /// Resynchronises every task, so that none stands still: timers are requested again, releases in
+    /// flight that have ended are reported as cancelled, those that were made are reported.
+    pub(crate) fn resync(&mut self, gsi: &mut dyn Gsi, at: u64, count: u64, report: &mut dyn FnMut(ReleaseEvent)) {
+        report(ReleaseEvent::EventsLost { at, count });
         for s in 0..self.slots.len() {
             let slot = &mut self.slots[s];
             match slot.phase {
@@ -18,15 +18,15 @@ impl Allocators {
                     if let Some(timer) = slot.timer.take() {
                         // It may have come: then there is nothing to cancel.
                         let _ = gsi.cancel_timer(timer);
-                        self.go_on(gsi, s, told);
+                        self.arm_next_release(gsi, s, report);
                     }
                 }
                 Phase::Open if slot.job.is_some_and(|job| gsi.standing(job).is_none()) => {
                     // Its event, if it is still to come, finds another use.
                     slot.use_of = slot.use_of.wrapping_add(1);
-                    self.over(gsi, s, at, End::Cancelled, told);
+                    self.end_release(gsi, s, at, End::Cancelled, report);
                 }
-                Phase::Reserved(r) => self.look_at(gsi, s, r, told),
+                Phase::Reserved(r) => self.resync_reservation(gsi, s, r, report),
                 _ => {}
             }
         }
@@ -34,13 +34,19 @@ impl Allocators {
     }
 
     /// A reservation's latest release is where its grid says; whether it has a job can be asked.
-    fn look_at(&mut self, gsi: &mut dyn Gsi, s: usize, r: ReservationId, told: &mut dyn FnMut(Told)) {
+    fn resync_reservation(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        r: ReservationId,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         let now = gsi.now();
         let job = gsi.job_of(r);
         let slot = &mut self.slots[s];
         let passed = slot.next <= now;
         if slot.open && (passed || job.is_none()) {
-            self.tell_end(s, now, End::Cancelled, told);
+            self.report_end(s, now, End::Cancelled, report);
         }
         let slot = &mut self.slots[s];
         if let Some(job) = job.filter(|_| passed && !slot.open) {
@@ -62,7 +68,7 @@ impl Allocators {
                 // What its earlier windows used was lost; of several, this one has a part only.
                 slot.granted = slot.granted.max(slot.member.budget);
             }
-            told(self.released_now(s, now));
+            report(self.released_now(s, now));
         }
     }
 }

@@ -1,0 +1,149 @@
+//! Makes a task's periods from what a host observes of its releases.
+
+use punctual_taskset::{Body, TaskSpec};
+use punctual_trace::{has_slept, JobEnd, Period, NEVER};
+
+/// What stays the same from release to release. Times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeriodParams {
+    /// The task's place in its set.
+    pub task: u32,
+    /// Time between releases.
+    pub period: u64,
+    /// Relative deadline.
+    pub deadline: u64,
+    /// Execution time per period.
+    pub budget: u64,
+    /// Its jobs may suspend themselves: all but those of synthetic execution.
+    pub suspends: bool,
+}
+
+impl PeriodParams {
+    /// Of the task at place `task` of its set.
+    pub fn new(task: u32, spec: &TaskSpec) -> PeriodParams {
+        let TaskSpec { period, deadline, budget, .. } = *spec;
+        PeriodParams { task, period, deadline, budget, suspends: !matches!(spec.body, Body::Spin(_)) }
+    }
+}
+
+/// The periods of one task. Each call reports something about its latest release; [`released`]
+/// returns the period of the release before.
+///
+/// Neither allocates nor makes a system call.
+///
+/// [`released`]: PeriodBuilder::released
+#[derive(Debug, Clone, Copy)]
+pub struct PeriodBuilder {
+    params: PeriodParams,
+    /// The task calls `wait_period`; learned from its first call on some hosts.
+    waits: bool,
+    /// The latest release, until its period was returned.
+    open: bool,
+    ended: bool,
+    /// Time that the task could have executed in before its job's end, and did not, ns.
+    suspended: u64,
+    latest: Period,
+}
+
+impl PeriodBuilder {
+    /// Of a task without a release yet. `waits`: it calls `wait_period`, as far as is known.
+    pub fn new(params: PeriodParams, waits: bool) -> PeriodBuilder {
+        let latest = Period::unjudged(params.task, 0, 0, params.deadline, params.budget);
+        PeriodBuilder { params, waits, open: false, ended: false, suspended: 0, latest }
+    }
+
+    /// What stays the same.
+    pub fn params(&self) -> &PeriodParams {
+        &self.params
+    }
+
+    /// The latest release: as far as it is known.
+    pub fn latest(&self) -> &Period {
+        &self.latest
+    }
+
+    /// The task has called `wait_period`.
+    pub fn waits(&mut self) {
+        self.waits = true;
+    }
+
+    /// The task executed for `ns`.
+    pub fn executed(&mut self, ns: u64) {
+        self.latest.received += ns;
+    }
+
+    /// The task executed at `at`, CLOCK_MONOTONIC ns; the first call after a release counts.
+    pub fn started(&mut self, at: u64) {
+        if self.latest.started == NEVER {
+            self.latest.started = at;
+        }
+    }
+
+    /// The task could have executed for `ns` and did not. It counts until its job has ended.
+    pub fn suspended(&mut self, ns: u64) {
+        if !self.ended {
+            self.suspended = self.suspended.saturating_add(ns);
+        }
+    }
+
+    /// The task gave up `ns` of its budget.
+    pub fn unused(&mut self, ns: u64) {
+        self.latest.unused += ns;
+    }
+
+    /// The dispatcher (or the observer) itself was late.
+    pub fn woken_late(&mut self) {
+        self.latest.woken_late = true;
+    }
+
+    /// The release's job ended; `completed` is when, CLOCK_MONOTONIC ns, if it did complete.
+    pub fn ended(&mut self, end: JobEnd, completed: u64) {
+        self.ended = true;
+        self.latest.end = end;
+        if end == JobEnd::Completed {
+            self.latest.completed = completed;
+        }
+    }
+
+    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns: the period
+    /// of the release before, if there was one.
+    pub fn released(&mut self, number: u64, release: u64, deadline: u64) -> Option<Period> {
+        let period = self.close();
+        self.open = true;
+        self.ended = false;
+        self.suspended = 0;
+        self.latest = Period::unjudged(self.params.task, number, release, deadline, self.params.budget);
+        period
+    }
+
+    /// Release `number`, which was never made. Its times follow from those of the latest release.
+    pub fn lost(&self, number: u64) -> Period {
+        let PeriodParams { task, period, deadline, budget, .. } = self.params;
+        let since = number.saturating_sub(self.latest.number).saturating_mul(period);
+        let release = self.latest.release.saturating_add(since);
+        Period::lost(task, number, release, release.saturating_add(deadline), budget)
+    }
+
+    /// The latest release has a job that has ended.
+    pub fn has_ended(&self) -> bool {
+        self.open && self.ended
+    }
+
+    /// Forgets the latest release without a period of it.
+    pub fn discard(&mut self) {
+        self.open = false;
+    }
+
+    /// The period of the latest release, once: for the end of a run. Of a release whose job has not
+    /// ended it is [`Period::unknown`].
+    pub fn close(&mut self) -> Option<Period> {
+        if !std::mem::take(&mut self.open) {
+            return None;
+        }
+        let slept = self.params.suspends.then(|| has_slept(self.suspended, self.params.deadline));
+        Some(if self.ended { self.latest.judged(self.waits, slept) } else { self.latest.unknown() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

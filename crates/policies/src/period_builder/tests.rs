@@ -1,0 +1,93 @@
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn builder(suspends: bool) -> PeriodBuilder {
+    let params = PeriodParams { task: 0, period: 10 * MS, deadline: 10 * MS, budget: 4 * MS, suspends };
+    PeriodBuilder::new(params, false)
+}
+
+/// The period of one release of 4 ms in 10 ms.
+fn period(mut builder: PeriodBuilder, observed: impl FnOnce(&mut PeriodBuilder)) -> Period {
+    assert_eq!(builder.released(0, 0, 10 * MS), None);
+    observed(&mut builder);
+    builder.released(1, 10 * MS, 20 * MS).expect("one was released")
+}
+
+#[test]
+fn a_program_that_sleeps_and_whose_job_is_exhausted_by_idle_time_was_not_ready() {
+    let p = period(builder(true), |b| {
+        b.executed(MS);
+        b.suspended(3 * MS);
+        b.unused(3 * MS);
+        b.ended(JobEnd::Exhausted, NEVER);
+    });
+    assert_eq!((p.ready_throughout, p.received, p.unused, p.miss), (false, MS, 3 * MS, false));
+}
+
+#[test]
+fn a_program_that_was_cut_was_not_ready_however_little_of_its_sleep_was_seen() {
+    let p = period(builder(true), |b| {
+        b.executed(MS);
+        b.unused(3 * MS);
+        b.ended(JobEnd::Exhausted, NEVER);
+    });
+    assert_eq!((p.ready_throughout, p.received, p.unused, p.miss), (false, MS, 3 * MS, false));
+}
+
+#[test]
+fn a_program_that_uses_up_its_budget_was_ready() {
+    let p = period(builder(true), |b| {
+        b.executed(4 * MS);
+        b.suspended(50_000);
+        b.ended(JobEnd::Exhausted, NEVER);
+    });
+    assert_eq!((p.ready_throughout, p.received, p.unused), (true, 4 * MS, 0));
+}
+
+#[test]
+fn a_sleep_after_the_jobs_end_is_not_of_the_job() {
+    let p = period(builder(true), |b| {
+        b.executed(4 * MS);
+        b.ended(JobEnd::Exhausted, NEVER);
+        b.suspended(5 * MS);
+    });
+    assert!(p.ready_throughout);
+}
+
+/// What looked like a sleep can only have been a stall of the machine.
+#[test]
+fn synthetic_execution_that_was_cut_lacks_what_was_cut_off() {
+    let p = period(builder(false), |b| {
+        b.executed(MS);
+        b.suspended(3 * MS);
+        b.unused(3 * MS);
+        b.ended(JobEnd::Exhausted, NEVER);
+    });
+    assert_eq!((p.ready_throughout, p.received, p.unused), (true, MS, 0));
+}
+
+#[test]
+fn the_first_start_and_the_completion_are_kept() {
+    let p = period(builder(true), |b| {
+        b.started(2 * MS);
+        b.started(3 * MS);
+        b.executed(MS);
+        b.ended(JobEnd::Completed, 5 * MS);
+    });
+    assert_eq!((p.started, p.completed, p.end), (2 * MS, 5 * MS, JobEnd::Completed));
+}
+
+#[test]
+fn times_of_a_lost_release_follow_from_the_latest_one() {
+    let mut b = builder(true);
+    b.released(3, 30 * MS, 40 * MS);
+    let lost = b.lost(5);
+    assert_eq!((lost.number, lost.release, lost.deadline, lost.miss), (5, 50 * MS, 60 * MS, true));
+}
+
+#[test]
+fn a_release_whose_end_is_unknown_is_neither_a_miss_nor_ready_throughout() {
+    let p = period(builder(true), |b| b.executed(MS));
+    assert_eq!((p.miss, p.ready_throughout, p.unused), (false, false, 3 * MS));
+}
