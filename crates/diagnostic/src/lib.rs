@@ -28,14 +28,16 @@ pub enum Kind {
     Machine,
     /// The kernel ended the scheduler during the run.
     SchedulerEnded,
+    /// A command that was asked for cannot be executed; `errno` is the reason.
+    Command,
 }
 
 impl Kind {
-    /// The exit code of the command: 2, 3, 4 or 5.
+    /// The exit code of `punctual`: 2, 3, 4 or 5.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Kind::Usage => 2,
+            Kind::Usage | Kind::Command => 2,
             Kind::NotAdmitted => 3,
             Kind::Machine => 4,
             Kind::SchedulerEnded => 5,
@@ -96,6 +98,12 @@ impl Diagnostic {
     #[must_use]
     pub fn scheduler_ended(cause: impl Into<String>, help: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Kind::SchedulerEnded, cause, help)
+    }
+
+    /// A command that cannot be executed, for which the kernel gives this error number.
+    #[must_use]
+    pub fn command(cause: impl Into<String>, help: impl Into<String>, errno: i32) -> Diagnostic {
+        Diagnostic::new(Kind::Command, cause, help).with_errno(errno)
     }
 
     /// A system call that the kernel refused: `what` could not be done, because of `error`.

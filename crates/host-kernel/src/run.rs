@@ -305,7 +305,7 @@ impl Run<'_> {
                 continue;
             };
             self.alive[index] = false;
-            sink(Told::Ended(index as u32, how.to_owned()));
+            sink(Told::Ended(index as u32, how));
         }
     }
 

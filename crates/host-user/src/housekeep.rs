@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use punctual_trace::Told;
+use punctual_trace::{TaskEnd, Told};
 
 use crate::engine::Command;
 use crate::gate;
@@ -80,7 +80,7 @@ impl Host {
             Notice::Removed { member, returned } => {
                 self.remove_task(engine, &member);
                 if returned {
-                    sink(Told::Ended(member.track.index, "returned".to_owned()));
+                    sink(Told::Ended(member.track.index, TaskEnd::Returned));
                 }
             }
             Notice::Refused(member, why) => {
@@ -90,7 +90,7 @@ impl Host {
                 // A program stays parked until everything is given back.
                 self.children.retain(|c| c.index != index);
                 sink(Told::Warning(format!("task {index}: the dispatcher refused it: {why}")));
-                sink(Told::Ended(index, "was refused".to_owned()));
+                sink(Told::Ended(index, TaskEnd::Refused));
             }
             Notice::Unresponsive(index) if self.children.iter().any(|c| c.index == index) => {
                 sink(Told::Warning(format!(

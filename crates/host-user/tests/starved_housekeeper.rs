@@ -9,7 +9,7 @@ use punctual_host_user::{now, Host, Task, Told};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
-use punctual_trace::Record;
+use punctual_trace::{Record, TaskEnd};
 
 mod common;
 
@@ -77,7 +77,7 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     };
     host.housekeep(&mut sink);
     let finished = host.finish(&mut sink);
-    assert_eq!(ended, [(2, "returned".to_owned())]);
+    assert_eq!(ended, [(2, TaskEnd::Returned)]);
     assert!(unreported.iter().sum::<u64>() > 0, "the ring was never full: {reported:?}");
     let (_, dispatcher) = &finished.dispatchers[0];
     for task in 0..3 {

@@ -278,7 +278,7 @@ fn hear(told: Told, tasks: &mut [Kept], observer: &mut Option<Observer>) {
         Told::Ended(index, how) => {
             let Some(task) = tasks.get_mut(index as usize) else { return };
             task.alive = false;
-            let how = task.end.as_ref().and_then(|end| end.get().cloned()).unwrap_or(how);
+            let how = task.end.as_ref().and_then(|end| end.get().cloned()).unwrap_or_else(|| how.to_string());
             let task = task.name.clone();
             tell(observer, Report::Ended { task, how });
         }

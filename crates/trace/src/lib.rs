@@ -7,6 +7,7 @@ mod header;
 pub mod kind;
 mod period;
 mod record;
+mod task_end;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -16,4 +17,5 @@ pub use file::*;
 pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;
+pub use task_end::TaskEnd;
 pub use told::Told;

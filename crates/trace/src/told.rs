@@ -1,6 +1,6 @@
 //! What a host tells of a run while it goes on.
 
-use crate::Period;
+use crate::{Period, TaskEnd};
 
 /// What became known.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,8 +14,8 @@ pub enum Told {
         /// Number since the previous event of this kind.
         count: u64,
     },
-    /// The task, by its place in the set, has ended: its thread returned, all its processes are gone. In words, how.
-    Ended(u32, String),
+    /// The task, by its place in the set, has ended: its thread returned, or all its processes are gone.
+    Ended(u32, TaskEnd),
     /// Something people should know.
     Warning(String),
 }
