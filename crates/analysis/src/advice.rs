@@ -31,7 +31,6 @@ pub struct Advice {
     /// The CPU's number.
     pub cpu: u32,
     /// The least change with which all of the CPU fits.
-    #[serde(rename = "cure")]
     pub help: Help,
     /// Whether the search was completed. `false`: it reached its step limit, and a smaller change
     /// than `help` may be sufficient.

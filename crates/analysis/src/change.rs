@@ -35,7 +35,6 @@ pub enum Quantity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Of what.
-    #[serde(rename = "whose")]
     pub target: ChangeTarget,
     /// Its index in the set's tasks, groups or budget groups.
     pub index: usize,
@@ -44,7 +43,6 @@ pub struct Change {
     /// Its first line in the file, from 1; `None` where the set is from no file.
     pub line: Option<u32>,
     /// Which number.
-    #[serde(rename = "what")]
     pub quantity: Quantity,
     /// The present value, ns.
     #[serde(rename = "from_ns")]

@@ -204,7 +204,7 @@ pub struct BudgetGroupResult {
     /// Its name.
     pub name: String,
     /// The most that its members can execute in one of its periods.
-    #[serde(rename = "wanted_ns")]
+    #[serde(rename = "demand_ns")]
     pub demand: u64,
     /// The budget.
     #[serde(rename = "budget_ns")]
@@ -213,7 +213,6 @@ pub struct BudgetGroupResult {
     #[serde(rename = "period_ns")]
     pub period: u64,
     /// Whether it can be exhausted, so that it throttles its members.
-    #[serde(rename = "dry")]
     pub exhaustible: bool,
 }
 

@@ -80,13 +80,13 @@ pub struct Run {
     /// Run although it does not fit (`punctual check` says why); the result is labelled so
     #[arg(long)]
     pub overload: bool,
-    /// Run a greedy ordinary process beside, on the same CPU
+    /// Run a CPU-bound background process on the same CPU (of several, the first)
     #[arg(long)]
-    pub hog: bool,
-    /// Keep the CPUs from idling (a spinner each that runs when nobody else wants to): releases come sooner,
-    /// above all in virtual machines, for more power; on the user host only
+    pub load: bool,
+    /// Keep the CPUs from idling, by a SCHED_IDLE thread each: lower release latency, above all in
+    /// virtual machines, for more power; user host only
     #[arg(long)]
-    pub awake: bool,
+    pub no_idle: bool,
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

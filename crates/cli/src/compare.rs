@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
 use punctual_baseline::{Baseline, BaselineOutcome, BaselineRun, Options, Refusal};
-use punctual_report::{Collector, HogResult, Host, Results, Run as About};
+use punctual_report::{Collector, LoadResult, Host, Results, Run as About};
 use punctual_taskset::TaskSet;
 
 use crate::args::{BaselineArg, Run};
@@ -28,7 +28,7 @@ pub fn run(
         BaselineArg::Other => (Baseline::Other, Host::Other),
     };
     let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
-    let options = Options { duration: set.duration.unwrap_or(0), stop, hog: args.hog, unpinned: false };
+    let options = Options { duration: set.duration.unwrap_or(0), stop, hog: args.load, unpinned: false };
     match once(args, set, baseline, about.clone(), options)? {
         Ok(results) => Ok(vec![results]),
         Err(refusal) => {
@@ -69,7 +69,7 @@ fn once(
         BaselineOutcome::NotPossible(refusal) => return Ok(Err(refusal)),
     };
     let mut results = collector.into_inner().results(ended.saturating_sub(started), ended, interrupted, notes);
-    results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
+    results.load = hog.map(|load| LoadResult { share_ppm: load.share_ppm() });
     results.add_unreported(lost);
     Ok(Ok(results))
 }

@@ -27,7 +27,7 @@ pub fn choose(args: &Run, set: &TaskSet) -> HostArg {
 
 /// An option that this host has not.
 fn asks_for_more(args: &Run) -> Option<&'static str> {
-    args.awake.then_some("--awake")
+    args.no_idle.then_some("--no-idle")
 }
 
 /// Refuses what cannot be, before anything is done.
@@ -61,9 +61,9 @@ pub fn run(
     results.kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {
         events,
         releases: l.releases,
-        release_to_running_p50_ns: l.p50,
-        release_to_running_p99_ns: l.p99,
-        release_to_running_max_ns: l.max,
+        release_latency_p50_ns: l.p50,
+        release_latency_p99_ns: l.p99,
+        release_latency_max_ns: l.max,
     });
     Ok((results, interrupted, exit))
 }

@@ -75,7 +75,7 @@ pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
 
 /// `--host sim`: the same set, admission, table and JSON; nothing is started.
 fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
-    let real = [(args.hog, "--hog"), (args.awake, "--awake"), (!args.compare.is_empty(), "--compare")];
+    let real = [(args.load, "--load"), (args.no_idle, "--no-idle"), (!args.compare.is_empty(), "--compare")];
     if let Some((_, option)) = real.into_iter().find(|(given, _)| *given) {
         return Err(Diagnostic::usage(
             format!("{option} has no meaning in virtual time"),
@@ -105,7 +105,7 @@ fn user(
     trace: Option<Vec<(u32, File)>>,
     stop: &AtomicBool,
 ) -> Result<(Results, bool), Diagnostic> {
-    let awake = args.awake.then(|| Awake::start(&set.cpus)).transpose()?;
+    let awake = args.no_idle.then(|| Awake::start(&set.cpus)).transpose()?;
     let session = Session::begin(args, set, Host::User, overload)?;
     let options = RunOptions {
         stop,
@@ -137,9 +137,9 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
         events,
         handler_mean_ns: costs.iter().map(|c| c.reading.handler_mean * c.reading.events).sum::<u64>() / events.max(1),
         handler_max_ns: most(|r| r.handler_max)?,
-        lateness_p50_ns: most(|r| r.late_p50)?,
-        lateness_p99_ns: most(|r| r.late_p99)?,
-        lateness_max_ns: most(|r| r.late_max)?,
+        wakeup_latency_p50_ns: most(|r| r.late_p50)?,
+        wakeup_latency_p99_ns: most(|r| r.late_p99)?,
+        wakeup_latency_max_ns: most(|r| r.late_max)?,
         freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
         freezer_wait_max_ns: most(|r| r.freezer_wait_max)?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use punctual_process::Output;
-use punctual_report::{Collector, HogResult, Host, Results, Run as About};
+use punctual_report::{Collector, LoadResult, Host, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::Told;
 use punctual_workload::Hog;
@@ -14,14 +14,14 @@ use crate::args::Run;
 use crate::screen::Screen;
 use punctual_diagnostic::Diagnostic;
 
-/// A hog that lost us ends by itself after this, ns.
-const HOG_LIFE: u64 = 3_600_000_000_000;
+/// The background process ends by itself after this, ns, should its parent be lost.
+const LOAD_LIFE: u64 = 3_600_000_000_000;
 
 pub struct Session<'a> {
     set: &'a TaskSet,
     collector: RefCell<Collector>,
     screen: RefCell<Screen>,
-    hog: Option<Hog>,
+    load: Option<Hog>,
     /// Whether commands get our standard input.
     pub stdin: bool,
     /// Where commands' output goes.
@@ -31,7 +31,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Starts the hog, if one is asked for.
+    /// Starts the background process of `--load`.
     pub fn begin(args: &Run, set: &'a TaskSet, host: Host, overload: bool) -> Result<Session<'a>, Diagnostic> {
         let about = About { overload, ..About::new(host, &set.policy.name, &set.cpus) };
         let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
             collector: RefCell::new(Collector::for_set(about, set)),
             // With a command that writes where we do, a table could not be redrawn.
             screen: RefCell::new(Screen::new(args.quiet, !commands)),
-            hog: args.hog.then(|| hog(set.cpus[0])).transpose()?,
+            load: args.load.then(|| load(set.cpus[0])).transpose()?,
             stdin: args.file.is_none() && commands,
             output: if args.quiet {
                 Output::Nowhere
@@ -78,9 +78,9 @@ impl<'a> Session<'a> {
 
     /// What came of it: it ran for so long, ns, and ended at that time, CLOCK_MONOTONIC ns.
     pub fn results(self, ran: u64, ended: u64, interrupted: bool, notes: Vec<String>) -> Results {
-        let hog = self.hog.map(Hog::stop);
+        let load = self.load.map(Hog::stop);
         let mut results = self.collector.into_inner().results(ran, ended, interrupted, notes);
-        results.hog = hog.map(|h| HogResult { share_ppm: h.share_ppm() });
+        results.load = load.map(|l| LoadResult { share_ppm: l.share_ppm() });
         results
     }
 }
@@ -104,7 +104,8 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
     Ok(stop)
 }
 
-fn hog(cpu: u32) -> Result<Hog, Diagnostic> {
-    Hog::start(cpu, HOG_LIFE)
-        .map_err(|e| Diagnostic::machine(format!("the hog cannot be started on CPU {cpu}: {e}"), "run without --hog"))
+fn load(cpu: u32) -> Result<Hog, Diagnostic> {
+    Hog::start(cpu, LOAD_LIFE).map_err(|e| {
+        Diagnostic::refused(format!("cannot start the background process on CPU {cpu}"), e, "run without --load")
+    })
 }

@@ -62,7 +62,7 @@ fn programs_get_one_document_with_its_version() {
     assert_eq!(cpu["load"]["utilization_ppm"], 1_000_000);
     assert_eq!(cpu["excess_ppm"], 100_000);
     assert_eq!(cpu["tasks"][0]["test"], "processor_demand");
-    let change = &cpu["advice"]["cure"]["change"];
+    let change = &cpu["advice"]["help"]["change"];
     assert_eq!(
         (&change["name"], &change["from_ns"], &change["to_ns"]),
         (&"player".into(), &5_000_000.into(), &3_000_000.into())

@@ -89,7 +89,7 @@ fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
         (&10.into(), &1.into(), &19_100_000.into())
     );
     assert_eq!((&task["long_run_ppm"], &task["budget_received"]["worst_ppm"]), (&1_000_000.into(), &1_000_000.into()));
-    assert_eq!((&task["shortfall_ns"], &value["verdict"]["short"]), (&0.into(), &0.into()));
+    assert_eq!((&task["shortfall_ns"], &value["totals"]["short"]), (&0.into(), &0.into()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 use punctual_host_user::EngineCost;
-use punctual_report::{Collector, DispatcherStats, Results, Run, TaskInfo, TaskKind, Verdict};
+use punctual_report::{Collector, DispatcherStats, Results, Run, TaskInfo, TaskKind, Totals};
 use punctual_taskset::TaskSpec;
 use punctual_trace::Period;
 
@@ -79,7 +79,7 @@ pub(crate) fn merge<'a>(run: &Run, collectors: impl Iterator<Item = &'a Collecto
         all.tasks.extend(one.tasks);
     }
     all.duration_ns = now.saturating_sub(run.started);
-    all.verdict = Verdict::of(&all.tasks);
+    all.totals = Totals::of(&all.tasks);
     all
 }
 
@@ -91,9 +91,9 @@ pub(crate) fn dispatcher(costs: &[EngineCost]) -> Option<DispatcherStats> {
         events,
         handler_mean_ns: handling / events.max(1),
         handler_max_ns: costs.iter().map(|c| c.reading.handler_max).max()?,
-        lateness_p50_ns: costs.iter().map(|c| c.reading.late_p50).max()?,
-        lateness_p99_ns: costs.iter().map(|c| c.reading.late_p99).max()?,
-        lateness_max_ns: costs.iter().map(|c| c.reading.late_max).max()?,
+        wakeup_latency_p50_ns: costs.iter().map(|c| c.reading.late_p50).max()?,
+        wakeup_latency_p99_ns: costs.iter().map(|c| c.reading.late_p99).max()?,
+        wakeup_latency_max_ns: costs.iter().map(|c| c.reading.late_max).max()?,
         freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
         freezer_wait_max_ns: costs.iter().map(|c| c.reading.freezer_wait_max).max()?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),

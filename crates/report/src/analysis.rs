@@ -89,12 +89,12 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     rows.extend(shown.map(|t| task_row(t, own(t))));
     if !cpu.groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["group", "gets it", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
+        rows.push(["group", "fits", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
         rows.extend(cpu.groups.iter().take(MOST_ROWS).map(group_row));
     }
     if !cpu.budget_groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["budget group", "runs dry", "wanted", "budget", "period", "", ""].map(str::to_owned).to_vec());
+        rows.push(["budget group", "exhausted", "demand", "budget", "period", "", ""].map(str::to_owned).to_vec());
         rows.extend(cpu.budget_groups.iter().take(MOST_ROWS).map(|b| {
             let exhaustible = if b.exhaustible { "may" } else { "never" };
             let times = [b.demand, b.budget, b.period].map(fmt_ns);

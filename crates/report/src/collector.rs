@@ -55,7 +55,7 @@ impl TaskInfo {
     }
 }
 
-/// What is known of a run before it starts. Fields that are found out later (dispatcher, hog, notes) are set on
+/// What is known of a run before it starts. Fields that are found out later (dispatcher, load, notes) are set on
 /// the `Results` themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -206,7 +206,7 @@ impl Collector {
     #[must_use]
     pub fn snapshot(&self) -> Results {
         let tasks: Vec<TaskResult> = self.tasks.iter().map(Task::result).collect();
-        let verdict = Verdict::of(&tasks);
+        let totals = Totals::of(&tasks);
         let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
         if self.unknown > 0 {
@@ -223,13 +223,13 @@ impl Collector {
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),
-            verdict,
+            totals,
             groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,
             dispatcher: None,
             costs: None,
             kernel_dispatcher: None,
-            hog: None,
+            load: None,
             not_possible: None,
             notes,
         }
@@ -342,7 +342,7 @@ impl Task {
                 off_5_percent: f.off_5,
                 off_5_percent_ppm: ppm(f.off_5, measured),
             }),
-            woken_late: Late {
+            late_wakeups: Late {
                 periods: f.late,
                 off_5_percent: f.late_off_5,
                 off_5_percent_ppm: ppm(f.late_off_5, f.late),

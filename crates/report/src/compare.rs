@@ -37,10 +37,10 @@ pub fn side_by_side(runs: &[Results]) -> String {
             out.push_str(&format!("  {step}\n"));
         }
     }
-    for run in runs.iter().filter(|run| run.verdict.unreported > 0) {
+    for run in runs.iter().filter(|run| run.totals.unreported > 0) {
         out.push_str(&wrap(&format!("{}: {}", run.title(), unreported(run)), 0, WIDTH));
     }
-    for run in runs.iter().filter(|run| run.verdict.short > 0) {
+    for run in runs.iter().filter(|run| run.totals.short > 0) {
         out.push_str(&wrap(&format!("{}: {}.", run.title(), short(&run.tasks)), 0, WIDTH));
     }
     for (titles, note) in notes(runs) {
@@ -117,9 +117,9 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
     block("execution time used, % of budget".into(), &|_, t| {
         (foreign(t) && t.assigned_ns > 0).then(|| (percent(ppm(t.received_ns, t.assigned_ns)), false))
     });
-    if runs.iter().any(|run| run.hog.is_some()) {
-        let cells = runs.iter().map(|run| (run.hog.map_or(NONE.to_owned(), |hog| percent(hog.share_ppm)), false));
-        rows.push(Row { head: "left for an ordinary process, % of the CPU".into(), cells: cells.collect() });
+    if runs.iter().any(|run| run.load.is_some()) {
+        let cells = runs.iter().map(|run| (run.load.map_or(NONE.to_owned(), |load| percent(load.share_ppm)), false));
+        rows.push(Row { head: "left for the background process, % of the CPU".into(), cells: cells.collect() });
     }
     let ran = runs.iter().map(|run| match run.not_possible {
         None => (duration(run.duration_ns), false),

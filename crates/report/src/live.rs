@@ -35,7 +35,7 @@ pub fn live(results: &Results) -> String {
 /// One line of progress for logs and pipes, without a line break.
 #[must_use]
 pub fn plain_line(results: &Results) -> String {
-    let v = &results.verdict;
+    let v = &results.totals;
     let mut line = format!("{}: {}, {} missed", duration(results.duration_ns), count(v.periods, "period"), v.missed);
     if v.unreported > 0 {
         line.push_str(&format!(", {} unreported", v.unreported));

@@ -33,8 +33,8 @@ pub struct Results {
     pub interrupted: bool,
     /// What it ran on.
     pub machine: Machine,
-    /// In one glance.
-    pub verdict: Verdict,
+    /// Of all tasks together.
+    pub totals: Totals,
     /// One entry per task, in file order.
     pub tasks: Vec<TaskResult>,
     /// One entry per scheduling group, then per budget group, in file order.
@@ -49,8 +49,8 @@ pub struct Results {
     /// The same of a dispatcher inside the kernel; `null` elsewhere.
     #[serde(default)]
     pub kernel_dispatcher: Option<KernelDispatcherStats>,
-    /// The greedy ordinary process that ran beside, if one was asked for.
-    pub hog: Option<HogResult>,
+    /// What the background process of `--load` received; `null` without one.
+    pub load: Option<LoadResult>,
     /// Why this run could not take place; then there are no figures.
     pub not_possible: Option<NotPossible>,
     /// What a reader should know beside the figures.
@@ -145,10 +145,10 @@ pub struct Machine {
     pub virtualised: Option<bool>,
 }
 
-/// In one glance.
+/// The figures of all tasks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Verdict {
+pub struct Totals {
     /// Periods counted, of all tasks.
     pub periods: u64,
     /// Of them, those that missed their deadline.
@@ -224,8 +224,8 @@ pub struct TaskResult {
     pub shortfall_ns: u64,
     /// Budget received over periods in which the task was ready throughout and the enforcer punctual; `null` without any.
     pub budget_received: Option<BudgetReceived>,
-    /// Periods in which the task was ready throughout but the enforcer itself was woken late.
-    pub woken_late: Late,
+    /// Periods in which the task was ready throughout, but the dispatcher (or observer) itself woke up late.
+    pub late_wakeups: Late,
     /// Release to first execution; `null` where nobody can tell.
     pub release_latency: Option<TimeSpread>,
     /// Release to done; `null` where the task never says that it is done.
@@ -292,7 +292,7 @@ pub struct BudgetReceived {
     pub off_5_percent_ppm: u64,
 }
 
-/// Periods apart: those in which the enforcer was itself woken late.
+/// Periods apart: those in which the dispatcher (or observer) itself woke up late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Late {
@@ -328,12 +328,12 @@ pub struct DispatcherStats {
     pub handler_mean_ns: u64,
     /// Longest time in the handler, ns.
     pub handler_max_ns: u64,
-    /// How late its timer woke it, median, ns.
-    pub lateness_p50_ns: u64,
+    /// From the time that its timer was due until it executed, median, ns.
+    pub wakeup_latency_p50_ns: u64,
     /// The same, 99th percentile, ns.
-    pub lateness_p99_ns: u64,
+    pub wakeup_latency_p99_ns: u64,
     /// The same, longest, ns.
-    pub lateness_max_ns: u64,
+    pub wakeup_latency_max_ns: u64,
     /// Writes to the cgroup freezer that took over 50 us: another process held a kernel lock.
     pub freezer_waits: u64,
     /// The longest of them, from the dispatcher's request on, ns.
@@ -342,27 +342,27 @@ pub struct DispatcherStats {
     pub cpu_ns: u64,
 }
 
-/// The punctuality of a dispatcher inside the kernel: from the time that a release was due until its task ran, by the
-/// kernel's own callback, over the releases whose task was the one to run at that instant.
+/// A dispatcher inside the kernel. Its release latency: from the time that a release was due until the kernel ran a
+/// thread of its task, over the releases that were selected at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelDispatcherStats {
     /// Events of the dispatcher: releases, ends of jobs, and so on.
     pub events: u64,
-    /// So many releases were selected at once.
+    /// Releases that were selected at once.
     pub releases: u64,
-    /// From due to running, median, ns.
-    pub release_to_running_p50_ns: u64,
+    /// Their release latency, median, ns.
+    pub release_latency_p50_ns: u64,
     /// The same, 99th percentile, ns.
-    pub release_to_running_p99_ns: u64,
+    pub release_latency_p99_ns: u64,
     /// The same, longest, ns.
-    pub release_to_running_max_ns: u64,
+    pub release_latency_max_ns: u64,
 }
 
-/// The greedy ordinary process that ran beside.
+/// A CPU-bound ordinary process beside the tasks, on the first of their CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct HogResult {
+pub struct LoadResult {
     /// Its share of one CPU.
     pub share_ppm: u64,
 }
@@ -377,14 +377,14 @@ pub struct NotPossible {
     pub help: Vec<String>,
 }
 
-impl Verdict {
+impl Totals {
     /// Of all tasks together.
     #[must_use]
-    pub fn of(tasks: &[TaskResult]) -> Verdict {
+    pub fn of(tasks: &[TaskResult]) -> Totals {
         let (missed, unreported) = (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
         let periods = tasks.iter().map(|t| t.periods).sum();
         let short = tasks.iter().filter(|t| t.shortfall_ns > 0).count() as u64;
-        Verdict { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
+        Totals { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
     }
 }
 
@@ -393,13 +393,13 @@ impl Results {
     /// unreported.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
-        i32::from(!self.verdict.met)
+        i32::from(!self.totals.met)
     }
 
     /// Adds unreported periods that cannot be attributed to a task.
     pub fn add_unreported(&mut self, periods: u64) {
-        self.verdict.unreported += periods;
-        self.verdict.met &= periods == 0;
+        self.totals.unreported += periods;
+        self.totals.met &= periods == 0;
     }
 
     /// The document as `--json` prints it, with a line break at its end.

@@ -153,7 +153,7 @@ fn budgets(results: &Results, width: usize, color: bool) -> String {
         Column::new(SHARE, "long run", 4).cells(tasks.iter().map(|t| t.long_run_ppm.map_or(NONE.to_owned(), percent))),
         Column::new(OFF, "> 1 %", 3).cells(budget(&|b| rate(b.off_1_percent_ppm))),
         Column::new(OFF, "> 5 %", 1).cells(budget(&|b| rate(b.off_5_percent_ppm))),
-        Column::new(APART, "woken late", 6).cells(tasks.iter().map(|t| t.woken_late.periods.to_string())),
+        Column::new(APART, "late wake-up", 6).cells(tasks.iter().map(|t| t.late_wakeups.periods.to_string())),
         Column::new(APART, "not ready", 7).cells(tasks.iter().map(|t| t.not_ready.to_string())),
     ];
     grid(columns, width, color)
@@ -193,25 +193,25 @@ fn legend(results: &Results, width: usize, color: bool) -> String {
     if any(&|task| task.long_run_ppm.is_some()) {
         text.push_str(
             " budget received: 100 is what was promised, over the periods in which the task wanted it all; \
-             apart: periods in which the enforcer itself was woken late, or the task suspended itself or was done.",
+             apart: periods in which the dispatcher itself woke up late, or the task suspended itself or was done.",
         );
     }
     wrap(&text, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect()
 }
 
-/// The dispatcher, the hog, and the notes: one line each.
+/// The dispatcher, the background process, and the notes: one line each.
 fn extras(results: &Results, width: usize) -> String {
     let mut out = String::new();
     if let Some(d) = &results.dispatcher {
         let share = ppm(d.cpu_ns, results.duration_ns);
         let text = format!(
-            "dispatcher: {} events, {:.2} us each in the handler (longest {:.1}), woken {:.1} us late (p99 {:.1}, worst {:.1}), {} % of a CPU in all",
+            "dispatcher: {} events, {:.2} us each in the handler (longest {:.1}), wake-up latency {:.1} us (p99 {:.1}, worst {:.1}), {} % of a CPU in all",
             d.events,
             d.handler_mean_ns as f64 / 1e3,
             d.handler_max_ns as f64 / 1e3,
-            d.lateness_p50_ns as f64 / 1e3,
-            d.lateness_p99_ns as f64 / 1e3,
-            d.lateness_max_ns as f64 / 1e3,
+            d.wakeup_latency_p50_ns as f64 / 1e3,
+            d.wakeup_latency_p99_ns as f64 / 1e3,
+            d.wakeup_latency_max_ns as f64 / 1e3,
             percent(share),
         );
         out.push_str(&wrap(&text, 0, width));
@@ -226,19 +226,19 @@ fn extras(results: &Results, width: usize) -> String {
     }
     if let Some(d) = &results.kernel_dispatcher {
         let text = format!(
-            "dispatcher: {} events; tasks that a release selected at once ran {:.2} us after it was due (p99 {:.2}, worst {:.2}; {})",
+            "dispatcher: {} events; release latency {:.2} us (p99 {:.2}, worst {:.2}; {} that were selected at once)",
             d.events,
-            d.release_to_running_p50_ns as f64 / 1e3,
-            d.release_to_running_p99_ns as f64 / 1e3,
-            d.release_to_running_max_ns as f64 / 1e3,
+            d.release_latency_p50_ns as f64 / 1e3,
+            d.release_latency_p99_ns as f64 / 1e3,
+            d.release_latency_max_ns as f64 / 1e3,
             count(d.releases, "release"),
         );
         out.push_str(&wrap(&text, 0, width));
     }
-    if let Some(hog) = &results.hog {
-        out.push_str(&format!("the greedy ordinary process beside them got {} % of the CPU\n", percent(hog.share_ppm)));
+    if let Some(load) = &results.load {
+        out.push_str(&format!("the background process got {} % of the CPU\n", percent(load.share_ppm)));
     }
-    if results.verdict.unreported > 0 {
+    if results.totals.unreported > 0 {
         out.push_str(&wrap(&unreported(results), 0, width));
     }
     for note in &results.notes {
@@ -254,7 +254,7 @@ pub(crate) fn unreported(results: &Results) -> String {
     format!(
         "warning: {} not in these figures, because this program did not get the CPU for so long that reports of \
          them were dropped{}{}",
-        match results.verdict.unreported {
+        match results.totals.unreported {
             1 => "1 period is".to_owned(),
             n => format!("{n} periods are"),
         },
@@ -265,7 +265,7 @@ pub(crate) fn unreported(results: &Results) -> String {
 
 /// The verdict in words, and whether it is good.
 pub(crate) fn verdict(results: &Results) -> (String, bool) {
-    let v = &results.verdict;
+    let v = &results.totals;
     if v.periods == 0 {
         return ("no whole period was measured: run it for longer".to_owned(), false);
     }
@@ -298,7 +298,7 @@ pub(crate) fn short(tasks: &[TaskResult]) -> String {
 }
 
 fn received(task: &TaskResult) -> String {
-    let periods = task.budget_received.map_or(0, |b| b.periods) + task.woken_late.periods;
+    let periods = task.budget_received.map_or(0, |b| b.periods) + task.late_wakeups.periods;
     let (share, periods) = (percent(task.long_run_ppm.unwrap_or(0)), count(periods, "period"));
     format!("{} received {share} % of its budget over {periods} in which it was ready", task.name)
 }

@@ -29,7 +29,7 @@ fn shortfall(periods: impl IntoIterator<Item = Period>) -> u64 {
 #[test]
 fn a_task_at_87_percent_without_a_missed_deadline_is_not_met() {
     let r = results((0..501).map(|n| ready(n, 87_300)));
-    let Verdict { periods, missed, unreported, short, met } = r.verdict;
+    let Totals { periods, missed, unreported, short, met } = r.totals;
     assert_eq!((periods, missed, unreported, short, met, r.exit_code()), (500, 0, 0, 1, false, 1));
     // 500 budgets of 100 us: 6.35 ms are missing, and 1 % of 50 ms is tolerated.
     assert_eq!((r.tasks[0].long_run_ppm, r.tasks[0].shortfall_ns), (Some(873_000), 6_350_000 - 500_000));
@@ -103,7 +103,7 @@ fn the_verdict_names_all_that_there_is() {
         format!("1 of 20 periods missed their deadline: servo; {arm}: its budget was not kept")
     );
     let both = two(0, false);
-    assert_eq!(both.verdict.short, 2);
+    assert_eq!(both.totals.short, 2);
     let servo = "servo received 0.00 % of its budget over 10 periods in which it was ready";
     assert_eq!(last(&both), format!("{servo}, {arm}: their budgets were not kept"));
     assert!(table(&both, 60, false).lines().all(|line| line.len() <= 60));

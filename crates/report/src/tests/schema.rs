@@ -33,9 +33,9 @@ fn real_output_conforms_and_nonsense_does_not() {
         events: 1,
         handler_mean_ns: 2,
         handler_max_ns: 3,
-        lateness_p50_ns: 4,
-        lateness_p99_ns: 5,
-        lateness_max_ns: 6,
+        wakeup_latency_p50_ns: 4,
+        wakeup_latency_p99_ns: 5,
+        wakeup_latency_max_ns: 6,
         freezer_waits: 1,
         freezer_wait_max_ns: 60_000,
         cpu_ns: 7,
@@ -44,11 +44,11 @@ fn real_output_conforms_and_nonsense_does_not() {
     full.kernel_dispatcher = Some(KernelDispatcherStats {
         events: 1,
         releases: 2,
-        release_to_running_p50_ns: 3,
-        release_to_running_p99_ns: 4,
-        release_to_running_max_ns: 5,
+        release_latency_p50_ns: 3,
+        release_latency_p99_ns: 4,
+        release_latency_max_ns: 5,
     });
-    full.hog = Some(HogResult { share_ppm: 1 });
+    full.load = Some(LoadResult { share_ppm: 1 });
     let refused = collector().not_possible("no", &["do this".to_owned()]);
     for results in [full, collector().snapshot(), refused] {
         let text = results.to_json();

@@ -10,7 +10,7 @@ fn runs() -> Vec<Results> {
         &["mkdir /sys/fs/cgroup/cpuset/punctual".to_owned()],
     );
     let mut fifo = rich(Host::Fifo, 400_000);
-    fifo.hog = Some(HogResult { share_ppm: 50_000 });
+    fifo.load = Some(LoadResult { share_ppm: 50_000 });
     vec![rich(Host::User, 0), fifo, refused]
 }
 
@@ -24,9 +24,9 @@ fn tables_fit_the_width_they_are_given() {
         events: 5_500,
         handler_mean_ns: 2_310,
         handler_max_ns: 14_700,
-        lateness_p50_ns: 18_100,
-        lateness_p99_ns: 46_000,
-        lateness_max_ns: 310_000,
+        wakeup_latency_p50_ns: 18_100,
+        wakeup_latency_p99_ns: 46_000,
+        wakeup_latency_max_ns: 310_000,
         freezer_waits: 3,
         freezer_wait_max_ns: 12_400_000,
         cpu_ns: 76_000_000,
