@@ -33,7 +33,7 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
     Check(Check),
-    /// What is in the way of real time on this machine, with cause, effect and help; changes nothing
+    /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),
     /// Give back what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
@@ -207,6 +207,9 @@ pub struct Doctor {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// Cause, effect and help beneath each finding
+    #[arg(long, short, conflicts_with = "json")]
+    pub verbose: bool,
 }
 
 #[derive(Args)]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 
 use punctual_baseline::{Baseline, BaselineOutcome, BaselineRun, Options, Refusal};
-use punctual_report::{Collector, LoadResult, Host, Results, Run as About};
+use punctual_report::{Collector, Host, LoadResult, Results, Run as About};
 use punctual_taskset::TaskSet;
 
 use crate::args::{BaselineArg, Run};

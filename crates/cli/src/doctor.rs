@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict};
+use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict, View};
 
 use crate::args::Doctor;
 use crate::output::print_line;
@@ -18,7 +18,7 @@ pub fn run(args: &Doctor) -> Result<ExitCode, Diagnostic> {
     let text = if args.json {
         Document::new(&probe, findings).to_json()
     } else {
-        doctor::render(&findings, std::io::stdout().is_terminal())
+        doctor::render(&findings, &View { color: std::io::stdout().is_terminal(), verbose: args.verbose })
     };
     print_line(&mut std::io::stdout(), text.trim_end());
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(Kind::Machine.exit_code())))

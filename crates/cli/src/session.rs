@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use punctual_process::Output;
-use punctual_report::{Collector, LoadResult, Host, Results, Run as About};
+use punctual_report::{Collector, Host, LoadResult, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::Told;
 use punctual_workload::Hog;

@@ -40,7 +40,7 @@ pub use calls::{Calls, ClockDiscipline, FifoAttempt};
 pub use document::{Document, Machine, SCHEMA};
 pub use finding::{Draft, Finding, Reading, Verdict};
 pub use probe::Probe;
-pub use render::{render, summary};
+pub use render::{headline, render, View};
 
 use scene::Scene;
 

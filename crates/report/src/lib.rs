@@ -34,8 +34,8 @@ pub use collector::{Collector, Run, TaskInfo};
 pub use compare::side_by_side;
 pub use live::{live, plain_line};
 pub use results::{
-    BudgetReceived, DispatcherStats, GroupKind, GroupResult, LoadResult, Host, HostCostBasis, HostCosts,
-    KernelDispatcherStats, Late, Machine, NotPossible, Results, TaskKind, TaskResult, TimeSpread, Totals, VERSION,
+    BudgetReceived, DispatcherStats, GroupKind, GroupResult, Host, HostCostBasis, HostCosts, KernelDispatcherStats,
+    Late, LoadResult, Machine, NotPossible, Results, TaskKind, TaskResult, TimeSpread, Totals, VERSION,
 };
 pub use table::table;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The user host cannot work until it is cured.
+    /// The user host cannot work until it is removed.
     Obstacle,
     /// It works, but guarantees suffer.
     Warning,

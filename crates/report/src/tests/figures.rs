@@ -60,7 +60,10 @@ fn ten_periods_by_hand() {
     let t = &r.tasks[0];
     assert_eq!((t.periods, t.misses, t.misses_ppm), (10, 2, 200_000));
     assert_eq!((t.overruns, t.overruns_ppm, t.not_ready), (1, 100_000, 1));
-    assert_eq!((t.late_wakeups.periods, t.late_wakeups.off_5_percent, t.late_wakeups.off_5_percent_ppm), (2, 1, 500_000));
+    assert_eq!(
+        (t.late_wakeups.periods, t.late_wakeups.off_5_percent, t.late_wakeups.off_5_percent_ppm),
+        (2, 1, 500_000)
+    );
     let b = t.budget_received.unwrap();
     assert_eq!(b.periods, 7);
     assert_eq!((b.off_1_percent, b.off_1_percent_ppm), (3, 428_571));
