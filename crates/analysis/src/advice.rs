@@ -27,6 +27,7 @@ const LONGEST: u64 = 64;
 
 /// What would help one CPU that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// The CPU's number.
     pub cpu: u32,

@@ -9,6 +9,7 @@ use crate::utilization::Ppm;
 
 /// What has the number that a change replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeTarget {
     /// A task.
@@ -21,6 +22,7 @@ pub enum ChangeTarget {
 
 /// Which number a change replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// The budget.
@@ -33,6 +35,7 @@ pub enum Quantity {
 
 /// A change of one number of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Of what.
     pub target: ChangeTarget,
@@ -112,6 +115,7 @@ impl fmt::Display for Change {
 
 /// The least change that makes a CPU fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Help {
     /// Change one number.

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
 use punctual_host_kernel::{RunOptions, RunOutcome};
-use punctual_report::{Host, KernelDispatcherStats, Results};
+use punctual_report::{Host, KernelDispatcherStats};
 use punctual_taskset::TaskSet;
 
 use crate::args::{HostArg, Run};
 use crate::output::print_line;
+use crate::run::Ran;
 use crate::session::Session;
 use punctual_diagnostic::Diagnostic;
 
@@ -43,20 +44,21 @@ pub fn check(args: &Run, set: &TaskSet) -> Result<(), Diagnostic> {
     }
 }
 
-/// The set on this host: its results, whether it was interrupted, and why the scheduler was ended, if it was.
+/// The set on this host.
 pub fn run(
     args: &Run,
     set: &TaskSet,
     overload: bool,
     traces: Vec<(u32, File)>,
     stop: &AtomicBool,
-) -> Result<(Results, bool, Option<Diagnostic>), Diagnostic> {
+) -> Result<Ran, Diagnostic> {
     let session = Session::begin(args, set, Host::Kernel, overload)?;
     let options =
         RunOptions { stop, owner: session.owner.clone(), traces, stdin: session.stdin, output: session.output };
     let outcome = punctual_host_kernel::run(set, options, &mut |told| session.hear(told), &mut || session.tick());
     session.clear();
     let RunOutcome { ran, ended, events, lateness, notes, interrupted, exit } = outcome?;
+    let end = session.end();
     let mut results = session.results(ran, ended, interrupted, notes);
     results.kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {
         events,
@@ -65,5 +67,5 @@ pub fn run(
         release_latency_p99_ns: l.p99,
         release_latency_max_ns: l.max,
     });
-    Ok((results, interrupted, exit))
+    Ok(Ran { results, interrupted, end, failure: exit })
 }

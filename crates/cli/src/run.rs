@@ -1,23 +1,40 @@
 //! `punctual run`.
 
 use std::fs::File;
-use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_analysis::Capacity;
 use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
-use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Results};
+use punctual_report::{
+    figures, headline, side_by_side, table, verdicts, DispatcherStats, Host, HostCosts, Results, RunResult, View,
+};
 use punctual_taskset::{Loaded, TaskSet};
+use punctual_trace::TaskEnd;
 
-use crate::args::{HostArg, RealHost, Run, Sim};
-use crate::output::{print_line, report, INTERRUPTED, MISSED};
+use crate::args::{HostArg, OutputArg, RealHost, Run, Sim};
+use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT};
 use crate::session::{self, Session};
 use crate::set::{self, Admitted};
 use crate::{compare, kernel, sim, traces};
 use punctual_diagnostic::Diagnostic;
 
-pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
+/// A run on one host.
+pub struct Ran {
+    pub results: Results,
+    pub interrupted: bool,
+    /// How the first task ended; `None` if the run ended before it.
+    pub end: Option<TaskEnd>,
+    /// Why the run was ended, if something failed.
+    pub failure: Option<Diagnostic>,
+}
+
+pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
+    if args.json && args.output == Some(OutputArg::Inherit) {
+        return Err(Diagnostic::usage(
+            "--output inherit: with --json standard output has the results alone",
+            "use --output stderr or --output null",
+        ));
+    }
     let Loaded { mut set, unrepresented } = set::read(args)?;
     let host = if args.host == HostArg::Auto { kernel::choose(args, &set) } else { args.host };
     let capacity = match host {
@@ -46,35 +63,81 @@ pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
     let trace = args.trace.as_ref().map(|path| traces::open(path, &set)).transpose()?;
     let stop = session::stop_on_signals()?;
 
-    let (mut results, interrupted, failure) = if host == HostArg::Kernel {
+    let mut ran = if host == HostArg::Kernel {
         kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
     } else {
-        let (results, interrupted) = user(args, &set, overload, trace, &stop)?;
-        (results, interrupted, None)
+        user(args, &set, overload, trace, &stop)?
     };
-    results.costs = HostCosts::of(&capacity.costs);
-    if let Some(failure) = failure {
-        return Ok(report_ended(args, &results, failure));
-    }
-    let mut runs = vec![results];
-    for &baseline in &args.compare {
-        if !stop.load(Ordering::Relaxed) {
-            runs.extend(compare::run(args, &set, baseline, overload, &stop)?);
+    ran.results.costs = HostCosts::of(&capacity.costs);
+    let mut baselines = Vec::new();
+    if ran.failure.is_none() {
+        for &baseline in &args.compare {
+            if !stop.load(Ordering::Relaxed) {
+                baselines.extend(compare::run(args, &set, baseline, overload, &stop)?);
+            }
         }
     }
-    let interrupted = interrupted || stop.load(Ordering::Relaxed);
-    print(args, &runs);
-    Ok(if interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if runs[0].exit_code() != 0 {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    ran.interrupted |= stop.load(Ordering::Relaxed);
+    let code = exit_code(args, &ran);
+    Ok(outcome(args, ran.results, baselines, code, ran.failure))
+}
+
+/// The exit code of a run: with `-- COMMAND` that of the command.
+fn exit_code(args: &Run, ran: &Ran) -> u8 {
+    let missed = if ran.results.exit_code() == 0 { 0 } else { MISSED };
+    match &ran.failure {
+        Some(failure) => Caller::of_run(args).code(failure),
+        None if ran.interrupted => INTERRUPTED,
+        None if args.wraps() => command_code(ran.end, if args.strict { missed } else { 0 }),
+        None => missed,
+    }
+}
+
+/// The exit code of a command that ended so, if at all; and of one that did well if deadlines were `missed`.
+fn command_code(end: Option<TaskEnd>, missed: u8) -> u8 {
+    match end {
+        Some(TaskEnd::Exited(0)) => missed,
+        // Exit codes are 0 to 255, signals 1 to 64.
+        Some(TaskEnd::Exited(code)) => u8::try_from(code).unwrap_or(u8::MAX),
+        Some(TaskEnd::Signalled(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Some(TaskEnd::Returned | TaskEnd::Gone | TaskEnd::Refused) => PUNCTUAL_FAILED,
+        None if missed != 0 => missed,
+        None => TIMED_OUT,
+    }
+}
+
+/// The results, with those under the kernel's own policies; `error`: why the run was ended before its time.
+fn outcome(
+    args: &Run,
+    results: Results,
+    baselines: Vec<Results>,
+    code: u8,
+    error: Option<Diagnostic>,
+) -> Outcome<RunResult> {
+    let (headline, view) = (headline(&results), view(args.wide));
+    let verdict = match &error {
+        Some(error) => format!("Ended early: {}. Until then: {headline}", error.cause.trim_end_matches('.')),
+        None => headline,
+    };
+    let ok = results.totals.met && error.is_none();
+    let result = RunResult { run: results, baselines };
+    let text = match &error {
+        Some(_) => format!("{verdict}\n\n{}", figures(&result.run, &view)),
+        None => text(&result, &view),
+    };
+    Outcome { verdict, ok, code, result, text, error }
+}
+
+fn text(result: &RunResult, view: &View) -> String {
+    if result.baselines.is_empty() {
+        return table(&result.run, view);
+    }
+    let runs: Vec<Results> = [&result.run].into_iter().chain(&result.baselines).cloned().collect();
+    format!("{}\n{}\n{}", verdicts(&runs, view), figures(&result.run, view), side_by_side(&runs, view))
 }
 
 /// `--host sim`: the same set, admission, table and JSON; nothing is started.
-fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
+fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<Outcome<RunResult>, Diagnostic> {
     let real = [(args.load, "--load"), (args.no_idle, "--no-idle"), (!args.compare.is_empty(), "--compare")];
     if let Some((_, option)) = real.into_iter().find(|(given, _)| *given) {
         return Err(Diagnostic::usage(
@@ -92,9 +155,11 @@ fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode
         trace: args.trace.clone(),
         replay: None,
         json: args.json,
+        wide: args.wide,
         quiet: args.quiet,
     };
-    sim::of_set(&sim, set, overload)
+    let simulated = sim::of_set(&sim, set, overload)?;
+    Ok(outcome(args, simulated.results, Vec::new(), simulated.code, None))
 }
 
 /// The set on the user host.
@@ -104,7 +169,7 @@ fn user(
     overload: bool,
     trace: Option<Vec<(u32, File)>>,
     stop: &AtomicBool,
-) -> Result<(Results, bool), Diagnostic> {
+) -> Result<Ran, Diagnostic> {
     let awake = args.no_idle.then(|| Awake::start(&set.cpus)).transpose()?;
     let session = Session::begin(args, set, Host::User, overload)?;
     let options = RunOptions {
@@ -118,14 +183,15 @@ fn user(
     let outcome = punctual_host_user::run(set, &options, &mut |told| session.hear(told), &mut |_| session.tick());
     session.clear();
     let RunOutcome { finished, ran, ended, notes, interrupted } = outcome?;
+    let end = session.end();
     let mut results = session.results(ran, ended, interrupted, notes);
     drop(awake);
     results.dispatcher = dispatcher_stats(&finished);
-    results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
+    results.notes.extend(finished.problems.iter().map(|p| format!("not restored: {p} (punctual clean)")));
     if let Some(files) = trace {
         results.notes.extend(traces::write(files, set, &finished)?);
     }
-    Ok((results, interrupted))
+    Ok(Ran { results, interrupted, end, failure: None })
 }
 
 /// All dispatcher threads together.
@@ -146,42 +212,22 @@ fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
     })
 }
 
-/// A run that was ended: its results until then, and why. One document under --json.
-fn report_ended(args: &Run, results: &Results, failure: Diagnostic) -> ExitCode {
-    if !args.json {
-        print(args, std::slice::from_ref(results));
-        return report(failure, false);
-    }
-    let mut document = serde_json::to_value(results).unwrap_or_default();
-    document["error"] = failure.to_json();
-    print_line(&mut std::io::stdout(), &format!("{document:#}"));
-    ExitCode::from(failure.exit_code())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn print(args: &Run, runs: &[Results]) {
-    // Standard output is the command's, unless JSON was asked for.
-    let to_error = args.file.is_none() && !args.json;
-    let text = if args.json {
-        match runs {
-            [one] => one.to_json(),
-            many => {
-                let all: Vec<serde_json::Value> = many.iter().filter_map(|r| serde_json::to_value(r).ok()).collect();
-                format!("{:#}\n", serde_json::json!({ "version": 1, "runs": all }))
-            }
+    #[test]
+    fn a_command_exits_as_it_would_alone_unless_it_did_well_and_deadlines_were_missed() {
+        let all = [
+            (Some(TaskEnd::Exited(0)), 0, 1),
+            (Some(TaskEnd::Exited(3)), 3, 3),
+            (Some(TaskEnd::Exited(255)), 255, 255),
+            (Some(TaskEnd::Signalled(libc::SIGKILL)), 137, 137),
+            (Some(TaskEnd::Refused), 125, 125),
+            (None, 124, 1),
+        ];
+        for (end, code, missed) in all {
+            assert_eq!((command_code(end, 0), command_code(end, MISSED)), (code, missed), "{end:?}");
         }
-    } else {
-        let color = if to_error { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-        let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
-        match runs {
-            [one] => table(one, width, color),
-            many => format!("{}\n{}", table(&many[0], width, color), side_by_side(many)),
-        }
-    };
-    let written = if to_error {
-        std::io::stderr().write_all(text.as_bytes())
-    } else {
-        std::io::stdout().write_all(text.as_bytes())
-    };
-    // A reader that has gone (head) is no failure of the run.
-    let _ = written;
+    }
 }

@@ -1,16 +1,16 @@
 //! A run as people see it, whichever host carries it out: progress while it goes on, results at its end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use punctual_process::Output;
 use punctual_report::{Collector, Host, LoadResult, Results, Run as About};
 use punctual_taskset::{Body, TaskSet};
-use punctual_trace::Told;
+use punctual_trace::{TaskEnd, Told};
 use punctual_workload::Hog;
 
-use crate::args::Run;
+use crate::args::{OutputArg, Run};
 use crate::screen::Screen;
 use punctual_diagnostic::Diagnostic;
 
@@ -22,6 +22,8 @@ pub struct Session<'a> {
     collector: RefCell<Collector>,
     screen: RefCell<Screen>,
     load: Option<Hog>,
+    /// How the first task ended, if it has.
+    end: Cell<Option<TaskEnd>>,
     /// Whether commands get our standard input.
     pub stdin: bool,
     /// Where commands' output goes.
@@ -42,12 +44,12 @@ impl<'a> Session<'a> {
             screen: RefCell::new(Screen::new(args.quiet, !commands)),
             load: args.load.then(|| load(set.cpus[0])).transpose()?,
             stdin: args.file.is_none() && commands,
-            output: if args.quiet {
-                Output::Nowhere
-            } else if args.json {
-                Output::StandardError
-            } else {
-                Output::Inherit
+            end: Cell::new(None),
+            output: match args.output {
+                Some(OutputArg::Null) => Output::Nowhere,
+                Some(OutputArg::Stderr) => Output::StandardError,
+                None if args.json => Output::StandardError,
+                Some(OutputArg::Inherit) | None => Output::Inherit,
             },
             owner: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
         })
@@ -59,10 +61,13 @@ impl<'a> Session<'a> {
             Told::Period(period) => self.collector.borrow_mut().record(&period),
             Told::Unreported { task, count } => self.collector.borrow_mut().record_unreported(task, count),
             Told::Ended(index, how) => {
+                if index == 0 {
+                    self.end.set(Some(how));
+                }
                 let name = self.set.tasks.get(index as usize).map_or("?", |t| t.name.as_str());
                 self.screen.borrow_mut().print_line(&format!("{name}: {how}"));
             }
-            Told::Warning(text) => self.screen.borrow_mut().print_line(&format!("punctual: {text}")),
+            Told::Warning(text) => self.screen.borrow_mut().warn(&format!("punctual: {text}")),
         }
     }
 
@@ -74,6 +79,11 @@ impl<'a> Session<'a> {
     /// The host is done, with or without success.
     pub fn clear(&self) {
         self.screen.borrow_mut().clear();
+    }
+
+    /// How the first task ended; `None` if the run ended before it.
+    pub fn end(&self) -> Option<TaskEnd> {
+        self.end.get()
     }
 
     /// What came of it: it ran for so long, ns, and ended at that time, CLOCK_MONOTONIC ns.

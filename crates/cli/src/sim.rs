@@ -1,49 +1,61 @@
 //! `punctual sim`: a task set in virtual time, or a recorded run again.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_analysis::{analyse_within, Capacity};
 use punctual_host_sim::{horizon, Gantt, Options, Simulation, Stretch, Watcher};
-use punctual_report::{table, Collector, Host, HostCosts, Results, Run as About};
+use punctual_report::{figures, headline, verdict, Collector, Host, HostCosts, Results, Run as About};
 use punctual_taskset::{fmt_ns, Body, CostBasis, Costs, Loaded, TaskSet};
 use punctual_trace::Period;
 
 use crate::args::{RealHost, Sim};
-use crate::output::{print, print_line, INTERRUPTED, MISSED};
+use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED};
 use crate::progress::Progress;
 use crate::{replay, session, set, traces};
 use punctual_diagnostic::Diagnostic;
 
-/// A hyperperiod with more releases than this takes longer than anybody expects who did not ask
-/// for it.
+/// A hyperperiod with more releases than this takes longer than is expected without `--hyperperiod`.
 const MANY_RELEASES: u64 = 20_000_000;
 
-pub fn run(args: &Sim) -> Result<ExitCode, Diagnostic> {
+pub fn run(args: &Sim, caller: Caller) -> ExitCode {
     match (&args.replay, &args.file) {
-        (Some(trace), _) => replay::run(args, trace),
-        (None, Some(file)) => simulated(args, file),
-        (None, None) => {
-            Err(Diagnostic::usage("nothing to simulate", "name a task-set file, or a trace with --replay TRACE"))
-        }
+        (Some(trace), _) => caller.finish(replay::run(args, trace)),
+        (None, Some(file)) => caller.finish(simulated(args, file)),
+        (None, None) => caller.finish::<()>(Err(Diagnostic::usage(
+            "nothing to simulate",
+            "name a task-set file, or a trace with --replay TRACE",
+        ))),
     }
 }
 
-fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Diagnostic> {
+fn simulated(args: &Sim, file: &Path) -> Result<Outcome<Results>, Diagnostic> {
     let Loaded { set, unrepresented } = Loaded::load(file)?;
     if !args.quiet {
         unrepresented
             .iter()
             .for_each(|line| print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
     }
-    of_set(args, &set, false)
+    let Simulated { results, code, drawing } = of_set(args, &set, false)?;
+    let view = view(args.wide);
+    let drawing = drawing.map_or_else(String::new, |drawing| format!("{drawing}\n"));
+    let text = format!("{}\n{drawing}{}", verdict(&results, &view), figures(&results, &view));
+    Ok(Outcome { verdict: headline(&results), ok: results.totals.met, code, result: results, text, error: None })
 }
 
-/// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
-pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
+/// A set that was simulated.
+pub struct Simulated {
+    pub results: Results,
+    pub code: u8,
+    /// `--gantt`.
+    drawing: Option<String>,
+}
+
+/// Simulates a set. `overload`: it does not fit, as is known.
+pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<Simulated, Diagnostic> {
     let costs = args.costs.as_deref().map(|text| costs(text, set)).transpose()?.unwrap_or_default();
     let mut promoted = set.clone();
     if !costs.is_free() {
@@ -56,8 +68,7 @@ pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Dia
     // What cannot be simulated is refused before a trace that may be there is emptied.
     Simulation::new(set, Options::default())?;
     let files = args.trace.as_ref().map(|path| traces::open(path, set)).transpose()?;
-    let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
-    let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
+    let mut gantt = args.gantt.then(|| Gantt::new(set, end, view(false).width));
     let asked = Asked { set, end, costs, quiet: args.quiet };
     let (mut results, interrupted) = simulate(&asked, files.unwrap_or_default(), gantt.as_mut(), &stop)?;
     results.overload = overload;
@@ -67,19 +78,12 @@ pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Dia
     } else {
         results.notes.splice(0..0, why);
     }
-    if args.json {
-        print(&results.to_json())?;
-    } else {
-        let drawing = gantt.map_or_else(String::new, |gantt| gantt.draw() + "\n");
-        print(&(drawing + &table(&results, width, std::io::stdout().is_terminal())))?;
-    }
-    Ok(if interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if results.exit_code() != 0 {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let code = match results.exit_code() {
+        _ if interrupted => INTERRUPTED,
+        0 => 0,
+        _ => MISSED,
+    };
+    Ok(Simulated { results, code, drawing: gantt.map(|gantt| gantt.draw()) })
 }
 
 /// What is to be simulated.
@@ -114,7 +118,7 @@ pub fn simulate(
     Ok((watching.collector.results(reached, reached, interrupted, notes), interrupted))
 }
 
-/// What a reader should know of how it was simulated.
+/// Assumptions of the simulation.
 fn notes(set: &TaskSet, costs: &Costs, taken: u64) -> Vec<String> {
     let mut notes = Vec::new();
     let programs = |t: &&punctual_taskset::TaskSpec| matches!(t.body, Body::Command(_) | Body::Pid(_));
@@ -133,7 +137,7 @@ fn notes(set: &TaskSet, costs: &Costs, taken: u64) -> Vec<String> {
     notes
 }
 
-/// Until when, and why, if nobody said so.
+/// Until when; and why, where neither arguments nor set give a duration.
 fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
     if let Some(duration) = set::time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
@@ -152,7 +156,7 @@ fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
                 fmt_ns(horizon.hyperperiod),
                 horizon.releases / 1_000_000
             ),
-            "say for how long: --duration 10s; or ask for all of it: --hyperperiod",
+            "give a time: --duration 10s; or ask for all of it: --hyperperiod",
         ));
     }
     let text = if horizon.end == horizon.hyperperiod {

@@ -35,8 +35,11 @@ fn punctual(name: &str, text: &str, args: &[&str]) -> Output {
     output
 }
 
+/// The result in its document.
 fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {output:?}"))
+    let mut document: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {output:?}"));
+    document["result"].take()
 }
 
 #[test]

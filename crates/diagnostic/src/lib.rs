@@ -172,22 +172,6 @@ impl Diagnostic {
     pub fn snippet(self) -> Snippet {
         Snippet::new(self)
     }
-
-    /// The same for programs: `place` (`name`, `line`, `column`), `cause`, `help`, `exit_code`,
-    /// `errno`; what is not known is `null`.
-    #[must_use]
-    pub fn to_json(&self) -> serde_json::Value {
-        let place = self.place().map(|place| {
-            let at = place.position;
-            serde_json::json!({
-                "name": place.name, "line": at.map(|at| at.line), "column": at.map(|at| at.column),
-            })
-        });
-        serde_json::json!({
-            "place": place, "cause": self.cause, "help": self.help,
-            "exit_code": self.exit_code(), "errno": self.errno,
-        })
-    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -228,13 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn programs_and_people_read_the_same() {
+    fn an_error_in_a_text_is_printed_with_its_place() {
         let place = Place { name: "set.toml".into(), position: Some(Position::of("a\nbc", &(3..4))) };
         let error = Diagnostic::usage("c is no key", "remove it").in_text(place, "a\nbc");
         assert_eq!(error.to_string(), "set.toml:2:2: c is no key; remove it");
-        let json = error.to_json();
-        assert_eq!(json["place"]["line"], 2);
-        assert_eq!((&json["cause"], &json["exit_code"]), (&"c is no key".into(), &2.into()));
-        assert!(json["errno"].is_null());
+        assert_eq!((error.line(), error.exit_code(), error.errno), (Some(2), 2, None));
     }
 }

@@ -39,7 +39,7 @@ impl Child {
         self.program.alone.store(procs == [self.program.leader], Relaxed);
         let ended = match &mut self.how {
             How::Started(s) => s.try_wait().ok().flatten().map(TaskEnd::from),
-            How::Adopted(a) => a.iter().all(Adopted::has_ended).then(|| TaskEnd::Gone),
+            How::Adopted(a) => a.iter().all(Adopted::has_ended).then_some(TaskEnd::Gone),
         };
         // Children that it left behind go on with its budget.
         ended.filter(|_| procs.is_empty())

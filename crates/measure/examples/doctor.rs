@@ -7,7 +7,7 @@ fn main() {
     let findings = doctor::examine(&machine);
     let code = doctor::exit_code(&findings);
     if std::env::args().any(|a| a == "--json") {
-        println!("{}", doctor::Document::new(&machine, findings).to_json());
+        println!("{}", serde_json::json!(doctor::Document::new(&machine, findings)));
     } else {
         print!("{}", doctor::render(&findings, &doctor::View { color: false, verbose: true }));
     }

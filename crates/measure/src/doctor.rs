@@ -37,7 +37,7 @@ mod threads;
 mod vm;
 
 pub use calls::{Calls, ClockDiscipline, FifoAttempt};
-pub use document::{Document, Machine, SCHEMA};
+pub use document::{Document, Machine};
 pub use finding::{Draft, Finding, Reading, Verdict};
 pub use probe::Probe;
 pub use render::{headline, render, View};

@@ -85,7 +85,7 @@ fn run() -> Result<(), punctual::Error> {
         );
         println!("releases lost: {lost}");
     }
-    println!("{}", punctual::results::table(&outcome.results, 100, false));
+    println!("{}", punctual::results::table(&outcome.results, &punctual::results::View::default()));
     for problem in outcome.problems {
         eprintln!("{problem}");
     }

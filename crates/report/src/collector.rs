@@ -126,6 +126,8 @@ struct Figures {
     off_5: u64,
     late: u64,
     late_off_5: u64,
+    /// The share of these that is furthest from all of the budget, ppm.
+    late_worst: Option<u64>,
     shares: Shares,
     latency: Times,
     response: Times,
@@ -213,7 +215,6 @@ impl Collector {
             notes.push(format!("{} records named a task that is not in the set; they were ignored", self.unknown));
         }
         Results {
-            version: VERSION,
             host: self.run.host,
             label: self.run.label.clone(),
             policy: self.run.policy.clone(),
@@ -271,6 +272,7 @@ impl Figures {
             off_5: 0,
             late: 0,
             late_off_5: 0,
+            late_worst: None,
             shares: Shares::new(),
             latency: Times::new(),
             response: Times::new(),
@@ -297,12 +299,21 @@ impl Figures {
         if p.woken_late {
             self.late += 1;
             self.late_off_5 += u64::from(off_by_more_than(p, 5));
+            self.late_worst = self.late_worst.into_iter().chain([share(p)]).max_by_key(|s| s.abs_diff(WHOLE));
             return;
         }
         self.off_1 += u64::from(off_by_more_than(p, 1));
         self.off_5 += u64::from(off_by_more_than(p, 5));
-        self.shares.add(if p.assigned == 0 { WHOLE } else { ppm(p.received, p.assigned) });
+        self.shares.add(share(p));
     }
+}
+
+/// Received per assigned, ppm.
+fn share(p: &Period) -> u64 {
+    if p.assigned == 0 {
+        return WHOLE;
+    }
+    ppm(p.received, p.assigned)
 }
 
 /// In exact integers, so that a period off by exactly 5 % is not off by more.
@@ -346,6 +357,7 @@ impl Task {
                 periods: f.late,
                 off_5_percent: f.late_off_5,
                 off_5_percent_ppm: ppm(f.late_off_5, f.late),
+                worst_ppm: f.late_worst,
             },
             release_latency: f.latency.spread(),
             response_time: f.response.spread(),

@@ -1,20 +1,17 @@
-//! The results document: what `--json` prints. Its schema is docs/results.schema.json, what its words mean docs/results.md.
+//! The results of a run, as `--json` prints them in its envelope. Schema: docs/run.schema.json; what its words mean:
+//! docs/results.md.
 //!
 //! All of it is integers: ns, counts, and parts per million (`_ppm`; 1,000,000 is all of it).
 
+use crate::spread::WHOLE;
 use punctual_taskset::{CostBasis, Costs};
 use serde::{Deserialize, Serialize};
 
-/// Version of the document. It rises when a field changes its meaning or goes; new fields may come without.
-pub const VERSION: u32 = 1;
-
 /// One run of one task set under one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Results {
-    /// Version of this document, 1.
-    pub version: u32,
-    /// Who carried the schedule out.
+    /// What executed the schedule.
     pub host: Host,
     /// What to call this run where several stand side by side; `null`: the host's name.
     pub label: Option<String>,
@@ -57,9 +54,20 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
-/// Who carried the schedule out.
+/// The result of `punctual run --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunResult {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Results,
+    /// The same set under the kernel's own policies (`--compare`), in the order asked for.
+    pub baselines: Vec<Results>,
+}
+
+/// What executed the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
     /// Punctual's user host.
@@ -78,7 +86,7 @@ pub enum Host {
 
 /// What a host takes of a CPU for its own work (`docs/check.md`, "What the host takes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostCosts {
     /// For each release.
     pub release_ns: u64,
@@ -96,7 +104,7 @@ pub struct HostCosts {
 
 /// Where the numbers of a host's costs are from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HostCostBasis {
     /// Named by the caller.
@@ -127,7 +135,7 @@ impl HostCosts {
 
 /// What it ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
@@ -135,7 +143,7 @@ pub struct Machine {
     pub arch: String,
     /// CPUs online.
     pub cpus: u32,
-    /// The processor's own name, if it tells one.
+    /// The processor's own name, if it has one.
     pub cpu_model: Option<String>,
     /// Current clock source, if it can be read.
     pub clock_source: Option<String>,
@@ -147,7 +155,7 @@ pub struct Machine {
 
 /// The figures of all tasks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Periods counted, of all tasks.
     pub periods: u64,
@@ -166,7 +174,7 @@ pub struct Totals {
 
 /// What a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// Synthetic execution that waits for its next period when done.
@@ -183,7 +191,7 @@ pub enum TaskKind {
 
 /// One task's figures, over whole periods only: its first period and one cut off by the end of the run are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResult {
     /// Its name in the set.
     pub name: String,
@@ -234,7 +242,7 @@ pub struct TaskResult {
 
 /// Which tree a group stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GroupKind {
     /// A scheduling group: its tasks execute on its server's budget, in the order of its policy.
@@ -245,7 +253,7 @@ pub enum GroupKind {
 
 /// One group's share: that of all tasks below it, over the same periods as theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupResult {
     /// Its name in the set.
     pub name: String,
@@ -270,7 +278,7 @@ pub struct GroupResult {
 /// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1 % of their
 /// distance from 1,000,000; counts and worst are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetReceived {
     /// Periods that these figures are made of.
     pub periods: u64,
@@ -294,7 +302,7 @@ pub struct BudgetReceived {
 
 /// Periods apart: those in which the dispatcher (or observer) itself woke up late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Late {
     /// How many.
     pub periods: u64,
@@ -302,11 +310,14 @@ pub struct Late {
     pub off_5_percent: u64,
     /// Their share of these periods.
     pub off_5_percent_ppm: u64,
+    /// Of them, the one furthest from 1,000,000 parts of its budget received; `null` without any.
+    #[serde(default)]
+    pub worst_ppm: Option<u64>,
 }
 
 /// A distribution of times, ns. Percentiles are nearest ranks, within 1 %; count and worst are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpread {
     /// How many were measured.
     pub count: u64,
@@ -320,7 +331,7 @@ pub struct TimeSpread {
 
 /// A dispatcher's own cost and punctuality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DispatcherStats {
     /// Events handled.
     pub events: u64,
@@ -345,7 +356,7 @@ pub struct DispatcherStats {
 /// A dispatcher inside the kernel. Its release latency: from the time that a release was due until the kernel ran a
 /// thread of its task, over the releases that were selected at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelDispatcherStats {
     /// Events of the dispatcher: releases, ends of jobs, and so on.
     pub events: u64,
@@ -361,7 +372,7 @@ pub struct KernelDispatcherStats {
 
 /// A CPU-bound ordinary process beside the tasks, on the first of their CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadResult {
     /// Its share of one CPU.
     pub share_ppm: u64,
@@ -369,12 +380,27 @@ pub struct LoadResult {
 
 /// Why a run could not take place, and what would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotPossible {
     /// The cause.
     pub reason: String,
     /// The help: one step or command per line.
     pub help: Vec<String>,
+}
+
+impl TaskResult {
+    /// Periods in which the task was ready throughout: it could have used all of its budget.
+    #[must_use]
+    pub fn periods_wanting_all(&self) -> u64 {
+        self.budget_received.map_or(0, |b| b.periods) + self.late_wakeups.periods
+    }
+
+    /// Of these periods the one furthest from 1,000,000 parts of the budget received; `None` without any.
+    #[must_use]
+    pub fn worst_received_ppm(&self) -> Option<u64> {
+        let both = [self.budget_received.map(|b| b.worst_ppm), self.late_wakeups.worst_ppm];
+        both.into_iter().flatten().max_by_key(|worst| worst.abs_diff(WHOLE))
+    }
 }
 
 impl Totals {
@@ -400,15 +426,6 @@ impl Results {
     pub fn add_unreported(&mut self, periods: u64) {
         self.totals.unreported += periods;
         self.totals.met &= periods == 0;
-    }
-
-    /// The document as `--json` prints it, with a line break at its end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        // Serializing this type cannot fail: no maps with odd keys, no writer that could.
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
     }
 
     /// What to call this run in a column.

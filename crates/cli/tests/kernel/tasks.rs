@@ -202,6 +202,24 @@ fn a_command_runs_to_its_end() {
 }
 
 #[test]
+fn a_run_exits_as_its_command_did() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let words = |role| unruly(role);
+    let named = |name: &str| vec![name.to_owned()];
+    for (command, code) in [
+        (words("exit 30 0"), 0),
+        (words("exit 30 3"), 3),
+        (["sh", "-c", "kill -TERM $$"].map(str::to_owned).to_vec(), 128 + libc::SIGTERM),
+        (named("no-such-program"), 127),
+        (named("/tmp"), 126),
+    ] {
+        let mut all = vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--"];
+        all.extend(command.iter().map(String::as_str));
+        says(&run(&all).output(), code, &[&format!("\"exit_code\": {code}")]);
+    }
+}
+
+#[test]
 fn an_overrun_is_signalled() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();

@@ -59,7 +59,7 @@ fn beside_cgroup_work(program: [&str; 2]) {
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     drop(work);
     let spins = program == SPINNER;
-    let results = ended.json();
+    let results = ended.result();
     let of = |part: &Value, key: &str| part[key].as_u64().unwrap_or_else(|| panic!("no {key} in {results:#}"));
     judge_timing(|| {
         // The stall was provoked. A dispatcher that waits for the lock itself never returns here:
