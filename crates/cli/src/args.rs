@@ -40,6 +40,24 @@ pub enum Command {
     Doctor(Doctor),
     /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
+    /// Print a completion script for a shell, on standard output
+    Completions(Completions),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(Man),
+}
+
+#[derive(Args)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct Man {
+    /// An existing directory
+    pub directory: PathBuf,
 }
 
 #[derive(Args)]

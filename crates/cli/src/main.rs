@@ -5,6 +5,7 @@ mod check;
 mod clean;
 mod compare;
 mod doctor;
+mod generate;
 mod kernel;
 mod output;
 mod progress;
@@ -39,5 +40,7 @@ fn main() -> ExitCode {
         Command::Check(args) => caller.finish(check::run(args)),
         Command::Doctor(args) => caller.finish(doctor::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
+        Command::Completions(args) => caller.finish(generate::completions(args)),
+        Command::Man(args) => caller.finish(generate::man(args)),
     }
 }

@@ -59,6 +59,8 @@ impl Caller {
             Command::Check(check) => caller("check", check.json),
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Clean(clean) => caller("clean", clean.json),
+            Command::Completions(_) => caller("completions", false),
+            Command::Man(_) => caller("man", false),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What every subcommand has in common: the JSON envelope and its schemas, colours.
+//! What every subcommand has in common: the JSON envelope and its schemas, colours, completions, man pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -158,4 +158,26 @@ fn doctor_has_a_line_for_each_finding_and_more_if_asked() {
     assert!(!short.contains("  cause "), "{short}");
     let all_good = short.lines().skip(2).take(findings).all(|line| line.starts_with("good"));
     assert_eq!(text(&["doctor", "--verbose"]).contains("  cause "), !all_good, "{short}");
+}
+
+#[test]
+fn completions_and_man_pages_are_made_from_the_command_line() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = punctual(&["completions", shell]);
+        let text = String::from_utf8_lossy(&script.stdout).into_owned();
+        assert!(script.status.success() && text.contains("no-idle"), "{shell}: {text}");
+        assert!(!text.contains("hog"), "{shell}");
+    }
+    let scratch = Scratch::new("man");
+    assert!(punctual(&["man", &scratch.path("")]).status.success());
+    let mut pages: Vec<String> =
+        std::fs::read_dir(&scratch.0).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    pages.sort();
+    let of = |name: &&str| format!("punctual-{name}.1");
+    let wanted: Vec<String> = ["check", "clean", "completions", "doctor", "run", "sim"].iter().map(of).collect();
+    assert!(wanted.iter().all(|page| pages.contains(page)) && pages.contains(&"punctual.1".to_owned()), "{pages:?}");
+    let run = std::fs::read_to_string(scratch.path("punctual-run.1")).unwrap();
+    assert!(run.contains("Exit codes with") && run.contains(".TH punctual-run 1"), "{run}");
+    let refused = punctual(&["man", "/no/such/directory"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
