@@ -51,8 +51,17 @@ vm:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/set $(KERNEL) $(SET) $(if $(RESULTS),--results $(RESULTS)) -- --host $(HOST) $(ARGS)
 
+# The command, its man pages and shell completions.
+PREFIX := /usr/local
+SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
-	install -D -m 755 $(PUNCTUAL) $(DESTDIR)/usr/local/bin/punctual
+	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
+		$(SHARE)/fish/vendor_completions.d
+	$(PUNCTUAL) man $(SHARE)/man/man1
+	$(PUNCTUAL) completions bash >$(SHARE)/bash-completion/completions/punctual
+	$(PUNCTUAL) completions zsh >$(SHARE)/zsh/site-functions/_punctual
+	$(PUNCTUAL) completions fish >$(SHARE)/fish/vendor_completions.d/punctual.fish
 
 clean:
 	cargo clean

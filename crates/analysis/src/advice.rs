@@ -27,11 +27,11 @@ const LONGEST: u64 = 64;
 
 /// What would help one CPU that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// The CPU's number.
     pub cpu: u32,
     /// The least change with which all of the CPU fits.
-    #[serde(rename = "cure")]
     pub help: Help,
     /// Whether the search was completed. `false`: it reached its step limit, and a smaller change
     /// than `help` may be sufficient.

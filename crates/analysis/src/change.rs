@@ -9,6 +9,7 @@ use crate::utilization::Ppm;
 
 /// What has the number that a change replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeTarget {
     /// A task.
@@ -21,6 +22,7 @@ pub enum ChangeTarget {
 
 /// Which number a change replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// The budget.
@@ -33,9 +35,9 @@ pub enum Quantity {
 
 /// A change of one number of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Of what.
-    #[serde(rename = "whose")]
     pub target: ChangeTarget,
     /// Its index in the set's tasks, groups or budget groups.
     pub index: usize,
@@ -44,7 +46,6 @@ pub struct Change {
     /// Its first line in the file, from 1; `None` where the set is from no file.
     pub line: Option<u32>,
     /// Which number.
-    #[serde(rename = "what")]
     pub quantity: Quantity,
     /// The present value, ns.
     #[serde(rename = "from_ns")]
@@ -114,6 +115,7 @@ impl fmt::Display for Change {
 
 /// The least change that makes a CPU fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Help {
     /// Change one number.

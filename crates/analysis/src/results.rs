@@ -9,6 +9,7 @@ use crate::verdict::CpuLoad;
 
 /// The analysis of a whole set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
     /// Each CPU of the set, in the set's order.
     pub cpus: Vec<CpuAnalysis>,
@@ -40,6 +41,7 @@ impl Analysis {
 
 /// One CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuAnalysis {
     /// How much of it is reserved.
     pub load: CpuLoad,
@@ -81,6 +83,7 @@ impl CpuAnalysis {
 
 /// Whether a task meets its deadlines, or a server receives its budget in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
     /// Always.
@@ -103,6 +106,7 @@ impl Fit {
 
 /// The test that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// Response-time analysis for fixed priorities (Joseph and Pandya 1986; Audsley et al. 1993).
@@ -136,6 +140,7 @@ impl Test {
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResult {
     /// Its index in the set.
     pub task: usize,
@@ -170,6 +175,7 @@ pub struct TaskResult {
 
 /// One scheduling group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupResult {
     /// Its index in the set.
     pub group: usize,
@@ -198,13 +204,14 @@ pub struct GroupResult {
 
 /// One budget group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetGroupResult {
     /// Its index in the set.
     pub budget_group: usize,
     /// Its name.
     pub name: String,
     /// The most that its members can execute in one of its periods.
-    #[serde(rename = "wanted_ns")]
+    #[serde(rename = "demand_ns")]
     pub demand: u64,
     /// The budget.
     #[serde(rename = "budget_ns")]
@@ -213,7 +220,6 @@ pub struct BudgetGroupResult {
     #[serde(rename = "period_ns")]
     pub period: u64,
     /// Whether it can be exhausted, so that it throttles its members.
-    #[serde(rename = "dry")]
     pub exhaustible: bool,
 }
 

@@ -11,6 +11,7 @@ pub const WHOLE: u64 = 1_000_000;
 
 /// Parts per million of one CPU, for reports; no decision depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ppm(pub u64);
 
 impl fmt::Display for Ppm {

@@ -20,6 +20,7 @@ pub struct Verdict {
 
 /// How much of a CPU is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuLoad {
     /// The CPU's number.
     pub cpu: u32,

@@ -37,4 +37,4 @@ mod watchdog;
 mod worker;
 
 pub use refusal::Refusal;
-pub use run::{run, Baseline, BaselineOutcome, BaselineRun, Options};
+pub use run::{start, Baseline, BaselineHost, BaselineRun, Options, Started};

@@ -1,9 +1,14 @@
 //! From a task set to the kernel's parameters.
 
+use crate::judge::Nature;
+use crate::observer::{ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
+use crate::refusal::Refusal;
 use crate::run::Baseline;
-use crate::sys::Policy;
-use punctual_taskset::{TaskSet, TaskSpec};
+use crate::sys::{affinity, Policy};
+use punctual_taskset::{Arrival, Body, Spin, Step, TaskSet, TaskSpec};
 
+/// Records that a ring holds: the caller may be kept from its CPU for so long.
+const RING_SECONDS: u64 = 3;
 /// Highest priority of a task: below observers and watchdogs, above threaded interrupts (50).
 const TOP: i32 = 90;
 
@@ -64,6 +69,84 @@ pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize
     }
 }
 
+/// The kernel's policies know no other releases.
+pub fn not_periodic(set: &TaskSet) -> Option<Refusal> {
+    let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
+    Some(Refusal {
+        reason: format!("task \"{}\" is not released periodically, and only such tasks are compared", task.name),
+        help: vec!["leave its arrival away, or compare a set without it".to_owned()],
+        unpinned_may_work: false,
+    })
+}
+
+pub fn nature(body: &Body) -> Option<Nature> {
+    match body {
+        Body::Spin(Spin::Forever) => Some(Nature::Forever),
+        Body::Steps(steps) if steps.contains(&Step::Spin(Spin::Forever)) => Some(Nature::Forever),
+        Body::Spin(_) | Body::Steps(_) => Some(Nature::Ends),
+        Body::Command(_) => Some(Nature::Command),
+        Body::Pid(_) => None,
+    }
+}
+
+/// Whether its jobs contain sleeps. When they take place is not known to the observer.
+pub fn suspends(body: &Body) -> bool {
+    matches!(body, Body::Steps(steps) if steps.iter().any(|step| matches!(step, Step::Sleep(_))))
+}
+
+/// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU either.
+pub fn guarded(cpus: &[u32]) -> Vec<u32> {
+    let mut guarded = cpus.to_vec();
+    guarded.extend(affinity().into_iter().find(|cpu| !cpus.contains(cpu)));
+    guarded
+}
+
+/// What an observer reserves must not be what the set then lacks.
+pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [Policy] {
+    match baseline {
+        Baseline::Deadline if unpinned && fits_beside_observer(set, 20, Some(affinity().len())) => AMONG_DEADLINES_FREE,
+        Baseline::Deadline if !unpinned && fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
+        _ => ABOVE_ALL,
+    }
+}
+
+/// Three seconds of records, within reason: so long may the caller be kept from its CPU.
+pub fn room(set: &TaskSet, cpu: u32) -> usize {
+    let records: u64 = set
+        .tasks
+        .iter()
+        .filter(|task| task.cpu == cpu)
+        .map(|task| RING_SECONDS * 1_000_000_000 / task.period.max(1) + 64)
+        .sum();
+    records.clamp(1_024, 1 << 16) as usize
+}
+
+pub fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if unpinned {
+        notes.push("its tasks are not pinned: they share all CPUs".to_owned());
+    }
+    if baseline == Baseline::Deadline && observing(set, baseline, unpinned) == ABOVE_ALL {
+        notes.push(
+            "the observer had no room of its own among these budgets and was often late: see the periods counted apart"
+                .to_owned(),
+        );
+    }
+    if natures.contains(&Some(Nature::Command)) {
+        let forks = if baseline == Baseline::Deadline { "; threads that it creates are ordinary ones" } else { "" };
+        notes.push(format!("of a command only the execution time of its first process is known{forks}"));
+    }
+    if !set.groups.is_empty() || !set.budget_groups.is_empty() {
+        notes.push("its groups and budget groups are not known there: its tasks stand beside each other".to_owned());
+    }
+    for task in &set.tasks {
+        if let Body::Pid(pid) = task.body {
+            notes.push(format!("task \"{}\" (process {pid}) was left as it is", task.name));
+        }
+    }
+    notes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +204,18 @@ mod tests {
             assert_eq!(fits_beside_observer(&set, 20, Some(2)), on_two, "{budget}");
         }
         assert!(!fits_beside_observer(&set, 20, Some(1)));
+    }
+
+    #[test]
+    fn only_sets_of_periodic_tasks_are_compared() {
+        let set = |arrival| {
+            let text = format!(
+                "cpu = 0\npolicy = \"rm\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n{arrival}work = {{ spin = \"1ms\" }}"
+            );
+            TaskSet::parse(&text, "test").expect("it is right")
+        };
+        assert_eq!(not_periodic(&set("")), None);
+        let refusal = not_periodic(&set("arrival = { sporadic = \"9ms\" }\n")).expect("refused");
+        assert!(refusal.reason.contains("\"t\"") && !refusal.unpinned_may_work, "{refusal:?}");
     }
 }

@@ -1,23 +1,26 @@
-//! One run: set up, released all at once, watched, ended, and nothing left behind.
+//! One run: set up, released all at once, observed, ended, and nothing left behind.
 
-use crate::command::{Commands, Failed};
-use crate::judge::{Nature, Terms};
-use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
-use crate::plan;
-use crate::refusal::{explain, not_started, slow, Refusal};
-use crate::shared::{Control, Step, TaskState};
-use crate::sys::{affinity, number, Policy, RtTimeLimit};
-use crate::watchdog::Watchdog;
-use crate::worker::Worker;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
-use punctual_taskset::{Arrival, Body, Spin, Step as Part, TaskSet};
+use punctual_taskset::{Body, TaskSet};
 use punctual_trace::Period;
-use punctual_workload::{Hog, HogTime, Spinner, Work};
+use punctual_workload::{Spinner, Work};
 use rtrb::{Consumer, RingBuffer};
-use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::thread::{Builder, Scope};
+
+use crate::command::{Commands, Failed};
+use crate::judge::{Nature, Terms};
+use crate::observer::{Observer, Watch};
+use crate::plan::{self, guarded, nature, not_periodic, observing, remarks, room, suspends};
+use crate::refusal::{explain, not_started, slow, Refusal};
+use crate::shared::{Control, Step, TaskState};
+use crate::sys::{number, RtTimeLimit};
+use crate::watchdog::Watchdog;
+use crate::worker::Worker;
 
 /// The kernel policy that is to run the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,24 +34,22 @@ pub enum Baseline {
 }
 
 /// How to run it.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+#[derive(Debug, Clone)]
+pub struct Options {
     /// How long, ns.
     pub duration: u64,
     /// Ends it early once true, within some 20 ms.
-    pub stop: &'a AtomicBool,
-    /// A greedy ordinary process beside, on the first CPU of the set.
-    pub hog: bool,
-    /// SCHED_DEADLINE without pinning the tasks: they share all CPUs. No other baseline looks at it.
+    pub stop: Arc<AtomicBool>,
+    /// SCHED_DEADLINE without pinning the tasks: they share all CPUs. Other baselines ignore it.
     pub unpinned: bool,
 }
 
-/// What came of it.
+/// What came of the start.
 #[derive(Debug)]
-pub enum BaselineOutcome {
-    /// It ran.
-    Ran(BaselineRun),
-    /// It could not; nothing ran.
+pub enum Started {
+    /// The first release is some 5 ms ahead.
+    Running(Box<BaselineHost>),
+    /// The machine or the kernel's policies cannot run the set; nothing ran.
     NotPossible(Refusal),
 }
 
@@ -63,8 +64,6 @@ pub struct BaselineRun {
     pub pinned: bool,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
-    /// What the hog got, if there was one.
-    pub hog: Option<HogTime>,
     /// Periods without a record because the caller, or an observer, did not get the CPU for too long.
     pub lost: u64,
     /// What a reader should know.
@@ -76,321 +75,284 @@ const SET_UP: u64 = 5;
 /// Stack of each thread: they call nothing deep.
 const STACK: usize = 128 * 1024;
 const SECOND: u64 = 1_000_000_000;
+/// Time between two readings of the rings: the caller's thread sleeps in between, so that it disturbs no task.
+const POLL: u64 = 10_000_000;
 
-/// Runs `set` under `baseline`, giving each whole period of each task to `sink` as it comes, on the caller's thread.
+/// What the threads of a run share.
+#[derive(Debug)]
+struct Shared {
+    control: Control,
+    tasks: Vec<TaskState>,
+    /// Which tasks are commands.
+    commands: Vec<bool>,
+    /// The caller's.
+    stop: Arc<AtomicBool>,
+}
+
+/// A running set. Dropped, it ends everything.
 ///
-/// The caller should be an ordinary thread. Adopted processes (`pid`) are left alone.
+/// The thread that started it must keep it: commands die with that thread. It should be an ordinary one.
+#[derive(Debug)]
+pub struct BaselineHost {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    rings: Vec<Consumer<Period>>,
+    commands: Option<Commands>,
+    pinned: bool,
+    started: u64,
+    ended: u64,
+    notes: Vec<String>,
+    /// Last, because it bounds the threads.
+    _limit: RtTimeLimit,
+}
+
+/// Starts `set` under `baseline`. Adopted processes (`pid`) are left alone.
 ///
 /// # Errors
 /// A request that cannot be meant: a command that does not start, a CPU that is not there.
-pub fn run(
-    set: &TaskSet,
-    baseline: Baseline,
-    options: &Options,
-    sink: &mut dyn FnMut(Period),
-) -> Result<BaselineOutcome, Diagnostic> {
+pub fn start(set: &TaskSet, baseline: Baseline, options: &Options) -> Result<Started, Diagnostic> {
     if let Some(refusal) = not_periodic(set) {
-        return Ok(BaselineOutcome::NotPossible(refusal));
+        return Ok(Started::NotPossible(refusal));
     }
-    let spinner = Spinner::calibrate();
     let unpinned = options.unpinned && baseline == Baseline::Deadline;
-    let cpus = plan::cpus(set);
-    let policies = plan::policies(set, baseline);
-    let natures: Vec<Option<Nature>> = set.tasks.iter().map(|task| nature(&task.body)).collect();
-    let commands: Vec<bool> = natures.iter().map(|nature| *nature == Some(Nature::Command)).collect();
-    let states: Vec<TaskState> = set.tasks.iter().map(|_| TaskState::new()).collect();
-    let control = Control::new(monotonic_ns() + SET_UP * SECOND);
-    let _limit = RtTimeLimit::set(options.duration.saturating_add((SET_UP + 5) * SECOND));
-
-    let outcome = std::thread::scope(|scope| {
-        // Whatever happens below, threads are stopped before the scope waits for them.
-        let _stop = StopOnDrop(&control);
-        let mut notes = Vec::new();
-        let mut threads = 0;
-        for cpu in guarded(&cpus) {
-            let dog = Watchdog { cpu, tasks: &states, commands: &commands, asked: options.stop, control: &control };
-            start(scope, "watchdog", move || dog.live())?;
-            threads += 1;
-        }
-        let mut rings: Vec<Consumer<Period>> = Vec::new();
-        for &cpu in &cpus {
-            let of_cpu = |i: &usize| set.tasks[*i].cpu == cpu;
-            let watches: Vec<Watch> = (0..set.tasks.len())
-                .filter(of_cpu)
-                .filter_map(|i| {
-                    let task = &set.tasks[i];
-                    let (period, deadline, budget) = (task.period, task.deadline, task.budget);
-                    let (nature, suspends) = (natures[i]?, suspends(&task.body));
-                    let terms = Terms { task: i as u32, period, deadline, budget, nature, suspends };
-                    Some(Watch::new(terms, task.start, &states[i]))
-                })
-                .collect();
-            let (ring, taker) = RingBuffer::new(room(set, cpu));
-            rings.push(taker);
-            let observer = Observer {
-                cpu,
-                pinned: (!unpinned).then_some(cpu),
-                policies: observing(set, baseline, unpinned),
-                watches,
-                ring,
-                control: &control,
-            };
-            start(scope, "observer", move || observer.live())?;
-            threads += 1;
-        }
-        // Watchdogs and observers first: no task may get its policy before there is a thread above it.
-        if !wait_ready(&control, threads) {
-            return refused(set, baseline, unpinned, &control);
-        }
-        for (i, task) in set.tasks.iter().enumerate() {
-            let Some(work) = Work::of(&task.body) else { continue };
-            let worker = Worker {
-                task: i as u32,
-                cpu: (!unpinned).then_some(task.cpu),
-                policy: policies[i],
-                offset: task.start,
-                period: task.period,
-                work,
-                spinner,
-                state: &states[i],
-                control: &control,
-            };
-            start(scope, "task", move || worker.live())?;
-            threads += 1;
-        }
-        if !wait_ready(&control, threads) {
-            return refused(set, baseline, unpinned, &control);
-        }
-        if let Err(errno) = memory::lock_present().map_err(|e| number(&e)) {
-            notes.push(format!(
-                "memory could not be locked ({}); page faults may show",
-                std::io::Error::from_raw_os_error(errno)
-            ));
-        }
-        let mut started_commands = None;
-        for (i, task) in set.tasks.iter().enumerate() {
-            let Body::Command(words) = &task.body else { continue };
-            let started = match &mut started_commands {
-                Some(started) => started,
-                none => none.insert(Commands::new()?),
-            };
-            let cpu = (!unpinned).then_some(task.cpu);
-            match started.start((i, &task.name), words, cpu, policies[i]) {
-                Ok(()) => {}
-                Err(Failed::Refused(errno)) => {
-                    control.fail(Step::TaskPolicy, i as u32, errno);
-                    return refused(set, baseline, unpinned, &control);
-                }
-                Err(Failed::Error(error)) => return Err(error),
-            }
-        }
-        let hog = match (options.hog, cpus.first()) {
-            (true, Some(&cpu)) => Some(
-                Hog::start(cpu, options.duration.saturating_add(2 * SET_UP * SECOND))
-                    .map_err(|error| not_started("the hog", error))?,
-            ),
-            _ => None,
-        };
-
-        let started = monotonic_ns() + 5_000_000;
-        let ended = started.saturating_add(options.duration);
-        control.end.store(ended, Release);
-        control.start.store(started, Release);
-        if let Some(commands) = &started_commands {
-            // Watchdogs learn of them when nothing below returns early: until then none executes, and
-            // they are reaped where this function ends.
-            commands.pids().for_each(|(task, pid)| states[task].id.store(pid, Release));
-            commands.release();
-        }
-        watch(&control, &mut rings, cpus.len(), started_commands.as_ref(), &states, sink);
-
-        let stopped = monotonic_ns();
-        control.stop.store(true, Release);
-        for (task, _) in states.iter().zip(&commands).filter(|(_, &command)| command) {
-            // First no longer known to the watchdogs: once reaped, its id may be another process's.
-            task.id.store(0, Release);
-        }
-        notes.extend(started_commands.map(Commands::end).unwrap_or_default());
-        notes.extend(remarks(set, baseline, unpinned, &natures));
-        let lost = control.lost.load(Acquire);
-        Ok(BaselineOutcome::Ran(BaselineRun {
-            started,
-            ended: ended.min(stopped),
-            pinned: !unpinned,
-            interrupted: options.stop.load(Acquire) && stopped < ended,
-            hog: hog.map(Hog::stop),
-            lost,
-            notes,
-        }))
-    })?;
-    Ok(outcome)
+    let mut host = BaselineHost::new(set, options, unpinned);
+    let set_up = SetUp { set, baseline, unpinned, natures: set.tasks.iter().map(|task| nature(&task.body)).collect() };
+    match host.set_up(&set_up) {
+        Ok(()) => {}
+        Err(NotStarted::Error(error)) => return Err(error),
+        Err(NotStarted::Thread) => return set_up.refused(&host.shared.control),
+    }
+    host.notes.extend(remarks(set, baseline, unpinned, &set_up.natures));
+    host.release(options.duration);
+    Ok(Started::Running(Box::new(host)))
 }
 
-/// Takes records until the observers are done. The caller's thread sleeps in between, so that it disturbs no task.
-fn watch(
-    control: &Control,
-    rings: &mut [Consumer<Period>],
-    observers: usize,
-    commands: Option<&Commands>,
-    states: &[TaskState],
-    sink: &mut dyn FnMut(Period),
-) {
-    loop {
+/// What a set-up is made with.
+struct SetUp<'a> {
+    set: &'a TaskSet,
+    baseline: Baseline,
+    unpinned: bool,
+    natures: Vec<Option<Nature>>,
+}
+
+/// Why a run does not begin.
+enum NotStarted {
+    /// A thread failed, the caller stopped it, or the time was up: see [`Control::failure`].
+    Thread,
+    Error(Diagnostic),
+}
+
+impl From<Diagnostic> for NotStarted {
+    fn from(error: Diagnostic) -> NotStarted {
+        NotStarted::Error(error)
+    }
+}
+
+impl BaselineHost {
+    fn new(set: &TaskSet, options: &Options, unpinned: bool) -> BaselineHost {
+        let shared = Shared {
+            control: Control::new(monotonic_ns() + SET_UP * SECOND),
+            tasks: set.tasks.iter().map(|_| TaskState::new()).collect(),
+            commands: set.tasks.iter().map(|task| nature(&task.body) == Some(Nature::Command)).collect(),
+            stop: options.stop.clone(),
+        };
+        BaselineHost {
+            shared: Arc::new(shared),
+            threads: Vec::new(),
+            rings: Vec::new(),
+            commands: None,
+            pinned: !unpinned,
+            started: 0,
+            ended: 0,
+            notes: Vec::new(),
+            _limit: RtTimeLimit::set(options.duration.saturating_add((SET_UP + 5) * SECOND)),
+        }
+    }
+
+    /// Watchdogs and observers first: no task may get its policy before there is a thread above it.
+    fn set_up(&mut self, set_up: &SetUp<'_>) -> Result<(), NotStarted> {
+        let cpus = plan::cpus(set_up.set);
+        for cpu in guarded(&cpus) {
+            self.spawn("watchdog", move |shared| {
+                let Shared { control, tasks, commands, stop } = shared;
+                Watchdog { cpu, tasks, commands, asked: stop, control }.live();
+            })?;
+        }
+        for &cpu in &cpus {
+            self.observe(set_up, cpu)?;
+        }
+        self.wait_ready()?;
+        let spinner = Spinner::calibrate();
+        let policies = plan::policies(set_up.set, set_up.baseline);
+        for (i, task) in set_up.set.tasks.iter().enumerate() {
+            let Some(work) = Work::of(&task.body) else { continue };
+            let (cpu, policy) = (self.pinned.then_some(task.cpu), policies[i]);
+            let (offset, period) = (task.start, task.period);
+            self.spawn("task", move |shared| {
+                let (state, control) = (&shared.tasks[i], &shared.control);
+                Worker { task: i as u32, cpu, policy, offset, period, work, spinner, state, control }.live();
+            })?;
+        }
+        self.wait_ready()?;
+        if let Err(e) = memory::lock_present() {
+            let why = std::io::Error::from_raw_os_error(number(&e));
+            self.notes.push(format!("memory could not be locked ({why}); page faults may show"));
+        }
+        for (i, task) in set_up.set.tasks.iter().enumerate() {
+            let Body::Command(words) = &task.body else { continue };
+            let commands = match &mut self.commands {
+                Some(commands) => commands,
+                none => none.insert(Commands::new()?),
+            };
+            let cpu = self.pinned.then_some(task.cpu);
+            match commands.start((i, &task.name), words, cpu, policies[i]) {
+                Ok(()) => {}
+                Err(Failed::Refused(errno)) => {
+                    self.shared.control.fail(Step::TaskPolicy, i as u32, errno);
+                    return Err(NotStarted::Thread);
+                }
+                Err(Failed::Error(error)) => return Err(NotStarted::Error(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the observer of one CPU.
+    fn observe(&mut self, set_up: &SetUp<'_>, cpu: u32) -> Result<(), Diagnostic> {
+        let SetUp { set, baseline, unpinned, ref natures } = *set_up;
+        let tasks = set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
+        let terms: Vec<(Terms, u64)> = tasks
+            .filter_map(|(i, task)| {
+                let (period, deadline, budget) = (task.period, task.deadline, task.budget);
+                let (nature, suspends) = (natures[i]?, suspends(&task.body));
+                Some((Terms { task: i as u32, period, deadline, budget, nature, suspends }, task.start))
+            })
+            .collect();
+        let (ring, taker) = RingBuffer::new(room(set, cpu));
+        self.rings.push(taker);
+        let pinned = (!unpinned).then_some(cpu);
+        let policies = observing(set, baseline, unpinned);
+        self.spawn("observer", move |shared| {
+            let watch = |(terms, offset): (Terms, u64)| {
+                let state = &shared.tasks[terms.task as usize];
+                Watch::new(terms, offset, state)
+            };
+            let watches = terms.into_iter().map(watch).collect();
+            Observer { cpu, pinned, policies, watches, ring, control: &shared.control }.live();
+        })
+    }
+
+    fn spawn(&mut self, what: &'static str, life: impl FnOnce(&Shared) + Send + 'static) -> Result<(), Diagnostic> {
+        let shared = self.shared.clone();
+        let thread = Builder::new().name(format!("baseline-{what}")).stack_size(STACK);
+        let started = thread.spawn(move || life(&shared)).map_err(|error| not_started(what, error))?;
+        self.threads.push(started);
+        Ok(())
+    }
+
+    /// Waits until all threads are ready, one failed, the caller stopped it, or the time was up.
+    fn wait_ready(&self) -> Result<(), NotStarted> {
+        let control = &self.shared.control;
+        while (control.ready.load(Acquire) as usize) < self.threads.len() && !control.stop.load(Acquire) {
+            sleep_until(monotonic_ns() + 500_000);
+        }
+        if control.stop.load(Acquire) {
+            return Err(NotStarted::Thread);
+        }
+        Ok(())
+    }
+
+    /// The first release is at `started`; the watchdogs end the run `duration` ns later.
+    fn release(&mut self, duration: u64) {
+        let Shared { control, tasks, .. } = &*self.shared;
+        self.started = monotonic_ns() + 5_000_000;
+        self.ended = self.started.saturating_add(duration);
+        control.end.store(self.ended, Release);
+        control.start.store(self.started, Release);
+        if let Some(commands) = &self.commands {
+            // Watchdogs learn of them when nothing returns early any more: until then none executes, and they are
+            // reaped where the run ends.
+            commands.pids().for_each(|(task, pid)| tasks[task].id.store(pid, Release));
+            commands.release();
+        }
+    }
+
+    /// The first release, CLOCK_MONOTONIC ns.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// Sleeps for 10 ms, and gives each whole period of each task to `sink`. Whether the run is over.
+    pub fn poll(&mut self, sink: &mut dyn FnMut(Period)) -> bool {
+        sleep_until(monotonic_ns() + POLL);
+        let Shared { control, tasks, .. } = &*self.shared;
         // Read before the rings are emptied: what was pushed before it became true is taken below.
-        let over = control.observed.load(Acquire) as usize >= observers;
-        for ring in rings.iter_mut() {
+        let over = control.observed.load(Acquire) as usize >= self.rings.len();
+        for ring in &mut self.rings {
             while let Ok(period) = ring.pop() {
                 sink(period);
             }
         }
-        if over {
-            return;
+        for task in self.commands.iter().flat_map(Commands::ended) {
+            tasks[task].gone.store(true, Release);
         }
-        for task in commands.iter().flat_map(|commands| commands.ended()) {
-            states[task].gone.store(true, Release);
-        }
-        sleep_until(monotonic_ns() + 10_000_000);
+        over
     }
-}
 
-/// The kernel's policies know no other releases.
-fn not_periodic(set: &TaskSet) -> Option<Refusal> {
-    let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
-    Some(Refusal {
-        reason: format!("task \"{}\" is not released periodically, and only such tasks are compared", task.name),
-        help: vec!["leave its arrival away, or compare a set without it".to_owned()],
-        unpinned_may_work: false,
-    })
-}
-
-fn nature(body: &Body) -> Option<Nature> {
-    match body {
-        Body::Spin(Spin::Forever) => Some(Nature::Forever),
-        Body::Steps(steps) if steps.contains(&Part::Spin(Spin::Forever)) => Some(Nature::Forever),
-        Body::Spin(_) | Body::Steps(_) => Some(Nature::Ends),
-        Body::Command(_) => Some(Nature::Command),
-        Body::Pid(_) => None,
-    }
-}
-
-/// Whether its jobs contain sleeps. When they take place is not known to the observer.
-fn suspends(body: &Body) -> bool {
-    matches!(body, Body::Steps(steps) if steps.iter().any(|step| matches!(step, Part::Sleep(_))))
-}
-
-/// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU either.
-fn guarded(cpus: &[u32]) -> Vec<u32> {
-    let mut guarded = cpus.to_vec();
-    guarded.extend(affinity().into_iter().find(|cpu| !cpus.contains(cpu)));
-    guarded
-}
-
-/// What an observer reserves must not be what the set then lacks.
-fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [Policy] {
-    match baseline {
-        Baseline::Deadline if unpinned && plan::fits_beside_observer(set, 20, Some(affinity().len())) => {
-            AMONG_DEADLINES_FREE
-        }
-        Baseline::Deadline if !unpinned && plan::fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
-        _ => ABOVE_ALL,
-    }
-}
-
-/// Three seconds of records, within reason: so long may the caller be kept from its CPU.
-fn room(set: &TaskSet, cpu: u32) -> usize {
-    let records: u64 =
-        set.tasks.iter().filter(|task| task.cpu == cpu).map(|task| 3 * SECOND / task.period.max(1) + 64).sum();
-    records.clamp(1_024, 1 << 16) as usize
-}
-
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    what: &'static str,
-    life: impl FnOnce() + Send + 'scope,
-) -> Result<(), Diagnostic> {
-    let thread = Builder::new().name(format!("baseline-{what}")).stack_size(STACK);
-    thread.spawn_scoped(scope, life).map(|_| ()).map_err(|error| not_started(what, error))
-}
-
-/// Whether that many threads became ready before one failed, the caller stopped it, or the time was up.
-fn wait_ready(control: &Control, threads: u32) -> bool {
-    while control.ready.load(Acquire) < threads {
-        if control.stop.load(Acquire) {
-            return false;
-        }
-        sleep_until(monotonic_ns() + 500_000);
-    }
-    !control.stop.load(Acquire)
-}
-
-/// Why it did not begin: a failure, the caller's stop, or too slow.
-fn refused(
-    set: &TaskSet,
-    baseline: Baseline,
-    unpinned: bool,
-    control: &Control,
-) -> Result<BaselineOutcome, Diagnostic> {
-    if let Some(failure) = control.failure() {
-        return explain(set, baseline, unpinned, failure).map(BaselineOutcome::NotPossible);
-    }
-    if monotonic_ns() >= control.end.load(Acquire) {
-        return Err(slow(SET_UP));
-    }
-    Ok(BaselineOutcome::NotPossible(Refusal {
-        reason: "it was interrupted before it began".into(),
-        help: Vec::new(),
-        unpinned_may_work: false,
-    }))
-}
-
-fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
-    let mut notes = Vec::new();
-    if unpinned {
-        notes.push("its tasks are not pinned: they share all CPUs".to_owned());
-    }
-    if baseline == Baseline::Deadline && observing(set, baseline, unpinned) == ABOVE_ALL {
-        notes.push(
-            "the observer had no room of its own among these budgets and was often late: see the periods counted apart"
-                .to_owned(),
-        );
-    }
-    if natures.contains(&Some(Nature::Command)) {
-        let forks = if baseline == Baseline::Deadline { "; threads that it creates are ordinary ones" } else { "" };
-        notes.push(format!("of a command only the execution time of its first process is known{forks}"));
-    }
-    if !set.groups.is_empty() || !set.budget_groups.is_empty() {
-        notes.push("its groups and budget groups are not known there: its tasks stand beside each other".to_owned());
-    }
-    for task in &set.tasks {
-        if let Body::Pid(pid) = task.body {
-            notes.push(format!("task \"{}\" (process {pid}) was left as it is", task.name));
+    /// The end: everything is stopped and restored. After [`poll`](BaselineHost::poll) returned true all periods have
+    /// been reported; earlier, the rest is dropped.
+    pub fn finish(mut self) -> BaselineRun {
+        let stopped = monotonic_ns();
+        let problems = self.end();
+        self.notes.splice(0..0, problems);
+        let Shared { control, stop, .. } = &*self.shared;
+        BaselineRun {
+            started: self.started,
+            ended: self.ended.min(stopped),
+            pinned: self.pinned,
+            interrupted: stop.load(Acquire) && stopped < self.ended,
+            lost: control.lost.load(Acquire),
+            notes: std::mem::take(&mut self.notes),
         }
     }
-    notes
+
+    /// Stops all threads and commands; returns what could not be ended.
+    fn end(&mut self) -> Vec<String> {
+        let Shared { control, tasks, commands, .. } = &*self.shared;
+        control.stop.store(true, Release);
+        for (task, _) in tasks.iter().zip(commands).filter(|(_, &command)| command) {
+            // First not reachable for the watchdogs: once reaped, its id may be another process's.
+            task.id.store(0, Release);
+        }
+        let problems = self.commands.take().map(Commands::end).unwrap_or_default();
+        for thread in self.threads.drain(..) {
+            // A panic in one of them was printed; the others end all the same.
+            drop(thread.join());
+        }
+        problems
+    }
 }
 
-struct StopOnDrop<'a>(&'a Control);
-
-impl Drop for StopOnDrop<'_> {
+impl Drop for BaselineHost {
     fn drop(&mut self) {
-        self.0.stop.store(true, Release);
+        // `punctual clean` and `punctual doctor` report what remains.
+        drop(self.end());
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_sets_of_periodic_tasks_are_compared() {
-        let set = |arrival| {
-            let text = format!(
-                "cpu = 0\npolicy = \"rm\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n{arrival}work = {{ spin = \"1ms\" }}"
-            );
-            TaskSet::parse(&text, "test").expect("it is right")
-        };
-        assert_eq!(not_periodic(&set("")), None);
-        let refusal = not_periodic(&set("arrival = { sporadic = \"9ms\" }\n")).expect("refused");
-        assert!(refusal.reason.contains("\"t\"") && !refusal.unpinned_may_work, "{refusal:?}");
+impl SetUp<'_> {
+    /// Why it did not begin: a failure, the caller's stop, or too slow.
+    fn refused(&self, control: &Control) -> Result<Started, Diagnostic> {
+        if let Some(failure) = control.failure() {
+            return explain(self.set, self.baseline, self.unpinned, failure).map(Started::NotPossible);
+        }
+        if monotonic_ns() >= control.end.load(Acquire) {
+            return Err(slow(SET_UP));
+        }
+        Ok(Started::NotPossible(Refusal {
+            reason: "it was interrupted before it began".into(),
+            help: Vec::new(),
+            unpinned_may_work: false,
+        }))
     }
 }

@@ -64,6 +64,7 @@ pub fn kill_group(pgid: i32) {
 
 /// RLIMIT_RTTIME for as long as it lives: real-time execution without a pause beyond it kills the process. The soft
 /// limit alone is set, because it can be given back.
+#[derive(Debug)]
 pub struct RtTimeLimit {
     before: Option<libc::rlimit>,
 }

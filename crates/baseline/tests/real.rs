@@ -1,13 +1,14 @@
 //! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
 //! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a help.
 
-use punctual_baseline::{run, Baseline, BaselineOutcome, BaselineRun, Options};
+use punctual_baseline::{start, Baseline, BaselineRun, Options, Refusal, Started};
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
+use punctual_workload::Hog;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
@@ -38,12 +39,33 @@ fn set(tasks: Vec<TaskSpec>) -> TaskSet {
     }
 }
 
-fn options(stop: &AtomicBool) -> Options<'_> {
-    Options { duration: 500 * MS, stop, hog: false, unpinned: false }
+fn options() -> Options {
+    Options { duration: 500 * MS, stop: Arc::default(), unpinned: false }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+enum Outcome {
+    Ran(BaselineRun),
+    NotPossible(Refusal),
+}
+
+fn run(
+    set: &TaskSet,
+    baseline: Baseline,
+    options: &Options,
+    sink: &mut dyn FnMut(Period),
+) -> Result<Outcome, Diagnostic> {
+    let mut host = match start(set, baseline, options)? {
+        Started::Running(host) => host,
+        Started::NotPossible(refusal) => return Ok(Outcome::NotPossible(refusal)),
+    };
+    while !host.poll(sink) {}
+    Ok(Outcome::Ran(host.finish()))
 }
 
 /// Retries while the machine is slower than the bound on set-up.
-fn set_up(mut run: impl FnMut() -> Result<BaselineOutcome, Diagnostic>) -> BaselineOutcome {
+fn set_up(mut run: impl FnMut() -> Result<Outcome, Diagnostic>) -> Outcome {
     loop {
         match run() {
             Err(error) if error.cause.contains("not ready to run within") => {}
@@ -53,11 +75,11 @@ fn set_up(mut run: impl FnMut() -> Result<BaselineOutcome, Diagnostic>) -> Basel
 }
 
 /// Runs it and checks what holds after every run.
-fn go(set: &TaskSet, baseline: Baseline, options: &Options) -> (BaselineOutcome, Vec<Period>) {
+fn go(set: &TaskSet, baseline: Baseline, options: &Options) -> (Outcome, Vec<Period>) {
     let mut periods = Vec::new();
     let outcome = set_up(|| run(set, baseline, options, &mut |period| periods.push(period)));
     nothing_stays_real_time();
-    if let BaselineOutcome::NotPossible(why) = &outcome {
+    if let Outcome::NotPossible(why) = &outcome {
         println!("{baseline:?}: {} -> {:?}", why.reason, why.help);
         assert!(!why.reason.is_empty() && !why.help.is_empty());
         assert!(periods.is_empty());
@@ -68,8 +90,8 @@ fn go(set: &TaskSet, baseline: Baseline, options: &Options) -> (BaselineOutcome,
 /// `None` where the machine does not permit it, which is said.
 fn ran(set: &TaskSet, baseline: Baseline, options: &Options) -> Option<(BaselineRun, Vec<Period>)> {
     match go(set, baseline, options) {
-        (BaselineOutcome::Ran(run), periods) => Some((run, periods)),
-        (BaselineOutcome::NotPossible(_), _) => None,
+        (Outcome::Ran(run), periods) => Some((run, periods)),
+        (Outcome::NotPossible(_), _) => None,
     }
 }
 
@@ -111,8 +133,7 @@ fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let wild = task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever));
     let meek = task("meek", 20 * MS, 4 * MS, Body::Spin(Spin::For(3 * MS)));
     let begin = Instant::now();
-    let stop = AtomicBool::new(false);
-    let Some((run, periods)) = ran(&set(vec![wild, meek]), Baseline::Fifo, &options(&stop)) else { return };
+    let Some((run, periods)) = ran(&set(vec![wild, meek]), Baseline::Fifo, &options()) else { return };
     assert!(begin.elapsed() < LIVENESS, "{:?}", begin.elapsed());
     assert!(!run.interrupted && run.pinned, "{run:?}");
     judge_timing(|| {
@@ -135,8 +156,7 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
         ]
     };
     for baseline in [Baseline::Fifo, Baseline::Other] {
-        let stop = AtomicBool::new(false);
-        let Some((run, periods)) = ran(&set(tasks()), baseline, &options(&stop)) else { return };
+        let Some((run, periods)) = ran(&set(tasks()), baseline, &options()) else { return };
         assert_eq!(run.ended - run.started, 500 * MS);
         // 50 and 25 periods; the observer may be late, but all are there or counted as lost, in order, and their times fit.
         assert_eq!(periods.len() as u64 + run.lost, 75, "{baseline:?}");
@@ -169,12 +189,11 @@ fn deadline_runs_or_names_reason_and_help() {
         task("a", 10 * MS, 2 * MS, Body::Spin(Spin::For(MS))),
         task("wild", 20 * MS, 4 * MS, Body::Spin(Spin::Forever)),
     ]);
-    let stop = AtomicBool::new(false);
-    let (pinned, _) = go(&tasks, Baseline::Deadline, &options(&stop));
-    if let BaselineOutcome::NotPossible(why) = pinned {
+    let (pinned, _) = go(&tasks, Baseline::Deadline, &options());
+    if let Outcome::NotPossible(why) = pinned {
         if why.unpinned_may_work {
             assert!(why.reason.contains("root domain") && why.help.iter().any(|line| line.contains("cpuset")));
-            let loose = Options { unpinned: true, ..options(&stop) };
+            let loose = Options { unpinned: true, ..options() };
             if let Some((run, periods)) = ran(&tasks, Baseline::Deadline, &loose) {
                 assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
                 judge_timing(|| assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1)));
@@ -187,13 +206,12 @@ fn deadline_runs_or_names_reason_and_help() {
 fn deadline_parameters_that_the_kernel_does_not_take_are_explained() {
     let _alone = alone();
     let tasks = set(vec![task("long", 10_000 * MS, MS, Body::Spin(Spin::For(MS)))]);
-    let stop = AtomicBool::new(false);
-    let loose = Options { unpinned: true, ..options(&stop) };
+    let loose = Options { unpinned: true, ..options() };
     match go(&tasks, Baseline::Deadline, &loose).0 {
-        BaselineOutcome::NotPossible(why) => {
+        Outcome::NotPossible(why) => {
             assert!(why.reason.contains("EINVAL") || why.reason.contains("EPERM"), "{why:?}")
         }
-        BaselineOutcome::Ran(_) => panic!("a period of 10 s is beyond the kernel's limit"),
+        Outcome::Ran(_) => panic!("a period of 10 s is beyond the kernel's limit"),
     }
 }
 
@@ -201,8 +219,8 @@ fn deadline_parameters_that_the_kernel_does_not_take_are_explained() {
 fn a_stop_ends_it_early() {
     let _alone = alone();
     let tasks = set(vec![task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever))]);
-    let stop = AtomicBool::new(false);
-    let long = Options { duration: 1_000_000 * MS, ..options(&stop) };
+    let stop: Arc<AtomicBool> = Arc::default();
+    let long = Options { duration: 1_000_000 * MS, stop: stop.clone(), ..options() };
     let begin = Instant::now();
     let mut periods = 0;
     let outcome = set_up(|| {
@@ -212,7 +230,7 @@ fn a_stop_ends_it_early() {
         })
     });
     nothing_stays_real_time();
-    if let BaselineOutcome::Ran(run) = outcome {
+    if let Outcome::Ran(run) = outcome {
         assert!(run.interrupted && periods > 0);
     }
     assert!(begin.elapsed() < LIVENESS);
@@ -227,16 +245,16 @@ fn a_command_and_its_children_are_measured_and_killed() {
         task("shell", 20 * MS, 2 * MS, Body::Command(words)),
         task("gone", 10 * MS, MS, Body::Command(vec!["true".into()])),
     ]);
-    let stop = AtomicBool::new(false);
-    let long = Options { duration: 2_000 * MS, hog: true, ..options(&stop) };
+    let long = Options { duration: 2_000 * MS, ..options() };
     for baseline in [Baseline::Fifo, Baseline::Other] {
+        let hog = Hog::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
         let Some((run, periods)) = ran(&tasks, baseline, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{baseline:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
-        assert!(run.hog.is_some());
-        judge_timing(|| assert!(run.hog.is_some_and(|hog| hog.share_ppm() < 950_000)));
+        let hog = hog.stop();
+        judge_timing(|| assert!(hog.share_ppm() < 950_000));
         assert!(vanishes("^sleep 86399.25"), "{baseline:?}: a grandchild is left");
     }
 }
@@ -249,13 +267,12 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
         task("modest", 10 * MS, MS, Body::Spin(Spin::For(MS / 2))),
         task("none", 20 * MS, MS, Body::Command(vec!["/no/such/program".into()])),
     ]);
-    let stop = AtomicBool::new(false);
-    match run(&tasks, Baseline::Fifo, &options(&stop), &mut |_| ()) {
+    match run(&tasks, Baseline::Fifo, &options(), &mut |_| ()) {
         Err(error) => {
             assert!(error.cause.contains("task \"none\": there is no program /no/such/program"), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
-        Ok(BaselineOutcome::NotPossible(_)) => {}
+        Ok(Outcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
     nothing_stays_real_time();
@@ -266,18 +283,16 @@ fn a_cpu_that_is_not_there_is_an_error() {
     let _alone = alone();
     let mut tasks = set(vec![task("lost", 10 * MS, MS, Body::Spin(Spin::For(1)))]);
     tasks.tasks[0].cpu = 1_000;
-    let stop = AtomicBool::new(false);
-    match run(&tasks, Baseline::Other, &options(&stop), &mut |_| ()) {
+    match run(&tasks, Baseline::Other, &options(), &mut |_| ()) {
         Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {}
-        Ok(BaselineOutcome::NotPossible(_)) => {}
+        Ok(Outcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
 }
 
 const ROLE: &str = "PUNCTUAL_TEST_ROLE";
 
-/// The program that the next one kills; nothing unless it was started for it. Its arguments are how that one finds it
-/// and its hog.
+/// The program that the next one kills; nothing unless it was started for it. Its arguments are how that one finds it.
 #[test]
 fn the_one_that_is_killed() {
     if std::env::var_os(ROLE).is_none() {
@@ -288,8 +303,7 @@ fn the_one_that_is_killed() {
         task("shell", 20 * MS, 2 * MS, Body::Command(words)),
         task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever)),
     ]);
-    let stop = AtomicBool::new(false);
-    let _ = run(&tasks, Baseline::Fifo, &Options { duration: 5_000 * MS, hog: true, ..options(&stop) }, &mut |_| ());
+    let _ = run(&tasks, Baseline::Fifo, &Options { duration: 5_000 * MS, ..options() }, &mut |_| ());
 }
 
 #[test]
@@ -306,5 +320,5 @@ fn killed_it_leaves_nothing() {
     victim.kill().unwrap();
     assert!(comes_true(|| victim.try_wait().unwrap().is_some()), "killed, it does not end");
     assert!(vanishes("sleep 86399.75"), "a command or its child is left");
-    assert!(vanishes("--exact the_one_that_is_killed"), "the hog or the guardian is left");
+    assert!(vanishes("--exact the_one_that_is_killed"), "the guardian is left");
 }

@@ -35,8 +35,8 @@ impl Sums {
         self.periods += of(&budget["periods"]);
         self.off_1 += of(&budget["off_1_percent"]);
         self.off_5 += of(&budget["off_5_percent"]);
-        self.late += of(&task["woken_late"]["periods"]);
-        self.late_off_5 += of(&task["woken_late"]["off_5_percent"]);
+        self.late += of(&task["late_wakeups"]["periods"]);
+        self.late_off_5 += of(&task["late_wakeups"]["off_5_percent"]);
         self.stalled += of(&task["stalled"]["periods"]);
         self.received += of(&task["received_ns"]);
         self.assigned += of(&task["assigned_ns"]);
@@ -68,7 +68,7 @@ impl Column {
             }
             self.tasks[i].1.add(task);
         }
-        self.hog.extend(run["hog"]["share_ppm"].as_f64());
+        self.hog.extend(run["load"]["share_ppm"].as_f64());
     }
 
     fn print(&self) {
@@ -118,14 +118,14 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mut columns = [Column::new("Punctual"), Column::new("SCHED_DEADLINE")];
     for n in 0..bench.windows {
         tools::progress(&format!("budgets: window {} of {}", n + 1, bench.windows));
-        let results = tools::punctual(bench, &set, &["--hog", "--compare", "deadline", "--duration", duration])?;
-        for (column, run) in columns.iter_mut().zip(results["runs"].as_array().ok_or("no runs in the results")?) {
+        let results = tools::punctual(bench, &set, &["--load", "--compare", "deadline", "--duration", duration])?;
+        for (column, run) in columns.iter_mut().zip([&results, &results["baselines"][0]]) {
             column.add(run);
         }
     }
     tools::progress("");
     println!(
-        "Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a hog beside",
+        "Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a background process beside",
         bench.windows
     );
     println!(

@@ -3,10 +3,10 @@
 use crate::floor::{self, Cost, Reading};
 use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
-use punctual_host_user::{Host, Output, RunOptions, RunOutcome};
+use punctual_host_user::{Host, HostOptions, Output};
 use punctual_taskset::TaskSet;
 use serde_json::json;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The set of the RTAI paper's Tables 2 and 3, tau_1 and tau_2.
 const SET: &str = r#"
@@ -20,6 +20,9 @@ task = [
 /// (dispatcher/record.h).
 const IN_EVENTS: [u32; 5] = [4, 5, 7, 8, 12];
 const WARM_UP: u64 = 100_000_000;
+/// From handing over to the first release, ns.
+const LEAD: u64 = 5_000_000;
+const HOUSEKEEPING: Duration = Duration::from_millis(25);
 
 struct Window {
     cost: Cost,
@@ -33,7 +36,6 @@ struct Window {
 
 fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     let set = TaskSet::parse(&format!("cpu = {cpu}\n{SET}"), "table-2")?;
-    let stop = AtomicBool::new(false);
     let hog = threads::Load::hog(cpu, length + 500_000_000);
     let mut tids = None;
     let mut readings: Vec<Reading> = Vec::new();
@@ -53,15 +55,19 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
             });
         }
     };
-    let options = RunOptions {
-        stop: &stop,
-        duration: Some(length),
-        owner: "bench".into(),
-        records: 1 << 17,
-        stdin: false,
-        output: Output::Nowhere,
-    };
-    let RunOutcome { finished, .. } = punctual_host_user::run(&set, &options, &mut |_| {}, &mut read)?;
+    let options = HostOptions { set: set.clone(), room: 0, owner: "bench".into(), records: 1 << 17 };
+    let mut host = Host::start(&options)?;
+    for (index, spec) in set.tasks.iter().enumerate() {
+        host.add_spec(index as u32, spec, false, Output::Nowhere)?;
+    }
+    let origin = punctual_host_user::now() + LEAD;
+    host.begin(origin)?;
+    while punctual_host_user::now() < origin + length {
+        std::thread::sleep(HOUSEKEEPING);
+        host.housekeep(&mut |_| {});
+        read(&host);
+    }
+    let finished = host.finish(&mut |_| {});
     let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
         return Err("the window was too short".into());
     };

@@ -34,7 +34,7 @@ work = { spin = "600us" }
 const JOB: &str = "./punctual-bench --load >results/load && ./punctual-bench --stamp >results/began && \
     { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml >results/results || [ $? = 1 ]; } && \
     ./punctual-bench --baselines >results/baselines && \
-    punctual run --host kernel --hog --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
+    punctual run --host kernel --load --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
 
 /// What the kernel's line is to keep, ns.
 fn most_to_running(kernel: &str) -> u64 {

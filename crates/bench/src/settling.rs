@@ -153,7 +153,7 @@ fn run(bench: &Bench, duration: &str) -> Result<Trace, Failure> {
     let path = folder.path().join("trace");
     let set = format!("cpu = {}\n{SET}", bench.cpu);
     let options =
-        ["--hog", "--duration", duration, "--trace-records", "1048576", "--trace", path.to_str().ok_or("no text")?];
+        ["--load", "--duration", duration, "--trace-records", "1048576", "--trace", path.to_str().ok_or("no text")?];
     tools::punctual(bench, &set, &options)?;
     Ok(Trace::read(&mut BufReader::new(std::fs::File::open(path)?))?)
 }

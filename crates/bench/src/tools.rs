@@ -61,7 +61,8 @@ fn run(bench: &Bench, file: &Path, options: &[&str]) -> Result<Value, Failure> {
         let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
         return Err(format!("punctual run: {}: {out}{err}", done.status).into());
     }
-    Ok(serde_json::from_slice(&done.stdout)?)
+    let mut document: Value = serde_json::from_slice(&done.stdout)?;
+    Ok(document["result"].take())
 }
 
 /// Output of a command that must succeed.

@@ -36,11 +36,11 @@ fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64
     let duration = format!("{seconds}s");
     let mut options = vec!["--duration", duration.as_str()];
     if beside != Beside::Nothing {
-        options.push("--hog");
+        options.push("--load");
     }
     let results = tools::punctual(bench, &set, &options)?;
     let figure = |name: &str| results["dispatcher"][name].as_f64().ok_or(format!("no {name} in the results"));
-    Ok([figure("lateness_p50_ns")?, figure("lateness_p99_ns")?])
+    Ok([figure("wakeup_latency_p50_ns")?, figure("wakeup_latency_p99_ns")?])
 }
 
 fn cyclictest_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {

@@ -1,12 +1,13 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use punctual_session::HostKind;
 use std::path::PathBuf;
 
 macro_rules! exit_codes {
     () => {
-        "Exit codes: 0 done, all deadlines met and budgets kept; 1 it ran, and deadlines were missed or budgets not \
-         kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's \
+        "Exit codes: 0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or budgets \
+         not kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's \
          scheduler was ended while it ran; 130 interrupted."
     };
 }
@@ -21,6 +22,9 @@ punctual check SET.toml                              does it fit\n  \
 punctual run SET.toml                                run a task set (docs/task-set.md)\n  \
 punctual sim SET.toml --gantt                        the same in virtual time, drawn"))]
 pub struct Cli {
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -33,19 +37,40 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
     Check(Check),
-    /// What is in the way of real time on this machine, with cause, effect and help; changes nothing
+    /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),
-    /// Give back what a killed Punctual left behind: frozen processes, priorities, cgroups
+    /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
+    /// Print a completion script for a shell, on standard output
+    Completions(Completions),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(Man),
+}
+
+#[derive(Args)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct Man {
+    /// An existing directory
+    pub directory: PathBuf,
 }
 
 #[derive(Args)]
 #[command(
     override_usage = "punctual run [OPTIONS] SET.toml\n       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n       \
     punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
-    after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith a command, its output stays its own: the \
-results go to standard error (as after time(1)); with --json they go to standard output, and the command's \
-output to standard error.\n\n", exit_codes!())
+    after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith -- COMMAND the standard streams are \
+the command's: the results go to standard error (as those of time(1) do); with --json they go to standard output, and the \
+command's output to standard error.\n\nExit codes with -- COMMAND, as of env(1) and timeout(1): the command's own, or 128 + N if \
+signal N ended it; 124 if --duration did; 125 Punctual failed; 126 the command cannot be executed; 127 there is no such \
+command; 130 interrupted; with --strict 1 if deadlines were missed or budgets not kept although the command exited with 0.\n\n\
+Otherwise, for task sets and --pid: ", exit_codes!())
 )]
 pub struct Run {
     /// Task-set file (TOML; docs/task-set.md)
@@ -80,13 +105,13 @@ pub struct Run {
     /// Run although it does not fit (`punctual check` says why); the result is labelled so
     #[arg(long)]
     pub overload: bool,
-    /// Run a greedy ordinary process beside, on the same CPU
+    /// Run a CPU-bound background process on the same CPU (of several, the first)
     #[arg(long)]
-    pub hog: bool,
-    /// Keep the CPUs from idling (a spinner each that runs when nobody else wants to): releases come sooner,
-    /// above all in virtual machines, for more power; on the user host only
+    pub load: bool,
+    /// Keep the CPUs from idling, by a SCHED_IDLE thread each: lower release latency, above all in
+    /// virtual machines, for more power; user host only
     #[arg(long)]
-    pub awake: bool,
+    pub no_idle: bool,
     /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -99,9 +124,18 @@ pub struct Run {
     /// Results as JSON on standard output (docs/results.md)
     #[arg(long)]
     pub json: bool,
-    /// No progress; throw the commands' output away
+    /// All columns, and the dispatcher's own figures
+    #[arg(long, conflicts_with = "json")]
+    pub wide: bool,
+    /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+    /// Where the commands' output goes [default: inherit, with --json stderr]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub output: Option<OutputArg>,
+    /// Exit with 1 if deadlines were missed or budgets not kept, although the command exited with 0
+    #[arg(long)]
+    pub strict: bool,
 
     /// Command to start, with its arguments
     #[arg(last = true, value_name = "COMMAND", requires = "budget")]
@@ -114,6 +148,17 @@ pub enum OverrunArg {
     Skip,
     Background,
     Signal,
+}
+
+/// Where the commands' output goes.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum OutputArg {
+    /// Where Punctual's own goes
+    Inherit,
+    /// Nowhere
+    Null,
+    /// All of it to standard error
+    Stderr,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
@@ -142,6 +187,15 @@ pub enum RealHost {
     User,
     /// Inside the kernel, by sched_ext
     Kernel,
+}
+
+impl From<RealHost> for HostKind {
+    fn from(host: RealHost) -> HostKind {
+        match host {
+            RealHost::User => HostKind::User,
+            RealHost::Kernel => HostKind::Kernel,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -182,6 +236,9 @@ pub struct Sim {
     /// Results as JSON on standard output (docs/results.md)
     #[arg(long)]
     pub json: bool,
+    /// All columns
+    #[arg(long, conflicts_with_all = ["json", "replay"])]
+    pub wide: bool,
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -203,10 +260,14 @@ pub struct Check {
 }
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 no obstacle; 4 the user host cannot work here.")]
 pub struct Doctor {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// Cause, effect and help beneath each finding
+    #[arg(long, short, conflicts_with = "json")]
+    pub verbose: bool,
 }
 
 #[derive(Args)]

@@ -1,49 +1,97 @@
 //! `punctual check`: does it fit, and why not. Nothing is started.
 
-use std::io::Write;
-use std::process::ExitCode;
-
-use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, CpuAnalysis};
+use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, CpuAnalysis, Ppm};
 use punctual_report::analysis::{report, summary};
+use punctual_report::HostCosts;
+use punctual_session::Session;
 use punctual_taskset::Loaded;
-use serde_json::{json, Value};
+use serde::Serialize;
 
 use crate::args::{Check, RealHost};
-use crate::output::print_line;
-use crate::set;
+use crate::output::{print_line, Outcome};
 use punctual_diagnostic::{Diagnostic, Kind};
 
-/// Of the JSON document; docs/check.md describes it.
-const VERSION: u32 = 1;
+/// The result of `punctual check --json`; docs/check.md describes it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckResult {
+    /// Whether the set may run.
+    fits: bool,
+    /// The host that it is to run on, `user` or `kernel`; `null` in theory.
+    host: Option<&'static str>,
+    /// What that host takes for its own work; `null` in theory.
+    costs: Option<HostCosts>,
+    /// The most that budgets may be of a CPU, ppm.
+    limit_ppm: Ppm,
+    /// The same together with the host's own work, ppm.
+    total_ppm: Ppm,
+    /// One entry per CPU.
+    cpus: Vec<CpuResult>,
+    /// What of an rt-app file is not in the set, each with its path.
+    unrepresented: Vec<String>,
+}
 
-pub fn run(args: &Check) -> Result<ExitCode, Diagnostic> {
+/// One CPU.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CpuResult {
+    /// Its analysis.
+    #[serde(flatten)]
+    analysis: CpuAnalysis,
+    /// Whether all its deadlines are met, and it is no fuller than the host permits.
+    fits: bool,
+    /// Whether all its deadlines are met, however full it is.
+    schedulable: bool,
+    /// What would make it fit; `null` if it does.
+    advice: Option<Advice>,
+}
+
+impl CpuResult {
+    fn of(cpu: CpuAnalysis, advice: &[Advice]) -> CpuResult {
+        CpuResult {
+            fits: cpu.fits(),
+            schedulable: cpu.schedulable(),
+            advice: advice.iter().find(|a| a.cpu == cpu.load.cpu).cloned(),
+            analysis: cpu,
+        }
+    }
+}
+
+pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
     let Loaded { set, unrepresented } = Loaded::load(&args.file)?;
-    let capacity = args.host.map_or(Capacity::THEORY, |host| set::capacity(host, &set));
+    let capacity = args.host.map_or(Capacity::THEORY, |host| Session::capacity_of(host.into(), &set));
     let analysis = analyse_within(&set, &capacity);
     let advice: Vec<Advice> = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| advise(&set, cpu)).collect();
-    let out = &mut std::io::stdout();
-    if args.json {
-        let document = document(args.host, &capacity, &analysis, &advice, &unrepresented).map_err(|e| {
-            Diagnostic::usage(format!("the result cannot be written as JSON: {e}"), "run it without --json")
-        })?;
-        print_line(out, &format!("{document:#}"));
-    } else {
-        for line in &unrepresented {
-            print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}"));
-        }
-        // A reader that has gone (head) is no failure.
-        let _ = out.write_all(report(&analysis, &advice).as_bytes());
-        print_line(out, &summary(&analysis));
-        print_line(
-            out,
-            &match args.host {
-                None => "pure theory, of a host that takes no time itself; for a real one: --host user, --host kernel"
-                    .to_owned(),
-                Some(host) => format!("on the {} host: {}", name(host), capacity.costs),
-            },
-        );
+    if !args.json {
+        let warn = &mut std::io::stderr();
+        unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
     }
-    Ok(if analysis.fits() { ExitCode::SUCCESS } else { ExitCode::from(Kind::NotAdmitted.exit_code()) })
+    let (verdict, fits) = (summary(&analysis), analysis.fits());
+    let text = text(args.host, &capacity, &analysis, &advice);
+    let result = CheckResult {
+        fits,
+        host: args.host.map(name),
+        costs: HostCosts::of(&capacity.costs),
+        limit_ppm: capacity.limit,
+        total_ppm: capacity.total,
+        cpus: analysis.cpus.into_iter().map(|cpu| CpuResult::of(cpu, &advice)).collect(),
+        unrepresented,
+    };
+    let code = if fits { 0 } else { Kind::NotAdmitted.exit_code() };
+    Ok(Outcome { verdict, ok: fits, code, result, text, error: None })
+}
+
+/// The verdict, on what it is based, and the analysis of each CPU.
+fn text(host: Option<RealHost>, capacity: &Capacity, analysis: &Analysis, advice: &[Advice]) -> String {
+    let basis = match host {
+        None => {
+            "In theory, for a host that takes no time itself; for a real one: --host user, --host kernel.".to_owned()
+        }
+        Some(host) => format!("On the {} host: {}.", name(host), capacity.costs),
+    };
+    let style = if analysis.fits() { anstyle::AnsiColor::Green } else { anstyle::AnsiColor::Red }.on_default().bold();
+    let report = report(analysis, advice);
+    format!("{style}{}{style:#}\n{basis}\n\n{}\n", summary(analysis), report.trim_end())
 }
 
 fn name(host: RealHost) -> &'static str {
@@ -51,31 +99,4 @@ fn name(host: RealHost) -> &'static str {
         RealHost::User => "user",
         RealHost::Kernel => "kernel",
     }
-}
-
-fn document(
-    host: Option<RealHost>,
-    capacity: &Capacity,
-    analysis: &Analysis,
-    advice: &[Advice],
-    unrepresented: &[String],
-) -> Result<Value, serde_json::Error> {
-    let cpu = |cpu: &CpuAnalysis| -> Result<Value, serde_json::Error> {
-        let mut value = serde_json::to_value(cpu)?;
-        value["fits"] = json!(cpu.fits());
-        value["schedulable"] = json!(cpu.schedulable());
-        value["advice"] = serde_json::to_value(advice.iter().find(|a| a.cpu == cpu.load.cpu))?;
-        Ok(value)
-    };
-    let cpus = analysis.cpus.iter().map(cpu).collect::<Result<Vec<Value>, _>>()?;
-    Ok(json!({
-        "version": VERSION,
-        "fits": analysis.fits(),
-        "host": host.map(name),
-        "costs": host.map(|_| capacity.costs),
-        "limit_ppm": capacity.limit.0,
-        "total_ppm": capacity.total.0,
-        "cpus": cpus,
-        "unrepresented": unrepresented,
-    }))
 }

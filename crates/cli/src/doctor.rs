@@ -1,27 +1,22 @@
 //! `punctual doctor`.
 
-use std::io::IsTerminal;
-use std::process::ExitCode;
-
-use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict};
+use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict, View};
 
 use crate::args::Doctor;
-use crate::output::print_line;
+use crate::output::Outcome;
 use punctual_diagnostic::{Diagnostic, Kind};
 
-pub fn run(args: &Doctor) -> Result<ExitCode, Diagnostic> {
+pub fn run(args: &Doctor) -> Result<Outcome<Document>, Diagnostic> {
     let probe = Probe::machine();
     let mut findings = doctor::examine(&probe);
     findings.extend(leftovers());
     findings.push(kernel_host());
     let code = doctor::exit_code(&findings);
-    let text = if args.json {
-        Document::new(&probe, findings).to_json()
-    } else {
-        doctor::render(&findings, std::io::stdout().is_terminal())
-    };
-    print_line(&mut std::io::stdout(), text.trim_end());
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(Kind::Machine.exit_code())))
+    let verdict = doctor::headline(&findings);
+    let text = doctor::render(&findings, &View { color: true, verbose: args.verbose });
+    let result = Document::new(&probe, findings);
+    let code = u8::try_from(code).unwrap_or(Kind::Machine.exit_code());
+    Ok(Outcome { verdict, ok: code == 0, code, result, text, error: None })
 }
 
 /// Whether the dispatcher can work inside this kernel. Where it cannot, the user host does: nothing is in its way.
@@ -41,7 +36,7 @@ fn kernel_host() -> Finding {
     )
 }
 
-/// What a killed Punctual left, told among the rest.
+/// What a killed Punctual left behind.
 fn leftovers() -> Vec<Finding> {
     let found = punctual_process::leftovers();
     if found.is_empty() {

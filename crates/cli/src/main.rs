@@ -5,30 +5,40 @@ mod check;
 mod clean;
 mod compare;
 mod doctor;
-mod kernel;
+mod drive;
+mod generate;
 mod output;
 mod progress;
 mod replay;
 mod run;
+#[cfg(test)]
+mod schema;
 mod screen;
-mod session;
 mod set;
 mod sim;
-mod traces;
+mod usage;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
+use output::Caller;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let (json, done) = match &cli.command {
-        Command::Run(args) => (args.json, run::run(args)),
-        Command::Sim(args) => (args.json, sim::run(args)),
-        Command::Check(args) => (args.json, check::run(args)),
-        Command::Doctor(args) => (args.json, doctor::run(args)),
-        Command::Clean(args) => (args.json, clean::run(args)),
+    let words: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&words) {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error, &words),
     };
-    done.unwrap_or_else(|error| output::report(error, json))
+    output::set_color(cli.color);
+    let caller = Caller::of(&cli.command);
+    match &cli.command {
+        Command::Run(args) => caller.finish(run::run(args)),
+        Command::Sim(args) => sim::run(args, caller),
+        Command::Check(args) => caller.finish(check::run(args)),
+        Command::Doctor(args) => caller.finish(doctor::run(args)),
+        Command::Clean(_) => caller.finish(clean::run()),
+        Command::Completions(args) => caller.finish(generate::completions(args)),
+        Command::Man(args) => caller.finish(generate::man(args)),
+    }
 }

@@ -3,25 +3,25 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use punctual_host_sim::{replay, ReplayError, Replayed};
 use punctual_trace::TraceError;
+use serde::Serialize;
 
 use crate::args::Sim;
-use crate::output::{print, INTERRUPTED, MISSED};
+use crate::drive::stop_on_signals;
+use crate::output::{Outcome, INTERRUPTED, MISSED};
 use crate::progress::Progress;
-use crate::session;
 use punctual_diagnostic::Diagnostic;
 
 /// Feeds the recorded inputs to a dispatcher, which must decide the same.
-pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Diagnostic> {
+pub fn run(args: &Sim, path: &Path) -> Result<Outcome<ReplayResult>, Diagnostic> {
     let name = path.display();
     let file = File::open(path).map_err(|e| {
         Diagnostic::usage(format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
     })?;
-    let stop = session::stop_on_signals()?;
+    let stop = stop_on_signals()?;
     let mut progress = Progress::new(args.quiet, None);
     let replayed = replay(BufReader::new(file), &mut |now| {
         progress.tick(now, &"the same so far");
@@ -38,46 +38,108 @@ pub fn run(args: &Sim, path: &Path) -> Result<ExitCode, Diagnostic> {
         };
         Diagnostic::usage(format!("{name}: {e}"), help)
     })?;
-    if args.json {
-        print(&format!("{:#}\n", document(&replayed)))?;
-    } else {
-        print(&(in_words(&name.to_string(), &replayed) + "\n"))?;
-    }
-    Ok(if replayed.interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if replayed.difference.is_some() {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let verdict = verdict(&replayed);
+    let result = ReplayResult { replay: Replay::of(&replayed) };
+    let text = text(&verdict, &name.to_string(), &replayed);
+    let code = match &replayed.difference {
+        _ if replayed.interrupted => INTERRUPTED,
+        Some(_) => MISSED,
+        None => 0,
+    };
+    Ok(Outcome { verdict, ok: result.replay.same, code, result, text, error: None })
 }
 
-fn document(r: &Replayed) -> serde_json::Value {
-    let difference = r.difference.as_ref().map(
-        |d| serde_json::json!({ "record": d.number, "at_ns": d.at, "recorded": d.recorded, "replayed": d.replayed }),
-    );
-    serde_json::json!({
-        "version": 1,
-        "replay": {
-            "host": r.header.host,
-            "cpu": r.header.cpu,
-            "policy": r.header.policy,
-            "tasks": r.header.tasks,
-            "inputs": r.inputs,
-            "decisions": r.decisions,
-            "until_ns": r.until,
-            "same": r.difference.is_none() && !r.interrupted,
-            "interrupted": r.interrupted,
-            "cut_at_record": r.cut,
-            "difference": difference,
+/// The result of `punctual sim --replay --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayResult {
+    /// What was replayed.
+    replay: Replay,
+}
+
+/// A recorded run that was decided again.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Replay {
+    /// The host that recorded it.
+    host: String,
+    /// Its CPU.
+    cpu: u32,
+    /// The policy's name.
+    policy: String,
+    /// The tasks' names.
+    tasks: Vec<String>,
+    /// Inputs that were read.
+    inputs: u64,
+    /// Decisions that were the same.
+    decisions: u64,
+    /// The time of the last record, ns on the recording's clock.
+    until_ns: u64,
+    /// Whether all decisions were the same.
+    same: bool,
+    /// It was interrupted before the end of the trace.
+    interrupted: bool,
+    /// The file is cut short at this record; `null` if it is whole.
+    cut_at_record: Option<u64>,
+    /// The first decision that was different; `null` without one.
+    difference: Option<Difference>,
+}
+
+/// A decision that was not the recorded one.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Difference {
+    /// The record's number, from 0.
+    record: u64,
+    /// Its time, ns on the recording's clock.
+    at_ns: u64,
+    /// What was recorded.
+    recorded: String,
+    /// What was decided now.
+    replayed: String,
+}
+
+impl Replay {
+    fn of(r: &Replayed) -> Replay {
+        Replay {
+            host: r.header.host.clone(),
+            cpu: r.header.cpu,
+            policy: r.header.policy.clone(),
+            tasks: r.header.tasks.clone(),
+            inputs: r.inputs,
+            decisions: r.decisions,
+            until_ns: r.until,
+            same: r.difference.is_none() && !r.interrupted,
+            interrupted: r.interrupted,
+            cut_at_record: r.cut,
+            difference: r.difference.as_ref().map(|d| Difference {
+                record: d.number,
+                at_ns: d.at,
+                recorded: d.recorded.clone(),
+                replayed: d.replayed.clone(),
+            }),
         }
-    })
+    }
 }
 
-fn in_words(name: &str, r: &Replayed) -> String {
-    let Replayed { header, inputs, decisions, .. } = r;
-    let whose = format!(
-        "{name}: a run on the {} host, CPU {}, policy {}, {}",
+/// In one sentence.
+fn verdict(r: &Replayed) -> String {
+    let Replayed { inputs, decisions, .. } = r;
+    match &r.difference {
+        None if r.interrupted => {
+            format!("Interrupted: until then {inputs} inputs led to the same {decisions} decisions.")
+        }
+        None => format!("The same: {inputs} inputs led to the same {decisions} decisions."),
+        Some(d) => {
+            format!("Different at record {}, at {} ns, after {decisions} decisions that were the same.", d.number, d.at)
+        }
+    }
+}
+
+fn text(verdict: &str, name: &str, r: &Replayed) -> String {
+    let header = &r.header;
+    let mut text = format!(
+        "{verdict}\n{name}: a run on the {} host, CPU {}, policy {}, {}\n",
         header.host,
         header.cpu,
         header.policy,
@@ -86,18 +148,10 @@ fn in_words(name: &str, r: &Replayed) -> String {
             n => format!("{n} tasks"),
         }
     );
-    let until = r.cut.map_or(String::new(), |record| {
-        format!("\nthe file is cut short at record {record}; what stands before was replayed")
-    });
-    match &r.difference {
-        None if r.interrupted => {
-            format!("{whose}\ninterrupted; until then {inputs} inputs led to the same {decisions} decisions")
-        }
-        None => format!("{whose}\nthe same: {inputs} inputs led to the same {decisions} decisions{until}"),
-        Some(d) => format!(
-            "{whose}\nDIFFERENT at record {}, at {} ns, after {decisions} decisions that were the same\n  recorded: {}\n  \
-             replayed: {}",
-            d.number, d.at, d.recorded, d.replayed
-        ),
+    if let Some(d) = &r.difference {
+        text.push_str(&format!("  recorded: {}\n  replayed: {}\n", d.recorded, d.replayed));
+    } else if let Some(record) = r.cut {
+        text.push_str(&format!("The file is cut short at record {record}; what is before was replayed.\n"));
     }
+    text
 }

@@ -1,41 +1,109 @@
 //! `punctual run`.
 
-use std::fs::File;
-use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use punctual_analysis::Capacity;
-use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
-use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Results};
-use punctual_taskset::{Loaded, TaskSet};
+use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_process::Output;
+use punctual_report::{figures, headline, side_by_side, table, verdicts, Results, RunResult, View};
+use punctual_session::{Admitted, HostKind, Options, Session, Started, TraceFiles};
+use punctual_taskset::{Body, Loaded, TaskSet};
+use punctual_trace::TaskEnd;
 
-use crate::args::{HostArg, RealHost, Run, Sim};
-use crate::output::{print_line, report, INTERRUPTED, MISSED};
-use crate::session::{self, Session};
-use crate::set::{self, Admitted};
-use crate::{compare, kernel, sim, traces};
-use punctual_diagnostic::Diagnostic;
+use crate::args::{HostArg, OutputArg, Run};
+use crate::drive::{drive, stop_on_signals, Ran};
+use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT};
+use crate::screen::Screen;
+use crate::{compare, set, sim};
 
-pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
-    let Loaded { mut set, unrepresented } = set::read(args)?;
-    let host = if args.host == HostArg::Auto { kernel::choose(args, &set) } else { args.host };
-    let capacity = match host {
-        HostArg::Sim => Capacity::THEORY,
-        HostArg::Kernel => set::capacity(RealHost::Kernel, &set),
-        HostArg::User | HostArg::Auto => set::capacity(RealHost::User, &set),
-    };
-    let Admitted { overload, verdict } = set::admit(&mut set, &capacity, args.overload)?;
+pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
+    if args.json && args.output == Some(OutputArg::Inherit) {
+        return Err(Diagnostic::usage(
+            "--output inherit: with --json standard output has the results alone",
+            "use --output stderr or --output null",
+        ));
+    }
+    let Loaded { set, unrepresented } = set::read(args)?;
+    let host = host(args, &set);
+    options_fit(args, host, &set)?;
+    let admitted = admit(Session::new(set, host)?, args.overload)?;
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
         unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
-        print_line(warn, &format!("punctual: {verdict}"));
+        print_line(warn, &format!("punctual: {}", admitted.verdict()));
     }
-    if host == HostArg::Sim {
-        return in_virtual_time(args, &set, overload);
+    if host == HostKind::Sim {
+        let simulated = sim::of_admitted(admitted, args.trace.as_deref(), args.quiet)?;
+        return Ok(outcome(args, simulated.results, Vec::new(), simulated.code, None));
     }
-    if host == HostArg::Kernel {
-        kernel::check(args, &set)?;
+    let (set, overload) = (admitted.set().clone(), admitted.is_overload());
+    let traces = args.trace.as_ref().map(|path| TraceFiles::create(path, &set)).transpose()?;
+    let stop = stop_on_signals()?;
+    let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
+    // With a command that writes where we do, a table could not be redrawn.
+    let mut screen = Screen::new(args.quiet, !commands);
+    let options = Options {
+        stop: stop.clone(),
+        traces,
+        trace_records: args.trace_records,
+        stdin: args.file.is_none() && commands,
+        output: output(args),
+        load: args.load,
+        no_idle: args.no_idle,
+        ..Options::default()
+    };
+    let first = set.tasks.first().map(|t| t.name.as_str());
+    let ran = match admitted.start(options)? {
+        Started::Running(running) => drive(*running, first, &mut screen)?,
+        // For the kernel's own policies only.
+        Started::NotPossible(refusal, _) => return Err(Diagnostic::machine(refusal.reason, refusal.help.join("; "))),
+    };
+    let mut baselines = Vec::new();
+    if ran.failure.is_none() {
+        for &baseline in &args.compare {
+            if !stop.load(Ordering::Relaxed) {
+                baselines.extend(compare::run(args, &set, baseline, overload, &stop)?);
+            }
+        }
+    }
+    let code = exit_code(args, &ran, stop.load(Ordering::Relaxed));
+    Ok(outcome(args, ran.results, baselines, code, ran.failure))
+}
+
+/// The host that is asked for; of `auto`, the best that the machine and the set permit, with a line of which and why.
+fn host(args: &Run, set: &TaskSet) -> HostKind {
+    match args.host {
+        HostArg::User => HostKind::User,
+        HostArg::Kernel => HostKind::Kernel,
+        HostArg::Sim => HostKind::Sim,
+        HostArg::Auto => {
+            let (host, why) = match args.no_idle {
+                true => (HostKind::User, "--no-idle is not for the kernel host".to_owned()),
+                false => Session::best_host(set),
+            };
+            let name = if host == HostKind::Kernel { "kernel" } else { "user" };
+            if !args.quiet {
+                print_line(&mut std::io::stderr(), &format!("punctual: the {name} host: {why}"));
+            }
+            host
+        }
+    }
+}
+
+/// Refuses options that a host does not have.
+fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnostic> {
+    let real = [(args.load, "--load"), (args.no_idle, "--no-idle"), (!args.compare.is_empty(), "--compare")];
+    let given = real.into_iter().find(|(given, _)| *given);
+    if let (HostKind::Sim, Some((_, option))) = (host, given) {
+        return Err(Diagnostic::usage(
+            format!("{option} has no meaning in virtual time"),
+            format!("leave out {option}, or --host sim"),
+        ));
+    }
+    if host == HostKind::Kernel && args.no_idle {
+        return Err(Diagnostic::usage(
+            "--no-idle is not for the kernel host",
+            "leave out --no-idle, or use --host user",
+        ));
     }
     if !args.compare.is_empty() && set.duration.is_none() {
         return Err(Diagnostic::usage(
@@ -43,145 +111,100 @@ pub fn run(args: &Run) -> Result<ExitCode, Diagnostic> {
             "add --duration 10s",
         ));
     }
-    let trace = args.trace.as_ref().map(|path| traces::open(path, &set)).transpose()?;
-    let stop = session::stop_on_signals()?;
+    Ok(())
+}
 
-    let (mut results, interrupted, failure) = if host == HostArg::Kernel {
-        kernel::run(args, &set, overload, trace.unwrap_or_default(), &stop)?
-    } else {
-        let (results, interrupted) = user(args, &set, overload, trace, &stop)?;
-        (results, interrupted, None)
-    };
-    results.costs = HostCosts::of(&capacity.costs);
-    if let Some(failure) = failure {
-        return Ok(report_ended(args, &results, failure));
-    }
-    let mut runs = vec![results];
-    for &baseline in &args.compare {
-        if !stop.load(Ordering::Relaxed) {
-            runs.extend(compare::run(args, &set, baseline, overload, &stop)?);
+fn admit(session: Session, overload: bool) -> Result<Admitted, Diagnostic> {
+    session.admit(overload).map_err(|e| match e.kind {
+        Kind::NotAdmitted => {
+            Diagnostic::not_admitted(e.cause, format!("{}; or run it all the same with --overload", e.help))
         }
-    }
-    let interrupted = interrupted || stop.load(Ordering::Relaxed);
-    print(args, &runs);
-    Ok(if interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if runs[0].exit_code() != 0 {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
+        _ => e,
     })
 }
 
-/// `--host sim`: the same set, admission, table and JSON; nothing is started.
-fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
-    let real = [(args.hog, "--hog"), (args.awake, "--awake"), (!args.compare.is_empty(), "--compare")];
-    if let Some((_, option)) = real.into_iter().find(|(given, _)| *given) {
-        return Err(Diagnostic::usage(
-            format!("{option} has no meaning in virtual time"),
-            format!("leave out {option}, or --host sim"),
-        ));
+/// Where commands' output goes.
+fn output(args: &Run) -> Output {
+    match args.output {
+        Some(OutputArg::Null) => Output::Nowhere,
+        Some(OutputArg::Stderr) => Output::StandardError,
+        None if args.json => Output::StandardError,
+        Some(OutputArg::Inherit) | None => Output::Inherit,
     }
-    let sim = Sim {
-        file: args.file.clone(),
-        // The set has it.
-        duration: None,
-        hyperperiod: false,
-        gantt: false,
-        costs: None,
-        trace: args.trace.clone(),
-        replay: None,
-        json: args.json,
-        quiet: args.quiet,
-    };
-    sim::of_set(&sim, set, overload)
 }
 
-/// The set on the user host.
-fn user(
+/// The exit code of a run: with `-- COMMAND` that of the command.
+fn exit_code(args: &Run, ran: &Ran, interrupted: bool) -> u8 {
+    let missed = if ran.results.exit_code() == 0 { 0 } else { MISSED };
+    match &ran.failure {
+        Some(failure) => Caller::of_run(args).code(failure),
+        None if interrupted => INTERRUPTED,
+        None if args.wraps() => command_code(ran.end.as_ref(), if args.strict { missed } else { 0 }),
+        None => missed,
+    }
+}
+
+/// The exit code of a command that ended so, if at all; and of one that did well if deadlines were `missed`.
+fn command_code(end: Option<&TaskEnd>, missed: u8) -> u8 {
+    match end {
+        Some(TaskEnd::Exited(0)) => missed,
+        // Exit codes are 0 to 255, signals 1 to 64.
+        Some(&TaskEnd::Exited(code)) => u8::try_from(code).unwrap_or(u8::MAX),
+        Some(&TaskEnd::Signalled(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        None if missed != 0 => missed,
+        None => TIMED_OUT,
+        // No command ends so by itself.
+        Some(_) => PUNCTUAL_FAILED,
+    }
+}
+
+/// The results, with those under the kernel's own policies; `error`: why the run was ended before its time.
+fn outcome(
     args: &Run,
-    set: &TaskSet,
-    overload: bool,
-    trace: Option<Vec<(u32, File)>>,
-    stop: &AtomicBool,
-) -> Result<(Results, bool), Diagnostic> {
-    let awake = args.awake.then(|| Awake::start(&set.cpus)).transpose()?;
-    let session = Session::begin(args, set, Host::User, overload)?;
-    let options = RunOptions {
-        stop,
-        duration: set.duration,
-        owner: session.owner.clone(),
-        records: args.trace_records.next_power_of_two(),
-        stdin: session.stdin,
-        output: session.output,
+    results: Results,
+    baselines: Vec<Results>,
+    code: u8,
+    error: Option<Diagnostic>,
+) -> Outcome<RunResult> {
+    let (headline, view) = (headline(&results), view(args.wide));
+    let verdict = match &error {
+        Some(error) => format!("Ended early: {}. Until then: {headline}", error.cause.trim_end_matches('.')),
+        None => headline,
     };
-    let outcome = punctual_host_user::run(set, &options, &mut |told| session.hear(told), &mut |_| session.tick());
-    session.clear();
-    let RunOutcome { finished, ran, ended, notes, interrupted } = outcome?;
-    let mut results = session.results(ran, ended, interrupted, notes);
-    drop(awake);
-    results.dispatcher = dispatcher_stats(&finished);
-    results.notes.extend(finished.problems.iter().map(|p| format!("not given back: {p} (punctual clean)")));
-    if let Some(files) = trace {
-        results.notes.extend(traces::write(files, set, &finished)?);
+    let ok = results.totals.met && error.is_none();
+    let result = RunResult { run: results, baselines };
+    let text = match &error {
+        Some(_) => format!("{verdict}\n\n{}", figures(&result.run, &view)),
+        None => text(&result, &view),
+    };
+    Outcome { verdict, ok, code, result, text, error }
+}
+
+fn text(result: &RunResult, view: &View) -> String {
+    if result.baselines.is_empty() {
+        return table(&result.run, view);
     }
-    Ok((results, interrupted))
+    let runs: Vec<Results> = [&result.run].into_iter().chain(&result.baselines).cloned().collect();
+    format!("{}\n{}\n{}", verdicts(&runs, view), figures(&result.run, view), side_by_side(&runs, view))
 }
 
-/// All dispatcher threads together.
-fn dispatcher_stats(finished: &Finished) -> Option<DispatcherStats> {
-    let costs = &finished.readings;
-    let events: u64 = costs.iter().map(|c| c.reading.events).sum();
-    let most = |get: fn(&punctual_host_user::EngineReading) -> u64| costs.iter().map(|c| get(&c.reading)).max();
-    Some(DispatcherStats {
-        events,
-        handler_mean_ns: costs.iter().map(|c| c.reading.handler_mean * c.reading.events).sum::<u64>() / events.max(1),
-        handler_max_ns: most(|r| r.handler_max)?,
-        lateness_p50_ns: most(|r| r.late_p50)?,
-        lateness_p99_ns: most(|r| r.late_p99)?,
-        lateness_max_ns: most(|r| r.late_max)?,
-        freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
-        freezer_wait_max_ns: most(|r| r.freezer_wait_max)?,
-        cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A run that was ended: its results until then, and why. One document under --json.
-fn report_ended(args: &Run, results: &Results, failure: Diagnostic) -> ExitCode {
-    if !args.json {
-        print(args, std::slice::from_ref(results));
-        return report(failure, false);
+    #[test]
+    fn a_command_exits_as_it_would_alone_unless_it_did_well_and_deadlines_were_missed() {
+        let all = [
+            (Some(TaskEnd::Exited(0)), 0, 1),
+            (Some(TaskEnd::Exited(3)), 3, 3),
+            (Some(TaskEnd::Exited(255)), 255, 255),
+            (Some(TaskEnd::Signalled(libc::SIGKILL)), 137, 137),
+            (Some(TaskEnd::Refused), 125, 125),
+            (None, 124, 1),
+        ];
+        for (end, code, missed) in all {
+            let codes = [0, MISSED].map(|verdict| command_code(end.as_ref(), verdict));
+            assert_eq!(codes, [code, missed], "{end:?}");
+        }
     }
-    let mut document = serde_json::to_value(results).unwrap_or_default();
-    document["error"] = failure.to_json();
-    print_line(&mut std::io::stdout(), &format!("{document:#}"));
-    ExitCode::from(failure.exit_code())
-}
-
-fn print(args: &Run, runs: &[Results]) {
-    // Standard output is the command's, unless JSON was asked for.
-    let to_error = args.file.is_none() && !args.json;
-    let text = if args.json {
-        match runs {
-            [one] => one.to_json(),
-            many => {
-                let all: Vec<serde_json::Value> = many.iter().filter_map(|r| serde_json::to_value(r).ok()).collect();
-                format!("{:#}\n", serde_json::json!({ "version": 1, "runs": all }))
-            }
-        }
-    } else {
-        let color = if to_error { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-        let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
-        match runs {
-            [one] => table(one, width, color),
-            many => format!("{}\n{}", table(&many[0], width, color), side_by_side(many)),
-        }
-    };
-    let written = if to_error {
-        std::io::stderr().write_all(text.as_bytes())
-    } else {
-        std::io::stdout().write_all(text.as_bytes())
-    };
-    // A reader that has gone (head) is no failure of the run.
-    let _ = written;
 }

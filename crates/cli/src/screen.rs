@@ -1,4 +1,4 @@
-//! What is shown while it runs: a table redrawn in place, or plain lines where there is no terminal.
+//! What is shown while it runs: a table redrawn in place, or plain lines where there is no terminal; and warnings.
 
 use punctual_report::{live, plain_line, Results};
 use std::io::{IsTerminal, Write};
@@ -20,7 +20,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `own_terminal`: nobody else writes to it, so that a table can be redrawn.
+    /// `own_terminal`: no command writes to it, so that a table can be redrawn.
     pub fn new(quiet: bool, own_terminal: bool) -> Screen {
         let kind = if quiet {
             Kind::Nothing
@@ -55,17 +55,17 @@ impl Screen {
         }
     }
 
-    /// A line for people, above whatever is redrawn.
+    /// A line of progress, above whatever is redrawn.
     pub fn print_line(&mut self, line: &str) {
-        if let Kind::Table(lines) = &mut self.kind {
-            if *lines > 0 {
-                write(&format!("\x1b[{lines}A\x1b[J"));
-                *lines = 0;
-            }
-        }
         if !matches!(self.kind, Kind::Nothing) {
-            write(&format!("{line}\n"));
+            self.warn(line);
         }
+    }
+
+    /// A line that is shown even without progress.
+    pub fn warn(&mut self, line: &str) {
+        self.clear();
+        write(&format!("{line}\n"));
     }
 
     /// Takes away what was redrawn; the final table comes next.

@@ -1,11 +1,9 @@
 //! From the command line to a task set that is admitted.
 
-use punctual_analysis::{analyse_within, verdict, Capacity};
-use punctual_report::analysis::summary;
 use punctual_sys::sched;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
 
-use crate::args::{OverrunArg, RealHost, Run};
+use crate::args::{OverrunArg, Run};
 use punctual_diagnostic::Diagnostic;
 
 /// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
@@ -66,37 +64,4 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
 /// The last CPU that we may use: the first ones have most interrupts.
 fn last_cpu() -> u32 {
     sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max()).unwrap_or(0)
-}
-
-/// What a host offers of each CPU of a set.
-pub fn capacity(host: RealHost, set: &TaskSet) -> Capacity {
-    match host {
-        RealHost::User => punctual_host_user::capacity(set),
-        RealHost::Kernel => punctual_host_kernel::capacity(set),
-    }
-}
-
-/// A set that may run.
-pub struct Admitted {
-    /// It does not fit, and was asked for all the same.
-    pub overload: bool,
-    /// What `check` says of it, in one line.
-    pub verdict: String,
-}
-
-/// Refuses what does not fit into a host's capacity, unless `overload` is set.
-pub fn admit(set: &mut TaskSet, capacity: &Capacity, overload: bool) -> Result<Admitted, Diagnostic> {
-    let analysis = analyse_within(set, capacity);
-    if !capacity.costs.is_free() {
-        analysis.promote(set);
-    }
-    let summary = summary(&analysis);
-    match verdict(set, &analysis) {
-        Ok(_) => Ok(Admitted { overload: false, verdict: summary }),
-        Err(_) if overload => Ok(Admitted { overload: true, verdict: summary }),
-        Err(refusal) => Err(Diagnostic::not_admitted(
-            refusal.cause(),
-            format!("{}; or run it all the same with --overload", refusal.help()),
-        )),
-    }
 }

@@ -1,139 +1,137 @@
 //! `punctual sim`: a task set in virtual time, or a recorded run again.
 
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use punctual_analysis::{analyse_within, Capacity};
-use punctual_host_sim::{horizon, Gantt, Options, Simulation, Stretch, Watcher};
-use punctual_report::{table, Collector, Host, HostCosts, Results, Run as About};
-use punctual_taskset::{fmt_ns, Body, CostBasis, Costs, Loaded, TaskSet};
-use punctual_trace::Period;
-
-use crate::args::{RealHost, Sim};
-use crate::output::{print, print_line, INTERRUPTED, MISSED};
-use crate::progress::Progress;
-use crate::{replay, session, set, traces};
 use punctual_diagnostic::Diagnostic;
+use punctual_host_sim::{horizon, Gantt, Simulation, Watcher};
+use punctual_report::{figures, headline, verdict, Results};
+use punctual_session::{Admitted, Event, HostKind, Options, Session, Started, TraceFiles};
+use punctual_taskset::{fmt_ns, CostBasis, Costs, Loaded, TaskSet};
 
-/// A hyperperiod with more releases than this takes longer than anybody expects who did not ask
-/// for it.
+use crate::args::Sim;
+use crate::drive::stop_on_signals;
+use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED};
+use crate::progress::Progress;
+use crate::{replay, set};
+
+/// A hyperperiod with more releases than this takes longer than is expected without `--hyperperiod`.
 const MANY_RELEASES: u64 = 20_000_000;
 
-pub fn run(args: &Sim) -> Result<ExitCode, Diagnostic> {
+pub fn run(args: &Sim, caller: Caller) -> ExitCode {
     match (&args.replay, &args.file) {
-        (Some(trace), _) => replay::run(args, trace),
-        (None, Some(file)) => simulated(args, file),
-        (None, None) => {
-            Err(Diagnostic::usage("nothing to simulate", "name a task-set file, or a trace with --replay TRACE"))
-        }
+        (Some(trace), _) => caller.finish(replay::run(args, trace)),
+        (None, Some(file)) => caller.finish(simulated(args, file)),
+        (None, None) => caller.finish::<()>(Err(Diagnostic::usage(
+            "nothing to simulate",
+            "name a task-set file, or a trace with --replay TRACE",
+        ))),
     }
 }
 
-fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Diagnostic> {
+fn simulated(args: &Sim, file: &Path) -> Result<Outcome<Results>, Diagnostic> {
     let Loaded { set, unrepresented } = Loaded::load(file)?;
     if !args.quiet {
         unrepresented
             .iter()
             .for_each(|line| print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
     }
-    of_set(args, &set, false)
+    let Simulated { results, code, drawing } = of_set(args, set)?;
+    let view = view(args.wide);
+    let drawing = drawing.map_or_else(String::new, |drawing| format!("{drawing}\n"));
+    let text = format!("{}\n{drawing}{}", verdict(&results, &view), figures(&results, &view));
+    Ok(Outcome { verdict: headline(&results), ok: results.totals.met, code, result: results, text, error: None })
 }
 
-/// Simulates a set, and prints how it went. `overload`: it does not fit, as is known.
-pub fn of_set(args: &Sim, set: &TaskSet, overload: bool) -> Result<ExitCode, Diagnostic> {
-    let costs = args.costs.as_deref().map(|text| costs(text, set)).transpose()?.unwrap_or_default();
-    let mut promoted = set.clone();
-    if !costs.is_free() {
-        // As `run` does on a host with these costs.
-        analyse_within(set, &Capacity { costs, ..Capacity::THEORY }).promote(&mut promoted);
-    }
-    let set = &promoted;
-    let (end, why) = end(args, set)?;
-    let stop = session::stop_on_signals()?;
+/// A set that was simulated.
+pub struct Simulated {
+    pub results: Results,
+    pub code: u8,
+    /// `--gantt`.
+    drawing: Option<String>,
+}
+
+fn of_set(args: &Sim, mut set: TaskSet) -> Result<Simulated, Diagnostic> {
+    let costs = args.costs.as_deref().map(|text| costs(text, &set)).transpose()?.unwrap_or_default();
+    let (end, why) = end(args, &set)?;
+    set.duration = Some(end);
+    // As `run` does on a host with these costs.
+    let admitted = Session::new(set, HostKind::Sim)?.with_costs(costs).unchecked(false);
+    let gantt = args.gantt.then(|| Gantt::new(admitted.set(), end, view(false).width));
+    simulate(admitted, args.trace.as_deref(), gantt, args.quiet, why)
+}
+
+/// `run --host sim`: what was admitted, in virtual time.
+pub fn of_admitted(mut admitted: Admitted, trace: Option<&Path>, quiet: bool) -> Result<Simulated, Diagnostic> {
+    let (end, why) = match admitted.set().duration {
+        Some(duration) => (duration, None),
+        None => hyperperiod(admitted.set(), false)?,
+    };
+    admitted.set_duration(end);
+    simulate(admitted, trace, None, quiet, why)
+}
+
+/// `why`: a note on the end that was chosen.
+fn simulate(
+    admitted: Admitted,
+    trace: Option<&Path>,
+    gantt: Option<Gantt>,
+    quiet: bool,
+    why: Option<String>,
+) -> Result<Simulated, Diagnostic> {
+    let set = admitted.set();
+    let end = set.duration.unwrap_or(0);
+    let stop = stop_on_signals()?;
     // What cannot be simulated is refused before a trace that may be there is emptied.
-    Simulation::new(set, Options::default())?;
-    let files = args.trace.as_ref().map(|path| traces::open(path, set)).transpose()?;
-    let width = terminal_size::terminal_size().map_or(110, |(w, _)| usize::from(w.0));
-    let mut gantt = args.gantt.then(|| Gantt::new(set, end, width));
-    let asked = Asked { set, end, costs, quiet: args.quiet };
-    let (mut results, interrupted) = simulate(&asked, files.unwrap_or_default(), gantt.as_mut(), &stop)?;
-    results.overload = overload;
-    results.costs = HostCosts::of(&costs);
-    if interrupted {
+    Simulation::new(set, punctual_host_sim::Options::default())?;
+    let traces = trace.map(|path| TraceFiles::create(path, set)).transpose()?;
+    let options = Options { stop, traces, intervals: gantt.is_some(), ..Options::default() };
+    let Started::Running(mut running) = admitted.start(options)? else {
+        return Err(Diagnostic::usage("the simulator runs every set", "report it with the task set"));
+    };
+    let mut observed = Observed { gantt, periods: 0, missed: 0 };
+    let mut progress = Progress::new(quiet, Some(end));
+    while running.poll(&mut |event| observed.event(&event))? {
+        let Observed { periods, missed, .. } = observed;
+        progress.tick(running.now(), &format_args!("{periods} periods, {missed} missed"));
+    }
+    progress.clear();
+    let mut results = running.finish(&mut |event| observed.event(&event))?.results;
+    if results.interrupted {
         results.notes.insert(0, format!("stopped before its end at {}", fmt_ns(end)));
     } else {
         results.notes.splice(0..0, why);
     }
-    if args.json {
-        print(&results.to_json())?;
-    } else {
-        let drawing = gantt.map_or_else(String::new, |gantt| gantt.draw() + "\n");
-        print(&(drawing + &table(&results, width, std::io::stdout().is_terminal())))?;
+    let code = match results.exit_code() {
+        _ if results.interrupted => INTERRUPTED,
+        0 => 0,
+        _ => MISSED,
+    };
+    Ok(Simulated { results, code, drawing: observed.gantt.map(|gantt| gantt.draw()) })
+}
+
+/// What a simulation has reported.
+struct Observed {
+    gantt: Option<Gantt>,
+    periods: u64,
+    missed: u64,
+}
+
+impl Observed {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Period { period, .. } => {
+                self.periods += 1;
+                self.missed += u64::from(period.miss);
+                self.gantt.iter_mut().for_each(|gantt| gantt.period(period));
+            }
+            Event::Executed { interval, .. } => self.gantt.iter_mut().for_each(|gantt| gantt.executed(interval)),
+            Event::Unreported { .. } | Event::Ended { .. } | Event::Warning(_) => {}
+        }
     }
-    Ok(if interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else if results.exit_code() != 0 {
-        ExitCode::from(MISSED)
-    } else {
-        ExitCode::SUCCESS
-    })
 }
 
-/// What is to be simulated.
-pub struct Asked<'a> {
-    pub set: &'a TaskSet,
-    /// Until when, ns.
-    pub end: u64,
-    pub costs: Costs,
-    /// No progress.
-    pub quiet: bool,
-}
-
-/// Simulates a set: the results, and whether it was stopped before its end.
-pub fn simulate(
-    asked: &Asked<'_>,
-    traces: Vec<(u32, File)>,
-    gantt: Option<&mut Gantt>,
-    stop: &AtomicBool,
-) -> Result<(Results, bool), Diagnostic> {
-    let Asked { set, end, costs, quiet } = *asked;
-    let buffered = |(cpu, file)| (cpu, Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
-    let traces = traces.into_iter().map(buffered).collect();
-    let simulation = Simulation::new(set, Options { costs, traces, ..Options::default() })?;
-    let about = About::new(Host::Sim, &set.policy.name, &set.cpus);
-    let collector = Collector::for_set(about, set).from_the_first();
-    let mut watching =
-        Watching { collector, gantt, stop, progress: Progress::new(quiet, Some(end)), periods: 0, missed: 0 };
-    let outcome = simulation.run(end, &mut watching)?;
-    watching.progress.clear();
-    let (reached, interrupted) = (outcome.reached, outcome.interrupted);
-    let notes = notes(set, &costs, outcome.count.overhead);
-    Ok((watching.collector.results(reached, reached, interrupted, notes), interrupted))
-}
-
-/// What a reader should know of how it was simulated.
-fn notes(set: &TaskSet, costs: &Costs, taken: u64) -> Vec<String> {
-    let mut notes = Vec::new();
-    let programs = |t: &&punctual_taskset::TaskSpec| matches!(t.body, Body::Command(_) | Body::Pid(_));
-    let names: Vec<&str> = set.tasks.iter().filter(programs).map(|t| t.name.as_str()).collect();
-    if !names.is_empty() {
-        let are = if names.len() == 1 {
-            "is simulated as a program that wants"
-        } else {
-            "are simulated as programs that want"
-        };
-        notes.push(format!("{} {are} all of every budget: nothing is started", names.join(", ")));
-    }
-    if !costs.is_free() {
-        notes.push(format!("the host's own work: {costs}; {} in all, on no budget", fmt_ns(taken)));
-    }
-    notes
-}
-
-/// Until when, and why, if nobody said so.
+/// Until when; and why, where neither arguments nor set give a duration.
 fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
     if let Some(duration) = set::time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
@@ -144,15 +142,20 @@ fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
     if let (Some(duration), false) = (set.duration, args.hyperperiod) {
         return Ok((duration, None));
     }
+    hyperperiod(set, args.hyperperiod)
+}
+
+/// The hyperperiod, and a note of it; `asked`: however long it is.
+fn hyperperiod(set: &TaskSet, asked: bool) -> Result<(u64, Option<String>), Diagnostic> {
     let horizon = horizon(set)?;
-    if horizon.releases > MANY_RELEASES && !args.hyperperiod {
+    if horizon.releases > MANY_RELEASES && !asked {
         return Err(Diagnostic::usage(
             format!(
                 "the hyperperiod is {}, with some {} million releases in all",
                 fmt_ns(horizon.hyperperiod),
                 horizon.releases / 1_000_000
             ),
-            "say for how long: --duration 10s; or ask for all of it: --hyperperiod",
+            "give a time: --duration 10s; or ask for all of it: --hyperperiod",
         ));
     }
     let text = if horizon.end == horizon.hyperperiod {
@@ -169,8 +172,8 @@ const LONGEST_COST: u64 = 1_000_000_000;
 /// `user`, `kernel`, or `release=5us,switch=2us,timer=1us,command=1us`, each of them if wanted.
 fn costs(text: &str, set: &TaskSet) -> Result<Costs, Diagnostic> {
     match text {
-        "user" => return Ok(set::capacity(RealHost::User, set).costs),
-        "kernel" => return Ok(set::capacity(RealHost::Kernel, set).costs),
+        "user" => return Ok(Session::capacity_of(HostKind::User, set).costs),
+        "kernel" => return Ok(Session::capacity_of(HostKind::Kernel, set).costs),
         _ => {}
     }
     let mut costs = Costs { basis: CostBasis::Given, ..Costs::NONE };
@@ -195,35 +198,4 @@ fn costs(text: &str, set: &TaskSet) -> Result<Costs, Diagnostic> {
         }
     }
     Ok(costs)
-}
-
-struct Watching<'a> {
-    collector: Collector,
-    gantt: Option<&'a mut Gantt>,
-    stop: &'a AtomicBool,
-    progress: Progress,
-    periods: u64,
-    missed: u64,
-}
-
-impl Watcher for Watching<'_> {
-    fn period(&mut self, period: &Period) {
-        self.periods += 1;
-        self.missed += u64::from(period.miss);
-        self.collector.record(period);
-        if let Some(gantt) = &mut self.gantt {
-            gantt.period(period);
-        }
-    }
-
-    fn executed(&mut self, stretch: &Stretch) {
-        if let Some(gantt) = &mut self.gantt {
-            gantt.executed(stretch);
-        }
-    }
-
-    fn go_on(&mut self, now: u64) -> bool {
-        self.progress.tick(now, &format_args!("{} periods, {} missed", self.periods, self.missed));
-        !self.stop.load(Ordering::Relaxed)
-    }
 }

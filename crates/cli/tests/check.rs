@@ -57,12 +57,13 @@ fn programs_get_one_document_with_its_version() {
     let output = check(&["--json", "examples/rtai-fig6-overload.toml"]);
     assert_eq!(output.status.code(), Some(3));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((document["version"].as_u64(), document["fits"].as_bool()), (Some(1), Some(false)));
-    let cpu = &document["cpus"][0];
+    assert_eq!((document["schema"].as_str(), document["ok"].as_bool()), (Some("punctual/2"), Some(false)));
+    assert!(document["verdict"].as_str().unwrap().starts_with("It does not fit"), "{document:#}");
+    let cpu = &document["result"]["cpus"][0];
     assert_eq!(cpu["load"]["utilization_ppm"], 1_000_000);
     assert_eq!(cpu["excess_ppm"], 100_000);
     assert_eq!(cpu["tasks"][0]["test"], "processor_demand");
-    let change = &cpu["advice"]["cure"]["change"];
+    let change = &cpu["advice"]["help"]["change"];
     assert_eq!(
         (&change["name"], &change["from_ns"], &change["to_ns"]),
         (&"player".into(), &5_000_000.into(), &3_000_000.into())

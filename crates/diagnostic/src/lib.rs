@@ -28,14 +28,16 @@ pub enum Kind {
     Machine,
     /// The kernel ended the scheduler during the run.
     SchedulerEnded,
+    /// A command that was asked for cannot be executed; `errno` is the reason.
+    Command,
 }
 
 impl Kind {
-    /// The exit code of the command: 2, 3, 4 or 5.
+    /// The exit code of `punctual`: 2, 3, 4 or 5.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Kind::Usage => 2,
+            Kind::Usage | Kind::Command => 2,
             Kind::NotAdmitted => 3,
             Kind::Machine => 4,
             Kind::SchedulerEnded => 5,
@@ -96,6 +98,12 @@ impl Diagnostic {
     #[must_use]
     pub fn scheduler_ended(cause: impl Into<String>, help: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Kind::SchedulerEnded, cause, help)
+    }
+
+    /// A command that cannot be executed, for which the kernel gives this error number.
+    #[must_use]
+    pub fn command(cause: impl Into<String>, help: impl Into<String>, errno: i32) -> Diagnostic {
+        Diagnostic::new(Kind::Command, cause, help).with_errno(errno)
     }
 
     /// A system call that the kernel refused: `what` could not be done, because of `error`.
@@ -164,22 +172,6 @@ impl Diagnostic {
     pub fn snippet(self) -> Snippet {
         Snippet::new(self)
     }
-
-    /// The same for programs: `place` (`name`, `line`, `column`), `cause`, `help`, `exit_code`,
-    /// `errno`; what is not known is `null`.
-    #[must_use]
-    pub fn to_json(&self) -> serde_json::Value {
-        let place = self.place().map(|place| {
-            let at = place.position;
-            serde_json::json!({
-                "name": place.name, "line": at.map(|at| at.line), "column": at.map(|at| at.column),
-            })
-        });
-        serde_json::json!({
-            "place": place, "cause": self.cause, "help": self.help,
-            "exit_code": self.exit_code(), "errno": self.errno,
-        })
-    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -220,13 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn programs_and_people_read_the_same() {
+    fn an_error_in_a_text_is_printed_with_its_place() {
         let place = Place { name: "set.toml".into(), position: Some(Position::of("a\nbc", &(3..4))) };
         let error = Diagnostic::usage("c is no key", "remove it").in_text(place, "a\nbc");
         assert_eq!(error.to_string(), "set.toml:2:2: c is no key; remove it");
-        let json = error.to_json();
-        assert_eq!(json["place"]["line"], 2);
-        assert_eq!((&json["cause"], &json["exit_code"]), (&"c is no key".into(), &2.into()));
-        assert!(json["errno"].is_null());
+        assert_eq!((error.line(), error.exit_code(), error.errno), (Some(2), 2, None));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn start(
 ) -> Result<Started, Diagnostic> {
     let name = argv.first().cloned().unwrap_or_default();
     let programs = programs(&name)?;
-    let zero = |_| Diagnostic::usage(format!("{name}: an argument has a zero byte"), CURE);
+    let zero = |_| Diagnostic::command(format!("{name}: an argument has a zero byte"), HELP, libc::EINVAL);
     let argv = argv.iter().map(|a| CString::new(a.as_bytes())).collect::<Result<Vec<_>, _>>().map_err(zero)?;
     let environment = environment(mark);
     let pointers =
@@ -77,31 +77,32 @@ impl Started {
     pub fn failure(&mut self) -> Option<Diagnostic> {
         let mut bytes = [0; 4];
         self.errors.read_exact(&mut bytes).ok()?;
-        let why = std::io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
-        Some(Diagnostic::usage(format!("cannot start {}: {why}", self.name), CURE))
+        let errno = i32::from_ne_bytes(bytes);
+        let why = std::io::Error::from_raw_os_error(errno);
+        Some(Diagnostic::command(format!("cannot start {}: {why}", self.name), HELP, errno))
     }
 }
 
-const CURE: &str = "check the program and its arguments; a script needs a first line such as #!/bin/sh";
+const HELP: &str = "check the program and its arguments; a script needs a first line such as #!/bin/sh";
 
 /// The files that the name may mean, in PATH's order.
 fn programs(name: &str) -> Result<Vec<CString>, Diagnostic> {
-    let usage = |cause: String, help: &str| Diagnostic::usage(cause, help);
     let files: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
     } else {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         std::env::split_paths(&path).map(|d| d.join(name)).collect()
     };
-    let there: Vec<&PathBuf> = files.iter().filter(|f| f.is_file()).collect();
+    let there: Vec<&PathBuf> = files.iter().filter(|f| f.exists()).collect();
     if name.is_empty() || there.is_empty() {
         let cause = format!("there is no program {name}");
-        return Err(usage(cause, "correct its name, install it, or give its whole path"));
+        return Err(Diagnostic::command(cause, "correct its name, install it, or give its whole path", libc::ENOENT));
     }
     let found: Vec<CString> =
-        there.into_iter().filter(|f| executable(f)).filter_map(|f| cstring(f.as_os_str())).collect();
+        there.into_iter().filter(|f| f.is_file() && executable(f)).filter_map(|f| cstring(f.as_os_str())).collect();
     if found.is_empty() {
-        return Err(usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory"));
+        let help = "chmod +x it, or name a program and not a directory";
+        return Err(Diagnostic::command(format!("{name} may not be executed"), help, libc::EACCES));
     }
     Ok(found)
 }

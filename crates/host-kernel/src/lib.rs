@@ -5,14 +5,14 @@
 //! the same work, so that a machine can be asked whether both decide alike before the scheduler is
 //! trusted with it; its programs only run when called.
 //!
-//! `bpf/scheduler.bpf.c` is a sched_ext scheduler around the same dispatcher. [`run()`] loads it, has it schedule a task
+//! `bpf/scheduler.bpf.c` is a sched_ext scheduler around the same dispatcher. [`KernelHost`] loads it, has it schedule a task
 //! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
 //!
 //! ```text
-//!   run ─┬─ tasks: synthetic, command, adopted (barrier)      processes of the tasks
+//!  host ─┬─ tasks: synthetic, command, adopted (barrier)      processes of the tasks
 //!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
 //!        │             start                             how soon it is there, step by step
-//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
+//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: commands, events, records
 //!        └─ run_state: periods, lateness, trace_file          results and traces
 //! ```
 
@@ -27,6 +27,7 @@ mod domain;
 mod exit_reason;
 mod gsi;
 mod guard;
+mod host;
 mod kernel;
 mod lateness;
 mod limits;
@@ -38,7 +39,6 @@ mod probe;
 mod programs;
 mod reader;
 mod ring;
-mod run;
 mod run_state;
 mod scheduler;
 pub mod selftest;
@@ -51,12 +51,12 @@ mod verifier_log;
 
 pub use choose::best_for;
 pub use costs::capacity;
+pub use host::{KernelHost, Options, Outcome};
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use limits::accepts;
 pub use privilege::Missing;
 pub use punctual_process::Output;
 pub use punctual_trace::RunEvent;
-pub use run::{run, RunOptions, RunOutcome};
 
 pub use start::Start;

@@ -1,6 +1,7 @@
 //! The state of a run, by domain: from the records and the allocators' release events.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
 use punctual_policies::ReleaseEvent;
@@ -14,8 +15,8 @@ use crate::reader::RecordBatch;
 use crate::trace_file::Traces;
 use punctual_diagnostic::Diagnostic;
 
-pub(crate) struct RunState<'a> {
-    set: &'a TaskSet,
+pub(crate) struct RunState {
+    set: Arc<TaskSet>,
     periods: BTreeMap<u32, DomainPeriods>,
     /// RunEvent, and their records are still to come.
     waiting: BTreeMap<u32, VecDeque<EventBatch>>,
@@ -28,14 +29,14 @@ pub(crate) struct RunState<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> RunState<'a> {
-    pub fn new(set: &'a TaskSet, traces: Traces) -> RunState<'a> {
+impl RunState {
+    pub fn new(set: Arc<TaskSet>, traces: Traces) -> RunState {
         RunState {
-            set,
             periods: BTreeMap::new(),
             waiting: BTreeMap::new(),
             traces,
             gone: vec![false; set.tasks.len()],
+            set,
             events: 0,
             throttled: BTreeMap::new(),
             arm_failures: BTreeMap::new(),
@@ -50,7 +51,7 @@ impl<'a> RunState<'a> {
 
     /// A domain's tasks have these numbers in its dispatcher.
     pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
-        self.periods.insert(domain, DomainPeriods::new(self.set, tasks));
+        self.periods.insert(domain, DomainPeriods::new(&self.set, tasks));
     }
 
     /// Whether the dispatcher has removed a task, all threads of which are gone.
@@ -91,7 +92,7 @@ impl<'a> RunState<'a> {
         let waiting = self.waiting.entry(domain).or_default();
         while waiting.front().is_some_and(|t| t.at <= batch.looked) {
             for event in waiting.pop_front().into_iter().flat_map(|batch| batch.events) {
-                handle(self.set, periods, &event, sink);
+                handle(&self.set, periods, &event, sink);
             }
         }
         let gone = records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
@@ -107,15 +108,15 @@ impl<'a> RunState<'a> {
     /// # Errors
     /// The trace file's.
     pub fn finish(
-        mut self,
+        &mut self,
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<(u64, Option<Lateness>, Vec<String>), Diagnostic> {
         let mut lateness = None;
         for periods in self.periods.values_mut() {
-            periods.finish(&mut |period: Period| sink(RunEvent::Period(period)));
+            periods.finish(&mut |period: Period| sink(period.into()));
             lateness = Lateness::worse(lateness, periods.lateness());
         }
-        self.notes.extend(self.traces.finish()?);
+        self.notes.extend(std::mem::take(&mut self.traces).finish()?);
         let throttled: u64 = self.throttled.values().sum();
         if throttled > 0 {
             self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
@@ -124,7 +125,7 @@ impl<'a> RunState<'a> {
         if failures > 0 {
             self.notes.push(format!("the kernel refused {failures} times to arm a timer; the timer was armed again"));
         }
-        Ok((self.events, lateness, self.notes))
+        Ok((self.events, lateness, std::mem::take(&mut self.notes)))
     }
 }
 
@@ -140,6 +141,6 @@ fn handle(set: &TaskSet, periods: &mut DomainPeriods, keyed: &KeyedEvent, sink: 
             "{}: 30,000 waits are overdue; further ones are not counted",
             set.tasks[index as usize].name
         ))),
-        _ => periods.event(keyed, &mut |period| sink(RunEvent::Period(period))),
+        _ => periods.event(keyed, &mut |period| sink(period.into())),
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use punctual_process::{descendants, Output};
 use punctual_taskset::{Body, TaskSet};
+use punctual_trace::TaskEnd;
 use punctual_workload::{Spinner, Work};
 
 use crate::adopted;
@@ -27,7 +28,7 @@ struct Process {
     pidfd: Arc<OwnedFd>,
     kind: Kind,
     /// How it ended.
-    ended: Option<String>,
+    ended: Option<TaskEnd>,
 }
 
 enum Kind {
@@ -112,8 +113,8 @@ impl Tasks {
     }
 
     /// How a task's first process ended, if it has. What it started may go on.
-    pub fn ended(&self, index: usize) -> Option<&str> {
-        self.all[index].ended.as_deref()
+    pub fn ended(&self, index: usize) -> Option<TaskEnd> {
+        self.all[index].ended.clone()
     }
 
     /// What was started is to end, before the scheduler goes. Synthetic tasks at their next look, for their sched_yield
@@ -137,21 +138,16 @@ fn mark() -> String {
 }
 
 impl Process {
-    fn how_ended(&self) -> Option<String> {
+    fn how_ended(&self) -> Option<TaskEnd> {
         if let Kind::Adopted = self.kind {
             let mut poll = libc::pollfd { fd: self.pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one structure, valid for the call, which does not wait.
-            return (unsafe { libc::poll(&mut poll, 1, 0) } == 1).then(|| "ended".to_owned());
+            return (unsafe { libc::poll(&mut poll, 1, 0) } == 1).then_some(TaskEnd::Gone);
         }
         let mut status = 0;
         // SAFETY: a child of ours that was not waited for; writes one number.
         let gone = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) } == self.pid;
-        let status = gone.then(|| ExitStatus::from_raw(status))?;
-        Some(match (status.code(), status.signal()) {
-            (Some(code), _) => format!("exited with {code}"),
-            (_, Some(signal)) => format!("ended by signal {signal}"),
-            _ => "ended".to_owned(),
-        })
+        gone.then(|| ExitStatus::from_raw(status).into())
     }
 }
 
@@ -210,20 +206,21 @@ fn end_families(roots: &[i32], mark: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use punctual_diagnostic::Kind;
     use punctual_taskset::TaskSet;
 
     fn set(body: Body) -> TaskSet {
         TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
     }
 
-    fn until_ended(tasks: &mut Tasks) -> String {
+    fn until_ended(tasks: &mut Tasks) -> TaskEnd {
         let limit = Instant::now() + Duration::from_secs(20);
         while tasks.ended(0).is_none() {
             assert!(Instant::now() < limit, "it does not end");
             tasks.look().expect("it was executed");
             std::thread::sleep(Duration::from_millis(2));
         }
-        tasks.ended(0).unwrap_or_default().to_owned()
+        tasks.ended(0).expect("it has ended")
     }
 
     #[test]
@@ -236,7 +233,7 @@ mod tests {
         tasks.look().expect("nothing");
         assert!(tasks.ended(0).is_none() && !name.exists());
         tasks.open();
-        assert_eq!(until_ended(&mut tasks), "exited with 3");
+        assert_eq!(until_ended(&mut tasks), TaskEnd::Exited(3));
         assert!(name.exists());
         drop(std::fs::remove_file(&name));
     }
@@ -246,6 +243,10 @@ mod tests {
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
         let e = Tasks::start(&missing, false, Output::Nowhere).err().expect("it is not there");
         assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
+        assert_eq!((e.kind, e.errno), (Kind::Command, Some(libc::ENOENT)));
+        let folder = set(Body::Command(vec!["/tmp".to_owned()]));
+        let e = Tasks::start(&folder, false, Output::Nowhere).err().expect("it is no program");
+        assert_eq!((e.kind, e.errno), (Kind::Command, Some(libc::EACCES)));
         let name = std::env::temp_dir().join(format!("punctual-broken-{}", std::process::id()));
         std::fs::write(&name, "#!/no/such/interpreter\n").expect("room");
         let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
@@ -262,6 +263,7 @@ mod tests {
             }
         };
         assert!(failure.cause.contains("cannot start") && failure.exit_code() == 2, "{failure}");
+        assert_eq!((failure.kind, failure.errno), (Kind::Command, Some(libc::ENOENT)));
         drop(std::fs::remove_file(&name));
     }
 

@@ -57,6 +57,7 @@ impl TraceFile {
 }
 
 /// Those that are wanted, by domain.
+#[derive(Default)]
 pub(crate) struct Traces(BTreeMap<u32, TraceFile>);
 
 impl Traces {

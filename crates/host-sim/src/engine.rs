@@ -21,7 +21,7 @@ use punctual_workload::{Act, Demand};
 use crate::error;
 use crate::record::Recorder;
 use crate::task::{State, Task};
-use crate::{Stretch, Watcher};
+use crate::{Interval, Watcher};
 use punctual_diagnostic::Diagnostic;
 
 /// No task.
@@ -190,7 +190,7 @@ impl Engine {
             let _ = self.dispatcher.charge_job(job, ran, now);
             task.executed(ran, now);
         }
-        watcher.executed(&Stretch {
+        watcher.executed(&Interval {
             cpu: self.cpu,
             task: task.index(),
             from: now - ran,

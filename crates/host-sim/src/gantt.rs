@@ -9,7 +9,7 @@ use punctual_analysis::gcd;
 use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, Spin, Step, TaskSet};
 use punctual_trace::{Period, NEVER};
 
-use crate::{Stretch, Watcher};
+use crate::{Interval, Watcher};
 
 /// The most tasks that are drawn.
 const TASKS: usize = 32;
@@ -148,7 +148,7 @@ impl Watcher for Gantt {
         }
     }
 
-    fn executed(&mut self, s: &Stretch) {
+    fn executed(&mut self, s: &Interval) {
         if s.task as usize >= self.rows.len() {
             return;
         }

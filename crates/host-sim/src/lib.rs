@@ -36,5 +36,6 @@ mod task;
 pub use engine::Count;
 pub use gantt::Gantt;
 pub use horizon::{horizon, hyperperiod, Horizon};
+pub use punctual_trace::Interval;
 pub use replay::{replay, Difference, ReplayError, Replayed};
-pub use simulation::{Options, Outcome, Simulation, Stretch, Watcher};
+pub use simulation::{Options, Outcome, Simulation, Watcher};

@@ -5,7 +5,7 @@ use std::io::Write;
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native};
 use punctual_taskset::{Costs, Domain, TaskSet};
-use punctual_trace::{Header, Period};
+use punctual_trace::{Header, Interval, Period};
 
 use crate::engine::{Count, Engine};
 use crate::record::Recorder;
@@ -19,21 +19,6 @@ const UNREAD: u32 = 256;
 /// How often, in a run, all CPUs have come equally far.
 const STEPS: u64 = 128;
 
-/// A time for which one task executed, ns. Neighbouring ones of the same task are not joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// Where.
-    pub cpu: u32,
-    /// Its place in the set.
-    pub task: u32,
-    /// From when.
-    pub from: u64,
-    /// Until when.
-    pub to: u64,
-    /// In the ordinary class, on no budget.
-    pub background: bool,
-}
-
 /// Observes a simulation. The calls of each CPU are in order of time; of several CPUs, one may be
 /// somewhat ahead.
 pub trait Watcher {
@@ -44,8 +29,8 @@ pub trait Watcher {
     }
 
     /// A task executed.
-    fn executed(&mut self, stretch: &Stretch) {
-        let _ = stretch;
+    fn executed(&mut self, interval: &Interval) {
+        let _ = interval;
     }
 
     /// Asked now and then, at virtual time `now`, ns: false ends the run there.
@@ -82,6 +67,8 @@ pub struct Outcome {
 /// A task set, ready to be simulated from time 0 on.
 pub struct Simulation {
     engines: Vec<Engine>,
+    /// All engines have come so far, ns.
+    reached: u64,
 }
 
 impl Simulation {
@@ -101,7 +88,7 @@ impl Simulation {
             let trace = place.map(|p| traces.swap_remove(p).1);
             engines.push(engine(set, cpu, &options, trace)?);
         }
-        Ok(Simulation { engines })
+        Ok(Simulation { engines, reached: 0 })
     }
 
     /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is reported.
@@ -109,26 +96,48 @@ impl Simulation {
     /// # Errors
     /// A policy without end, a trace's writer; an end beyond 2^62 ns.
     pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
+        self.advance(end, watcher)?;
+        self.finish(end, watcher)
+    }
+
+    /// Runs until shortly before `end`, ns, or until the watcher wants no more: false then, and a
+    /// later call continues. [`finish`](Simulation::finish) is the instant `end`.
+    ///
+    /// # Errors
+    /// As [`run`](Simulation::run).
+    pub fn advance<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, Diagnostic> {
         if end > LATEST {
             return Err(Diagnostic::usage("the end is more than 146 years ahead", "choose an earlier one"));
         }
         let step = if self.engines.len() == 1 { end } else { (end / STEPS).max(1) };
-        let mut reached = 0;
-        let mut interrupted = false;
-        while reached < end && !interrupted {
-            reached = reached.saturating_add(step).min(end);
+        while self.reached < end {
+            let target = self.reached.saturating_add(step).min(end);
             for engine in &mut self.engines {
-                if !engine.run(reached, watcher)? {
-                    interrupted = true;
-                    break;
+                if !engine.run(target, watcher)? {
+                    return Ok(false);
                 }
             }
+            self.reached = target;
             // A step may be too short for an engine to ask.
-            interrupted |= reached < end && !watcher.go_on(reached);
+            if self.reached < end && !watcher.go_on(self.reached) {
+                return Ok(false);
+            }
         }
-        if interrupted {
-            reached = self.engines.iter().map(Engine::now).min().unwrap_or(0);
-        }
+        Ok(true)
+    }
+
+    /// The time that every CPU reached, ns.
+    pub fn now(&self) -> u64 {
+        self.engines.iter().map(Engine::now).min().unwrap_or(0)
+    }
+
+    /// The end: at `end`, ns, if [`advance`](Simulation::advance) came so far, else where it stands.
+    ///
+    /// # Errors
+    /// As [`run`](Simulation::run).
+    pub fn finish<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
+        let interrupted = self.reached < end;
+        let reached = if interrupted { self.now() } else { end };
         let mut count = Count::default();
         for engine in &mut self.engines {
             engine.finish(if interrupted { engine.now() } else { end }, watcher)?;

@@ -111,7 +111,7 @@ fn reservations_and_jobs_added_one_by_one_lead_to_the_same_releases_and_the_same
         let policy = ["rm", "dm", "edf"][n % 3];
         let set = random_set(&mut random, policy);
         let (reserved, made) = (run(&set, false), run(&set, true));
-        assert_eq!(reserved.stretches, made.stretches, "set {n}: {set:#?}");
+        assert_eq!(reserved.intervals, made.intervals, "set {n}: {set:#?}");
         assert_eq!(reserved.periods, made.periods, "set {n}: {set:#?}");
         releases += reserved.periods.len();
         overruns += reserved.periods.iter().filter(|p| p.overrun).count();
@@ -129,14 +129,14 @@ fn windows_made_by_the_dispatcher_and_one_by_one_lead_to_the_same_releases_and_t
         let tasks = if n % 2 == 0 { found(&mut random, count) } else { given(&mut random, count) };
         let set = set("td", &tasks.iter().map(String::as_str).collect::<Vec<_>>());
         let (mut reserved, mut made) = (run(&set, false), run(&set, true));
-        assert_eq!(reserved.stretches, made.stretches, "set {n}: {set:#?}");
+        assert_eq!(reserved.intervals, made.intervals, "set {n}: {set:#?}");
         // Whose of two that end at one instant is told first is open.
         reserved.periods.sort_by_key(|p| (p.task, p.number));
         made.periods.sort_by_key(|p| (p.task, p.number));
         assert_eq!(reserved.periods, made.periods, "set {n}: {set:#?}");
         releases += reserved.periods.len();
         overruns += reserved.periods.iter().filter(|p| p.overrun).count();
-        pieces += reserved.stretches.len();
+        pieces += reserved.intervals.len();
     }
     assert!(releases > 20_000 && overruns > 1_000 && pieces > releases, "{releases}, {overruns}, {pieces}");
 }
@@ -147,8 +147,8 @@ fn whatever_the_set_no_two_tasks_execute_at_once_and_no_release_more_than_its_bu
     for n in 0..300 {
         let set = random_set(&mut random, ["rm", "dm", "edf"][n % 3]);
         let seen = run(&set, n % 2 == 0);
-        assert!(seen.stretches.windows(2).all(|w| w[0].2 <= w[1].1), "set {n}: {set:#?}");
-        let executed: u64 = seen.stretches.iter().map(|(_, from, to)| to - from).sum();
+        assert!(seen.intervals.windows(2).all(|w| w[0].2 <= w[1].1), "set {n}: {set:#?}");
+        let executed: u64 = seen.intervals.iter().map(|(_, from, to)| to - from).sum();
         let received: u64 = seen.periods.iter().map(|p| p.received).sum();
         assert_eq!(executed, received + seen.background, "set {n}: time executed is time charged");
         for p in &seen.periods {

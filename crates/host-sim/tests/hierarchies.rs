@@ -14,7 +14,7 @@ fn read(text: &str) -> TaskSet {
 /// What a task executed between two times, ns.
 fn within(seen: &Seen, task: u32, from: u64, to: u64) -> u64 {
     let part = |&&(t, a, b): &&(u32, u64, u64)| if t == task { b.min(to).saturating_sub(a.max(from)) } else { 0 };
-    seen.stretches.iter().map(|s| part(&s)).sum()
+    seen.intervals.iter().map(|s| part(&s)).sum()
 }
 
 /// RED-Linux Table 2: a table gives RM and EDF each a part of the cycle; here with windows.

@@ -22,7 +22,7 @@ fn edf_meets_all_deadlines_of_the_full_pair_in_the_textbook_order() {
     assert_eq!(seen.misses(), []);
     assert_eq!(seen.in_ms()[..5], [(0, 0, 2), (1, 2, 6), (0, 6, 8), (1, 8, 12), (0, 12, 14)]);
     // Each release got exactly what it wanted: 7 * 2 + 5 * 4 = 34 of 35 ms.
-    assert_eq!(seen.stretches.iter().map(|(_, from, to)| to - from).sum::<u64>(), 34 * MS);
+    assert_eq!(seen.intervals.iter().map(|(_, from, to)| to - from).sum::<u64>(), 34 * MS);
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn overheads_delay_tasks_and_are_charged_to_nobody() {
     let costs = Costs { release: 100_000, switch: 10_000, ..Costs::NONE };
     let (seen, outcome) = run_with(&set("rm", &tasks), 10 * MS, Options { costs, ..Options::default() });
     // Both are released at 0, and t0 gets the CPU: 210 us later it runs.
-    assert_eq!(seen.stretches[0], (0, 210_000, 2_210_000));
-    assert_eq!(seen.stretches[1], (1, 2_220_000, 5_000_000));
-    assert_eq!(seen.stretches[2], (0, 5_110_000, 7_110_000));
-    assert_eq!(seen.stretches[3], (1, 7_120_000, 8_340_000));
+    assert_eq!(seen.intervals[0], (0, 210_000, 2_210_000));
+    assert_eq!(seen.intervals[1], (1, 2_220_000, 5_000_000));
+    assert_eq!(seen.intervals[2], (0, 5_110_000, 7_110_000));
+    assert_eq!(seen.intervals[3], (1, 7_120_000, 8_340_000));
     assert_eq!(seen.whole(1, 10 * MS)[0].received, 4 * MS, "its budget is whole");
     // Five releases (two of them at the very end, whose time is not spent any more), five switches.
     assert_eq!(outcome.count.overhead, 3 * 100_000 + 4 * 10_000);

@@ -106,8 +106,10 @@ pub struct Cell {
     pub deadline: AtomicU64,
     /// The reading of the thread's CPU clock at which its budget is used up.
     pub exhausted_at: AtomicU64,
-    /// The run is over: the thread is on its own.
+    /// The task is to end: its run is over, or it was asked to.
     pub over: AtomicBool,
+    /// The dispatcher is gone, or never had it: nothing opens the gate or answers any more.
+    detached: AtomicBool,
     pub bell: Arc<Bell>,
 }
 
@@ -129,6 +131,7 @@ impl Cell {
             deadline: AtomicU64::new(0),
             exhausted_at: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
             bell,
         }
     }
@@ -165,7 +168,7 @@ impl Cell {
         self.inside.store(1, SeqCst);
         self.gate.store(CLOSED, SeqCst);
         self.tell(Mail::Wait);
-        if self.over.load(SeqCst) {
+        if self.detached.load(SeqCst) {
             self.gate.store(OPEN, SeqCst);
         }
         self.pass();
@@ -178,14 +181,14 @@ impl Cell {
         self.mail.store(mail as u32, SeqCst);
         self.bell.push(self);
         self.bell.ring();
-        while self.mail.load(SeqCst) != 0 && !self.over.load(Relaxed) {
+        while self.mail.load(SeqCst) != 0 && !self.detached.load(Relaxed) {
             futex::wait(&self.mail, mail as u32, clock::monotonic_ns() + 1_000_000);
         }
     }
 
     /// The thread is at its end.
     pub fn exit(&self) {
-        if !self.over.load(Relaxed) {
+        if !self.detached.load(Relaxed) {
             self.tell(Mail::Exit);
         }
     }
@@ -206,6 +209,12 @@ impl Cell {
     /// The thread may read its answer (the gate is as it should be).
     pub fn answered(&self) {
         self.mail.store(0, SeqCst);
+    }
+
+    /// The run is over for this task: from here on its thread is on its own. The caller opens the gate.
+    pub fn detach(&self) {
+        self.detached.store(true, SeqCst);
+        self.over.store(true, SeqCst);
     }
 
     pub fn open(&self) {

@@ -1,10 +1,11 @@
 //! The programs of a run, as the housekeeper looks after them.
 
-use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use punctual_diagnostic::Diagnostic;
 use punctual_process::{Adopted, Spawned};
+use punctual_trace::TaskEnd;
 
 use crate::member::Program;
 
@@ -30,26 +31,35 @@ impl Child {
         Child { index, program, how: How::Adopted(adopted) }
     }
 
+    /// Kills all processes of a command.
+    ///
+    /// # Errors
+    /// An adopted process; the kernel's refusal.
+    pub fn kill(&self) -> Result<(), Diagnostic> {
+        let leader = self.program.leader;
+        match self.how {
+            How::Adopted(_) => Err(Diagnostic::usage(
+                format!("process {leader} was adopted and cannot be ended"),
+                "stop the run, which restores it",
+            )),
+            How::Started(_) => self.program.park.kill().map_err(|e| {
+                Diagnostic::machine(format!("the processes of command {leader} cannot be killed: {e}"), "stop the run")
+            }),
+        }
+    }
+
     /// Takes new processes and threads in; how it ended, when it has: its first process, and all
     /// that came of it.
-    pub fn look(&mut self) -> Option<String> {
+    pub fn look(&mut self) -> Option<TaskEnd> {
         drop(self.program.park.rescan());
         drop(self.program.threads.rescan(&self.program.park.threads()));
         let procs = self.program.park.procs();
         self.program.alone.store(procs == [self.program.leader], Relaxed);
         let ended = match &mut self.how {
-            How::Started(s) => s.try_wait().ok().flatten().map(|status| describe(&status)),
-            How::Adopted(a) => a.iter().all(Adopted::has_ended).then(|| "ended".to_owned()),
+            How::Started(s) => s.try_wait().ok().flatten().map(TaskEnd::from),
+            How::Adopted(a) => a.iter().all(Adopted::has_ended).then_some(TaskEnd::Gone),
         };
         // Children that it left behind go on with its budget.
         ended.filter(|_| procs.is_empty())
-    }
-}
-
-fn describe(status: &std::process::ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with {code}"),
-        (_, Some(signal)) => format!("ended by signal {signal}"),
-        _ => "ended".to_owned(),
     }
 }

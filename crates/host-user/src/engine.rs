@@ -35,6 +35,8 @@ pub enum Command {
     Add(Box<Member>),
     /// The processes of the task with this index are gone.
     Gone(u32),
+    /// The task with this index has this budget, ns, from its next release on.
+    ChangeBudget(u32, u64),
 }
 
 /// An engine's ends of what it shares with the control side.
@@ -285,16 +287,34 @@ impl Engine {
                 }
                 Command::Add(member) => self.add(member, now),
                 Command::Gone(index) => {
-                    let has_index =
-                        |m: &Option<Box<Member>>| m.as_deref().is_some_and(|m| m.periods.params().task == index);
-                    if let Some(i) = self.members.iter().position(has_index) {
+                    if let Some(i) = self.slot_of(index) {
                         self.remove(i as u32, now, false);
+                    }
+                }
+                Command::ChangeBudget(index, budget) => {
+                    if let Some(i) = self.slot_of(index) {
+                        self.change_budget(i, budget, now);
                     }
                 }
             }
         }
         // An abandoned ring: start_engine() has given up waiting for this thread.
         self.stop |= self.bell.stop_requested() || self.commands.is_abandoned();
+    }
+
+    /// Where the task with this index is.
+    fn slot_of(&self, index: u32) -> Option<usize> {
+        self.members.iter().position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
+    }
+
+    fn change_budget(&mut self, i: usize, budget: u64, now: u64) {
+        let Engine { dispatcher, allocators, members, .. } = self;
+        let Some(m) = members[i].as_deref_mut() else { return };
+        // The control side has checked the budget and the policy, so that nothing refuses it.
+        if allocators.change_budget(&mut Native::new(dispatcher, now), m.task, budget).is_ok() {
+            m.periods.set_budget(budget);
+            m.grain = if m.confined { m.grain.min(budget) } else { budget };
+        }
     }
 
     fn add(&mut self, mut member: Box<Member>, now: u64) {
@@ -357,7 +377,7 @@ impl Engine {
         for m in self.members.iter_mut().flatten() {
             match &m.who {
                 Who::Thread(cell) => {
-                    cell.over.store(true, Relaxed);
+                    cell.detach();
                     m.send_to_background();
                 }
                 Who::Program(_) => m.set_level(0),

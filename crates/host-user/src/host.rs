@@ -7,7 +7,7 @@
 //! Until `begin` everything stands parked. Dropping a host at any point gives everything back.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -18,8 +18,10 @@ use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
 use punctual_taskset::TaskSet;
 use punctual_trace::RunEvent;
+use punctual_workload::Spinner;
 
 use crate::calibrate::Precision;
+use crate::cell::Cell;
 use crate::children::Child;
 use crate::engine::Command;
 use crate::gate;
@@ -56,6 +58,8 @@ pub(crate) struct TaskEntry {
     pub(crate) engine: usize,
     /// [`Member::unreported`].
     pub(crate) unreported: Arc<AtomicU64>,
+    /// Of a thread of this process.
+    pub(crate) cell: Option<Arc<Cell>>,
 }
 
 /// What a dispatcher thread cost so far.
@@ -95,6 +99,8 @@ pub struct Host {
     pub(crate) threads: Vec<JoinHandle<()>>,
     pub(crate) base: Option<CgroupBase>,
     pub(crate) notes: Vec<String>,
+    /// Calibrated for the first synthetic task.
+    pub(crate) spinner: Option<Spinner>,
     pub(crate) supervision: Option<Supervision>,
 }
 
@@ -141,6 +147,7 @@ impl Host {
             threads: Vec::new(),
             base: None,
             notes: Vec::new(),
+            spinner: None,
             supervision: Some(Supervision { journal, guardian, locks }),
         };
         if let Err(e) = memory::lock_touched() {
@@ -191,6 +198,38 @@ impl Host {
             self.engines[engine].send(Command::Add(member));
         }
         self.engines.iter().for_each(|engine| engine.bell.ring());
+        Ok(())
+    }
+
+    /// Asks a task to end: a thread finds that its run is over, at its next release at the latest; a command is killed.
+    ///
+    /// # Errors
+    /// An adopted process, which can only be restored with the whole run; the kernel's refusal to kill.
+    pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
+        if let Some(cell) = self.tasks.get(&index).and_then(|task| task.cell.as_ref()) {
+            cell.over.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        match self.children.iter().find(|child| child.index == index) {
+            Some(child) => child.kill(),
+            // It has ended already.
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a task another budget, ns, from its next release on. Admission is the caller's, and that its policy is one
+    /// of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
+    ///
+    /// # Errors
+    /// The task's engine takes no command now.
+    pub fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
+        let Some(task) = self.tasks.get(&index) else { return Ok(()) };
+        let engine = &mut self.engines[task.engine];
+        if !engine.has_room(1) {
+            return Err(Diagnostic::machine("the dispatcher is behind with its commands", "try again"));
+        }
+        engine.send(Command::ChangeBudget(index, budget));
+        engine.bell.ring();
         Ok(())
     }
 

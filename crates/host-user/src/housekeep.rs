@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use punctual_trace::RunEvent;
+use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::engine::Command;
 use crate::gate;
@@ -55,7 +55,7 @@ impl Host {
         for (e, engine) in self.engines.iter_mut().enumerate() {
             notices.extend(std::iter::from_fn(|| engine.notices.pop().ok()).map(|notice| (e, notice)));
             while let Ok(report) = engine.reports.pop() {
-                report.periods().for_each(|period| sink(RunEvent::Period(period)));
+                report.periods().for_each(|period| sink(period.into()));
             }
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
@@ -80,7 +80,7 @@ impl Host {
             Notice::Removed { member, returned } => {
                 self.remove_task(engine, &member);
                 if returned {
-                    sink(RunEvent::Ended { task: member.periods.params().task, how: "returned".to_owned() });
+                    sink(RunEvent::Ended { task: member.periods.params().task, how: TaskEnd::Returned });
                 }
             }
             Notice::Refused(member, why) => {
@@ -90,7 +90,7 @@ impl Host {
                 // A program stays parked until everything is given back.
                 self.children.retain(|c| c.index != index);
                 sink(RunEvent::Warning(format!("task {index}: the dispatcher refused it: {why}")));
-                sink(RunEvent::Ended { task: index, how: "was refused".to_owned() });
+                sink(RunEvent::Ended { task: index, how: TaskEnd::Refused });
             }
             Notice::Unresponsive(index) if self.children.iter().any(|c| c.index == index) => {
                 sink(RunEvent::Warning(format!(

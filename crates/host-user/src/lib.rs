@@ -1,8 +1,9 @@
 //! The user host: a dispatcher's decisions carried out on any Linux, without set-up.
 //!
 //! One dispatcher thread per CPU ([`Host`]); tasks are threads of this process ([`Task`]),
-//! commands, or running processes. [`run`] carries out a whole task set.
+//! commands, or running processes.
 
+mod add_spec;
 mod arrange;
 mod awake;
 mod calibrate;
@@ -20,7 +21,6 @@ mod levels;
 mod member;
 mod overrun_signal;
 mod reports;
-mod run;
 mod sched;
 mod self_suspension;
 mod start;
@@ -34,9 +34,9 @@ pub use awake::Awake;
 pub use calibrate::Precision;
 pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
+pub use punctual_dispatcher::Dispatcher;
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::RunEvent;
-pub use run::{run, RunOptions, RunOutcome};
 pub use stats::EngineReading;
-pub use task::{Released, Task};
+pub use task::{Entry, Released, Task};

@@ -1,7 +1,7 @@
 //! A task as the engine moves it: parked or not, at which level, with how much executed.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
@@ -264,7 +264,7 @@ impl Member {
     /// A thread that no engine has is to end, without having executed anything: it still stands in its gate.
     pub fn dismiss(&self) {
         if let Who::Thread(cell) = &self.who {
-            cell.over.store(true, SeqCst);
+            cell.detach();
             self.apply_level(0);
             cell.open();
         }

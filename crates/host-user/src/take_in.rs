@@ -1,7 +1,7 @@
 //! Taking tasks in: threads of this process, commands, running processes. Each stands parked until
 //! its first release.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{kept, PATIENCE};
 use crate::stray::Stray;
-use crate::task::Task;
+use crate::task::{Entry, Task};
 use crate::time_slices::TimeSlice;
 use crate::{gate, sched};
 use punctual_diagnostic::Diagnostic;
@@ -81,8 +81,12 @@ impl Host {
             saturated: false,
             stray: Stray::new(),
         });
+        let cell = match &member.who {
+            Who::Thread(cell) => Some(cell.clone()),
+            Who::Program(_) => None,
+        };
         self.pending.push(Pending { engine, member });
-        self.tasks.insert(index, TaskEntry { engine, unreported });
+        self.tasks.insert(index, TaskEntry { engine, unreported, cell });
     }
 
     /// A thread of this process as task number `index`: `body` is called at the first release.
@@ -134,13 +138,33 @@ impl Host {
             }
             Err(RecvTimeoutError::Timeout) => {
                 // When it comes to run, it is to end.
-                cell.over.store(true, SeqCst);
+                cell.detach();
                 cell.open();
                 return Err(kept(cpu, sched::LOWEST));
             }
             Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {}
         }
         self.push(index, engine, spec, Who::Thread(cell));
+        Ok(())
+    }
+
+    /// Prepares a thread that exists already to become a task on `cpu`. It calls [`Entry::enter`]; then
+    /// [`add_entered`](Host::add_entered) makes it one.
+    ///
+    /// # Errors
+    /// No such CPU here.
+    pub fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
+        let engine = self.engine_of(cpu)?;
+        Ok(Entry { cell: Arc::new(Cell::new(self.engines[engine].bell.clone())), cpu })
+    }
+
+    /// The thread that has entered is task number `index`.
+    ///
+    /// # Errors
+    /// No such CPU here.
+    pub fn add_entered(&mut self, index: u32, spec: &TaskSpec, entry: &Entry) -> Result<(), Diagnostic> {
+        let engine = self.engine_of(entry.cpu)?;
+        self.push(index, engine, spec, Who::Thread(entry.cell.clone()));
         Ok(())
     }
 

@@ -1,12 +1,14 @@
 //! A task that is a thread of this process, as its own code sees it.
 
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use crate::cell::Cell;
-use crate::gate::Membership;
+use crate::gate::{self, Membership};
 use crate::sched;
 use punctual_sys::clock;
+use punctual_sys::sched::pin;
 
 /// The task that the calling thread is.
 pub struct Task {
@@ -40,7 +42,7 @@ impl Task {
     /// returns at once (overrun policies `carry`, `signal`, `background`: the task catches up).
     ///
     /// `None` when the run is over: the thread goes on in the ordinary class and should return.
-    pub fn wait_period(&mut self) -> Option<Released> {
+    pub fn wait_period(&self) -> Option<Released> {
         self.cell().wait_period();
         if self.is_over() {
             return None;
@@ -73,6 +75,41 @@ impl Task {
     /// True when the run is over; for loops that ask a flag.
     pub fn over(&self) -> &std::sync::atomic::AtomicBool {
         &self.membership.cell().over
+    }
+}
+
+/// A task that a thread which exists already is to become ([`Host::prepare_entry`](crate::Host::prepare_entry)).
+pub struct Entry {
+    pub(crate) cell: Arc<Cell>,
+    pub(crate) cpu: u32,
+}
+
+impl Entry {
+    /// Makes the calling thread the task; it then stands at its CPU, at the lowest real-time level. The caller restores
+    /// the thread's affinity and scheduling attributes when the result is dropped.
+    ///
+    /// # Errors
+    /// The kernel's refusal; nothing is changed then but the affinity.
+    pub fn enter(&self) -> io::Result<Task> {
+        pin(0, self.cpu)?;
+        let membership = gate::enter(self.cell.clone());
+        sched::set_level(0, sched::LOWEST)?;
+        Ok(Task::new(membership))
+    }
+}
+
+impl Entry {
+    /// For an entry that no engine has: the task is over, and its thread never waits.
+    pub fn cancel(&self) {
+        self.cell.detach();
+        self.cell.open();
+    }
+}
+
+impl Task {
+    /// Waits for the first release.
+    pub fn await_first_release(&self) {
+        self.cell().pass();
     }
 }
 

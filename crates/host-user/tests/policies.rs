@@ -1,16 +1,17 @@
 //! Every policy and every kind of arrival, carried out with real threads.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_host_user::{run, Output, RunEvent, RunOptions};
+use punctual_host_user::{now, Host, HostOptions, Output, RunEvent};
 use punctual_taskset::TaskSet;
 use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};
 
 const MS: u64 = 1_000_000;
+/// From handing over to the first release, ns.
+const LEAD: u64 = 5 * MS;
 
 /// Carries a set out on the first CPU that is free; `None` where the machine does not permit it. Another test of this
 /// machine may have the CPUs for a while.
@@ -39,28 +40,26 @@ fn parsed(text: &str, cpu: u32) -> TaskSet {
 }
 
 fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
-    let stop = AtomicBool::new(false);
-    let options = RunOptions {
-        stop: &stop,
-        duration: Some(duration),
-        owner: "test".to_owned(),
-        records: 1 << 10,
-        stdin: false,
-        output: Output::Nowhere,
-    };
+    let options = HostOptions { set: set.clone(), room: 0, owner: "test".to_owned(), records: 1 << 10 };
+    let mut host = Host::start(&options)?;
+    for (index, spec) in set.tasks.iter().enumerate() {
+        host.add_spec(index as u32, spec, false, Output::Nowhere)?;
+    }
+    let origin = now() + LEAD;
+    host.begin(origin)?;
     let mut periods = Vec::new();
-    let outcome = run(
-        set,
-        &options,
-        &mut |told| match told {
-            RunEvent::Period(p) => periods.push(p),
-            RunEvent::Warning(text) => panic!("{text}"),
-            RunEvent::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
-            RunEvent::Ended { .. } => {}
-        },
-        &mut |_| {},
-    )?;
-    assert!(outcome.finished.problems.is_empty(), "{:?}", outcome.finished.problems);
+    let mut sink = |event| match event {
+        RunEvent::Period { period, .. } => periods.push(period),
+        RunEvent::Warning(text) => panic!("{text}"),
+        RunEvent::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
+        RunEvent::Ended { .. } | RunEvent::Executed { .. } => {}
+    };
+    while now() < origin + duration {
+        std::thread::sleep(Duration::from_millis(25));
+        host.housekeep(&mut sink);
+    }
+    let problems = host.finish(&mut sink).problems;
+    assert!(problems.is_empty(), "{problems:?}");
     Ok(periods)
 }
 

@@ -9,7 +9,7 @@ use punctual_host_user::{now, Host, RunEvent, Task};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
-use punctual_trace::Record;
+use punctual_trace::{Record, TaskEnd};
 
 mod common;
 
@@ -69,15 +69,16 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     assert!(comes_true(|| jobs.load(Relaxed) > JOBS && over.load(Relaxed)), "{jobs:?} jobs, the third ended: {over:?}");
 
     let (mut reported, mut unreported, mut ended) = ([0u64; 3], [0u64; 3], Vec::new());
-    let mut sink = |told| match told {
-        RunEvent::Period(period) => reported[period.task as usize] += 1,
+    let mut sink = |event| match event {
+        RunEvent::Period { period, .. } => reported[period.task as usize] += 1,
         RunEvent::Unreported { task, count } => unreported[task as usize] += count,
         RunEvent::Ended { task, how } => ended.push((task, how)),
         RunEvent::Warning(text) => println!("{text}"),
+        RunEvent::Executed { .. } => {}
     };
     host.housekeep(&mut sink);
     let finished = host.finish(&mut sink);
-    assert_eq!(ended, [(2, "returned".to_owned())]);
+    assert_eq!(ended, [(2, TaskEnd::Returned)]);
     assert!(unreported.iter().sum::<u64>() > 0, "the ring was never full: {reported:?}");
     let (_, dispatcher) = &finished.dispatchers[0];
     for task in 0..3 {

@@ -1,4 +1,4 @@
-//! What `punctual doctor` shows; `--json` for programs.
+//! What `punctual doctor --verbose` shows; `--json` for programs.
 
 use punctual_measure::doctor;
 
@@ -7,9 +7,9 @@ fn main() {
     let findings = doctor::examine(&machine);
     let code = doctor::exit_code(&findings);
     if std::env::args().any(|a| a == "--json") {
-        println!("{}", doctor::Document::new(&machine, findings).to_json());
+        println!("{}", serde_json::json!(doctor::Document::new(&machine, findings)));
     } else {
-        print!("{}", doctor::render(&findings, false));
+        print!("{}", doctor::render(&findings, &doctor::View { color: false, verbose: true }));
     }
     std::process::exit(code);
 }

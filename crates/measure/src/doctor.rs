@@ -37,10 +37,10 @@ mod threads;
 mod vm;
 
 pub use calls::{Calls, ClockDiscipline, FifoAttempt};
-pub use document::{Document, Machine, SCHEMA};
+pub use document::{Document, Machine};
 pub use finding::{Draft, Finding, Reading, Verdict};
 pub use probe::Probe;
-pub use render::{render, summary};
+pub use render::{headline, render, View};
 
 use scene::Scene;
 

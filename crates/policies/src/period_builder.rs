@@ -62,6 +62,11 @@ impl PeriodBuilder {
         &self.latest
     }
 
+    /// The task has another budget, ns, from its next release on.
+    pub fn set_budget(&mut self, budget: u64) {
+        self.params.budget = budget;
+    }
+
     /// The task has called `wait_period`.
     pub fn waits(&mut self) {
         self.waits = true;

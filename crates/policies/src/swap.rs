@@ -1,5 +1,6 @@
 //! Another policy for a group, while its tasks run.
 
+use punctual_dispatcher::{Refusal, TaskId};
 use punctual_taskset::PolicySpec;
 
 use crate::allocators::{in_windows, standing, Allocators};
@@ -48,6 +49,27 @@ impl Allocators {
             }
         }
         self.rank_servers(gsi, group).map_err(refused)
+    }
+
+    /// Gives a task with a reservation of its own another budget, ns, from its next release on.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] for a task whose releases its policy makes job by job; the dispatcher's refusal of the
+    /// budget. The budget is as before then.
+    pub fn change_budget(&mut self, gsi: &mut dyn Gsi, task: TaskId, budget: u64) -> Result<(), Refusal> {
+        let s = self.slot_of(task).ok_or(Refusal::Nothing)?;
+        let slot = &mut self.slots[s];
+        let Phase::Reserved(r) = slot.phase else { return Err(Refusal::Nothing) };
+        let before = std::mem::replace(&mut slot.member.budget, budget);
+        let allocator = self.at_work[slot.next_by as usize].as_ref();
+        let changed = match standing(slot, allocator).filter(|_| allocator.rows(&slot.member) == 0) {
+            Some(to) => gsi.change_reservation(r, &to),
+            None => Err(Refusal::Nothing),
+        };
+        if changed.is_err() {
+            slot.member.budget = before;
+        }
+        changed
     }
 
     /// A place in the list that nobody uses any more, or a new one.

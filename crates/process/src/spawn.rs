@@ -149,25 +149,26 @@ struct Failure {
 impl Failure {
     fn explain(&self, name: &str, spec: &CommandSpec) -> Diagnostic {
         let why = io::Error::from_raw_os_error(self.errno);
-        let usage = |cause: String, help: &str| Diagnostic::usage(cause, help).with_errno(self.errno);
+        let refused = |cause: String, help: &str| Diagnostic::command(cause, help, self.errno);
         match (self.step, self.errno) {
-            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => usage(
+            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => refused(
                 format!("cannot start {name}: the interpreter it names does not exist"),
                 "correct its first line (#!), or install that interpreter or loader",
             ),
             (Step::Exec, libc::ENOENT) => {
-                usage(format!("there is no program {name}"), "correct its name, install it, or give its whole path")
+                refused(format!("there is no program {name}"), "correct its name, install it, or give its whole path")
             }
             (Step::Exec, libc::EACCES) => {
-                usage(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory")
+                refused(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory")
             }
-            (Step::Exec, libc::ENOEXEC) => {
-                usage(format!("{name} is no program for this machine"), "a script needs a first line such as #!/bin/sh")
-            }
-            (Step::Exec, _) => usage(format!("cannot start {name}: {why}"), "check the program and its arguments"),
+            (Step::Exec, libc::ENOEXEC) => refused(
+                format!("{name} is no program for this machine"),
+                "a script needs a first line such as #!/bin/sh",
+            ),
+            (Step::Exec, _) => refused(format!("cannot start {name}: {why}"), "check the program and its arguments"),
             (Step::Directory, _) => {
                 let dir = spec.directory.clone().unwrap_or_default();
-                usage(format!("cannot start {name} in {}: {why}", dir.display()), "give a directory that exists")
+                refused(format!("cannot start {name} in {}: {why}", dir.display()), "give a directory that exists")
             }
             (Step::Cgroup, _) => Diagnostic::refused(
                 format!("{name} cannot join its cgroup"),

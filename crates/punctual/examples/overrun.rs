@@ -25,7 +25,7 @@ fn execute(time: Duration) {
 }
 
 /// Nothing is printed in here: the story is told afterwards.
-fn scenario(task: &mut Task) -> Vec<String> {
+fn scenario(task: &Task) -> Vec<String> {
     let mut story = Vec::with_capacity(8);
     // Delayed waits are counted from the first call on.
     let Some(first) = task.wait_period() else { return story };

@@ -25,7 +25,7 @@ fn control(task: &Task, state: &mut f64) {
     }
 }
 
-fn servo(task: &mut Task, samples: &mut Vec<Sample>) {
+fn servo(task: &Task, samples: &mut Vec<Sample>) {
     let mut state = 0.0;
     while let Some(released) = task.wait_period() {
         let latency = released.release.elapsed();
@@ -85,7 +85,7 @@ fn run() -> Result<(), punctual::Error> {
         );
         println!("releases lost: {lost}");
     }
-    println!("{}", punctual::results::table(&outcome.results, 100, false));
+    println!("{}", punctual::results::table(&outcome.results, &punctual::results::View::default()));
     for problem in outcome.problems {
         eprintln!("{problem}");
     }

@@ -2,17 +2,23 @@
 
 use std::fmt;
 
-use punctual_analysis::{admit_within, CpuLoad};
-use punctual_taskset::{fmt_ns, Domain, PolicySpec, TaskSet, TaskSpec};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use punctual_analysis::CpuLoad;
+use punctual_session as session;
+use punctual_session::{Execution, Options, Session, TraceFiles};
+use punctual_taskset::{fmt_ns, Domain, Loaded, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
-use crate::keeper::{self, Settings};
-use crate::report::{Observer, Report};
-use crate::{Error, Policy, Running, TaskDraft};
+use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
+use crate::observer::Observer;
+use crate::supervisor::Handle;
+use crate::{Error, Host, Policy, RunEvent, Running, TaskDraft};
 
-/// Tasks at one time on each CPU, where nothing is said.
+/// Tasks at one time on each CPU, by default.
 const TASK_LIMIT: u32 = 64;
-/// Records kept in each CPU's trace ring, 32 bytes each.
+/// Records kept in each CPU's trace ring, 32 bytes each, by default.
 const RECORDS: u32 = 1 << 12;
 
 /// A set of tasks that is being declared. Nothing is started or changed before [`Admitted::start`].
@@ -20,6 +26,7 @@ const RECORDS: u32 = 1 << 12;
 pub struct Punctual {
     settings: Settings,
     tasks: Vec<Declared>,
+    observer: Option<Observer>,
     fault: Option<Error>,
 }
 
@@ -27,42 +34,131 @@ pub struct Punctual {
 #[must_use = "nothing runs before start"]
 pub struct Admitted {
     settings: Settings,
+    admitted: session::Admitted,
     tasks: Vec<Declared>,
-    loads: Vec<CpuLoad>,
+    observer: Option<Observer>,
+}
+
+/// What holds for all tasks of a set.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    /// Without its tasks.
+    pub set: TaskSet,
+    pub host: Host,
+    pub overload: bool,
+    pub owner: Option<String>,
+    pub task_limit: u32,
+    pub records: u32,
+    pub trace: Option<PathBuf>,
+    pub link: Link,
+}
+
+impl Settings {
+    fn new(set: TaskSet) -> Settings {
+        Settings {
+            set,
+            host: Host::User,
+            overload: false,
+            owner: None,
+            task_limit: TASK_LIMIT,
+            records: RECORDS,
+            trace: None,
+            link: Link::default(),
+        }
+    }
+
+    /// How the session runs `set`.
+    pub fn options(&self, set: &TaskSet) -> Result<Options, Error> {
+        let traces = self.trace.as_deref().map(|path| TraceFiles::create(path, set)).transpose()?;
+        let mut options = Options { room: self.task_limit, trace_records: self.records, traces, ..Options::default() };
+        if let Some(owner) = &self.owner {
+            options.owner.clone_from(owner);
+        }
+        Ok(options)
+    }
 }
 
 impl Punctual {
-    /// A set on one CPU, by EDF until [`policy`](Punctual::policy) says otherwise. A CPU has one dispatcher on a
+    /// A set on one CPU, by EDF until [`policy`](Punctual::policy) is called. A CPU has one dispatcher on a
     /// machine at one time, whatever programs there are.
     pub fn on_cpu(cpu: u32) -> Punctual {
         Punctual::on_cpus([cpu])
     }
 
-    /// A set on several CPUs, each with a dispatcher of its own; every task then says on which one it runs.
+    /// A set on several CPUs, each with a dispatcher of its own; every task then names the one on which it runs.
     pub fn on_cpus(cpus: impl IntoIterator<Item = u32>) -> Punctual {
         let mut cpus: Vec<u32> = cpus.into_iter().collect();
         let fault = cpus.is_empty().then(|| Error::usage("the set has no CPU", "name at least one"));
         let mut seen = std::collections::HashSet::new();
         cpus.retain(|&cpu| seen.insert(cpu));
-        let owner = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-        let settings = Settings {
+        let set = TaskSet {
             cpus,
-            policy: Policy::default(),
-            overload: false,
-            owner,
-            task_limit: TASK_LIMIT,
-            records: RECORDS,
-            observer: None,
+            domain: Domain::Partitioned,
+            policy: PolicySpec { name: Policy::default().name().to_owned() },
+            duration: None,
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            budget_groups: Vec::new(),
         };
-        Punctual { settings, tasks: Vec::new(), fault }
+        Punctual { settings: Settings::new(set), tasks: Vec::new(), observer: None, fault }
     }
 
-    /// Which of the ready tasks runs. To be said before the tasks, whose checks depend on it.
+    /// A task set as a file describes it (docs/task-set.md): any policy, groups and budget groups. Tasks may be added,
+    /// in the top group.
+    pub fn from_set(mut set: TaskSet) -> Punctual {
+        let tasks = std::mem::take(&mut set.tasks);
+        let declared = |spec| {
+            let completion: Arc<dyn Completion> = Arc::new(OfProgram(Slot::new()));
+            Declared { spec, execution: Execution::AsDeclared, completion }
+        };
+        let tasks = tasks.into_iter().map(declared).collect();
+        Punctual { settings: Settings::new(set), tasks, observer: None, fault: None }
+    }
+
+    /// The task set of a file (TOML, docs/task-set.md).
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no task set: place, cause and help.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Punctual, Error> {
+        Ok(Punctual::from_set(Loaded::load(path.as_ref())?.set))
+    }
+
+    /// Which host runs it; else [`Host::User`], which alone takes threads of this program and further tasks while it runs.
+    pub fn host(mut self, host: Host) -> Self {
+        self.settings.host = host;
+        self
+    }
+
+    /// Ends the run after this time; else it goes on until [`Running::stop`]. The simulator needs it.
+    pub fn duration(mut self, duration: std::time::Duration) -> Self {
+        match u64::try_from(duration.as_nanos()).ok().filter(|ns| (1..punctual_taskset::DURATION_LIMIT).contains(ns)) {
+            Some(ns) => self.settings.set.duration = Some(ns),
+            None => self.blame(Error::usage("the duration is out of range", "use 1 ns to some 146 years")),
+        }
+        self
+    }
+
+    /// Writes a trace (inputs and decisions, docs/traces.md) to this file; with several CPUs, `.cpuN` is appended.
+    pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.trace = Some(path.into());
+        self
+    }
+
+    /// Trace records that the user host keeps per CPU, 32 bytes each: the newest; else 4,096.
+    pub fn trace_records(mut self, records: u32) -> Self {
+        match (1..=1 << 26).contains(&records) {
+            true => self.settings.records = records,
+            false => self.blame(Error::usage(format!("{records} trace records are out of range"), "use 1 to 2^26")),
+        }
+        self
+    }
+
+    /// Which of the ready tasks runs. Call before adding tasks.
     pub fn policy(mut self, policy: Policy) -> Self {
-        if !self.tasks.is_empty() && policy != self.settings.policy {
+        if !self.tasks.is_empty() && policy.name() != self.settings.set.policy.name {
             self.blame(Error::usage("the policy is given after the first task", "give it before"));
         }
-        self.settings.policy = policy;
+        policy.name().clone_into(&mut self.settings.set.policy.name);
         self
     }
 
@@ -73,9 +169,9 @@ impl Punctual {
         self
     }
 
-    /// What another dispatcher that wants one of our CPUs is told about us; else our command line.
+    /// Shown to another dispatcher that wants one of our CPUs; else our command line.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.settings.owner = owner.into();
+        self.settings.owner = Some(owner.into());
         self
     }
 
@@ -90,14 +186,19 @@ impl Punctual {
 
     /// Calls `observer` with every period, end and warning as it becomes known, in order, within some 25 ms, on a
     /// thread of its own class: it may allocate and print. Only one is kept. It must not wait for a method of
-    /// [`Running`], which waits for it; to read a stream elsewhere, send the reports through a channel.
-    pub fn observe(mut self, observer: impl FnMut(Report) + Send + 'static) -> Self {
-        self.settings.observer = Some(Observer::new(observer));
+    /// [`Running`], which waits for it; to read a stream elsewhere, send the events through a channel.
+    pub fn observe(mut self, observer: impl FnMut(RunEvent) + Send + 'static) -> Self {
+        self.observer = Some(Observer::new(observer));
         self
     }
 
     /// Begins a task: 1 to 64 printable characters, unlike the other tasks' names.
     pub fn task(self, name: impl Into<String>) -> TaskDraft<Punctual> {
+        TaskDraft::new(self, name.into())
+    }
+
+    /// As [`task`](Punctual::task), for a handle of the task: what ends the draft returns it.
+    pub fn add(&mut self, name: impl Into<String>) -> TaskDraft<&mut Punctual> {
         TaskDraft::new(self, name.into())
     }
 
@@ -109,15 +210,23 @@ impl Punctual {
     /// The first thing that was wrong with the declaration ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that
     /// cannot, with the least change that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
     pub fn admit(self) -> Result<Admitted, Error> {
-        let Punctual { settings, tasks, fault } = self;
+        let Punctual { settings, tasks, observer, fault } = self;
         if let Some(fault) = fault {
             return Err(fault);
         }
         for (n, task) in tasks.iter().enumerate() {
             check_among(&task.spec, tasks[..n].iter().map(|t| &t.spec), &settings)?;
         }
-        let loads = check_fit(&settings, tasks.iter().map(|t| t.spec.clone()).collect())?;
-        Ok(Admitted { settings, tasks, loads })
+        let specs = tasks.iter().map(|t| t.spec.clone()).collect();
+        let admitted = session_of(&settings, specs)?.admit(settings.overload)?;
+        Ok(Admitted { settings, admitted, tasks, observer })
+    }
+
+    fn declare(&mut self, task: Result<Declared, Error>) {
+        match task {
+            Ok(task) => self.tasks.push(task),
+            Err(e) => self.blame(e),
+        }
     }
 
     /// Keeps the first fault for `admit`.
@@ -127,22 +236,45 @@ impl Punctual {
 }
 
 impl Place for Punctual {
-    type Output = Punctual;
+    /// The set, for the next call; handles come of [`Punctual::add`].
+    type Output<T: Send + 'static> = Punctual;
 
-    fn policy(&self) -> Policy {
-        self.settings.policy
+    fn policy(&self) -> &str {
+        &self.settings.set.policy.name
     }
 
     fn cpus(&self) -> &[u32] {
-        &self.settings.cpus
+        &self.settings.set.cpus
     }
 
-    fn put(mut self, task: Result<Declared, Error>) -> Punctual {
-        match task {
-            Ok(task) => self.tasks.push(task),
-            Err(e) => self.blame(e),
-        }
+    fn link(&self) -> Link {
+        self.settings.link.clone()
+    }
+
+    fn put<T: Send + 'static>(mut self, task: Result<Declared, Error>, _: TaskHandle<T>) -> Punctual {
+        self.declare(task);
         self
+    }
+}
+
+impl Place for &mut Punctual {
+    type Output<T: Send + 'static> = TaskHandle<T>;
+
+    fn policy(&self) -> &str {
+        &self.settings.set.policy.name
+    }
+
+    fn cpus(&self) -> &[u32] {
+        &self.settings.set.cpus
+    }
+
+    fn link(&self) -> Link {
+        self.settings.link.clone()
+    }
+
+    fn put<T: Send + 'static>(self, task: Result<Declared, Error>, handle: TaskHandle<T>) -> TaskHandle<T> {
+        self.declare(task);
+        handle
     }
 }
 
@@ -150,7 +282,7 @@ impl Admitted {
     /// How full each CPU is, in the order in which they were given.
     #[must_use]
     pub fn loads(&self) -> &[CpuLoad] {
-        &self.loads
+        self.admitted.loads()
     }
 
     /// Takes the CPUs and starts everything: the first release is some 20 ms from now. Takes some 30 ms per CPU.
@@ -162,7 +294,10 @@ impl Admitted {
     /// A CPU that is not there or that another dispatcher has (who, is said), missing privileges (which, and how to
     /// get them), a command or process that is not there. Nothing is left behind then, and no closure was called.
     pub fn start(self) -> Result<Running, Error> {
-        keeper::start(self.settings, self.tasks).map(|(requests, settings)| Running::new(requests, settings))
+        let Admitted { settings, admitted, tasks, observer } = self;
+        let (policy, cpus) = (settings.set.policy.name.clone(), settings.set.cpus.clone());
+        let link = settings.link.clone();
+        Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, policy, cpus))
     }
 }
 
@@ -188,47 +323,35 @@ pub(crate) fn check_among<'a>(
     Ok(())
 }
 
-/// Whether these tasks fit together.
-pub(crate) fn check_fit(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Vec<CpuLoad>, Error> {
-    let set = task_set(settings, tasks);
-    match admit_within(&set, &punctual_host_user::capacity(&set)) {
-        Ok(verdict) => Ok(verdict.cpus),
-        Err(refusal) if settings.overload => Ok(refusal.cpus),
-        Err(refusal) => Err(Error::not_admitted(refusal.cause(), refusal.help())),
-    }
-}
-
-/// What was declared, as a task set.
-pub(crate) fn task_set(settings: &Settings, tasks: Vec<TaskSpec>) -> TaskSet {
-    TaskSet {
-        cpus: settings.cpus.clone(),
-        domain: Domain::Partitioned,
-        policy: PolicySpec { name: settings.policy.name().to_owned() },
-        duration: None,
-        tasks,
-        groups: Vec::new(),
-        budget_groups: Vec::new(),
-    }
+/// These tasks on the chosen host.
+pub(crate) fn session_of(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Session, Error> {
+    Session::new(TaskSet { tasks, ..settings.set.clone() }, settings.host)
 }
 
 impl fmt::Debug for Punctual {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug(f, "Punctual", &self.settings, &self.tasks)
+        debug(f, "Punctual", &self.settings, self.tasks.iter().map(|t| &t.spec))
     }
 }
 
 impl fmt::Debug for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug(f, "Admitted", &self.settings, &self.tasks)
+        debug(f, "Admitted", &self.settings, self.admitted.set().tasks.iter())
     }
 }
 
-fn debug(f: &mut fmt::Formatter<'_>, what: &str, settings: &Settings, tasks: &[Declared]) -> fmt::Result {
-    let task = |t: &Declared| format!("{} {} of {}", t.spec.name, fmt_ns(t.spec.budget), fmt_ns(t.spec.period));
+fn debug<'a>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    settings: &Settings,
+    tasks: impl Iterator<Item = &'a TaskSpec>,
+) -> fmt::Result {
+    let task = |t: &TaskSpec| format!("{} {} of {}", t.name, fmt_ns(t.budget), fmt_ns(t.period));
     f.debug_struct(what)
-        .field("cpus", &settings.cpus)
-        .field("policy", &settings.policy)
+        .field("host", &settings.host)
+        .field("cpus", &settings.set.cpus)
+        .field("policy", &settings.set.policy.name)
         .field("overload", &settings.overload)
-        .field("tasks", &tasks.iter().map(task).collect::<Vec<_>>())
+        .field("tasks", &tasks.map(task).collect::<Vec<_>>())
         .finish_non_exhaustive()
 }

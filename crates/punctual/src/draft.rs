@@ -1,10 +1,14 @@
 //! One task in the making, wherever it is to go.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
+use punctual_session::{Execution, ThreadBody};
 use punctual_taskset::{Body, Overrun, TaskSet, TaskSpec};
+use punctual_trace::TaskEnd;
 
+use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
 use crate::{Error, Policy, Task};
 
 /// Stack of a task's thread where nothing is said, bytes: as the standard library's threads.
@@ -33,30 +37,24 @@ pub struct TaskDraft<P: Place> {
 
 /// Where drafts go: a set that is being declared, or one that runs. Nothing else can be one.
 pub trait Place: Sized {
-    /// What comes of a finished draft.
-    type Output;
+    /// What comes of a finished draft whose task returns a `T`.
+    type Output<T: Send + 'static>;
     #[doc(hidden)]
-    fn policy(&self) -> Policy;
+    fn policy(&self) -> &str;
     #[doc(hidden)]
     fn cpus(&self) -> &[u32];
     #[doc(hidden)]
-    fn put(self, task: Result<Declared, Error>) -> Self::Output;
+    fn link(&self) -> Link;
+    #[doc(hidden)]
+    fn put<T: Send + 'static>(self, task: Result<Declared, Error>, handle: TaskHandle<T>) -> Self::Output<T>;
 }
 
 /// A task that has passed the checks which it can pass alone.
 pub struct Declared {
     pub(crate) spec: TaskSpec,
-    pub(crate) what: What,
+    pub(crate) execution: Execution,
+    pub(crate) completion: Arc<dyn Completion>,
 }
-
-/// What a task executes.
-pub(crate) enum What {
-    Thread { stack: usize, body: TaskBody },
-    Command(Vec<OsString>),
-    Pid(i32),
-}
-
-pub(crate) type TaskBody = Box<dyn FnOnce(&mut Task<'_>) + Send>;
 
 impl<P: Place> TaskDraft<P> {
     pub(crate) fn new(place: P, name: String) -> TaskDraft<P> {
@@ -133,31 +131,66 @@ impl<P: Place> TaskDraft<P> {
     /// budget in every period, and no more.
     ///
     /// A panic ends the task and no other (where panics unwind): the run goes on, and reports it.
-    pub fn spawn(self, body: impl FnOnce(&mut Task<'_>) + Send + 'static) -> P::Output {
-        let stack = self.stack;
-        self.finish(What::Thread { stack, body: Box::new(body) })
+    pub fn spawn<T: Send + 'static>(self, body: impl FnOnce(&Task<'_>) -> T + Send + 'static) -> P::Output<T> {
+        let slot = Slot::new();
+        let value = slot.clone();
+        let name = self.name.clone();
+        let body: ThreadBody = Box::new(move |task| value.set_value(body(&Task::new(&name, task))));
+        self.finish_thread(body, slot)
+    }
+
+    pub(crate) fn finish_thread<T: Send + 'static>(self, body: ThreadBody, slot: Arc<Slot<T>>) -> P::Output<T> {
+        let execution = Execution::Thread { stack: self.stack, body };
+        self.finish(this_process(), execution, slot.clone(), slot)
     }
 
     /// A program (looked up in PATH) and its arguments, not through a shell; it need not know of us. Started when the
     /// set starts, it executes nothing before its first release. All its processes and threads, later ones too, share
     /// the budget. Its standard input is empty, its output goes where ours goes. It is killed when the run ends.
-    pub fn command(self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> P::Output {
-        let argv = argv.into_iter().map(Into::into).collect();
-        self.finish(What::Command(argv))
+    pub fn command(self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> P::Output<TaskEnd> {
+        let argv: Vec<OsString> = argv.into_iter().map(Into::into).collect();
+        let words: Option<Vec<String>> = argv.iter().map(|a| a.to_str().map(str::to_owned)).collect();
+        match words {
+            Some(words) => self.finish_program(Body::Command(words), Execution::AsDeclared),
+            None => {
+                let lossy = argv.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+                self.finish_program(Body::Command(lossy), Execution::Command(argv))
+            }
+        }
     }
 
     /// A running process with its children, which get back policy, affinity and cgroup when the run ends. They stand
     /// still from the set's start until their first release.
-    pub fn pid(self, pid: i32) -> P::Output {
-        self.finish(What::Pid(pid))
+    pub fn pid(self, pid: i32) -> P::Output<TaskEnd> {
+        self.finish_program(Body::Pid(pid), Execution::AsDeclared)
     }
 
-    fn finish(self, what: What) -> P::Output {
-        let task = self.check(&what).map(|spec| Declared { spec, what });
-        self.place.put(task)
+    fn finish_program(self, body: Body, execution: Execution) -> P::Output<TaskEnd> {
+        let slot = Slot::new();
+        self.finish(body, execution, Arc::new(OfProgram(slot.clone())), slot)
     }
 
-    fn check(&self, what: &What) -> Result<TaskSpec, Error> {
+    fn finish<T: Send + 'static>(
+        self,
+        body: Body,
+        execution: Execution,
+        completion: Arc<dyn Completion>,
+        slot: Arc<Slot<T>>,
+    ) -> P::Output<T> {
+        let task = self.check(body, &execution).map(|spec| Declared { spec, execution, completion });
+        let handle = TaskHandle::new(&self.name, slot, self.place.link());
+        self.place.put(task, handle)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn place(&self) -> &P {
+        &self.place
+    }
+
+    pub(crate) fn check(&self, body: Body, execution: &Execution) -> Result<TaskSpec, Error> {
         let task = |cause: &str, help: &str| Error::usage(format!("task {:?}: {cause}", self.name), help);
         let ns = |key: &str, given: Option<Duration>| -> Result<Option<u64>, Error> {
             let exact = |d: Duration| u64::try_from(d.as_nanos()).ok().filter(|&ns| ns < LIMIT);
@@ -175,24 +208,27 @@ impl<P: Place> TaskDraft<P> {
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
         let cpu = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
-        if self.place.policy() == Policy::FixedPriority && self.priority.is_none() {
+        if self.place.policy() == Policy::FixedPriority.name() && self.priority.is_none() {
             return Err(task(
                 "fixed priority needs its priority",
                 "add .priority(1) (larger is more important), or use another policy",
             ));
         }
-        if self.overrun == Overrun::Signal && matches!(what, What::Thread { .. }) && !overrun_signal_is_handled() {
+        if self.overrun == Overrun::Signal
+            && matches!(execution, Execution::Thread { .. })
+            && !overrun_signal_is_handled()
+        {
             return Err(task(
                 "its overrun signal would end this program: SIGXCPU has no handler",
                 "install one first (sigaction, or the crate signal-hook), or use another overrun policy",
             ));
         }
         // The checks that files and the command line pass too.
-        let mut single = TaskSet::single(period, budget, body(what))
+        let mut single = TaskSet::single(period, budget, body)
             .name(&self.name)
             .cpu(cpu)
             .overrun(self.overrun)
-            .policy(self.place.policy().name());
+            .policy(self.place.policy());
         if let Some(deadline) = deadline {
             single = single.deadline(deadline);
         }
@@ -219,13 +255,9 @@ impl<P: Place> TaskDraft<P> {
     }
 }
 
-/// What it is in the words of a task set. A thread of ours is, as far as those go, a process that is there already.
-fn body(what: &What) -> Body {
-    match what {
-        What::Thread { .. } => Body::Pid(std::process::id() as i32),
-        What::Command(argv) => Body::Command(argv.iter().map(|a| a.to_string_lossy().into_owned()).collect()),
-        What::Pid(pid) => Body::Pid(*pid),
-    }
+/// A thread of ours is, as far as the words of a set go, a process that is there already.
+pub(crate) fn this_process() -> Body {
+    Body::Pid(std::process::id() as i32)
 }
 
 fn overrun_signal_is_handled() -> bool {

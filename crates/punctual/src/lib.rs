@@ -17,8 +17,8 @@
 //!         .budget(Duration::from_micros(250))
 //!         .overrun(Overrun::Skip)
 //!         .spawn(|task| {
-//!             while let Some(released) = task.wait_period() {
-//!                 if released.lost > 0 {
+//!             for release in task.releases() {
+//!                 if release.lost > 0 {
 //!                     // We were late: so many releases went by unseen.
 //!                 }
 //!                 // Read the sensors, compute, set the motors. If time allows, improve the estimate:
@@ -70,25 +70,30 @@
 
 mod declare;
 mod draft;
+mod entered;
 mod error;
-mod keeper;
+mod handle;
+mod observer;
 mod policy;
-mod report;
 mod running;
+mod scope;
+mod supervisor;
 mod task;
 mod time;
 
 pub use declare::{Admitted, Punctual};
 pub use draft::{Place, TaskDraft};
+pub use handle::TaskHandle;
 pub use policy::Policy;
 pub use punctual_diagnostic::{Diagnostic as Error, Kind as ErrorKind};
-pub use report::{Outcome, Report};
 pub use running::Running;
-pub use task::{Released, Task};
+pub use scope::Scope;
+pub use task::{Released, Releases, Task};
 pub use time::Time;
 
 pub use punctual_analysis::{CpuLoad, Ppm};
 pub use punctual_report as results;
-pub use punctual_report::Results;
-pub use punctual_taskset::Overrun;
-pub use punctual_trace::{JobEnd, Period, NEVER};
+pub use punctual_report::{Results, TaskResult};
+pub use punctual_session::{Event as RunEvent, HostKind as Host, Outcome};
+pub use punctual_taskset::{Overrun, TaskSet};
+pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};

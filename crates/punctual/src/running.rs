@@ -1,16 +1,15 @@
 //! A set that runs, as the program that started it sees it.
 
 use std::fmt;
-use std::sync::mpsc::{channel, Sender};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use punctual_report::Results;
 
 use crate::draft::{Declared, Place};
-use crate::error::run_has_ended;
-use crate::keeper::{Request, Standing};
-use crate::{Error, Outcome, Policy, TaskDraft};
+use crate::handle::{Link, TaskHandle};
+use crate::supervisor::{Handle, Request};
+use crate::{Error, Outcome, TaskDraft};
 
 /// A set of tasks that runs. Dropping it ends the run, as [`stop`](Running::stop) does.
 ///
@@ -18,14 +17,15 @@ use crate::{Error, Outcome, Policy, TaskDraft};
 /// of the program, not for a task's loop.
 #[must_use = "dropping it ends the run"]
 pub struct Running {
-    requests: Sender<Request>,
-    standing: Standing,
-    keeper: Option<JoinHandle<()>>,
+    pub(crate) supervisor: Handle,
+    link: Link,
+    policy: String,
+    cpus: Vec<u32>,
 }
 
 impl Running {
-    pub(crate) fn new((requests, keeper): (Sender<Request>, JoinHandle<()>), standing: Standing) -> Running {
-        Running { requests, standing, keeper: Some(keeper) }
+    pub(crate) fn new(supervisor: Handle, link: Link, policy: String, cpus: Vec<u32>) -> Running {
+        Running { supervisor, link, policy, cpus }
     }
 
     /// Begins a further task. The call that ends the draft says whether it was admitted; its first release is then
@@ -37,18 +37,15 @@ impl Running {
 
     /// Waits until all tasks have ended. Tasks may be added meanwhile.
     pub fn wait(&self) {
-        let (done, is_done) = channel();
-        if self.requests.send(Request::WhenDone(done)).is_ok() {
-            let _ = is_done.recv();
+        if let Some(done) = self.supervisor.when_done() {
+            let _ = done.recv();
         }
     }
 
     /// Waits until all tasks have ended, `timeout` at most; whether they have.
     #[must_use]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        let (done, is_done) = channel();
-        self.requests.send(Request::WhenDone(done)).is_err()
-            || is_done.recv_timeout(timeout) != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+        self.supervisor.when_done().is_none_or(|done| done.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout))
     }
 
     /// The figures so far. Each task's first period is not counted (page faults, cold caches), nor is the one it is in.
@@ -56,7 +53,7 @@ impl Running {
     /// # Errors
     /// The run has ended by a fault of ours.
     pub fn results(&self) -> Result<Results, Error> {
-        self.ask(Request::Results)
+        self.supervisor.ask(Request::Results)
     }
 
     /// The names of the tasks that have not ended, in the order in which they came.
@@ -64,7 +61,7 @@ impl Running {
     /// # Errors
     /// The run has ended by a fault of ours.
     pub fn alive(&self) -> Result<Vec<String>, Error> {
-        self.ask(Request::Alive)
+        self.supervisor.ask(Request::Alive)
     }
 
     /// Ends the run and gives everything back: commands are killed, adopted processes get back what they came with,
@@ -73,23 +70,8 @@ impl Running {
     ///
     /// # Errors
     /// The run has ended already by a fault of ours.
-    pub fn stop(mut self) -> Result<Outcome, Error> {
-        let outcome = self.ask(Request::Stop);
-        self.join();
-        outcome
-    }
-
-    fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Error> {
-        let (answer, is_answered) = channel();
-        self.requests.send(request(answer)).map_err(|_| run_has_ended())?;
-        is_answered.recv().map_err(|_| run_has_ended())
-    }
-
-    fn join(&mut self) {
-        if let Some(keeper) = self.keeper.take() {
-            // A panic there has been printed, and its host was dropped, which gives everything back.
-            drop(keeper.join());
-        }
+    pub fn stop(self) -> Result<Outcome, Error> {
+        self.supervisor.ask(Request::Stop)?
     }
 }
 
@@ -97,34 +79,33 @@ impl Place for &Running {
     /// # Errors
     /// As [`Punctual::admit`](crate::Punctual::admit) and [`Admitted::start`](crate::Admitted::start) have them; the
     /// others go on undisturbed.
-    type Output = Result<(), Error>;
+    type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
-    fn policy(&self) -> Policy {
-        self.standing.policy
+    fn policy(&self) -> &str {
+        &self.policy
     }
 
     fn cpus(&self) -> &[u32] {
-        &self.standing.cpus
+        &self.cpus
     }
 
-    fn put(self, task: Result<Declared, Error>) -> Result<(), Error> {
+    fn link(&self) -> Link {
+        self.link.clone()
+    }
+
+    fn put<T: Send + 'static>(
+        self,
+        task: Result<Declared, Error>,
+        handle: TaskHandle<T>,
+    ) -> Result<TaskHandle<T>, Error> {
         let task = Box::new(task?);
-        self.ask(|answer| Request::Add(task, answer))?
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if self.keeper.is_some() {
-            let (answer, _) = channel();
-            drop(self.requests.send(Request::Stop(answer)));
-            self.join();
-        }
+        self.supervisor.ask(|answer| Request::Add(task, answer))??;
+        Ok(handle)
     }
 }
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("standing", &self.standing).finish_non_exhaustive()
+        f.debug_struct("Running").field("cpus", &self.cpus).field("policy", &self.policy).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! A task as its own code sees it.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use punctual_host_user as host;
@@ -20,7 +21,9 @@ use crate::Time;
 /// Threads that a task creates are ordinary ones: real-time priority is not inherited.
 pub struct Task<'a> {
     name: &'a str,
-    inner: &'a mut host::Task,
+    inner: &'a host::Task,
+    /// `releases` has returned the release that the task is in.
+    seen: Cell<bool>,
 }
 
 /// One release of a task.
@@ -39,8 +42,8 @@ pub struct Released {
 }
 
 impl<'a> Task<'a> {
-    pub(crate) fn new(name: &'a str, inner: &'a mut host::Task) -> Task<'a> {
-        Task { name, inner }
+    pub(crate) fn new(name: &'a str, inner: &'a host::Task) -> Task<'a> {
+        Task { name, inner, seen: Cell::new(false) }
     }
 
     /// Its name.
@@ -58,8 +61,15 @@ impl<'a> Task<'a> {
     /// `None` when the run is over: nothing is guaranteed any more, the thread goes on in the ordinary class
     /// and should return.
     #[must_use = "None says that the run is over: return then"]
-    pub fn wait_period(&mut self) -> Option<Released> {
+    pub fn wait_period(&self) -> Option<Released> {
+        self.seen.set(true);
         self.inner.wait_period().map(Released::from)
+    }
+
+    /// The task's releases, the one that it is in first. From one to the next it waits, as
+    /// [`wait_period`](Task::wait_period) does; the iterator ends when the run is over.
+    pub fn releases(&self) -> Releases<'_> {
+        Releases { task: self }
     }
 
     /// The release whose budget the task runs on. After an overrun that is a later one than `wait_period` returned;
@@ -100,6 +110,23 @@ impl<'a> Task<'a> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.inner.is_over()
+    }
+}
+
+/// See [`Task::releases`].
+#[derive(Debug)]
+pub struct Releases<'a> {
+    task: &'a Task<'a>,
+}
+
+impl Iterator for Releases<'_> {
+    type Item = Released;
+
+    fn next(&mut self) -> Option<Released> {
+        if self.task.seen.replace(true) {
+            return self.task.wait_period();
+        }
+        (!self.task.is_over()).then(|| self.task.current())
     }
 }
 

@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_millis(9);
 /// machine that takes the CPU for a whole period changes it.
 fn run<T: Send + 'static + std::fmt::Debug>(
     overrun: Overrun,
-    scenario: impl Fn(&mut Task<'_>, u64) -> T + Send + Sync + Copy + 'static,
+    scenario: impl Fn(&Task<'_>, u64) -> T + Send + Sync + Copy + 'static,
     good: impl Fn(&T) -> bool,
 ) {
     let _turn = turn();
@@ -43,7 +43,7 @@ fn run<T: Send + 'static + std::fmt::Debug>(
 }
 
 /// What three waits returned, relative to the first release: (number, lost), and the release it was in before.
-fn waits(task: &mut Task<'_>, base: u64) -> Vec<(u64, u64, u32)> {
+fn waits(task: &Task<'_>, base: u64) -> Vec<(u64, u64, u32)> {
     [LONG, SHORT, SHORT]
         .map(|time| {
             execute(time);
@@ -67,7 +67,7 @@ fn skip_returns_at_the_next_release_and_says_how_many_were_lost() {
 
 #[test]
 fn background_goes_on_in_the_ordinary_class_until_the_next_release() {
-    let scenario = |task: &mut Task<'_>, _| {
+    let scenario = |task: &Task<'_>, _| {
         let (mut at_first, mut ordinary) = (class(), Duration::ZERO);
         let end = executed() + LONG;
         while executed() < end {
@@ -101,7 +101,7 @@ extern "C" fn overran(_: i32) {
 fn signal_calls_the_handler_on_the_next_budget() {
     // SAFETY: the handler stores to atomics and makes two system calls.
     unsafe { libc::signal(libc::SIGXCPU, overran as *const () as libc::sighandler_t) };
-    let scenario = |task: &mut Task<'_>, _| {
+    let scenario = |task: &Task<'_>, _| {
         HANDLED.store(0, SeqCst);
         let next = task.release() + PERIOD;
         execute(LONG);
@@ -115,7 +115,7 @@ fn signal_calls_the_handler_on_the_next_budget() {
 
 #[test]
 fn the_remaining_budget_falls_with_execution_and_never_exceeds_the_budget_by_much() {
-    let scenario = |task: &mut Task<'_>, _| {
+    let scenario = |task: &Task<'_>, _| {
         let mut seen = vec![task.remaining_budget()];
         for _ in 0..5 {
             execute(2 * MS);

@@ -9,7 +9,7 @@ use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 
 use common::{await_end, class, cpu, execute, executed, output_of, start, turn, MS};
-use punctual::{ErrorKind, Punctual, Report};
+use punctual::{ErrorKind, Punctual, RunEvent};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 
 const CHILD: &str = "PUNCTUAL_TEST_CHILD";
@@ -93,7 +93,7 @@ fn a_start_that_fails_calls_nobody_and_leaves_nothing() {
             break e;
         }
     };
-    assert_eq!(e.kind, ErrorKind::Usage, "{e}");
+    assert_eq!(e.kind, ErrorKind::Command, "{e}");
     assert!(e.cause.contains("/no/such/program"), "{e}");
     std::thread::sleep(100 * MS);
     assert_eq!(called.load(SeqCst), 0, "no closure was called");
@@ -161,7 +161,7 @@ fn a_command_that_ends_is_told_and_a_running_process_gets_its_class_back() {
     let running = start(|set| {
         let tell = tell.clone();
         let set = set.observe(move |report| {
-            if let Report::Ended { task, how } = report {
+            if let RunEvent::Ended { task, how } = report {
                 let _ = tell.send(format!("{task}: {how}"));
             }
         });

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{class, execute, executed, mask, start, turn, MS};
-use punctual::{ErrorKind, Punctual, Report, Running, Task};
+use punctual::{ErrorKind, Punctual, RunEvent, Running, Task};
 use punctual_test_support::{comes_true, execute_briefly, judge_timing, LIVENESS};
 
 /// Executes until the run is over: the runaway.
-fn spin(task: &mut Task<'_>) {
+fn spin(task: &Task<'_>) {
     let end = executed() + LIVENESS;
     while !task.is_over() && executed() < end {
         execute_briefly();
@@ -20,7 +20,7 @@ fn spin(task: &mut Task<'_>) {
 }
 
 /// Executes `time` in every period.
-fn work(time: Duration) -> impl FnOnce(&mut Task<'_>) + Send {
+fn work(time: Duration) -> impl FnOnce(&Task<'_>) + Send {
     move |task| loop {
         execute(time);
         if task.wait_period().is_none() {
@@ -127,7 +127,7 @@ fn one_that_panics_ends_alone() {
     let running = start(|set| {
         let told = told.clone();
         let set = set.observe(move |report| {
-            if let Report::Ended { task, how } = report {
+            if let RunEvent::Ended { task, how } = report {
                 told.lock().expect("nobody panics").push(format!("{task}: {how}"));
             }
         });
@@ -152,7 +152,7 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
     let running = start(|set| {
         let (was_ordinary, was_fifo, warned) = (was_ordinary.clone(), was_fifo.clone(), warned.clone());
         let set = set.observe(move |report| {
-            if matches!(&report, Report::Warning(text) if text.contains("blocks the gate signal")) {
+            if matches!(&report, RunEvent::Warning(text) if text.contains("blocks the gate signal")) {
                 warned.fetch_add(1, SeqCst);
             }
         });

@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 200;
 /// Tasks that are listed for the same reason.
 const MOST_ALIKE: usize = 3;
 
-/// The verdict in one line.
+/// The verdict in one sentence.
 #[must_use]
 pub fn summary(analysis: &Analysis) -> String {
     let cpus = analysis.cpus.iter().map(|cpu| format!("CPU {} {}", cpu.load.cpu, cpu.load.utilization));
@@ -31,19 +31,21 @@ pub fn summary(analysis: &Analysis) -> String {
                     let Capacity { limit, total, .. } = cpu.capacity;
                     format!(", more than {}", if cpu.load.utilization > limit { limit } else { total })
                 });
-                format!("does not fit: {cpus} promised{host}{limit}")
+                format!("It does not fit: {cpus} promised{host}{limit}.")
             }
-            (0, 1) => format!("does not fit: 1 group is not sure to get its budget; {cpus} promised{host}"),
-            (0, n) => format!("does not fit: {n} groups are not sure to get their budgets; {cpus} promised{host}"),
-            (1, _) => format!("does not fit: 1 task is not sure to meet its deadline; {cpus} promised{host}"),
-            (n, _) => format!("does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised{host}"),
+            (0, 1) => format!("It does not fit: 1 group is not sure to get its budget; {cpus} promised{host}."),
+            (0, n) => format!("It does not fit: {n} groups are not sure to get their budgets; {cpus} promised{host}."),
+            (1, _) => format!("It does not fit: 1 task is not sure to meet its deadline; {cpus} promised{host}."),
+            (n, _) => {
+                format!("It does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised{host}.")
+            }
         };
     }
     let tightest = tasks().filter_map(|t| Some((t.slack?, t))).filter(|(_, t)| t.reached).min_by_key(|s| s.0);
     let tightest = tightest.map_or(String::new(), |(slack, t)| {
         format!("; the tightest, {:?}, is done {} before its deadline at the latest", t.name, fmt_ns(slack))
     });
-    format!("fits: {cpus} promised{}{tightest}", host(analysis))
+    format!("It fits: {cpus} promised{}{tightest}.", host(analysis))
 }
 
 /// The most that the host takes of a CPU.
@@ -89,12 +91,12 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     rows.extend(shown.map(|t| task_row(t, own(t))));
     if !cpu.groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["group", "gets it", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
+        rows.push(["group", "fits", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
         rows.extend(cpu.groups.iter().take(MOST_ROWS).map(group_row));
     }
     if !cpu.budget_groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["budget group", "runs dry", "wanted", "budget", "period", "", ""].map(str::to_owned).to_vec());
+        rows.push(["budget group", "exhausted", "demand", "budget", "period", "", ""].map(str::to_owned).to_vec());
         rows.extend(cpu.budget_groups.iter().take(MOST_ROWS).map(|b| {
             let exhaustible = if b.exhaustible { "may" } else { "never" };
             let times = [b.demand, b.budget, b.period].map(fmt_ns);
@@ -184,11 +186,11 @@ fn notes(cpu: &CpuAnalysis) -> Vec<String> {
         notes.push(format!("and {more} more"));
     }
     if alike > 0 {
-        notes.push(format!("and {alike} more tasks, for reasons that are told above"));
+        notes.push(format!("and {alike} more tasks, for the reasons above"));
     }
     if cpu.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
         notes
-            .push("A sufficient test refuses some that would always be in time; docs/check.md tells which.".to_owned());
+            .push("A sufficient test refuses some that would always be in time; docs/check.md lists which.".to_owned());
     }
     notes
 }

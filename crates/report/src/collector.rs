@@ -12,7 +12,7 @@ use crate::groups::Group;
 use crate::results::*;
 use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
 use punctual_analysis::{utilization, utilization_of};
-use punctual_taskset::{Body, Spin, TaskSet};
+use punctual_taskset::{Body, Spin, TaskSet, TaskSpec};
 use punctual_trace::{Period, NEVER};
 
 /// What a collector needs to know of a task.
@@ -40,22 +40,23 @@ impl TaskInfo {
     /// All tasks of a set, in its order.
     #[must_use]
     pub fn of(set: &TaskSet) -> Vec<TaskInfo> {
-        set.tasks
-            .iter()
-            .map(|task| TaskInfo {
-                kind: match task.body {
-                    Body::Spin(Spin::Forever) => TaskKind::Forever,
-                    Body::Spin(_) | Body::Steps(_) => TaskKind::Spin,
-                    Body::Command(_) => TaskKind::Command,
-                    Body::Pid(_) => TaskKind::Pid,
-                },
-                ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline)
-            })
-            .collect()
+        set.tasks.iter().map(TaskInfo::of_task).collect()
+    }
+
+    /// One task as a set describes it.
+    #[must_use]
+    pub fn of_task(task: &TaskSpec) -> TaskInfo {
+        let kind = match task.body {
+            Body::Spin(Spin::Forever) => TaskKind::Forever,
+            Body::Spin(_) | Body::Steps(_) => TaskKind::Spin,
+            Body::Command(_) => TaskKind::Command,
+            Body::Pid(_) => TaskKind::Pid,
+        };
+        TaskInfo { kind, ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline) }
     }
 }
 
-/// What is known of a run before it starts. Fields that are found out later (dispatcher, hog, notes) are set on
+/// What is known of a run before it starts. Fields that are found out later (dispatcher, load, notes) are set on
 /// the `Results` themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -126,6 +127,8 @@ struct Figures {
     off_5: u64,
     late: u64,
     late_off_5: u64,
+    /// The share of these that is furthest from all of the budget, ppm.
+    late_worst: Option<u64>,
     shares: Shares,
     latency: Times,
     response: Times,
@@ -149,6 +152,21 @@ impl Collector {
             groups: Group::of(set),
             utilization_ppm: utilization(set).0,
             ..Collector::new(run, TaskInfo::of(set))
+        }
+    }
+
+    /// Adds a task to a run that goes on; its place follows those before.
+    pub fn add(&mut self, info: TaskInfo) {
+        if info.period > 0 {
+            self.utilization_ppm += utilization_of([(info.budget, info.period)]).0;
+        }
+        self.tasks.push(Task { info, begun: false, held: None, figures: Figures::new() });
+    }
+
+    /// What a task is, where its description in the set does not say.
+    pub fn set_kind(&mut self, task: u32, kind: TaskKind) {
+        if let Some(task) = self.tasks.get_mut(task as usize) {
+            task.info.kind = kind;
         }
     }
 
@@ -206,14 +224,13 @@ impl Collector {
     #[must_use]
     pub fn snapshot(&self) -> Results {
         let tasks: Vec<TaskResult> = self.tasks.iter().map(Task::result).collect();
-        let verdict = Verdict::of(&tasks);
+        let totals = Totals::of(&tasks);
         let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
         if self.unknown > 0 {
             notes.push(format!("{} records named a task that is not in the set; they were ignored", self.unknown));
         }
         Results {
-            version: VERSION,
             host: self.run.host,
             label: self.run.label.clone(),
             policy: self.run.policy.clone(),
@@ -223,13 +240,13 @@ impl Collector {
             overload: self.run.overload,
             interrupted: false,
             machine: self.run.machine.clone(),
-            verdict,
+            totals,
             groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,
             dispatcher: None,
             costs: None,
             kernel_dispatcher: None,
-            hog: None,
+            load: None,
             not_possible: None,
             notes,
         }
@@ -271,6 +288,7 @@ impl Figures {
             off_5: 0,
             late: 0,
             late_off_5: 0,
+            late_worst: None,
             shares: Shares::new(),
             latency: Times::new(),
             response: Times::new(),
@@ -297,12 +315,21 @@ impl Figures {
         if p.woken_late {
             self.late += 1;
             self.late_off_5 += u64::from(off_by_more_than(p, 5));
+            self.late_worst = self.late_worst.into_iter().chain([share(p)]).max_by_key(|s| s.abs_diff(WHOLE));
             return;
         }
         self.off_1 += u64::from(off_by_more_than(p, 1));
         self.off_5 += u64::from(off_by_more_than(p, 5));
-        self.shares.add(if p.assigned == 0 { WHOLE } else { ppm(p.received, p.assigned) });
+        self.shares.add(share(p));
     }
+}
+
+/// Received per assigned, ppm.
+fn share(p: &Period) -> u64 {
+    if p.assigned == 0 {
+        return WHOLE;
+    }
+    ppm(p.received, p.assigned)
 }
 
 /// In exact integers, so that a period off by exactly 5 % is not off by more.
@@ -342,10 +369,11 @@ impl Task {
                 off_5_percent: f.off_5,
                 off_5_percent_ppm: ppm(f.off_5, measured),
             }),
-            woken_late: Late {
+            late_wakeups: Late {
                 periods: f.late,
                 off_5_percent: f.late_off_5,
                 off_5_percent_ppm: ppm(f.late_off_5, f.late),
+                worst_ppm: f.late_worst,
             },
             release_latency: f.latency.spread(),
             response_time: f.response.spread(),

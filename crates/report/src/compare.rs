@@ -2,49 +2,50 @@
 //! compared should stand in one line.
 
 use crate::grid::{grid, wrap, Column};
+use crate::headline::headline;
 use crate::results::{Host, Results, TaskKind, TaskResult};
 use crate::spread::ppm;
-use crate::table::{short, unreported, NONE};
+use crate::table::{unreported, View, NONE};
 use crate::units::{duration, percent, rate, time, Unit};
 
-/// Widest line of the texts below the columns.
-const WIDTH: usize = 100;
-
-/// The runs side by side, tasks matched by their place in the set; then the reason for each column that could not
-/// run, and the runs' notes. Ends in a line break.
+/// Each run's verdict, a line or more each.
 #[must_use]
-pub fn side_by_side(runs: &[Results]) -> String {
+pub fn verdicts(runs: &[Results], view: &View) -> String {
+    runs.iter().map(|run| wrap(&format!("{}: {}", run.title(), headline(run)), 0, view.width)).collect()
+}
+
+/// The runs side by side, tasks matched by their place in the set; then what helps each run that could not take place,
+/// and the runs' notes. Ends in a line break.
+#[must_use]
+pub fn side_by_side(runs: &[Results], view: &View) -> String {
     let Some(set) = runs.iter().max_by_key(|run| run.tasks.len()) else {
         return String::new();
     };
-    let rows = rows(runs, &set.tasks);
+    let rows = rows(runs, &set.tasks, view.wide);
     let mut columns = vec![Column::new("", "", 0).cells(rows.iter().map(|row| row.head.clone()))];
     for (i, run) in runs.iter().enumerate() {
         columns.push(Column::new("", run.title(), 0).marked(rows.iter().map(|row| row.cells[i].clone())));
     }
-    let mut out = grid(columns, usize::MAX, false);
+    let mut out = grid(columns, usize::MAX, view.color);
     out.push('\n');
-    out.push_str(&wrap(
-        "budget received: p1 / median / p99 over periods in which the task wanted it all and the measurer was punctual; \
-         100 is what was promised. Response times are those of jobs that were finished.",
-        0,
-        WIDTH,
-    ));
+    let legend = if view.wide {
+        "budget received: p1 / median / p99 over the periods in which the task could use all of it and the measurer was \
+         punctual. response time: of the jobs that were completed."
+    } else {
+        "execution time: over all periods; more than 100 % where no budget is enforced. response time: of the jobs that \
+         were completed."
+    };
+    out.push_str(&wrap(legend, 0, view.width));
     for run in runs {
-        let Some(why) = &run.not_possible else { continue };
-        out.push_str(&wrap(&format!("{}: not run: {}.", run.title(), why.reason.trim_end_matches('.')), 0, WIDTH));
-        for step in &why.help {
-            out.push_str(&format!("  {step}\n"));
+        for step in run.not_possible.iter().flat_map(|why| &why.help) {
+            out.push_str(&format!("{}: {step}\n", run.title()));
         }
     }
-    for run in runs.iter().filter(|run| run.verdict.unreported > 0) {
-        out.push_str(&wrap(&format!("{}: {}", run.title(), unreported(run)), 0, WIDTH));
-    }
-    for run in runs.iter().filter(|run| run.verdict.short > 0) {
-        out.push_str(&wrap(&format!("{}: {}.", run.title(), short(&run.tasks)), 0, WIDTH));
+    for run in runs.iter().filter(|run| run.totals.unreported > 0) {
+        out.push_str(&wrap(&format!("{}: {}", run.title(), unreported(run)), 0, view.width));
     }
     for (titles, note) in notes(runs) {
-        out.push_str(&wrap(&format!("{}: {note}", titles.join(", ")), 0, WIDTH));
+        out.push_str(&wrap(&format!("{}: {note}", titles.join(", ")), 0, view.width));
     }
     out
 }
@@ -63,7 +64,7 @@ fn notes(runs: &[Results]) -> Vec<(Vec<&str>, &str)> {
     notes
 }
 
-/// Under the kernel's own policies nobody knows when somebody else's program has missed anything.
+/// Under the kernel's own policies it is not known whether an unmodified program is in time.
 fn judged(run: &Results, task: &TaskResult) -> bool {
     let baseline = matches!(run.host, Host::Fifo | Host::Deadline | Host::Other);
     task.periods > 0 && !(baseline && foreign(task))
@@ -80,8 +81,8 @@ struct Row {
 
 type Cell<'a> = &'a dyn Fn(&Results, &TaskResult) -> Option<(String, bool)>;
 
-fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
-    let worst = runs.iter().flat_map(|run| &run.tasks).filter_map(|t| t.response_time).map(|r| r.p99_ns).max();
+fn rows(runs: &[Results], tasks: &[TaskResult], wide: bool) -> Vec<Row> {
+    let worst = runs.iter().flat_map(|run| &run.tasks).filter_map(|t| t.response_time).map(|r| r.worst_ns).max();
     let unit = Unit::for_longest(worst.unwrap_or(0));
     let mut rows = Vec::new();
     let mut block = |title: String, cell: Cell| {
@@ -92,7 +93,7 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
                 head: format!("  {} ({} in {})", task.name, time(task.budget_ns), time(task.period_ns)),
                 cells: runs.iter().map(|run| one(run, i, cell)).collect(),
             })
-            // A task that nobody has figures for is left out of the block, and an empty block altogether.
+            // A task without figures is left out of the block, and an empty block altogether.
             .filter(|row| row.cells.iter().any(|(text, _)| text != NONE))
             .collect();
         if !lines.is_empty() {
@@ -103,23 +104,30 @@ fn rows(runs: &[Results], tasks: &[TaskResult]) -> Vec<Row> {
     block("deadlines missed, % of periods".into(), &|run, t| {
         judged(run, t).then(|| (rate(t.misses_ppm), t.misses > 0))
     });
-    block("budget received, % of assigned".into(), &|_, t| {
-        let b = t.budget_received?;
-        Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
+    block("execution time, % of budget".into(), &|_, t| {
+        (t.assigned_ns > 0).then(|| (percent(ppm(t.received_ns, t.assigned_ns)), false))
     });
-    block("budget received in the long run, % of assigned".into(), &|_, t| {
-        t.long_run_ppm.map(|received| (percent(received), t.shortfall_ns > 0))
+    if wide {
+        block("budget received, % of assigned".into(), &|_, t| {
+            let b = t.budget_received?;
+            Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
+        });
+        block("budget received in the long run, % of assigned".into(), &|_, t| {
+            t.long_run_ppm.map(|received| (percent(received), t.shortfall_ns > 0))
+        });
+        block("budget off by more than 5 %, % of periods".into(), &|_, t| {
+            t.budget_received.map(|b| (rate(b.off_5_percent_ppm), false))
+        });
+        block(format!("response time p99, {}", unit.name), &|_, t| {
+            t.response_time.map(|r| (unit.show(r.p99_ns), false))
+        });
+    }
+    block(format!("response time, worst, {}", unit.name), &|_, t| {
+        t.response_time.map(|r| (unit.show(r.worst_ns), false))
     });
-    block("budget off by more than 5 %, % of periods".into(), &|_, t| {
-        t.budget_received.map(|b| (rate(b.off_5_percent_ppm), false))
-    });
-    block(format!("response time p99, {}", unit.name), &|_, t| t.response_time.map(|r| (unit.show(r.p99_ns), false)));
-    block("execution time used, % of budget".into(), &|_, t| {
-        (foreign(t) && t.assigned_ns > 0).then(|| (percent(ppm(t.received_ns, t.assigned_ns)), false))
-    });
-    if runs.iter().any(|run| run.hog.is_some()) {
-        let cells = runs.iter().map(|run| (run.hog.map_or(NONE.to_owned(), |hog| percent(hog.share_ppm)), false));
-        rows.push(Row { head: "left for an ordinary process, % of the CPU".into(), cells: cells.collect() });
+    if runs.iter().any(|run| run.load.is_some()) {
+        let cells = runs.iter().map(|run| (run.load.map_or(NONE.to_owned(), |load| percent(load.share_ppm)), false));
+        rows.push(Row { head: "left for the background process, % of the CPU".into(), cells: cells.collect() });
     }
     let ran = runs.iter().map(|run| match run.not_possible {
         None => (duration(run.duration_ns), false),

@@ -1,6 +1,7 @@
 //! Aligned columns under group headings. Our own, because the table crates draw boxes or cannot span a heading, and
 //! because a column that does not fit must be able to go.
 
+use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
 /// How a cell stands out, where colour is wanted.
@@ -11,25 +12,22 @@ pub enum Ink {
     Plain,
     /// A heading, or what may be skipped.
     Faint,
-    /// Good.
-    Green,
-    /// Bad.
-    Red,
-    /// The verdict, a title.
-    Bold,
+    /// A good verdict.
+    Good,
+    /// A bad verdict, or the figure that is the reason.
+    Bad,
 }
 
 /// `text` in colour, if that is wanted.
 pub fn paint(text: &str, ink: Ink, color: bool) -> String {
-    let code = match ink {
+    let style = match ink {
         _ if !color => return text.to_owned(),
         Ink::Plain => return text.to_owned(),
-        Ink::Faint => "2",
-        Ink::Green => "32",
-        Ink::Red => "31",
-        Ink::Bold => "1",
+        Ink::Faint => Style::new().dimmed(),
+        Ink::Good => AnsiColor::Green.on_default().bold(),
+        Ink::Bad => AnsiColor::Red.on_default().bold(),
     };
-    format!("\x1b[{code}m{text}\x1b[0m")
+    format!("{style}{text}{style:#}")
 }
 
 /// One column. The first of a grid is aligned left, the others right.
@@ -55,7 +53,7 @@ impl Column {
 
     /// With these cells, those of which `bad` holds in red.
     pub fn marked(mut self, cells: impl IntoIterator<Item = (String, bool)>) -> Column {
-        self.cells.extend(cells.into_iter().map(|(cell, bad)| (cell, if bad { Ink::Red } else { Ink::Plain })));
+        self.cells.extend(cells.into_iter().map(|(cell, bad)| (cell, if bad { Ink::Bad } else { Ink::Plain })));
         self
     }
 
@@ -211,8 +209,8 @@ mod tests {
     fn colour_changes_no_alignment() {
         let column = || Column::new("", "x", 0).marked([("1".to_owned(), true), ("22".to_owned(), false)]);
         let with = grid(vec![column(), column()], 80, true);
-        assert!(with.contains("\x1b[31m1\x1b[0m"));
-        let bare = with.replace("\x1b[31m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
+        assert!(with.contains(&paint("1", Ink::Bad, true)) && paint("1", Ink::Bad, true).contains('\x1b'));
+        let bare = anstream::adapter::strip_str(&with).to_string();
         assert_eq!(bare, grid(vec![column(), column()], 80, false));
     }
 

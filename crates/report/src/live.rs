@@ -35,10 +35,11 @@ pub fn live(results: &Results) -> String {
 /// One line of progress for logs and pipes, without a line break.
 #[must_use]
 pub fn plain_line(results: &Results) -> String {
-    let v = &results.verdict;
-    let mut line = format!("{}: {}, {} missed", duration(results.duration_ns), count(v.periods, "period"), v.missed);
-    if v.unreported > 0 {
-        line.push_str(&format!(", {} unreported", v.unreported));
+    let totals = &results.totals;
+    let mut line =
+        format!("{}: {}, {} missed", duration(results.duration_ns), count(totals.periods, "period"), totals.missed);
+    if totals.unreported > 0 {
+        line.push_str(&format!(", {} unreported", totals.unreported));
     }
     // The task whose budget is kept worst stands for all.
     let received = results.tasks.iter().filter_map(|t| t.budget_received.map(|b| (t, b)));

@@ -1,20 +1,17 @@
-//! The results document: what `--json` prints. Its schema is docs/results.schema.json, what its words mean docs/results.md.
+//! The results of a run, as `--json` prints them in its envelope. Schema: docs/run.schema.json; what its words mean:
+//! docs/results.md.
 //!
 //! All of it is integers: ns, counts, and parts per million (`_ppm`; 1,000,000 is all of it).
 
+use crate::spread::WHOLE;
 use punctual_taskset::{CostBasis, Costs};
 use serde::{Deserialize, Serialize};
 
-/// Version of the document. It rises when a field changes its meaning or goes; new fields may come without.
-pub const VERSION: u32 = 1;
-
 /// One run of one task set under one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Results {
-    /// Version of this document, 1.
-    pub version: u32,
-    /// Who carried the schedule out.
+    /// What executed the schedule.
     pub host: Host,
     /// What to call this run where several stand side by side; `null`: the host's name.
     pub label: Option<String>,
@@ -33,8 +30,8 @@ pub struct Results {
     pub interrupted: bool,
     /// What it ran on.
     pub machine: Machine,
-    /// In one glance.
-    pub verdict: Verdict,
+    /// Of all tasks together.
+    pub totals: Totals,
     /// One entry per task, in file order.
     pub tasks: Vec<TaskResult>,
     /// One entry per scheduling group, then per budget group, in file order.
@@ -49,17 +46,28 @@ pub struct Results {
     /// The same of a dispatcher inside the kernel; `null` elsewhere.
     #[serde(default)]
     pub kernel_dispatcher: Option<KernelDispatcherStats>,
-    /// The greedy ordinary process that ran beside, if one was asked for.
-    pub hog: Option<HogResult>,
+    /// What the background process of `--load` received; `null` without one.
+    pub load: Option<LoadResult>,
     /// Why this run could not take place; then there are no figures.
     pub not_possible: Option<NotPossible>,
     /// What a reader should know beside the figures.
     pub notes: Vec<String>,
 }
 
-/// Who carried the schedule out.
+/// The result of `punctual run --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunResult {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Results,
+    /// The same set under the kernel's own policies (`--compare`), in the order asked for.
+    pub baselines: Vec<Results>,
+}
+
+/// What executed the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
     /// Punctual's user host.
@@ -78,7 +86,7 @@ pub enum Host {
 
 /// What a host takes of a CPU for its own work (`docs/check.md`, "What the host takes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostCosts {
     /// For each release.
     pub release_ns: u64,
@@ -96,7 +104,7 @@ pub struct HostCosts {
 
 /// Where the numbers of a host's costs are from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HostCostBasis {
     /// Named by the caller.
@@ -127,7 +135,7 @@ impl HostCosts {
 
 /// What it ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
@@ -135,7 +143,7 @@ pub struct Machine {
     pub arch: String,
     /// CPUs online.
     pub cpus: u32,
-    /// The processor's own name, if it tells one.
+    /// The processor's own name, if it has one.
     pub cpu_model: Option<String>,
     /// Current clock source, if it can be read.
     pub clock_source: Option<String>,
@@ -145,10 +153,10 @@ pub struct Machine {
     pub virtualised: Option<bool>,
 }
 
-/// In one glance.
+/// The figures of all tasks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Verdict {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Totals {
     /// Periods counted, of all tasks.
     pub periods: u64,
     /// Of them, those that missed their deadline.
@@ -166,7 +174,7 @@ pub struct Verdict {
 
 /// What a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// Synthetic execution that waits for its next period when done.
@@ -183,7 +191,7 @@ pub enum TaskKind {
 
 /// One task's figures, over whole periods only: its first period and one cut off by the end of the run are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResult {
     /// Its name in the set.
     pub name: String,
@@ -224,8 +232,8 @@ pub struct TaskResult {
     pub shortfall_ns: u64,
     /// Budget received over periods in which the task was ready throughout and the enforcer punctual; `null` without any.
     pub budget_received: Option<BudgetReceived>,
-    /// Periods in which the task was ready throughout but the enforcer itself was woken late.
-    pub woken_late: Late,
+    /// Periods in which the task was ready throughout, but the dispatcher (or observer) itself woke up late.
+    pub late_wakeups: Late,
     /// Release to first execution; `null` where nobody can tell.
     pub release_latency: Option<TimeSpread>,
     /// Release to done; `null` where the task never says that it is done.
@@ -234,7 +242,7 @@ pub struct TaskResult {
 
 /// Which tree a group stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GroupKind {
     /// A scheduling group: its tasks execute on its server's budget, in the order of its policy.
@@ -245,7 +253,7 @@ pub enum GroupKind {
 
 /// One group's share: that of all tasks below it, over the same periods as theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupResult {
     /// Its name in the set.
     pub name: String,
@@ -270,7 +278,7 @@ pub struct GroupResult {
 /// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1 % of their
 /// distance from 1,000,000; counts and worst are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetReceived {
     /// Periods that these figures are made of.
     pub periods: u64,
@@ -292,9 +300,9 @@ pub struct BudgetReceived {
     pub off_5_percent_ppm: u64,
 }
 
-/// Periods apart: those in which the enforcer was itself woken late.
+/// Periods apart: those in which the dispatcher (or observer) itself woke up late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Late {
     /// How many.
     pub periods: u64,
@@ -302,11 +310,14 @@ pub struct Late {
     pub off_5_percent: u64,
     /// Their share of these periods.
     pub off_5_percent_ppm: u64,
+    /// Of them, the one furthest from 1,000,000 parts of its budget received; `null` without any.
+    #[serde(default)]
+    pub worst_ppm: Option<u64>,
 }
 
 /// A distribution of times, ns. Percentiles are nearest ranks, within 1 %; count and worst are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpread {
     /// How many were measured.
     pub count: u64,
@@ -320,7 +331,7 @@ pub struct TimeSpread {
 
 /// A dispatcher's own cost and punctuality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DispatcherStats {
     /// Events handled.
     pub events: u64,
@@ -328,12 +339,12 @@ pub struct DispatcherStats {
     pub handler_mean_ns: u64,
     /// Longest time in the handler, ns.
     pub handler_max_ns: u64,
-    /// How late its timer woke it, median, ns.
-    pub lateness_p50_ns: u64,
+    /// From the time that its timer was due until it executed, median, ns.
+    pub wakeup_latency_p50_ns: u64,
     /// The same, 99th percentile, ns.
-    pub lateness_p99_ns: u64,
+    pub wakeup_latency_p99_ns: u64,
     /// The same, longest, ns.
-    pub lateness_max_ns: u64,
+    pub wakeup_latency_max_ns: u64,
     /// Writes to the cgroup freezer that took over 50 us: another process held a kernel lock.
     pub freezer_waits: u64,
     /// The longest of them, from the dispatcher's request on, ns.
@@ -342,34 +353,34 @@ pub struct DispatcherStats {
     pub cpu_ns: u64,
 }
 
-/// The punctuality of a dispatcher inside the kernel: from the time that a release was due until its task ran, by the
-/// kernel's own callback, over the releases whose task was the one to run at that instant.
+/// A dispatcher inside the kernel. Its release latency: from the time that a release was due until the kernel ran a
+/// thread of its task, over the releases that were selected at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelDispatcherStats {
     /// Events of the dispatcher: releases, ends of jobs, and so on.
     pub events: u64,
-    /// So many releases were selected at once.
+    /// Releases that were selected at once.
     pub releases: u64,
-    /// From due to running, median, ns.
-    pub release_to_running_p50_ns: u64,
+    /// Their release latency, median, ns.
+    pub release_latency_p50_ns: u64,
     /// The same, 99th percentile, ns.
-    pub release_to_running_p99_ns: u64,
+    pub release_latency_p99_ns: u64,
     /// The same, longest, ns.
-    pub release_to_running_max_ns: u64,
+    pub release_latency_max_ns: u64,
 }
 
-/// The greedy ordinary process that ran beside.
+/// A CPU-bound ordinary process beside the tasks, on the first of their CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct HogResult {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadResult {
     /// Its share of one CPU.
     pub share_ppm: u64,
 }
 
 /// Why a run could not take place, and what would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotPossible {
     /// The cause.
     pub reason: String,
@@ -377,14 +388,29 @@ pub struct NotPossible {
     pub help: Vec<String>,
 }
 
-impl Verdict {
+impl TaskResult {
+    /// Periods in which the task was ready throughout: it could have used all of its budget.
+    #[must_use]
+    pub fn periods_wanting_all(&self) -> u64 {
+        self.budget_received.map_or(0, |b| b.periods) + self.late_wakeups.periods
+    }
+
+    /// Of these periods the one furthest from 1,000,000 parts of the budget received; `None` without any.
+    #[must_use]
+    pub fn worst_received_ppm(&self) -> Option<u64> {
+        let both = [self.budget_received.map(|b| b.worst_ppm), self.late_wakeups.worst_ppm];
+        both.into_iter().flatten().max_by_key(|worst| worst.abs_diff(WHOLE))
+    }
+}
+
+impl Totals {
     /// Of all tasks together.
     #[must_use]
-    pub fn of(tasks: &[TaskResult]) -> Verdict {
+    pub fn of(tasks: &[TaskResult]) -> Totals {
         let (missed, unreported) = (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
         let periods = tasks.iter().map(|t| t.periods).sum();
         let short = tasks.iter().filter(|t| t.shortfall_ns > 0).count() as u64;
-        Verdict { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
+        Totals { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
     }
 }
 
@@ -393,35 +419,33 @@ impl Results {
     /// unreported.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
-        i32::from(!self.verdict.met)
+        i32::from(!self.totals.met)
     }
 
     /// Adds unreported periods that cannot be attributed to a task.
     pub fn add_unreported(&mut self, periods: u64) {
-        self.verdict.unreported += periods;
-        self.verdict.met &= periods == 0;
-    }
-
-    /// The document as `--json` prints it, with a line break at its end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        // Serializing this type cannot fail: no maps with odd keys, no writer that could.
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
+        self.totals.unreported += periods;
+        self.totals.met &= periods == 0;
     }
 
     /// What to call this run in a column.
     #[must_use]
     pub fn title(&self) -> &str {
-        match (&self.label, self.host) {
-            (Some(label), _) => label,
-            (None, Host::User) => "punctual",
-            (None, Host::Kernel) => "punctual (kernel)",
-            (None, Host::Sim) => "simulated",
-            (None, Host::Fifo) => "fifo",
-            (None, Host::Deadline) => "deadline",
-            (None, Host::Other) => "other",
+        self.label.as_deref().unwrap_or(self.host.title())
+    }
+}
+
+impl Host {
+    /// What to call a run on it in a column.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Host::User => "punctual",
+            Host::Kernel => "punctual (kernel)",
+            Host::Sim => "simulated",
+            Host::Fifo => "fifo",
+            Host::Deadline => "deadline",
+            Host::Other => "other",
         }
     }
 }

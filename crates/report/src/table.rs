@@ -1,48 +1,88 @@
-//! The final table: what was run, a row per task about its deadlines, a row per task about its budget, the verdict.
+//! The results of a run as text: the verdict, what was run, a row per task, a row per group, and notes.
 //!
-//! Two small tables and not one wide one: deadlines concern every task, budgets only those that used all of theirs.
+//! By default a row has what most readers need. All columns make two tables ([`View::wide`]), because deadlines concern
+//! every task, budgets only those that used all of theirs.
 
 use crate::grid::{grid, paint, wrap, Column, Ink};
+use crate::headline::{headline, length};
 use crate::results::{GroupKind, GroupResult, Host, Results, TaskResult, TimeSpread};
 use crate::spread::ppm;
-use crate::units::{count, duration, percent, rate, time, Unit};
+use crate::units::{count, percent, rate, time, Unit};
 
 /// Shown where there is nothing to show.
 pub(crate) const NONE: &str = "-";
 
-/// The final table, ending in a line break. `width` in terminal columns: with fewer than about 100 the less important
-/// columns go. `color` with ANSI escapes.
+/// How results are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// Terminal columns: in fewer than about 100 the less important columns go.
+    pub width: usize,
+    /// With ANSI escapes.
+    pub color: bool,
+    /// All columns, and the dispatcher's own figures.
+    pub wide: bool,
+}
+
+impl Default for View {
+    fn default() -> View {
+        View { width: 100, color: false, wide: false }
+    }
+}
+
+/// The verdict, then everything else, ending in a line break.
 #[must_use]
-pub fn table(results: &Results, width: usize, color: bool) -> String {
-    let mut out = heading(results, width, color);
+pub fn table(results: &Results, view: &View) -> String {
+    format!("{}\n{}", verdict(results, view), figures(results, view))
+}
+
+/// The [`headline`] as a line of its own.
+#[must_use]
+pub fn verdict(results: &Results, view: &View) -> String {
+    let ink = if results.totals.met && results.not_possible.is_none() { Ink::Good } else { Ink::Bad };
+    lines(&headline(results), ink, view)
+}
+
+/// What was run, and the figures, without the verdict.
+#[must_use]
+pub fn figures(results: &Results, view: &View) -> String {
+    let View { width, color, wide } = *view;
+    let mut out = heading(results, view);
     out.push('\n');
     if let Some(why) = &results.not_possible {
-        out.push_str(&wrap(&format!("It could not be run: {}.", why.reason.trim_end_matches('.')), 0, width));
         for step in &why.help {
             out.push_str(&format!("  {step}\n"));
         }
         return out;
     }
-    out.push_str(&grid(deadlines(&results.tasks), width, color));
-    if results.tasks.iter().any(|task| task.long_run_ppm.is_some()) {
-        out.push('\n');
-        out.push_str(&budgets(results, width, color));
+    if wide {
+        out.push_str(&grid(deadlines(&results.tasks), width, color));
+        if results.tasks.iter().any(|task| task.long_run_ppm.is_some()) {
+            out.push('\n');
+            out.push_str(&grid(budgets(&results.tasks), width, color));
+        }
+    } else {
+        out.push_str(&grid(tasks(&results.tasks), width, color));
     }
     if !results.groups.is_empty() {
         out.push('\n');
         out.push_str(&grid(groups(&results.groups), width, color));
     }
     out.push('\n');
-    out.push_str(&legend(results, width, color));
-    out.push_str(&extras(results, width));
-    let (text, good) = verdict(results);
-    let ink = if good { Ink::Green } else { Ink::Red };
-    wrap(&text, 0, width).lines().for_each(|line| out.push_str(&(paint(line, ink, color) + "\n")));
+    out.push_str(&lines(&legend(results, wide), Ink::Faint, view));
+    if wide {
+        out.push_str(&dispatchers(results, width));
+    }
+    out.push_str(&notes(results, width));
     out
 }
 
+/// A text broken into lines of one colour.
+fn lines(text: &str, ink: Ink, view: &View) -> String {
+    wrap(text, 0, view.width).lines().map(|line| paint(line, ink, view.color) + "\n").collect()
+}
+
 /// Two lines: what was run, and on what.
-fn heading(results: &Results, width: usize, color: bool) -> String {
+fn heading(results: &Results, view: &View) -> String {
     let cpus: Vec<String> = results.cpus.iter().map(u32::to_string).collect();
     let title = format!(
         "{}: {} for {} on CPU {}, policy {}, budgets {} % of a CPU{}{}",
@@ -55,9 +95,9 @@ fn heading(results: &Results, width: usize, color: bool) -> String {
         if results.overload { ", OVERLOAD (admission overridden)" } else { "" },
         if results.interrupted { ", interrupted" } else { "" },
     );
-    let title: String = wrap(&title, 0, width).lines().map(|line| paint(line, Ink::Bold, color) + "\n").collect();
+    let title = lines(&title, Ink::Plain, view);
     if results.host == Host::Sim {
-        return title + &paint("exact virtual time, no machine", Ink::Faint, color) + "\n";
+        return title + &lines("exact virtual time, no machine", Ink::Faint, view);
     }
     let m = &results.machine;
     let mut about = format!(
@@ -72,19 +112,29 @@ fn heading(results: &Results, width: usize, color: bool) -> String {
     if let Some(clock) = &m.clock_source {
         about.push_str(&format!(", clock {clock}"));
     }
-    let about: String = wrap(&about, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect();
-    title + &about
+    title + &lines(&about, Ink::Faint, view)
 }
 
-/// How long it ran; a simulated run is exactly as long as it says.
-fn length(results: &Results) -> String {
-    match results.duration_ns {
-        ns @ 0..=59_999_999_999 if results.host == Host::Sim => time(ns),
-        ns => duration(ns),
+/// What most readers need.
+fn tasks(tasks: &[TaskResult]) -> Vec<Column> {
+    const WANTED: &str = "budget wanted in full";
+    let each = |show: &dyn Fn(&TaskResult) -> String| tasks.iter().map(show).collect::<Vec<_>>();
+    let share = |ppm: Option<u64>| ppm.map_or(NONE.to_owned(), percent);
+    let mut columns = named(tasks);
+    columns.push(Column::new("", "used %", 3).cells(each(&|t| used(t))));
+    if tasks.iter().any(|t| t.long_run_ppm.is_some()) {
+        columns.push(Column::new(WANTED, "periods", 5).cells(each(&|t| t.periods_wanting_all().to_string())));
+        let received = tasks.iter().map(|t| (share(t.long_run_ppm), t.shortfall_ns > 0));
+        columns.push(Column::new(WANTED, "received %", 0).marked(received));
+        columns.push(Column::new(WANTED, "worst %", 2).cells(each(&|t| share(t.worst_received_ppm()))));
     }
+    let response = times("response", 0, tasks.iter().map(|t| t.response_time).collect());
+    columns.extend(response.into_iter().next_back());
+    columns
 }
 
-fn deadlines(tasks: &[TaskResult]) -> Vec<Column> {
+/// The columns of every table of tasks.
+fn named(tasks: &[TaskResult]) -> Vec<Column> {
     let each = |show: &dyn Fn(&TaskResult) -> String| tasks.iter().map(show).collect::<Vec<_>>();
     let mut columns = vec![
         Column::new("", "task", 0).cells(each(&|t| t.name.clone())),
@@ -94,8 +144,15 @@ fn deadlines(tasks: &[TaskResult]) -> Vec<Column> {
     if tasks.iter().any(|t| t.deadline_ns != t.period_ns) {
         columns.push(Column::new("", "deadline", 12).cells(each(&|t| time(t.deadline_ns))));
     }
-    columns.push(Column::new("", "periods", 0).cells(each(&|t| t.periods.to_string())));
+    columns.push(Column::new("", "periods", 1).cells(each(&|t| t.periods.to_string())));
     columns.push(Column::new("", "missed", 0).marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0))));
+    columns
+}
+
+/// All about deadlines and times.
+fn deadlines(tasks: &[TaskResult]) -> Vec<Column> {
+    let each = |show: &dyn Fn(&TaskResult) -> String| tasks.iter().map(show).collect::<Vec<_>>();
+    let mut columns = named(tasks);
     columns.push(Column::new("", "used %", 6).cells(each(&|t| used(t))));
     columns.push(Column::new("", "overran %", 5).cells(each(&|t| rate(t.overruns_ppm))));
     columns.extend(times("latency", 3, tasks.iter().map(|t| t.release_latency).collect()));
@@ -135,15 +192,16 @@ fn times(what: &str, expendable: u8, spreads: Vec<Option<TimeSpread>>) -> Vec<Co
     ]
 }
 
-fn budgets(results: &Results, width: usize, color: bool) -> String {
+/// All about the budgets of the tasks that wanted all of one at least once.
+fn budgets(tasks: &[TaskResult]) -> Vec<Column> {
     const SHARE: &str = "budget received (%)";
     const OFF: &str = "periods off by (%)";
     const APART: &str = "counted apart";
-    let tasks: Vec<&TaskResult> = results.tasks.iter().filter(|t| t.long_run_ppm.is_some()).collect();
+    let tasks: Vec<&TaskResult> = tasks.iter().filter(|t| t.long_run_ppm.is_some()).collect();
     let budget = |get: &dyn Fn(&crate::results::BudgetReceived) -> String| -> Vec<String> {
         tasks.iter().map(|t| t.budget_received.as_ref().map_or(NONE.to_owned(), get)).collect()
     };
-    let columns = vec![
+    vec![
         Column::new("", "task", 0).cells(tasks.iter().map(|t| t.name.clone())),
         Column::new("", "periods", 8).cells(budget(&|b| b.periods.to_string())),
         Column::new(SHARE, "p1", 2).cells(budget(&|b| percent(b.p1_ppm))),
@@ -153,10 +211,9 @@ fn budgets(results: &Results, width: usize, color: bool) -> String {
         Column::new(SHARE, "long run", 4).cells(tasks.iter().map(|t| t.long_run_ppm.map_or(NONE.to_owned(), percent))),
         Column::new(OFF, "> 1 %", 3).cells(budget(&|b| rate(b.off_1_percent_ppm))),
         Column::new(OFF, "> 5 %", 1).cells(budget(&|b| rate(b.off_5_percent_ppm))),
-        Column::new(APART, "woken late", 6).cells(tasks.iter().map(|t| t.woken_late.periods.to_string())),
+        Column::new(APART, "late wake-up", 6).cells(tasks.iter().map(|t| t.late_wakeups.periods.to_string())),
         Column::new(APART, "not ready", 7).cells(tasks.iter().map(|t| t.not_ready.to_string())),
-    ];
-    grid(columns, width, color)
+    ]
 }
 
 fn groups(groups: &[GroupResult]) -> Vec<Column> {
@@ -179,40 +236,49 @@ fn groups(groups: &[GroupResult]) -> Vec<Column> {
     columns
 }
 
-fn legend(results: &Results, width: usize, color: bool) -> String {
+/// What the columns mean.
+fn legend(results: &Results, wide: bool) -> String {
     let any = |test: &dyn Fn(&TaskResult) -> bool| results.tasks.iter().any(test);
-    let mut text = String::from(
-        "missed: not done at its deadline. used: execution time per budget. overran: wanted more than its budget.",
-    );
-    if any(&|task| task.release_latency.is_some()) {
-        text.push_str(" latency: release to first execution.");
+    let (wanted, done) = (any(&|t| t.long_run_ppm.is_some()), any(&|t| t.response_time.is_some()));
+    let mut text = vec!["missed: not done at its deadline.", "used: execution time per budget, over all periods."];
+    if wide {
+        text.push("overran: wanted more than its budget.");
+        if any(&|t| t.release_latency.is_some()) {
+            text.push("latency: release to first execution.");
+        }
     }
-    if any(&|task| task.response_time.is_some()) {
-        text.push_str(" response: release to done.");
+    match (wanted, wide) {
+        (false, _) => {}
+        (true, false) => text.push(
+            "budget wanted in full: the periods in which the task could use all of its budget, what it received of it \
+             in these, and in the one furthest from 100 %.",
+        ),
+        (true, true) => text.push(
+            "budget received: over the periods in which the task could use all of its budget; counted apart: periods in \
+             which the dispatcher itself woke up late, or the task suspended itself or was done before.",
+        ),
     }
-    if any(&|task| task.long_run_ppm.is_some()) {
-        text.push_str(
-            " budget received: 100 is what was promised, over the periods in which the task wanted it all; \
-             apart: periods in which the enforcer itself was woken late, or the task suspended itself or was done.",
-        );
+    if done {
+        text.push("response: release to completion.");
     }
-    wrap(&text, 0, width).lines().map(|line| paint(line, Ink::Faint, color) + "\n").collect()
+    text.join(" ")
 }
 
-/// The dispatcher, the hog, and the notes: one line each.
-fn extras(results: &Results, width: usize) -> String {
+/// The dispatchers' own figures.
+fn dispatchers(results: &Results, width: usize) -> String {
     let mut out = String::new();
+    let us = |ns: u64| ns as f64 / 1e3;
     if let Some(d) = &results.dispatcher {
-        let share = ppm(d.cpu_ns, results.duration_ns);
         let text = format!(
-            "dispatcher: {} events, {:.2} us each in the handler (longest {:.1}), woken {:.1} us late (p99 {:.1}, worst {:.1}), {} % of a CPU in all",
-            d.events,
-            d.handler_mean_ns as f64 / 1e3,
-            d.handler_max_ns as f64 / 1e3,
-            d.lateness_p50_ns as f64 / 1e3,
-            d.lateness_p99_ns as f64 / 1e3,
-            d.lateness_max_ns as f64 / 1e3,
-            percent(share),
+            "dispatcher: {}, {:.2} us each in the handler (longest {:.1}), wake-up latency {:.1} us (p99 {:.1}, worst \
+             {:.1}), {} % of a CPU in all",
+            count(d.events, "event"),
+            us(d.handler_mean_ns),
+            us(d.handler_max_ns),
+            us(d.wakeup_latency_p50_ns),
+            us(d.wakeup_latency_p99_ns),
+            us(d.wakeup_latency_max_ns),
+            percent(ppm(d.cpu_ns, results.duration_ns)),
         );
         out.push_str(&wrap(&text, 0, width));
         if d.freezer_waits > 0 {
@@ -226,19 +292,25 @@ fn extras(results: &Results, width: usize) -> String {
     }
     if let Some(d) = &results.kernel_dispatcher {
         let text = format!(
-            "dispatcher: {} events; tasks that a release selected at once ran {:.2} us after it was due (p99 {:.2}, worst {:.2}; {})",
-            d.events,
-            d.release_to_running_p50_ns as f64 / 1e3,
-            d.release_to_running_p99_ns as f64 / 1e3,
-            d.release_to_running_max_ns as f64 / 1e3,
+            "dispatcher: {}; release latency {:.2} us (p99 {:.2}, worst {:.2}; {} that were selected at once)",
+            count(d.events, "event"),
+            us(d.release_latency_p50_ns),
+            us(d.release_latency_p99_ns),
+            us(d.release_latency_max_ns),
             count(d.releases, "release"),
         );
         out.push_str(&wrap(&text, 0, width));
     }
-    if let Some(hog) = &results.hog {
-        out.push_str(&format!("the greedy ordinary process beside them got {} % of the CPU\n", percent(hog.share_ppm)));
+    out
+}
+
+/// The background process, what is missing, and the notes: one line each.
+fn notes(results: &Results, width: usize) -> String {
+    let mut out = String::new();
+    if let Some(load) = &results.load {
+        out.push_str(&format!("the background process got {} % of the CPU\n", percent(load.share_ppm)));
     }
-    if results.verdict.unreported > 0 {
+    if results.totals.unreported > 0 {
         out.push_str(&wrap(&unreported(results), 0, width));
     }
     for note in &results.notes {
@@ -254,51 +326,11 @@ pub(crate) fn unreported(results: &Results) -> String {
     format!(
         "warning: {} not in these figures, because this program did not get the CPU for so long that reports of \
          them were dropped{}{}",
-        match results.verdict.unreported {
+        match results.totals.unreported {
             1 => "1 period is".to_owned(),
             n => format!("{n} periods are"),
         },
         if by_task.is_empty() { "" } else { ": " },
         by_task.join(", ")
     )
-}
-
-/// The verdict in words, and whether it is good.
-pub(crate) fn verdict(results: &Results) -> (String, bool) {
-    let v = &results.verdict;
-    if v.periods == 0 {
-        return ("no whole period was measured: run it for longer".to_owned(), false);
-    }
-    let all = count(v.periods, "period");
-    let deadlines = match v.missed {
-        0 if v.unreported > 0 => format!("no deadline missed in {all}"),
-        0 if v.short > 0 => String::new(),
-        0 => format!("all deadlines met ({all})"),
-        missed => {
-            let most = results.tasks.iter().filter(|t| t.misses > 0).map(|t| t.name.as_str());
-            format!("{missed} of {all} missed their deadline: {}", most.collect::<Vec<_>>().join(", "))
-        }
-    };
-    let unknown = match v.unreported {
-        0 => String::new(),
-        n => format!("the deadlines of {n} more are unknown"),
-    };
-    let parts = [deadlines, unknown, short(&results.tasks)];
-    (parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "), v.met)
-}
-
-/// The tasks that did not receive their budgets; nothing if all did.
-pub(crate) fn short(tasks: &[TaskResult]) -> String {
-    let short: Vec<String> = tasks.iter().filter(|t| t.shortfall_ns > 0).map(received).collect();
-    match short.len() {
-        0 => String::new(),
-        1 => format!("{}: its budget was not kept", short[0]),
-        _ => format!("{}: their budgets were not kept", short.join(", ")),
-    }
-}
-
-fn received(task: &TaskResult) -> String {
-    let periods = task.budget_received.map_or(0, |b| b.periods) + task.woken_late.periods;
-    let (share, periods) = (percent(task.long_run_ppm.unwrap_or(0)), count(periods, "period"));
-    format!("{} received {share} % of its budget over {periods} in which it was ready", task.name)
 }

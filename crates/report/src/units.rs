@@ -71,9 +71,23 @@ impl Unit {
     }
 }
 
-/// `word` with its number, in the plural where that is due: `1 task`, `4 tasks`.
+/// `word` with its number, in the plural where that is due: `1 task`, `1,234 periods`.
 pub fn count(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+    format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A number as it is written in a sentence: `1,234,567`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for start in (first..digits.len()).step_by(3) {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&digits[start..start + 3]);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -110,5 +124,7 @@ mod tests {
         assert_eq!(Unit::for_longest(80_000_000).show(80_000_000), "80000");
         assert_eq!(Unit::for_longest(1_000_000_000).name, "ms");
         assert_eq!((count(1, "task"), count(0, "task")), ("1 task".into(), "0 tasks".into()));
+        let numbers = [7, 123, 1_234, 12_345, 123_456, 1_234_567].map(grouped);
+        assert_eq!(numbers, ["7", "123", "1,234", "12,345", "123,456", "1,234,567"]);
     }
 }

@@ -8,6 +8,7 @@ pub mod kind;
 mod period;
 mod record;
 mod run_event;
+mod task_end;
 #[cfg(test)]
 mod tests;
 
@@ -16,4 +17,5 @@ pub use file::*;
 pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;
-pub use run_event::RunEvent;
+pub use run_event::{Interval, RunEvent};
+pub use task_end::TaskEnd;

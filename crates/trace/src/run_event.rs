@@ -1,28 +1,74 @@
 //! What a run reports while it goes on, from every host.
 
-use crate::Period;
+use crate::{Period, TaskEnd};
 
-/// One report of a run. Tasks are places in the set.
+/// A time for which one task executed, ns. Neighbouring intervals of the same task are not joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The CPU.
+    pub cpu: u32,
+    /// The task's place in the set.
+    pub task: u32,
+    /// Start.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// In the ordinary class, on no budget.
+    pub background: bool,
+}
+
+/// One report of a run. `Task` names a task: hosts give its place in the set, sessions its name.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RunEvent {
+pub enum RunEvent<Task = u32> {
     /// One release, as it turned out; reported when the next one comes. Releases that were never made
     /// are reported too.
-    Period(Period),
+    Period {
+        /// The task.
+        task: Task,
+        /// The release; its `task` is the place in the set.
+        period: Period,
+    },
     /// Releases of a task without a [`Period`]: the host's ring was full. `count` of them since the
     /// previous event of this kind.
     Unreported {
         /// The task.
-        task: u32,
+        task: Task,
         /// Number of releases.
         count: u64,
     },
     /// The task has ended: its thread returned, or all its processes are gone.
     Ended {
         /// The task.
-        task: u32,
-        /// In words: `returned`, `exited with 0`, `ended by signal 9`.
-        how: String,
+        task: Task,
+        /// How.
+        how: TaskEnd,
+    },
+    /// The task executed; reported by the simulator, and only if it is asked for.
+    Executed {
+        /// The task.
+        task: Task,
+        /// When and where.
+        interval: Interval,
     },
     /// Something that the user should know.
     Warning(String),
+}
+
+impl RunEvent {
+    /// The same event with other names of tasks.
+    pub fn with_task<Name>(self, name: impl FnOnce(u32) -> Name) -> RunEvent<Name> {
+        match self {
+            RunEvent::Period { task, period } => RunEvent::Period { task: name(task), period },
+            RunEvent::Unreported { task, count } => RunEvent::Unreported { task: name(task), count },
+            RunEvent::Ended { task, how } => RunEvent::Ended { task: name(task), how },
+            RunEvent::Executed { task, interval } => RunEvent::Executed { task: name(task), interval },
+            RunEvent::Warning(text) => RunEvent::Warning(text),
+        }
+    }
+}
+
+impl From<Period> for RunEvent {
+    fn from(period: Period) -> RunEvent {
+        RunEvent::Period { task: period.task, period }
+    }
 }

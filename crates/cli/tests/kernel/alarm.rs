@@ -63,7 +63,7 @@ fn with_an_alarm_process_each_budget_is_kept_within_three_per_mille_and_the_trac
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let trace = scratch.path("trace");
-    let run = start(&scratch, &["--hog", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
+    let run = start(&scratch, &["--load", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
     let alarm = alarm_of(&run);
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::sched_getscheduler(alarm as i32) }, libc::SCHED_FIFO);

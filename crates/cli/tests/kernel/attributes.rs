@@ -36,7 +36,7 @@ fn change_is_no_sleep(attribute: &str) {
     let scratch = Scratch::new();
     let set = scratch.file("set.toml", &beside(&unruly(&format!("reattribute {attribute}"))));
     let path = scratch.path("trace");
-    let results = results(&start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output());
+    let results = results(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output());
     let changing = task(&results, "changing");
     let asleep = sleeps(&trace(&path), 1);
     assert!(asleep == 0, "asleep {asleep} times: {changing:#}");

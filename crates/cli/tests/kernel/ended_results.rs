@@ -8,16 +8,18 @@ use serde_json::Value;
 
 use crate::budgets::TWO;
 use crate::machine::{state, Machine};
-use crate::punctual::{replays, results_with, start, task, trace, words_of, Scratch, PUNCTUAL};
+use crate::punctual::{document_with, replays, start, task, trace, words_of, Scratch, PUNCTUAL};
 
 const ENDED: i32 = 5;
 
 /// Its JSON document is the results and the cause, and its trace is whole: from the first release to the end.
 fn has_results(output: &Output, path: &Path, cause: &str) {
-    let results: Value = results_with(output, ENDED);
-    assert!(results["error"]["cause"].as_str().is_some_and(|c| c.contains(cause)), "{}", words_of(output));
-    assert_eq!(results["error"]["exit_code"], ENDED);
-    let periods = task(&results, "spinning")["periods"].as_u64().expect("a figure");
+    let document: Value = document_with(output, ENDED);
+    assert!(document["error"]["cause"].as_str().is_some_and(|c| c.contains(cause)), "{}", words_of(output));
+    assert_eq!((&document["exit_code"], &document["ok"]), (&ENDED.into(), &false.into()));
+    assert!(document["verdict"].as_str().is_some_and(|v| v.starts_with("Ended early: ")), "{document:#}");
+    let results = &document["result"];
+    let periods = task(results, "spinning")["periods"].as_u64().expect("a figure");
     assert!(periods >= 40, "{periods} periods: {}", words_of(output));
     assert!(results["duration_ns"].as_u64() >= Some(100_000_000), "{}", words_of(output));
     // It panics if the end is missing.

@@ -64,7 +64,7 @@ fn example(text: &str, options: &[&str], code: i32) -> Option<Ran> {
 const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");
 
 fn both_get_half_of_the_cpu(set: &str) {
-    let Some(ran) = example(set, &["--hog", "--duration", "600ms"], 0) else { return };
+    let Some(ran) = example(set, &["--load", "--duration", "600ms"], 0) else { return };
     for name in ["task 1", "task 2"] {
         ran.keeps_its_budget(name, 10_000);
     }
@@ -93,7 +93,7 @@ fn rtai_fig_6() {
     let player = r#"["ffmpeg", "-nostdin", "-loglevel", "error", "-re", "-i", "clip.mpg", "-f", "null", "-"]"#;
     assert!(text.contains(player), "the example's player");
     let text = text.replace(player, &list(&unruly("spin")));
-    let Some(ran) = example(&text, &["--hog", "--duration", "600ms"], 0) else { return };
+    let Some(ran) = example(&text, &["--load", "--duration", "600ms"], 0) else { return };
     for (name, within) in [("task 1", 10_000), ("task 2", 10_000), ("task 3", 10_000), ("player", 30_000)] {
         ran.keeps_its_budget(name, within);
     }
@@ -123,7 +123,7 @@ fn red_linux_fig_6() {
 #[test]
 fn imprecise_computation() {
     let text = include_str!("../../../../examples/imprecise.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "600ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["tracker", "vision"]);
     ran.all_executed(&["tracker", "vision"]);
 }
@@ -131,7 +131,7 @@ fn imprecise_computation() {
 #[test]
 fn dual_priority() {
     let text = include_str!("../../../../examples/dual.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "600ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["control", "sensor", "logger"]);
     ran.all_executed(&["control", "sensor", "logger"]);
 }
@@ -139,7 +139,7 @@ fn dual_priority() {
 #[test]
 fn a_time_table() {
     let text = include_str!("../../../../examples/time-driven.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "400ms"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "400ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["sample", "control", "telemetry"]);
 }
 
@@ -147,7 +147,7 @@ fn a_time_table() {
 #[test]
 fn servers() {
     let text = include_str!("../../../../examples/servers.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "1s"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "1s"], 0) else { return };
     ran.all_meet_their_deadlines(&["loop", "planner"]);
     ran.all_executed(&["request", "key press", "redraw"]);
 }
@@ -155,13 +155,13 @@ fn servers() {
 #[test]
 fn three_levels_of_groups_and_a_budget_across_them() {
     let text = include_str!("../../../../examples/three-levels.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "600ms"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "600ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["servo", "imu", "gps", "video", "audio", "reverb", "housekeeping"]);
 }
 
 #[test]
 fn one_budget_for_programs_of_two_groups() {
     let text = include_str!("../../../../examples/budget-group.toml");
-    let Some(ran) = example(text, &["--hog", "--duration", "500ms"], 0) else { return };
+    let Some(ran) = example(text, &["--load", "--duration", "500ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["servo", "decoder", "renderer"]);
 }

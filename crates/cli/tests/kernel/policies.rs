@@ -23,7 +23,7 @@ fn received_when_late(policy: &str, overrun: &str) -> Option<u64> {
     let path = scratch.path("trace");
     let set = scratch.file("set.toml", &set(policy, overrun, THREE_MS));
     let own = KernelsOwn::watch();
-    let results = results_with(&start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output(), 1);
+    let results = results_with(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output(), 1);
     replays(&path);
     check::holds(&trace(&path), &own, check::lateness(&own));
     let number = |key: &str| task(&results, "late")[key].as_u64().unwrap_or_else(|| panic!("no {key}: {results:#}"));

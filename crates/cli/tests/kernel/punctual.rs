@@ -134,8 +134,13 @@ pub fn start(set: &Path, more: &[&str]) -> Running {
     run(&words)
 }
 
-/// What it told, having ended with this code.
+/// Its results, having ended with this code.
 pub fn results_with(output: &Output, code: i32) -> Value {
+    document_with(output, code)["result"].take()
+}
+
+/// Its JSON document, having ended with this code.
+pub fn document_with(output: &Output, code: i32) -> Value {
     assert_eq!(output.status.code(), Some(code), "{}", words_of(output));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", words_of(output)))
 }
@@ -187,5 +192,5 @@ pub fn trace(path: &Path) -> Trace {
 /// The simulator comes to the same decisions from the trace's inputs.
 pub fn replays(path: &Path) {
     let output = Command::new(&*PUNCTUAL).args(["sim", "--replay"]).arg(path).output().expect("it was built");
-    says(&output, 0, &["the same: "]);
+    says(&output, 0, &["The same: "]);
 }

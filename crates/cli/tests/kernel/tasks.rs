@@ -28,7 +28,7 @@ fn is_kept_to_its_budget(role: &str) {
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("set.toml", &beside(&unruly(role))), scratch.path("trace"));
     let own = KernelsOwn::watch();
-    let run = start(&set, &["--hog", "--trace", path.to_str().expect("plain")]).output();
+    let run = start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
@@ -152,7 +152,7 @@ fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, adopted.id(), 19) }, 0);
     let all = family(adopted.id());
     let pid = adopted.id().to_string();
-    let words = ["--period", "10ms", "--budget", "3ms", "--hog", "--cpu", "0", "--duration", "1400ms", "--pid", &pid];
+    let words = ["--period", "10ms", "--budget", "3ms", "--load", "--cpu", "0", "--duration", "1400ms", "--pid", &pid];
     let run = run(&words);
     scheduler_becomes("enabled");
     // A thread that waits for its turn among all others is the task's from that turn on.
@@ -193,12 +193,30 @@ fn a_command_runs_to_its_end() {
     let text: String = (0..20_000u32).map(|n| format!("{} ", n.wrapping_mul(2_654_435_761))).collect();
     let file = scratch.file("numbers", &text);
     let name = file.to_str().expect("plain");
-    let words = ["--period", "20ms", "--budget", "5ms", "--cpu", "0", "--hog", "--", "xz", "-k", "-T2", name];
+    let words = ["--period", "20ms", "--budget", "5ms", "--cpu", "0", "--load", "--", "xz", "-k", "-T2", name];
     let output = run(&words).output();
     let results = results(&output);
     assert!(results["tasks"][0]["periods"].as_u64() >= Some(5), "{results:#}");
     let unpacked = Command::new("xz").args(["-dc", &format!("{name}.xz")]).output().expect("xz is there");
     assert_eq!(String::from_utf8_lossy(&unpacked.stdout), text);
+}
+
+#[test]
+fn a_run_exits_as_its_command_did() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let words = |role| unruly(role);
+    let named = |name: &str| vec![name.to_owned()];
+    for (command, code) in [
+        (words("exit 30 0"), 0),
+        (words("exit 30 3"), 3),
+        (["sh", "-c", "kill -TERM $$"].map(str::to_owned).to_vec(), 128 + libc::SIGTERM),
+        (named("no-such-program"), 127),
+        (named("/tmp"), 126),
+    ] {
+        let mut all = vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--"];
+        all.extend(command.iter().map(String::as_str));
+        says(&run(&all).output(), code, &[&format!("\"exit_code\": {code}")]);
+    }
 }
 
 #[test]
@@ -209,7 +227,7 @@ fn an_overrun_is_signalled() {
     let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
     let text = beside(&words).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"signal\"\n");
     let own = KernelsOwn::watch();
-    let output = start(&scratch.file("set.toml", &text), &["--hog"]).output();
+    let output = start(&scratch.file("set.toml", &text), &["--load"]).output();
     keeps_its_budget(task(&results(&output), "spinning"), check::precision(&own));
     let said = String::from_utf8_lossy(&output.stderr).matches("overrun\n").count();
     // One for each of 50 periods.
@@ -244,7 +262,7 @@ fn a_run_ends_with_its_commands() {
     let text = beside(&unruly("exit 30 3")).replace("duration = \"500ms\"\n", "");
     let (_, command) = text.split_once("[[task]]\nname = \"command\"").expect("two tasks");
     let text = format!("cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"command\"{command}");
-    let output = start(&scratch.file("set.toml", &text), &["--hog"]).output();
+    let output = start(&scratch.file("set.toml", &text), &["--load"]).output();
     assert!(task(&results(&output), "command")["periods"].as_u64() >= Some(1), "{}", words_of(&output));
 }
 

@@ -45,9 +45,9 @@ fn signals_end_a_run_within_a_second_with_its_results() {
             was_prompt(&ended);
             ended.assert_code(130).assert_nothing_left(&[cpu.0]);
             if json {
-                assert_eq!(ended.json()["interrupted"], true);
+                assert_eq!(ended.result()["interrupted"], true);
             } else {
-                assert!(ended.out.contains("budget received"), "the final table: {}{}", ended.out, ended.err);
+                assert!(ended.out.contains("budget wanted in full"), "the final table: {}{}", ended.out, ended.err);
             }
         }
     }
@@ -117,8 +117,13 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
     for close_errors in [false, true] {
         wait_for_cpu(cpu.0);
         // With its streams closed it cannot tell that somebody else took the CPU.
-        let ended = (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(4)).unwrap();
-        ended.assert_ran();
+        let ended = (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(125)).unwrap();
+        if close_errors {
+            // The command's end as it would be alone.
+            ended.assert_code(128 + libc::SIGPIPE);
+        } else {
+            ended.assert_ran();
+        }
         assert!(!ended.err.contains("panicked"), "{}", ended.err);
         ended.assert_nothing_left(&[cpu.0]);
     }
@@ -137,21 +142,33 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
         run(&args.iter().chain(more).copied().chain(["--"]).chain(say.iter().map(String::as_str)).collect::<Vec<_>>())
     };
     let plain = with(&[]);
-    plain.assert_met();
+    plain.assert_code(0);
     assert_eq!(plain.out, "out 0\nout 1\nout 2\n", "standard output is the command's alone");
     plain.assert_says(&["err 2", "used %", "exited with 0"]);
 
     let json = with(&["--json"]);
-    json.assert_met().assert_says(&["out 2", "err 2"]);
-    assert_conforms(&json.json());
+    json.assert_code(0).assert_says(&["out 2", "err 2"]);
+    assert_conforms(&json.json(), SCHEMA);
 
     let quiet = with(&["--quiet"]);
-    quiet.assert_met();
-    assert!(quiet.out.is_empty() && !quiet.err.contains("err 1"), "{}{}", quiet.out, quiet.err);
+    quiet.assert_code(0).assert_says(&["err 2", "used %"]);
+    assert_eq!(quiet.out, "out 0\nout 1\nout 2\n", "only progress is quiet");
+    assert!(!quiet.err.contains("exited with"), "{}", quiet.err);
+    let elsewhere = with(&["--output", "stderr"]);
+    elsewhere.assert_code(0).assert_says(&["out 2", "err 2"]);
+    assert_eq!(elsewhere.out, "");
+    let nowhere = with(&["--output", "null"]);
+    nowhere.assert_code(0).assert_says(&["used %"]);
+    assert!(nowhere.out.is_empty() && !nowhere.err.contains("err 1"), "{}{}", nowhere.out, nowhere.err);
+    let both = with(&["--json", "--output", "inherit"]);
+    assert_conforms(&both.json(), SCHEMA);
+    assert_eq!((both.code, both.json()["error"]["kind"].as_str()), (Some(125), Some("usage")), "{}", both.out);
 }
 
-fn assert_conforms(results: &serde_json::Value) {
-    let schema = serde_json::from_str(include_str!("../../../../docs/results.schema.json")).unwrap();
+const SCHEMA: &str = include_str!("../../../../docs/run.schema.json");
+
+pub fn assert_conforms(results: &serde_json::Value, schema: &str) {
+    let schema = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(results).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?} in {results:#}");
@@ -168,7 +185,7 @@ fn a_command_reads_our_standard_input() {
     let mut punctual = Running::from(|c| c.args(line.split(' ')).stdin(std::process::Stdio::piped()));
     std::io::Write::write_all(&mut punctual.child.stdin.take().unwrap(), b"through\n").unwrap();
     let ended = punctual.end();
-    ended.assert_met();
+    ended.assert_code(0);
     assert_eq!(ended.out, "THROUGH\n");
 }
 
@@ -229,8 +246,8 @@ command = {spin}
     );
     let ended = run_set(&text, &["--json", "--trace", &trace]);
     ended.assert_ran().assert_nothing_left(&[a, b]);
-    let results = ended.json();
-    assert_conforms(&results);
+    assert_conforms(&ended.json(), SCHEMA);
+    let results = ended.result();
     for name in ["here", "there"] {
         assert!(task(&results, name)["received_ns"].as_u64().unwrap() > 0, "{name}: {results:#}");
     }
@@ -248,7 +265,7 @@ fn a_set_s_own_duration_ends_it() {
     let cpu = one_cpu();
     let ended = run_set(&format!("duration = \"400ms\"\n{}", busy_set(cpu.0)), &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    let ran = ended.json()["duration_ns"].as_u64().unwrap();
+    let ran = ended.result()["duration_ns"].as_u64().unwrap();
     // An ordinary thread ends the run, which jobs may keep from the CPU for a while.
     assert!(ran >= 400_000_000, "{ran}");
     judge_timing(|| assert!(ran < 10_000_000_000, "{ran}"));
@@ -265,9 +282,9 @@ fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
     // By its path: busybox's shell takes its own xz, which only unpacks.
     let script = format!("exec {} -T4 -1 -c </dev/zero >/dev/null", in_path("xz").unwrap().display());
     let ended = run(&[&args[..], &["--", "sh", "-c", &script]].concat());
-    let results = ended.assert_ran().json();
+    let results = ended.assert_timed_out().result();
     ended.assert_nothing_left(&[cpu.0]);
-    assert_conforms(&results);
+    assert_conforms(&ended.json(), SCHEMA);
     judge_timing(|| {
         let xz = &results["tasks"][0];
         for share in [&xz["long_run_ppm"], &xz["budget_received"]["median_ppm"]] {

@@ -29,10 +29,10 @@ fn tiny_budgets_are_refused_and_the_fullest_set_that_is_admitted_is_kept() {
     tiny.assert_code(3).assert_says(&["its budget of 20 us is below", "the least that this host enforces"]);
 
     judge_timing(|| {
-        let check = |text: &str| run(&["check", "--host", "user", "--json", &scratch.file("set.toml", text)]).json();
+        let check = |text: &str| run(&["check", "--host", "user", "--json", &scratch.file("set.toml", text)]).result();
         let fits = (50..=90).rev().step_by(2).find(|&percent| check(&family(cpu.0, percent))["fits"] == true);
         let percent = fits.expect("some set fits");
-        let results = run_set(&family(cpu.0, percent), &["--json"]).assert_code(0).json();
+        let results = run_set(&family(cpu.0, percent), &["--json"]).assert_code(0).result();
         eprintln!("{percent} %: {}, {}", results["costs"], results["dispatcher"]);
         assert_eq!(results["costs"]["basis"], "counted");
         let mut periods = 0;

@@ -99,7 +99,7 @@ fn assert_all_of_it(results: &Value, group: &str) {
 fn as_promised(cpu: u32, text: &str, check: impl FnOnce(&Value)) {
     let ended = run_set(text, &["--json", "--overload"]);
     ended.assert_ran().assert_nothing_left(&[cpu]);
-    judge_timing(|| check(&ended.json()));
+    judge_timing(|| check(&ended.result()));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_trace_of_three_levels_leads_to_the_same_decisions_again() {
     let ended = run_set(&three_levels(cpu.0), &["--json", "--overload", "--trace", &trace]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     let again = run(&["sim", "--replay", &trace, "--json"]);
-    let replay = &again.assert_code(0).json()["replay"];
+    let replay = &again.assert_code(0).result()["replay"];
     assert_eq!(replay["same"], true, "{replay:#}");
     let decisions = replay["decisions"].as_u64().unwrap();
     assert!(decisions > 0, "{replay:#}");

@@ -67,8 +67,8 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
 /// left for good is theirs.
 pub fn clean() -> Value {
     let cleaned = run(&["clean", "--json"]);
-    let first = serde_json::Deserializer::from_str(&cleaned.out).into_iter::<Value>().next();
-    let reports = first.and_then(Result::ok).unwrap_or_else(|| panic!("{}{}", cleaned.out, cleaned.err));
+    crate::behaviour::assert_conforms(&cleaned.json(), include_str!("../../../../docs/clean.schema.json"));
+    let reports = cleaned.result();
     let whole = |r: &Value| r["problems"].as_array().is_some_and(Vec::is_empty);
     let all = reports["restored"].as_array().is_some_and(|all| all.iter().all(whole));
     cleaned.assert_code(if all { 0 } else { 4 });
@@ -94,7 +94,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(!groups_of(orphan.pid).is_empty(), "cgroups are left");
         assert!(!victim.is_as_before(), "the adopted program still has what Punctual gave it");
 
-        let told = run(&["doctor", "--json"]).json();
+        let told = run(&["doctor", "--json"]).result();
         let finding = leftovers(&told);
         assert_eq!(finding["verdict"], "warning", "{finding:#}");
         assert!(finding.to_string().contains(&format!("process {} ", orphan.pid)), "{finding:#}");
@@ -103,7 +103,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         let reports = clean();
         let ours = |all: &Value| all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned();
         let report = ours(&reports).unwrap_or_else(|| panic!("nothing about {} in {reports:#}", orphan.pid));
-        assert_eq!(report["given_back"], 1, "{report:#}");
+        assert_eq!(report["restored"], 1, "{report:#}");
         assert!(report["problems"].as_array().unwrap().is_empty(), "{report:#}");
         victim.assert_as_before();
         assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
@@ -111,7 +111,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
 
         let reports = clean();
         assert!(ours(&reports).is_none(), "a second time there is nothing to do: {reports:#}");
-        let told = run(&["doctor", "--json"]).json();
+        let told = run(&["doctor", "--json"]).result();
         assert!(!leftovers(&told).to_string().contains(&format!("process {} ", orphan.pid)));
     }
 }
@@ -128,7 +128,7 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     for journal in journals_of(orphan.pid) {
         std::fs::remove_file(journal).unwrap();
     }
-    let told = run(&["doctor", "--json"]).json();
+    let told = run(&["doctor", "--json"]).result();
     assert!(leftovers(&told).to_string().contains(&format!("process {}, which is gone", orphan.pid)), "{told:#}");
     clean();
     victim.assert_runs();
@@ -163,6 +163,6 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     kill(living.pid(), libc::SIGINT);
     let ended = living.end();
     ended.assert_code(130).assert_nothing_left(&[cpu.0]);
-    let periods = ended.json()["tasks"][0]["periods"].as_u64().unwrap();
+    let periods = ended.result()["tasks"][0]["periods"].as_u64().unwrap();
     judge_timing(|| assert!(periods > 40, "{periods}"));
 }

@@ -236,13 +236,20 @@ pub fn run_set(text: &str, more: &[&str]) -> Ended {
 
 impl Ended {
     pub fn met_another(&self) -> bool {
-        self.code == Some(4) && (self.err.contains(TAKEN) || self.out.contains(TAKEN))
+        matches!(self.code, Some(4 | 125)) && (self.err.contains(TAKEN) || self.out.contains(TAKEN))
     }
 
-    /// Its standard output, which is to be one JSON document.
+    /// The result in its JSON document.
+    pub fn result(&self) -> Value {
+        self.json()["result"].take()
+    }
+
+    /// Its standard output, which is to be one JSON document with its own exit code.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("no JSON ({e}):\n{}\nstandard error:\n{}", self.out, self.err))
+        let document: Value = serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("no JSON ({e}):\n{}\nstandard error:\n{}", self.out, self.err));
+        assert_eq!(document["exit_code"].as_i64(), self.code.map(i64::from), "{}", self.out);
+        document
     }
 
     pub fn assert_code(&self, code: i32) -> &Ended {
@@ -250,9 +257,16 @@ impl Ended {
         self
     }
 
-    /// It ran to its end; whether deadlines were met is the machine's luck.
+    /// It ran to its end, or to that of its duration (124 with `-- COMMAND`); whether deadlines were met is the
+    /// machine's luck.
     pub fn assert_ran(&self) -> &Ended {
-        self.assert_code(if self.code == Some(1) { 1 } else { 0 })
+        let code = self.code.filter(|code| [1, 124].contains(code));
+        self.assert_code(code.unwrap_or(0))
+    }
+
+    /// `run ... -- COMMAND` was ended by `--duration`.
+    pub fn assert_timed_out(&self) -> &Ended {
+        self.assert_code(124)
     }
 
     /// It ran to its end and, where timing is judged, met all deadlines.

@@ -45,9 +45,9 @@ fn budgets_beside_a_program_that_sleeps_are_kept_as_without_it() {
     }
     let cpu = one_cpu();
     let results = |player| {
-        let ended = run_set(&fig_6(cpu.0, player), &["--json", "--hog", "--overload"]);
+        let ended = run_set(&fig_6(cpu.0, player), &["--json", "--load", "--overload"]);
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
-        ended.json()
+        ended.result()
     };
     let without = results(None);
     for player in ["deaf", "bursts 500 3000"] {
@@ -77,15 +77,15 @@ fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
     );
     let ended = run_set(&set, &["--json"]);
     ended.assert_met().assert_nothing_left(&[cpu.0]);
-    let results = ended.json();
+    let results = ended.result();
     let sleeper = task(&results, "sleeper");
     let judged = sleeper["budget_received"]["periods"].as_u64().unwrap_or(0);
-    let late = sleeper["woken_late"]["periods"].as_u64().unwrap();
+    let late = sleeper["late_wakeups"]["periods"].as_u64().unwrap();
     let not_ready = sleeper["not_ready"].as_u64().unwrap();
     assert_eq!(Some(judged + late + not_ready), sleeper["periods"].as_u64(), "{results:#}");
     judge_timing(|| {
         assert_eq!(Some(not_ready), sleeper["periods"].as_u64(), "{results:#}");
-        assert_eq!((sleeper["shortfall_ns"].as_u64(), results["verdict"]["short"].as_u64()), (Some(0), Some(0)));
+        assert_eq!((sleeper["shortfall_ns"].as_u64(), results["totals"]["short"].as_u64()), (Some(0), Some(0)));
     });
 }
 
@@ -137,7 +137,7 @@ fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls()
     let blocked = read.records.iter().filter(|r| r.kind == kind::TASK_BLOCKED).count();
     assert_eq!(blocked, 0, "tasks were taken for suspended");
     judge_timing(|| {
-        let results = ended.json();
+        let results = ended.result();
         for task in results["tasks"].as_array().unwrap() {
             assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
         }

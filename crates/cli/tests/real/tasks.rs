@@ -40,7 +40,7 @@ command = {}
 fn beside(cpu: &Cpu, command: &[String]) -> Ended {
     let ended = run_set(&set(cpu.0, command), &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    judge_timing(|| assert_others_hold(&ended.json()));
+    judge_timing(|| assert_others_hold(&ended.result()));
     ended
 }
 
@@ -71,7 +71,7 @@ fn assert_bounded(results: &Value) {
 fn bounded(role: &str) {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        let results = beside(&cpu, &unruly(role)).json();
+        let results = beside(&cpu, &unruly(role)).result();
         judge_timing(|| assert_bounded(&results));
     }
 }
@@ -96,7 +96,7 @@ fn a_fork_storm_stays_within_its_budget() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         // Forking and dying are its own execution; what it leaves unused while it waits for its children is its own too.
-        let wild = received(task(&beside(&cpu, &unruly("fork-storm")).json(), "wild"));
+        let wild = received(task(&beside(&cpu, &unruly("fork-storm")).result(), "wild"));
         judge_timing(|| assert!(wild > 800, "{wild}"));
     }
 }
@@ -148,7 +148,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
     }
     let cpu = one_cpu();
     let ended = beside(&cpu, &unruly("daemon"));
-    judge_timing(|| assert_bounded(&ended.json()));
+    judge_timing(|| assert_bounded(&ended.result()));
     assert!(!ended.err.contains("exited with"), "its daemon goes on, so the task has not ended: {}", ended.err);
 }
 
@@ -158,7 +158,7 @@ fn a_task_that_exits_early_is_told_and_the_others_go_on() {
         return;
     }
     let cpu = one_cpu();
-    let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").json();
+    let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").result();
     assert!(task(&results, "wild")["periods"].as_u64() < task(&results, "steady")["periods"].as_u64());
 }
 
@@ -177,13 +177,16 @@ fn a_run_whose_tasks_have_all_ended_ends() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    for (role, said) in [("exit 0 0", "exited with 0"), ("exit 30 3", "exited with 3"), ("crash", "ended by signal 11")]
-    {
+    for (role, said, code) in [
+        ("exit 0 0", "exited with 0", 0),
+        ("exit 30 3", "exited with 3", 3),
+        ("crash", "ended by signal 11", 128 + libc::SIGSEGV),
+    ] {
         let words = unruly(role);
         let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--"];
         args.extend(words.iter().map(String::as_str));
         let ended = run(&args);
-        ended.assert_ran().assert_says(&[said]).assert_nothing_left(&[]);
+        ended.assert_code(code).assert_says(&[said]).assert_nothing_left(&[]);
         judge_timing(|| assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took));
     }
 }
@@ -217,7 +220,7 @@ fn run_until(cpu: &Cpu, role: &str, keys: &str, started: impl FnOnce(&mut Runnin
     let mut ended = punctual.end();
     ended.err = text();
     ended.assert_code(130).assert_nothing_left(&[cpu.0]);
-    judge_timing(|| assert_others_hold(&ended.json()));
+    judge_timing(|| assert_others_hold(&ended.result()));
     ended
 }
 
@@ -252,7 +255,7 @@ fn a_task_stopped_by_somebody_leaves_its_budget_unused_until_it_is_continued() {
         },
         &[],
     );
-    let share = received(task(&ended.json(), "wild"));
+    let share = received(task(&ended.result(), "wild"));
     judge_timing(|| assert!((500..=950).contains(&share), "stopped for a quarter of the run, it got {share} of 1,000"));
     while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGSTOP), &[]);
     while_it_runs(&cpu, "stop-itself", |_| {}, &[]);
@@ -282,7 +285,7 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
         let ended = run_set(&text, &["--json"]);
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
         judge_timing(|| {
-            let results = ended.json();
+            let results = ended.result();
             let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
             assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
             if policy != "background" {
@@ -309,7 +312,7 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
         // 75 periods of 6 ms; the first release comes at once, and the last one is there in whole.
         let periods = used as f64 / 6e6;
         assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
-        assert_bounded(&ended.json());
+        assert_bounded(&ended.result());
     });
 }
 
@@ -352,6 +355,6 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     crate::bounded::end_all(family.iter().copied());
     crate::bounded::wait(&mut program);
     ended.assert_nothing_left(&[cpu.0]);
-    judge_timing(|| assert_others_hold(&ended.json()));
+    judge_timing(|| assert_others_hold(&ended.result()));
     assert!(healthy && levels.iter().all(|l| *l == 0), "{family:?}: {levels:?}");
 }

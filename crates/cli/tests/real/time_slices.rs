@@ -24,7 +24,7 @@ fn run_alone(role: &str, words: &str, budget: &str) -> (Vec<u64>, u64) {
     );
     let ended = run_set(&set, &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
-    let results = ended.json();
+    let results = ended.result();
     let of = |key: &str| task(&results, "threads")[key].as_u64().unwrap();
     (progress(&file), of("received_ns") * 1_000_000 / of("assigned_ns"))
 }

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use punctual_host_sim::{Options, Outcome, Simulation, Stretch, Watcher};
+use punctual_host_sim::{Interval, Options, Outcome, Simulation, Watcher};
 use punctual_taskset::TaskSet;
 use punctual_trace::Period;
 
@@ -25,7 +25,7 @@ pub const MS: u64 = 1_000_000;
 pub struct Seen {
     pub periods: Vec<Period>,
     /// Task, from, to; neighbours of one task joined.
-    pub stretches: Vec<(u32, u64, u64)>,
+    pub intervals: Vec<(u32, u64, u64)>,
     pub background: u64,
 }
 
@@ -34,21 +34,21 @@ impl Watcher for Seen {
         self.periods.push(*period);
     }
 
-    fn executed(&mut self, s: &Stretch) {
+    fn executed(&mut self, s: &Interval) {
         if s.background {
             self.background += s.to - s.from;
         }
-        match self.stretches.last_mut() {
+        match self.intervals.last_mut() {
             Some((task, _, to)) if (*task, *to) == (s.task, s.from) => *to = s.to,
-            _ => self.stretches.push((s.task, s.from, s.to)),
+            _ => self.intervals.push((s.task, s.from, s.to)),
         }
     }
 }
 
 impl Seen {
-    /// Stretches in ms.
+    /// Intervals in ms.
     pub fn in_ms(&self) -> Vec<(u32, u64, u64)> {
-        self.stretches.iter().map(|&(task, from, to)| (task, from / MS, to / MS)).collect()
+        self.intervals.iter().map(|&(task, from, to)| (task, from / MS, to / MS)).collect()
     }
 
     /// Releases of one task whose deadlines are not after `end`, in order.

@@ -1,18 +1,14 @@
-//! The findings for programs: a versioned JSON document.
+//! The findings for programs.
 
 use super::finding::Finding;
 use super::probe::Probe;
 use super::scene::Scene;
 use serde::{Deserialize, Serialize};
 
-/// The JSON Schema of [`Document`].
-pub const SCHEMA: &str = include_str!("../../schema/doctor.json");
-
-/// What `punctual doctor --json` prints.
+/// The result of `punctual doctor --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// 1. A reader refuses what it does not know; keys may be added without a new version.
-    pub version: u32,
     /// What was examined.
     pub machine: Machine,
     /// What was found.
@@ -21,6 +17,7 @@ pub struct Document {
 
 /// The machine in a few words; null where it could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// As `uname -r`.
     pub kernel: Option<String>,
@@ -48,7 +45,6 @@ impl Document {
             Some(name.trim_matches('"').to_string())
         });
         Document {
-            version: 1,
             machine: Machine {
                 kernel: text(&scene.release),
                 build: text(&scene.version),
@@ -60,10 +56,5 @@ impl Document {
             },
             findings,
         }
-    }
-
-    /// As text, indented.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
     }
 }

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// How much a finding matters; the order is the order of the table, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The user host cannot work until it is cured.
+    /// The user host cannot work until it is removed.
     Obstacle,
     /// It works, but guarantees suffer.
     Warning,
@@ -20,6 +21,7 @@ pub enum Verdict {
 
 /// What was read, verbatim, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// A path, or `syscall` and its name.
     pub from: String,
@@ -36,6 +38,7 @@ impl Reading {
 
 /// One thing about this machine that matters to real time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable, kebab-case; docs/doctor.md explains each.
     pub id: String,

@@ -1,45 +1,61 @@
-//! The findings for people: worst first, and beneath each that is not good its cause, effect and help.
+//! The findings for people: the verdict, then a line each, worst first; verbose, beneath each that is not good its
+//! cause, effect and help.
 
 use super::finding::{Finding, Verdict};
+use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
 const INDENT: usize = 10;
 const ORDER: [Verdict; 5] = [Verdict::Obstacle, Verdict::Warning, Verdict::Unknown, Verdict::Note, Verdict::Good];
 
-/// A table, with details beneath what is not good, and a line that counts.
-pub fn render(findings: &[Finding], color: bool) -> String {
-    let mut out = String::new();
+/// How findings are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// With ANSI escapes.
+    pub color: bool,
+    /// With cause, effect and help.
+    pub verbose: bool,
+}
+
+/// The verdict, a line for each finding, and details if they are wanted.
+pub fn render(findings: &[Finding], view: &View) -> String {
+    let mut out = format!("{}\n\n", headline(findings));
     let title_width = findings.iter().map(|f| f.title.chars().count()).max().unwrap_or(0).min(36);
     for verdict in ORDER {
         for f in findings.iter().filter(|f| f.verdict == verdict) {
-            row(&mut out, f, title_width, color);
-            if verdict != Verdict::Good {
+            row(&mut out, f, title_width, view);
+            if view.verbose && verdict != Verdict::Good {
                 details(&mut out, f);
             }
         }
     }
-    if findings.iter().any(|f| f.verdict != Verdict::Good && !f.help.is_empty()) {
-        out.push_str("\nCures are for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n");
+    if findings.iter().any(|f| f.verdict != Verdict::Good) {
+        out.push_str(if view.verbose {
+            "\nHelp is for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n"
+        } else {
+            "\nCause, effect and help of each: punctual doctor --verbose.\n"
+        });
     }
-    let _ = writeln!(out, "{}", summary(findings));
     out
 }
 
-/// `1 obstacle, 2 warnings, 20 good`
-pub fn summary(findings: &[Finding]) -> String {
-    let counts: Vec<String> = ORDER
-        .into_iter()
-        .filter_map(|v| {
-            let n = findings.iter().filter(|f| f.verdict == v).count();
-            let plural = if n == 1 || matches!(v, Verdict::Good | Verdict::Unknown) { "" } else { "s" };
-            (n > 0).then(|| format!("{n} {}{plural}", word(v)))
-        })
-        .collect();
-    if counts.is_empty() {
-        return "nothing was examined".into();
-    }
-    counts.join(", ")
+/// In one sentence: `The user host can work here, with weaker guarantees: 2 warnings, 20 good.`
+pub fn headline(findings: &[Finding]) -> String {
+    let any = |verdict| findings.iter().any(|f| f.verdict == verdict);
+    let verdict = if any(Verdict::Obstacle) {
+        "The user host cannot work here"
+    } else if any(Verdict::Warning) {
+        "The user host can work here, with weaker guarantees"
+    } else {
+        "The user host can work here"
+    };
+    let counts = ORDER.into_iter().filter_map(|v| {
+        let n = findings.iter().filter(|f| f.verdict == v).count();
+        let plural = if n == 1 || matches!(v, Verdict::Good | Verdict::Unknown) { "" } else { "s" };
+        (n > 0).then(|| format!("{n} {}{plural}", word(v)))
+    });
+    format!("{verdict}: {}.", counts.collect::<Vec<_>>().join(", "))
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -52,25 +68,27 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn paint(verdict: Verdict) -> &'static str {
+fn style(verdict: Verdict) -> Style {
     match verdict {
-        Verdict::Obstacle => "\x1b[1;31m",
-        Verdict::Warning => "\x1b[33m",
-        Verdict::Unknown => "\x1b[35m",
-        Verdict::Note => "\x1b[36m",
-        Verdict::Good => "\x1b[32m",
+        Verdict::Obstacle => AnsiColor::Red.on_default().bold(),
+        Verdict::Warning => AnsiColor::Yellow.on_default(),
+        Verdict::Unknown => AnsiColor::Magenta.on_default(),
+        Verdict::Note | Verdict::Good => Style::new(),
     }
 }
 
-fn row(out: &mut String, f: &Finding, title_width: usize, color: bool) {
-    let (on, off) = if color { (paint(f.verdict), "\x1b[0m") } else { ("", "") };
+/// A finding in one line: why it is so if that is not good and not printed beneath, and else what was read.
+fn row(out: &mut String, f: &Finding, title_width: usize, view: &View) {
+    let style = if view.color { style(f.verdict) } else { Style::new() };
     let label = if f.verdict == Verdict::Obstacle { "OBSTACLE" } else { word(f.verdict) };
     let value = match f.value.first() {
+        _ if !view.verbose && !f.cause.is_empty() => clean(&f.cause),
         Some(v) => clean(&v.read),
         None => "-".into(),
     };
     let room = WIDTH.saturating_sub(INDENT + title_width + 2);
-    let _ = writeln!(out, "{on}{label:<INDENT$}{off}{:<title_width$}  {}", clean(&f.title), shorten(&value, room));
+    let _ =
+        writeln!(out, "{style}{label:<INDENT$}{style:#}{:<title_width$}  {}", clean(&f.title), shorten(&value, room));
 }
 
 fn details(out: &mut String, f: &Finding) {
@@ -134,7 +152,7 @@ mod tests {
     use crate::doctor::{exit_code, Reading};
 
     #[test]
-    fn worst_first_with_details_beneath() {
+    fn worst_first_with_details_beneath_if_wanted() {
         let findings = [
             Finding::about("a", "Alpha").saw(&Reading::new("/a", "1")).good("fine"),
             Finding::about("b", "Beta").saw(&Reading::new("/b", "bad\x1b[2J\nvalue")).obstacle(
@@ -143,10 +161,12 @@ mod tests {
                 ["echo 1 > /b"],
             ),
         ];
-        let text = render(&findings, false);
+        let verbose = View { color: false, verbose: true };
         assert_eq!(
-            text,
-            "OBSTACLE  Beta   bad [2J value\n\
+            render(&findings, &verbose),
+            "The user host cannot work here: 1 obstacle, 1 good.\n\
+             \n\
+             OBSTACLE  Beta   bad [2J value\n\
              \x20         name    b\n\
              \x20         read    /b: bad [2J value\n\
              \x20         cause   why\n\
@@ -154,12 +174,22 @@ mod tests {
              \x20         help    echo 1 > /b\n\
              good      Alpha  1\n\
              \n\
-             Cures are for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n\
-             1 obstacle, 1 good\n"
+             Help is for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n"
         );
-        assert!(render(&findings, true).starts_with("\x1b[1;31mOBSTACLE"));
+        let short = render(&findings, &View::default());
+        assert_eq!(
+            short.lines().skip(2).collect::<Vec<_>>(),
+            [
+                "OBSTACLE  Beta   why",
+                "good      Alpha  1",
+                "",
+                "Cause, effect and help of each: punctual doctor --verbose."
+            ]
+        );
+        let color = View { color: true, ..verbose };
+        assert!(render(&findings, &color).contains("\x1b[1m\x1b[31mOBSTACLE"));
         assert_eq!(exit_code(&findings), 4);
         assert_eq!(exit_code(&findings[..1]), 0);
-        assert_eq!(summary(&[]), "nothing was examined");
+        assert_eq!(headline(&findings[..1]), "The user host can work here: 1 good.");
     }
 }

@@ -29,14 +29,13 @@ fn shortfall(periods: impl IntoIterator<Item = Period>) -> u64 {
 #[test]
 fn a_task_at_87_percent_without_a_missed_deadline_is_not_met() {
     let r = results((0..501).map(|n| ready(n, 87_300)));
-    let Verdict { periods, missed, unreported, short, met } = r.verdict;
+    let Totals { periods, missed, unreported, short, met } = r.totals;
     assert_eq!((periods, missed, unreported, short, met, r.exit_code()), (500, 0, 0, 1, false, 1));
     // 500 budgets of 100 us: 6.35 ms are missing, and 1 % of 50 ms is tolerated.
     assert_eq!((r.tasks[0].long_run_ppm, r.tasks[0].shortfall_ns), (Some(873_000), 6_350_000 - 500_000));
-    let verdict =
-        "servo received 87.30 % of its budget over 500 periods in which it was ready: its budget was not kept";
-    assert_eq!(table(&r, 200, false).lines().last(), Some(verdict));
-    assert!(table(&r, 200, true).contains(&format!("\x1b[31m{verdict}")));
+    let verdict = "servo received 87.30 % of its budget in the 500 of 500 periods in which it wanted all of it.";
+    assert_eq!(headline(&r), verdict);
+    assert_eq!(shown(&r, 200).lines().next(), Some(verdict));
 }
 
 #[test]
@@ -95,28 +94,40 @@ fn the_verdict_names_all_that_there_is() {
         c.finish(u64::MAX);
         c.snapshot()
     };
-    let last = |r: &Results| table(r, 300, false).lines().last().unwrap().to_owned();
-    let arm = "arm received 50.00 % of its budget over 10 periods in which it was ready";
-    assert_eq!(last(&two(100_000, false)), format!("{arm}: its budget was not kept"));
-    assert_eq!(
-        last(&two(100_000, true)),
-        format!("1 of 20 periods missed their deadline: servo; {arm}: its budget was not kept")
-    );
+    let arm = "arm received 50.00 % of its budget in the 10 of 10 periods in which it wanted all of it.";
+    assert_eq!(headline(&two(100_000, false)), arm);
+    assert_eq!(headline(&two(100_000, true)), format!("servo missed 1 of 10 deadlines; {arm}"));
     let both = two(0, false);
-    assert_eq!(both.verdict.short, 2);
-    let servo = "servo received 0.00 % of its budget over 10 periods in which it was ready";
-    assert_eq!(last(&both), format!("{servo}, {arm}: their budgets were not kept"));
-    assert!(table(&both, 60, false).lines().all(|line| line.len() <= 60));
+    assert_eq!(both.totals.short, 2);
+    let servo = "servo received 0.00 % of its budget in the 10 of 10 periods in which it wanted all of it";
+    assert_eq!(headline(&both), format!("{servo}; {arm}"));
+    assert!(shown(&both, 60).lines().all(|line| line.len() <= 60));
+}
+
+/// A SCHED_FIFO task is behind in the periods in which it could not complete, and only in these did it want all of its
+/// budget: it missed them, and nothing was promised beyond that.
+#[test]
+fn where_no_budgets_are_enforced_misses_are_all_that_is_reported() {
+    let late = |n| if n % 4 == 0 { Period { miss: true, ..ready(n, 10_000) } } else { suspended(n, 90_000, 0) };
+    let r = results((0..101).map(late));
+    assert!(r.tasks[0].shortfall_ns > 0 && r.totals.missed == 25);
+    let fifo = Results { host: Host::Fifo, ..r };
+    assert_eq!(headline(&fifo), "servo missed 25 of 100 deadlines.");
+    let kept = Results { host: Host::Fifo, ..results((0..11).map(|n| ready(n, 100_000))) };
+    assert!(headline(&kept).starts_with("All deadlines met: 1 task"), "{}", headline(&kept));
 }
 
 #[test]
 fn side_by_side_shows_it_for_each_run() {
     let kept = results((0..11).map(|n| ready(n, 100_000)));
     let short = Results { label: Some("other".to_owned()), ..results((0..11).map(|n| ready(n, 50_000))) };
-    let text = side_by_side(&[kept, short]);
+    let (runs, view) = ([kept, short], View { wide: true, ..View::default() });
+    let text = side_by_side(&runs, &view);
     let lines: Vec<&str> = text.lines().collect();
     let title = lines.iter().position(|line| line.starts_with("budget received in the long run")).unwrap();
     let cells: Vec<&str> = lines[title + 1].split_whitespace().rev().take(2).collect();
     assert_eq!(cells, ["50.00", "100.00"], "{text}");
+    let text = verdicts(&runs, &view);
+    assert!(text.starts_with("punctual: All deadlines met and all budgets kept"), "{text}");
     assert!(text.contains("other: servo received 50.00 % of its budget"), "{text}");
 }

@@ -91,11 +91,11 @@ fn what_is_promised_counts_a_group_by_its_server_and_by_what_its_members_may_exe
 
 #[test]
 fn the_table_has_a_line_for_each_group() {
-    let text = table(&results(), 100, false);
+    let text = shown(&results(), 100);
     println!("{text}");
     let below = text.lines().find(|l| l.starts_with("below")).expect("a line");
     let cells: Vec<&str> = below.split_whitespace().collect();
     assert_eq!(cells, ["below", "top", "edf", "20", "ms", "2", "ms", "1", "10.00", "3.00"]);
     assert!(text.lines().any(|l| l.starts_with("some") && l.contains("(budget)")));
-    assert!(!table(&rich(Host::User, 0), 100, false).contains("of a CPU (%)"), "a set without groups has none");
+    assert!(!shown(&rich(Host::User, 0), 100).contains("of a CPU (%)"), "a set without groups has none");
 }

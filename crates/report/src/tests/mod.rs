@@ -4,7 +4,6 @@ mod balance;
 mod figures;
 mod groups;
 mod naive;
-mod schema;
 mod tables;
 
 use crate::*;
@@ -29,6 +28,16 @@ pub fn period(number: u64) -> Period {
         miss: false,
         overrun: false,
     }
+}
+
+/// Without colours.
+pub fn shown(results: &Results, width: usize) -> String {
+    table(results, &View { width, ..View::default() })
+}
+
+/// All columns.
+pub fn shown_wide(results: &Results, width: usize) -> String {
+    table(results, &View { width, wide: true, ..View::default() })
 }
 
 /// A machine that is the same everywhere.

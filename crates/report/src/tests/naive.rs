@@ -46,15 +46,15 @@ proptest! {
         prop_assert_eq!(t.misses, count(&|p| p.miss));
         prop_assert_eq!(t.overruns, count(&|p| p.overrun));
         prop_assert_eq!(t.not_ready, count(&|p| !p.ready_throughout));
-        prop_assert_eq!(t.woken_late.periods, count(&|p| p.ready_throughout && p.woken_late));
-        prop_assert_eq!(t.woken_late.off_5_percent, count(&|p| p.ready_throughout && p.woken_late && off(p, 5)));
+        prop_assert_eq!(t.late_wakeups.periods, count(&|p| p.ready_throughout && p.woken_late));
+        prop_assert_eq!(t.late_wakeups.off_5_percent, count(&|p| p.ready_throughout && p.woken_late && off(p, 5)));
         prop_assert_eq!(t.received_ns, kept.iter().map(|p| p.received).sum::<u64>());
         let ready = || kept.iter().filter(|p| p.ready_throughout);
         let beyond = |p: &Period| (p.received as i64 - 100_000).min(100_000);
         let others = kept.iter().filter(|p| !p.ready_throughout).map(beyond).sum::<i64>() + left_out;
         let lacks = ready().count() as i64 * 100_000 - ready().map(|p| p.received as i64).sum::<i64>() - others.max(0);
         let shortfall = (lacks - (ready().count() as i64 * 1_000).max(100_000)).max(0) as u64;
-        prop_assert_eq!((t.shortfall_ns, results.verdict.short), (shortfall, u64::from(shortfall > 0)));
+        prop_assert_eq!((t.shortfall_ns, results.totals.short), (shortfall, u64::from(shortfall > 0)));
         prop_assert_eq!(results.exit_code(), i32::from(count(&|p| p.miss) > 0 || shortfall > 0));
 
         let mut shares: Vec<u64> = kept.iter().filter(|p| judged(p)).map(|p| p.received * 10).collect();

@@ -10,7 +10,7 @@ fn runs() -> Vec<Results> {
         &["mkdir /sys/fs/cgroup/cpuset/punctual".to_owned()],
     );
     let mut fifo = rich(Host::Fifo, 400_000);
-    fifo.hog = Some(HogResult { share_ppm: 50_000 });
+    fifo.load = Some(LoadResult { share_ppm: 50_000 });
     vec![rich(Host::User, 0), fifo, refused]
 }
 
@@ -24,15 +24,15 @@ fn tables_fit_the_width_they_are_given() {
         events: 5_500,
         handler_mean_ns: 2_310,
         handler_max_ns: 14_700,
-        lateness_p50_ns: 18_100,
-        lateness_p99_ns: 46_000,
-        lateness_max_ns: 310_000,
+        wakeup_latency_p50_ns: 18_100,
+        wakeup_latency_p99_ns: 46_000,
+        wakeup_latency_max_ns: 310_000,
         freezer_waits: 3,
         freezer_wait_max_ns: 12_400_000,
         cpu_ns: 76_000_000,
     });
-    for width in [120, 100, 80, 60, 40] {
-        let text = table(&results, width, false);
+    for (width, wide) in [120, 100, 80, 60, 40].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+        let text = if wide { shown_wide(&results, width) } else { shown(&results, width) };
         println!("{text}");
         for line in text.lines() {
             assert!(line.width() <= width, "{} of {width}: {line}", line.width());
@@ -41,16 +41,53 @@ fn tables_fit_the_width_they_are_given() {
         for task in &results.tasks {
             assert!(text.contains(&task.name));
         }
+        assert_eq!(text.contains("dispatcher:"), wide, "its own figures are for those who ask");
     }
 }
 
 #[test]
-fn the_verdict_is_the_last_line() {
-    let last = |results: &Results| table(results, 100, false).lines().last().unwrap().to_owned();
-    assert_eq!(last(&rich(Host::User, 0)), "all deadlines met (2597 periods)");
-    assert_eq!(last(&rich(Host::Fifo, 1_000)), "124 of 2597 periods missed their deadline: wild");
-    assert!(last(&collector().snapshot()).starts_with("no whole period"));
-    assert!(table(&rich(Host::User, 0), 100, true).contains("\x1b[32m"));
+fn the_verdict_is_the_first_line() {
+    let first = |results: &Results| shown(results, 100).lines().next().unwrap().to_owned();
+    assert_eq!(first(&rich(Host::User, 0)), "All deadlines met and all budgets kept: 3 tasks, 2,597 periods in 2.0 s.");
+    assert_eq!(first(&rich(Host::User, 1_000)), "wild missed 124 of 499 deadlines.");
+    assert!(first(&collector().snapshot()).starts_with("No whole period"));
+    let color = table(&rich(Host::User, 0), &View { color: true, ..View::default() });
+    let verdict = color.lines().next().unwrap();
+    assert!(verdict.contains("\x1b[32m"), "green: {verdict:?}");
+    assert_eq!(anstream::adapter::strip_str(&color).to_string(), shown(&rich(Host::User, 0), 100));
+}
+
+/// Of the periods of `wild` all but one are ready throughout; `player` never wants all of its budget.
+#[test]
+fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
+    let mut results = rich(Host::User, 0);
+    let text = shown(&results, 100);
+    let row = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let columns = "task periods missed used % periods received % worst %";
+    let heads = row(&text, "task").join(" ");
+    assert!(columns.split(' ').all(|word| heads.contains(word)), "{text}");
+    assert_eq!(row(&text, "player")[6..11], ["0", "66.83", "0", "-", "-"], "{text}");
+    let late = &mut results.tasks[0].late_wakeups;
+    assert!(late.periods > 0 && late.worst_ppm.is_some());
+    // The worst period counts, whether the dispatcher was in time or not.
+    late.worst_ppm = Some(120_000);
+    assert!(row(&shown(&results, 100), "servo").contains(&"12.00".to_owned()), "{text}");
+}
+
+#[test]
+fn many_tasks_that_missed_are_added_up() {
+    let run = Run { machine: machine(), ..Run::new(Host::User, "edf", &[1]) };
+    let names = ["a", "b", "c", "d", "e"];
+    let mut c = Collector::new(run, names.map(|n| TaskInfo::new(n, 1_000_000, 100_000, 1_000_000)).to_vec());
+    for (n, task) in (0..2_000).flat_map(|n| (0..5).map(move |task| (n, task))) {
+        c.record(&Period { task, miss: n % 100 < u64::from(task) * 10, ..period(n) });
+    }
+    c.finish(u64::MAX);
+    let verdict = "e missed 799 of 1,999 deadlines, d 599 of 1,999, c 399 of 1,999, 1 other task 199.";
+    assert_eq!(headline(&c.snapshot()), verdict);
 }
 
 #[test]
@@ -71,14 +108,16 @@ fn plain_line_is_one_line() {
 
 #[test]
 fn side_by_side_has_a_column_per_host_and_the_reasons() {
-    let text = side_by_side(&runs());
+    let text = side_by_side(&runs(), &View::default());
     println!("{text}");
     assert!(text.lines().next().unwrap().contains("punctual"));
-    assert!(text.contains("deadline: not run: a SCHED_DEADLINE task cannot be pinned"));
-    assert!(text.contains("  mkdir /sys"));
-    // Nobody can judge a command under SCHED_FIFO: 0 misses would be a lie.
+    assert!(text.contains("deadline: mkdir /sys"));
+    let verdicts = verdicts(&runs(), &View::default());
+    println!("{verdicts}");
+    assert!(verdicts.contains("deadline: It could not be run: a SCHED_DEADLINE task cannot be pinned"));
+    // A command under SCHED_FIFO cannot be judged: 0 misses would be wrong.
     let player = text.lines().find(|line| line.contains("player")).unwrap();
     assert_eq!(player.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["-", "-", "0"], "{player}");
     assert!(text.lines().all(|line| line.width() <= 120));
-    assert_eq!(side_by_side(&[]), "");
+    assert_eq!(side_by_side(&[], &View::default()), "");
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use punctual_analysis::analyse;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_sim::{Options, Simulation, Stretch, Watcher};
+use punctual_host_sim::{Interval, Options, Simulation, Watcher};
 use punctual_oracles::{flat, seeds, Flat, Random};
 use serde_json::{json, Value};
 
@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 struct Executed(Vec<Value>);
 
 impl Watcher for Executed {
-    fn executed(&mut self, s: &Stretch) {
+    fn executed(&mut self, s: &Interval) {
         self.0.push(json!([s.task, s.from, s.to]));
     }
 }

@@ -1,0 +1,70 @@
+//! One run of an admitted set: progress while it goes on, results at its end.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_report::Results;
+use punctual_session::{Event, Outcome, Running};
+use punctual_trace::TaskEnd;
+
+use crate::screen::Screen;
+
+/// A run on one host.
+pub struct Ran {
+    pub results: Results,
+    /// How the first task ended; `None` if the run ended before it.
+    pub end: Option<TaskEnd>,
+    /// Why the run was ended, if something failed.
+    pub failure: Option<Diagnostic>,
+}
+
+/// Runs a set to its end, with progress on the screen. `first` is the name of its first task.
+///
+/// # Errors
+/// The run could not continue, or not end as it should.
+pub fn drive(mut running: Running, first: Option<&str>, screen: &mut Screen) -> Result<Ran, Diagnostic> {
+    let mut end = None;
+    let mut observe = |event: Event, screen: &mut Screen| match event {
+        Event::Ended { task, how } => {
+            screen.print_line(&format!("{task}: {how}"));
+            if first == Some(&*task) {
+                end = Some(how);
+            }
+        }
+        Event::Warning(text) => screen.warn(&format!("punctual: {text}")),
+        Event::Period { .. } | Event::Unreported { .. } | Event::Executed { .. } => {}
+    };
+    let polled = loop {
+        match running.poll(&mut |event| observe(event, screen)) {
+            Ok(true) => screen.tick(|| running.results()),
+            Ok(false) => break Ok(()),
+            Err(e) => break Err(e),
+        }
+    };
+    let outcome = running.finish(&mut |event| observe(event, screen));
+    screen.clear();
+    polled?;
+    let Outcome { mut results, problems, failure } = outcome?;
+    results.notes.extend(problems.iter().map(|p| format!("not restored: {p} (punctual clean)")));
+    Ok(Ran { results, end, failure })
+}
+
+/// Set by a signal that asks the program to end.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
+    let refused = |signal: i32| {
+        move |e| {
+            Diagnostic::machine(
+                format!("signal {signal} cannot be handled: {e}"),
+                "report it with the output of punctual doctor",
+            )
+        }
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(refused(signal))?;
+    }
+    // A file that may grow no further is an error where it is written, and not our end in the middle of a run.
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map_err(refused(libc::SIGXFSZ))?;
+    Ok(stop)
+}

@@ -1,0 +1,44 @@
+//! docs/*.schema.json are what the types of the subcommands say.
+
+use std::path::PathBuf;
+
+use punctual_measure::doctor::Document;
+use punctual_report::{Envelope, Results, RunResult, SCHEMA};
+use schemars::{schema_for, Schema};
+
+use crate::check::CheckResult;
+use crate::clean::CleanResult;
+use crate::replay::ReplayResult;
+
+/// The result of `punctual sim --json`.
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum SimResult {
+    /// With --replay.
+    Replayed(ReplayResult),
+    /// A set that was simulated.
+    Simulated(Box<Results>),
+}
+
+fn is_published(command: &str, schema: Schema) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{command}.schema.json"));
+    let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
+    schema["title"] = format!("punctual {command} --json").into();
+    schema["properties"]["schema"]["const"] = SCHEMA.into();
+    let want = format!("{schema:#}\n");
+    if std::env::var_os("PUNCTUAL_WRITE_SCHEMA").is_some() {
+        std::fs::write(&path, &want).expect("docs can be written");
+    }
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(published == want, "{command}: out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-cli schema");
+}
+
+#[test]
+fn the_published_schemas_are_those_of_the_types() {
+    is_published("run", schema_for!(Envelope<RunResult>));
+    is_published("sim", schema_for!(Envelope<SimResult>));
+    is_published("check", schema_for!(Envelope<CheckResult>));
+    is_published("doctor", schema_for!(Envelope<Document>));
+    is_published("clean", schema_for!(Envelope<CleanResult>));
+}

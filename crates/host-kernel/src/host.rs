@@ -1,0 +1,375 @@
+//! The kernel host: a task set inside the kernel, from start to end.
+//!
+//! ```text
+//!   start: tasks stand at the barrier ──> scheduler attached ──> each domain: tasks join ──> the barrier is released
+//!      ──> first releases ──> poll ... ──> finish: domains stop ──> scheduler detached ──> what was started is ended
+//! ```
+
+use std::fs::File;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use punctual_process::{CpuLock, Output};
+use punctual_sys::clock::monotonic_ns;
+use punctual_taskset::TaskSet;
+use punctual_trace::RunEvent;
+
+use crate::alarm_thread::AlarmThread;
+use crate::domain::{self, Command, Config, DomainEvent, Joining};
+use crate::lateness::Lateness;
+use crate::limits::{parts, Part};
+use crate::probe::Alarm;
+use crate::reader::LOOK;
+use crate::run_state::RunState;
+use crate::scheduler::Scheduler;
+use crate::tasks::Tasks;
+use crate::trace_file::Traces;
+use crate::{exit_reason, machine, reader};
+use punctual_diagnostic::{Diagnostic, Kind};
+
+/// From the request of the reservations to the first release, ns.
+const LEAD: u64 = 20_000_000;
+/// Longest silence of a domain's thread: it is an ordinary one, and its CPU may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest time after which the kernel reports how it ended the scheduler.
+const END_KNOWN: Duration = Duration::from_secs(10);
+
+/// How to run a set.
+pub struct Options {
+    /// Shown to those who are refused because of this run: a command line, say.
+    pub owner: String,
+    /// By CPU: a file for its trace.
+    pub traces: Vec<(u32, File)>,
+    /// Whether commands get our standard input (only sensible with a single one).
+    pub stdin: bool,
+    /// Where commands' output goes.
+    pub output: Output,
+}
+
+/// How a run went.
+pub struct Outcome {
+    /// When it ended, CLOCK_MONOTONIC ns.
+    pub ended: u64,
+    /// Events of the dispatchers.
+    pub events: u64,
+    /// Release latency: from each release to its task running.
+    pub lateness: Option<Lateness>,
+    /// What a reader of the results should know.
+    pub notes: Vec<String>,
+    /// Why the scheduler was ended while it ran. What was recorded until then is in the results and the traces.
+    pub exit: Option<Diagnostic>,
+}
+
+/// A set that runs inside the kernel. Dropped, it ends everything and restores what it changed.
+///
+/// The thread that started it must keep it: commands die with that thread.
+pub struct KernelHost {
+    set: Arc<TaskSet>,
+    domains: Vec<Domain>,
+    readers: Vec<Reading>,
+    events: Option<Receiver<(u32, DomainEvent)>>,
+    state: RunState,
+    /// By place in the set: some process of it is there.
+    alive: Vec<bool>,
+    /// The first release, CLOCK_MONOTONIC ns.
+    origin: u64,
+    failure: Option<Diagnostic>,
+    scheduler: Scheduler,
+    /// Ended after the scheduler was detached, which could not live without them.
+    timers: Vec<AlarmThread>,
+    tasks: Option<Tasks>,
+    memory_locked: bool,
+    _locks: Vec<CpuLock>,
+}
+
+/// A domain's thread, from here.
+struct Domain {
+    commands: Sender<Command>,
+    thread: JoinHandle<()>,
+}
+
+/// The reader's thread of a domain whose own thread is its allocator, from here: it reads until `running` is dropped.
+struct Reading {
+    running: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl KernelHost {
+    /// Loads and attaches the scheduler, starts the tasks, and sets their first releases, which are 20 ms ahead.
+    ///
+    /// # Errors
+    /// What the set or the machine does not permit. Nothing is left behind.
+    pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
+        let set = Arc::new(set.clone());
+        let parts = parts(&set)?;
+        machine::check(&set.cpus)?;
+        let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
+        let locks = locks.collect::<Result<Vec<_>, _>>()?;
+        let traces = Traces::new(&set, &parts, options.traces)?;
+        let tasks = Tasks::start(&set, options.stdin, options.output)?;
+        let alarm = Alarm::of_this_kernel()?;
+        let mut scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let mut timers = Vec::new();
+        for (domain, part) in parts.iter().enumerate() {
+            let domain = domain as u32;
+            scheduler.create(domain, part.cpu, part.hears, &part.limits, alarm.granularity())?;
+            if alarm == Alarm::Thread {
+                timers.push(scheduler.alarm_thread(domain, part.cpu)?);
+            }
+        }
+        scheduler.attach()?;
+        let alive = vec![true; set.tasks.len()];
+        let mut host = KernelHost {
+            domains: Vec::new(),
+            readers: Vec::new(),
+            events: None,
+            state: RunState::new(set.clone(), traces),
+            alive,
+            origin: 0,
+            failure: None,
+            scheduler,
+            timers,
+            tasks: Some(tasks),
+            memory_locked: false,
+            _locks: locks,
+            set,
+        };
+        match host.begin(parts) {
+            Ok(()) => Ok(host),
+            Err(e) => Err(host.exit_by_kernel(Some(&e)).unwrap_or(e)),
+        }
+    }
+
+    /// The first release, CLOCK_MONOTONIC ns.
+    pub fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    /// Each domain's tasks join; then all are released at once.
+    fn begin(&mut self, parts: Vec<Part>) -> Result<(), Diagnostic> {
+        if parts.iter().any(|p| p.hears) {
+            self.lock_memory();
+        }
+        let (sender, events) = channel();
+        self.events = Some(events);
+        for (domain, part) in parts.into_iter().enumerate() {
+            self.spawn(domain as u32, part, sender.clone())?;
+        }
+        drop(sender);
+        self.await_all("its tasks cannot join")?;
+        self.tasks.iter().for_each(Tasks::open);
+        self.origin = monotonic_ns() + LEAD;
+        for domain in &self.domains {
+            drop(domain.commands.send(Command::Begin(self.origin)));
+        }
+        self.await_all("its first releases cannot be set")
+    }
+
+    fn lock_memory(&mut self) {
+        // SAFETY: passes no memory.
+        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+            let why = std::io::Error::last_os_error();
+            self.state.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
+        }
+        self.memory_locked = true;
+    }
+
+    fn spawn(&mut self, domain: u32, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+        let Part { cpu, allocators, limits, hears } = part;
+        let Some(tasks) = &self.tasks else { return Ok(()) };
+        let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
+        let joining = of_the_cpu.map(|(index, spec)| Joining {
+            index,
+            pid: tasks.pid(index),
+            cooperates: punctual_workload::Work::of(&spec.body).is_some(),
+            adopted: matches!(spec.body, punctual_taskset::Body::Pid(_)),
+            pidfd: tasks.pidfd(index),
+            overrun: spec.overrun,
+        });
+        let joining = joining.collect();
+        let doorbell = hears.then(|| self.scheduler.doorbell(domain)).transpose()?;
+        let no_thread = |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
+        let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
+        if hears {
+            // Started here and not by the allocator, whose threads are allocators by birth.
+            let config = reader::Config { domain, cpu, programs: self.scheduler.programs(), limits };
+            let ((running, stop), sender) = (channel(), sender.clone());
+            let thread = thread("reader").spawn(move || reader::run(config, &stop, &sender)).map_err(no_thread)?;
+            self.readers.push(Reading { running, thread });
+        }
+        let programs = self.scheduler.programs();
+        let config = Config { domain, cpu, programs, allocators, limits, doorbell, joining };
+        let (commands, requests) = channel();
+        let thread = thread("domain").spawn(move || domain::run(config, &requests, &sender)).map_err(no_thread)?;
+        self.domains.push(Domain { commands, thread });
+        Ok(())
+    }
+
+    /// Until each domain has reported that it is as far.
+    fn await_all(&mut self, what: &str) -> Result<(), Diagnostic> {
+        let limit = Instant::now() + PATIENCE;
+        let mut done = 0;
+        while done < self.domains.len() {
+            let Some(events) = &self.events else { return Ok(()) };
+            match events.recv_timeout(LOOK) {
+                Ok((domain, DomainEvent::Joined(tasks))) => {
+                    self.state.joined(domain, &tasks);
+                    done += 1;
+                }
+                Ok((_, DomainEvent::Begun)) => done += 1,
+                Ok((_, DomainEvent::Stopped)) => return Err(silent(what)),
+                // Others may be further, or read already.
+                Ok((domain, more)) => self.handle(domain, more, &mut |_| {})?,
+                Err(RecvTimeoutError::Timeout) if Instant::now() < limit && self.scheduler.ended().is_none() => {}
+                Err(_) => return Err(silent(what)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for `wait`, and reports what became known. Whether the run is over: the scheduler was ended, or something
+    /// failed; [`finish`](KernelHost::finish) returns why.
+    pub fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> bool {
+        if let Err(e) = self.receive(wait, sink).and_then(|()| self.tasks.iter_mut().try_for_each(Tasks::look)) {
+            self.failure = Some(e);
+            return true;
+        }
+        self.report_ended(sink);
+        self.scheduler.ended().is_some()
+    }
+
+    /// Handles what the domains report within that time.
+    fn receive(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+        let limit = Instant::now() + wait;
+        loop {
+            let left = limit.saturating_duration_since(Instant::now());
+            let Some(events) = &self.events else { return Ok(()) };
+            match events.recv_timeout(left) {
+                Ok((domain, event)) => self.handle(domain, event, sink)?,
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn handle(&mut self, domain: u32, event: DomainEvent, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+        match event {
+            DomainEvent::Events(batch) => self.state.release_events(domain, batch),
+            DomainEvent::Records(batch) => {
+                for task in self.state.records(domain, &batch, sink)? {
+                    drop(self.domains[domain as usize].commands.send(Command::Gone(task)));
+                }
+            }
+            DomainEvent::Failed(e) => return Err(e),
+            DomainEvent::Joined(_) | DomainEvent::Begun | DomainEvent::Stopped => {}
+        }
+        Ok(())
+    }
+
+    /// A task with children that live on after its first process has ended when they are gone too.
+    fn report_ended(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+        let Some(tasks) = &self.tasks else { return };
+        for index in 0..self.alive.len() {
+            let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.state.is_gone(index)) else {
+                continue;
+            };
+            self.alive[index] = false;
+            sink(RunEvent::Ended { task: index as u32, how });
+        }
+    }
+
+    /// The end of the run.
+    ///
+    /// # Errors
+    /// Something failed, and not because the kernel ended the scheduler; a trace cannot be written.
+    pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<Outcome, Diagnostic> {
+        let ended = monotonic_ns();
+        if self.failure.is_none() {
+            self.failure = self.stop(sink).err();
+        }
+        let failure = self.failure.take();
+        let exit = self.exit_by_kernel(failure.as_ref());
+        if exit.is_some() && failure.is_some() {
+            // Domains that can still read their rings report what was recorded until the end.
+            drop(self.stop(sink));
+        }
+        self.end();
+        if let (Some(e), None) = (failure, &exit) {
+            return Err(e);
+        }
+        let (events, lateness, notes) = self.state.finish(sink)?;
+        Ok(Outcome { ended, events, lateness, notes, exit })
+    }
+
+    /// Why the kernel ended the scheduler, if it did. That is the cause of other failures then, and may be known a
+    /// moment after them: a CPU that goes offline first takes our threads to another one.
+    fn exit_by_kernel(&self, failure: Option<&Diagnostic>) -> Option<Diagnostic> {
+        let limit = Instant::now() + END_KNOWN;
+        let mut exit = self.scheduler.ended();
+        while exit.is_none() && failure.is_some_and(|e| e.kind == Kind::Machine) && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
+            exit = self.scheduler.ended();
+        }
+        exit.map(|exit| exit_reason::explain(&exit))
+    }
+
+    /// Each domain looks once more; then its reader, which finds all that came of it.
+    fn stop(&mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+        for domain in &self.domains {
+            drop(domain.commands.send(Command::Stop));
+        }
+        self.await_stopped(self.domains.len(), sink)?;
+        let readers = self.readers.drain(..).map(|r| (drop(r.running), r.thread).1).collect::<Vec<_>>();
+        let all = self.await_stopped(readers.len(), sink);
+        readers.into_iter().for_each(|thread| drop(thread.join()));
+        all
+    }
+
+    /// Receives until so many threads have sent their last message, also after one of them has failed.
+    fn await_stopped(&mut self, threads: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+        let limit = Instant::now() + PATIENCE;
+        let (mut stopped, mut failure) = (0, Ok(()));
+        while stopped < threads {
+            let Some(events) = &self.events else { return failure };
+            match events.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+                Ok((_, DomainEvent::Stopped)) => stopped += 1,
+                Ok((_, DomainEvent::Failed(e))) => (stopped, failure) = (stopped + 1, failure.and(Err(e))),
+                Ok((domain, event)) => self.handle(domain, event, sink)?,
+                Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
+            }
+        }
+        failure
+    }
+
+    /// Ends everything, in this order: commands, the domains' threads, the scheduler, its timers, all other processes.
+    fn end(&mut self) {
+        self.tasks.iter().for_each(Tasks::end);
+        self.events = None;
+        for Domain { commands, thread } in self.domains.drain(..) {
+            drop(commands);
+            drop(thread.join());
+        }
+        for Reading { running, thread } in self.readers.drain(..) {
+            drop(running);
+            drop(thread.join());
+        }
+        self.scheduler.detach();
+        self.timers.clear();
+        self.tasks = None;
+        if std::mem::take(&mut self.memory_locked) {
+            // SAFETY: passes no memory.
+            unsafe { libc::munlockall() };
+        }
+    }
+}
+
+impl Drop for KernelHost {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn silent(what: &str) -> Diagnostic {
+    Diagnostic::machine(format!("the kernel host: {what}"), "try when the machine is less busy; see punctual doctor")
+}

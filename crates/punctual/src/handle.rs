@@ -1,0 +1,213 @@
+//! One task of a run, for the rest of the program.
+
+use std::fmt;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use punctual_report::TaskResult;
+use punctual_trace::TaskEnd;
+
+use crate::error::run_has_ended;
+use crate::supervisor::{ask, Request};
+use crate::Error;
+
+/// The way to the supervisor of a set; empty until the set is started.
+#[derive(Clone, Default)]
+pub struct Link(Arc<OnceLock<Sender<Request>>>);
+
+impl Link {
+    /// The set was started.
+    pub(crate) fn connect(&self, requests: Sender<Request>) {
+        let _ = self.0.set(requests);
+    }
+}
+
+/// One task: what it returned, its figures, its end. `T` is what its thread returns; for programs [`TaskEnd`].
+///
+/// Dropping it changes nothing. Its methods wait for an ordinary thread, as those of [`Running`](crate::Running).
+pub struct TaskHandle<T> {
+    name: String,
+    slot: Arc<Slot<T>>,
+    remote: Remote,
+}
+
+/// A task as it is named in requests.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    /// Its place in the run; empty until it is registered.
+    place: Arc<OnceLock<usize>>,
+    link: Link,
+}
+
+impl Remote {
+    /// Asks the task to end.
+    pub fn stop(&self) -> Result<(), Error> {
+        let place = self.place()?;
+        self.ask(|answer| Request::StopTask(place, answer))?
+    }
+
+    fn place(&self) -> Result<usize, Error> {
+        self.place.get().copied().ok_or_else(not_started)
+    }
+
+    fn ask<A>(&self, request: impl FnOnce(Sender<A>) -> Request) -> Result<A, Error> {
+        ask(self.link.0.get().ok_or_else(not_started)?, request)
+    }
+}
+
+impl<T> TaskHandle<T> {
+    pub(crate) fn new(name: &str, slot: Arc<Slot<T>>, link: Link) -> TaskHandle<T> {
+        let remote = Remote { place: slot.place.clone(), link };
+        TaskHandle { name: name.to_owned(), slot, remote }
+    }
+
+    /// The task, for requests alone.
+    pub(crate) fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
+    /// The task's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The task has ended, or its run has.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.slot.lock().end.is_some()
+    }
+
+    /// Waits until the task has ended, and returns what its thread returned; of a program, how it ended.
+    ///
+    /// # Errors
+    /// How it ended without a value: it panicked, or was never released. At once if its set was never started.
+    pub fn join(self) -> Result<T, TaskEnd> {
+        if self.remote.link.0.get().is_none() {
+            return Err(TaskEnd::NeverReleased);
+        }
+        let mut state = self.slot.lock();
+        loop {
+            if let Some(end) = &state.end {
+                let end = end.clone();
+                return state.value.take().ok_or(end);
+            }
+            state = self.slot.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Asks the task to end: its [`wait_period`](crate::Task::wait_period) returns `None`, and
+    /// [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command is killed. Does not wait.
+    ///
+    /// # Errors
+    /// The run has ended; an adopted process, which is restored with the whole run only.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.remote.stop()
+    }
+
+    /// Changes the task's budget, from its next release on, if the set still fits then.
+    ///
+    /// # Errors
+    /// The budget is out of range or does not fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)): nothing is changed
+    /// then. The run or the task has ended.
+    pub fn set_budget(&self, budget: Duration) -> Result<(), Error> {
+        let place = self.remote.place()?;
+        let ns = u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX);
+        self.remote.ask(|answer| Request::ChangeBudget(place, ns, answer))?
+    }
+
+    /// The task's figures so far.
+    ///
+    /// # Errors
+    /// The run has ended; its [`Outcome`](crate::Outcome) has the figures.
+    pub fn results(&self) -> Result<TaskResult, Error> {
+        let place = self.remote.place()?;
+        let results = self.remote.ask(Request::Results)?;
+        results.tasks.into_iter().nth(place).ok_or_else(run_has_ended)
+    }
+}
+
+impl<T> fmt::Debug for TaskHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskHandle")
+            .field("name", &self.name)
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+fn not_started() -> Error {
+    Error::usage("the set of this task was not started", "call Admitted::start first")
+}
+
+/// What a task and its handle share.
+pub(crate) struct Slot<T> {
+    place: Arc<OnceLock<usize>>,
+    state: Mutex<State<T>>,
+    done: Condvar,
+}
+
+struct State<T> {
+    value: Option<T>,
+    end: Option<TaskEnd>,
+}
+
+impl<T> Slot<T> {
+    pub fn new() -> Arc<Slot<T>> {
+        let state = Mutex::new(State { value: None, end: None });
+        Arc::new(Slot { place: Arc::default(), state, done: Condvar::new() })
+    }
+
+    /// The thread's value, at its end.
+    pub fn set_value(&self, value: T) {
+        self.lock().value = Some(value);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, end: TaskEnd, value: impl FnOnce(&TaskEnd) -> Option<T>) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            if let Some(value) = value(&end) {
+                state.value = Some(value);
+            }
+            state.end = Some(end);
+            self.done.notify_all();
+        }
+    }
+}
+
+/// A slot as the supervisor needs it.
+pub(crate) trait Completion: Send + Sync {
+    /// The task is registered, at this place.
+    fn set_place(&self, place: usize);
+
+    /// The task has ended; the first call counts.
+    fn finish(&self, end: TaskEnd);
+}
+
+impl<T: Send> Completion for Slot<T> {
+    fn set_place(&self, place: usize) {
+        let _ = self.place.set(place);
+    }
+
+    fn finish(&self, end: TaskEnd) {
+        Slot::finish(self, end, |_| None);
+    }
+}
+
+/// The slot of a program, whose value is its end.
+pub(crate) struct OfProgram(pub Arc<Slot<TaskEnd>>);
+
+impl Completion for OfProgram {
+    fn set_place(&self, place: usize) {
+        let _ = self.0.place.set(place);
+    }
+
+    fn finish(&self, end: TaskEnd) {
+        Slot::finish(&self.0, end, |end| Some(end.clone()));
+    }
+}

@@ -1,0 +1,86 @@
+//! The verdict of a run in one sentence.
+
+use crate::results::{Host, Results, TaskResult};
+use crate::units::{count, duration, grouped, percent, time};
+
+/// Tasks that are named for missed deadlines; the others are added up.
+const MOST_NAMED: usize = 3;
+
+/// What a reader wants to know first: `All deadlines met and all budgets kept: 2 tasks, 1,234 periods in 10.0 s.`
+#[must_use]
+pub fn headline(results: &Results) -> String {
+    if let Some(why) = &results.not_possible {
+        return format!("It could not be run: {}.", why.reason.trim_end_matches('.'));
+    }
+    let t = &results.totals;
+    if t.periods == 0 && t.unreported == 0 {
+        return "No whole period was measured: run it for longer.".to_owned();
+    }
+    if t.met {
+        let budgets = if enforces_budgets(results.host) { " and all budgets kept" } else { "" };
+        let tasks = count(results.tasks.len() as u64, "task");
+        return format!("All deadlines met{budgets}: {tasks}, {} in {}.", count(t.periods, "period"), length(results));
+    }
+    let parts = [missed(&results.tasks), unreported(t.unreported), shortfalls(results)];
+    let mut sentence = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    sentence.push('.');
+    sentence
+}
+
+/// How long it ran; a simulated run is exactly as long as it says.
+pub(crate) fn length(results: &Results) -> String {
+    match results.duration_ns {
+        ns @ 0..=59_999_999_999 if results.host == Host::Sim => time(ns),
+        ns => duration(ns),
+    }
+}
+
+/// Under the kernel's SCHED_FIFO and SCHED_OTHER a budget is a wish.
+fn enforces_budgets(host: Host) -> bool {
+    !matches!(host, Host::Fifo | Host::Other)
+}
+
+fn missed(tasks: &[TaskResult]) -> Option<String> {
+    let mut late: Vec<&TaskResult> = tasks.iter().filter(|t| t.misses > 0).collect();
+    late.sort_by_key(|t| std::cmp::Reverse(t.misses));
+    let named = late.iter().take(MOST_NAMED).enumerate().map(|(place, t)| {
+        let (missed, all) = (grouped(t.misses), grouped(t.periods));
+        match place {
+            0 => format!("{} missed {missed} of {all} deadlines", t.name),
+            _ => format!("{} {missed} of {all}", t.name),
+        }
+    });
+    let mut list: Vec<String> = named.collect();
+    let others = late.get(MOST_NAMED..).unwrap_or_default();
+    if !others.is_empty() {
+        let sum = others.iter().map(|t| t.misses).sum();
+        list.push(format!("{} {}", count(others.len() as u64, "other task"), grouped(sum)));
+    }
+    (!list.is_empty()).then(|| list.join(", "))
+}
+
+fn unreported(periods: u64) -> Option<String> {
+    match periods {
+        0 => None,
+        1 => Some("1 period was not reported: whether its deadline was met is not known".to_owned()),
+        n => Some(format!("{} periods were not reported: whether their deadlines were met is not known", grouped(n))),
+    }
+}
+
+/// The tasks that did not receive their budgets. Where none are enforced, only if nothing else is wrong.
+fn shortfalls(results: &Results) -> Option<String> {
+    if !enforces_budgets(results.host) && results.totals.missed > 0 {
+        return None;
+    }
+    let short = results.tasks.iter().filter(|t| t.shortfall_ns > 0).map(|t| {
+        format!(
+            "{} received {} % of its budget in the {} of {} periods in which it wanted all of it",
+            t.name,
+            percent(t.long_run_ppm.unwrap_or(0)),
+            grouped(t.periods_wanting_all()),
+            grouped(t.periods)
+        )
+    });
+    let list: Vec<String> = short.collect();
+    (!list.is_empty()).then(|| list.join("; "))
+}

@@ -1,0 +1,113 @@
+//! What a session needs of each host.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_host_user as user;
+use punctual_report::{DispatcherStats, KernelDispatcherStats};
+use punctual_taskset::TaskSpec;
+use punctual_trace::RunEvent;
+
+/// The code of a task that is a thread of this program.
+pub type ThreadBody = Box<dyn FnOnce(&mut user::Task) + Send>;
+
+/// What a task executes.
+pub enum Execution {
+    /// What its description in the set says.
+    AsDeclared,
+    /// A thread of this program; on the user host only.
+    Thread {
+        /// Size of its stack, bytes.
+        stack: usize,
+        /// Called at the first release; the task ends when it returns.
+        body: ThreadBody,
+    },
+    /// A thread that exists already and has entered.
+    Entered(Arc<user::Entry>),
+    /// A program with its arguments, which need not be UTF-8.
+    Command(Vec<OsString>),
+}
+
+/// The host's own work, for the results.
+#[derive(Default)]
+pub(crate) struct HostFigures {
+    /// Of the user host.
+    pub dispatcher: Option<DispatcherStats>,
+    /// Of the kernel host.
+    pub kernel_dispatcher: Option<KernelDispatcherStats>,
+    /// What a reader of the results should know.
+    pub notes: Vec<String>,
+}
+
+/// How a run on a host ended.
+#[derive(Default)]
+pub(crate) struct HostOutcome {
+    /// When, by the host's clock, ns.
+    pub ended: u64,
+    /// The host's own work.
+    pub figures: HostFigures,
+    /// Periods of unknown tasks without a report.
+    pub unreported: u64,
+    /// What could not be restored or ended.
+    pub problems: Vec<String>,
+    /// The host was ended while it ran: why.
+    pub failure: Option<Diagnostic>,
+}
+
+/// A set that runs on some host. Dropped, it ends the run and restores everything.
+pub(crate) trait Driver {
+    /// The first release, by the host's clock, ns.
+    fn origin(&self) -> u64;
+
+    /// The time by the host's clock, ns: CLOCK_MONOTONIC, or virtual time.
+    fn now(&self) -> u64;
+
+    /// Reports what became known, and waits up to `wait`. Whether the host has ended the run.
+    fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic>;
+
+    /// Adds a task.
+    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+        let _ = (index, execution);
+        let cause = format!("task {:?}: this host takes no further tasks while it runs", spec.name);
+        Err(Diagnostic::usage(cause, "declare it before the start, or use the user host"))
+    }
+
+    /// Asks a task to end.
+    fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
+        let _ = index;
+        Err(Diagnostic::usage("this host ends tasks with the run only", "use the user host"))
+    }
+
+    /// Gives a task another budget, ns, from its next release on.
+    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
+        let _ = (index, budget);
+        Err(Diagnostic::usage("this host changes no budget while it runs", "use the user host"))
+    }
+
+    /// Prepares a thread that exists already to become a task on this CPU.
+    fn prepare_entry(&self, cpu: u32) -> Result<user::Entry, Diagnostic> {
+        let _ = cpu;
+        Err(Diagnostic::usage("threads of this program are tasks on the user host only", "use the user host"))
+    }
+
+    /// The host's own work so far.
+    fn figures(&self) -> HostFigures {
+        HostFigures::default()
+    }
+
+    /// Ends the run and reports the rest.
+    fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic>;
+}
+
+/// Refuses threads and commands that are not in the set, for hosts that take what the set declares.
+pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
+    match executions.iter().all(|e| matches!(e, Execution::AsDeclared)) {
+        true => Ok(()),
+        false => {
+            let cause = "threads of this program are tasks on the user host only";
+            Err(Diagnostic::usage(cause, "use the user host, or declare commands and processes"))
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The kernel host, driven by a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_host_kernel::{KernelHost, Outcome};
+use punctual_report::KernelDispatcherStats;
+use punctual_sys::clock::monotonic_ns;
+use punctual_taskset::TaskSet;
+use punctual_trace::RunEvent;
+
+use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
+use crate::traces::TraceFiles;
+use crate::Options;
+
+pub(crate) struct KernelDriver(KernelHost);
+
+impl KernelDriver {
+    pub fn start(set: &Arc<TaskSet>, options: Options, executions: &[Execution]) -> Result<KernelDriver, Diagnostic> {
+        as_declared(executions)?;
+        let Options { owner, stdin, output, traces, .. } = options;
+        let traces = traces.map(TraceFiles::into_files).unwrap_or_default();
+        let options = punctual_host_kernel::Options { owner, traces, stdin, output };
+        KernelHost::start(set, options).map(KernelDriver)
+    }
+}
+
+impl Driver for KernelDriver {
+    fn origin(&self) -> u64 {
+        self.0.origin()
+    }
+
+    fn now(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic> {
+        Ok(self.0.poll(wait, sink))
+    }
+
+    fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
+        let Outcome { ended, events, lateness, notes, exit } = self.0.finish(sink)?;
+        let kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {
+            events,
+            releases: l.releases,
+            release_latency_p50_ns: l.p50,
+            release_latency_p99_ns: l.p99,
+            release_latency_max_ns: l.max,
+        });
+        let figures = HostFigures { kernel_dispatcher, notes, ..HostFigures::default() };
+        Ok(HostOutcome { ended, figures, failure: exit, ..HostOutcome::default() })
+    }
+}

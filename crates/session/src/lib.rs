@@ -1,0 +1,32 @@
+//! A task set's life on any host, each step a type:
+//!
+//! ```text
+//!   Session ──admit()──> Admitted ──start()──> Running ──poll() ...──> finish() ──> Outcome
+//!   host chosen, set     it fits               periods, ends,                       results
+//!   checked for it                             warnings
+//! ```
+//!
+//! Up to [`Admitted::start`] nothing is changed on the machine. The command and the library are faces
+//! over this crate.
+
+mod admitted;
+mod baseline;
+mod driver;
+mod kernel;
+mod options;
+mod running;
+mod sim;
+mod traces;
+mod user;
+
+pub use admitted::{Admitted, Session};
+pub use baseline::Refusal;
+pub use driver::{Execution, ThreadBody};
+pub use options::Options;
+pub use punctual_host_user::Entry;
+pub use punctual_process::Output;
+pub use punctual_report::Host as HostKind;
+pub use punctual_trace::Interval;
+pub use punctual_trace::RunEvent;
+pub use running::{Event, Outcome, Running, Started};
+pub use traces::TraceFiles;

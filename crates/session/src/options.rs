@@ -1,0 +1,56 @@
+//! How an admitted set runs.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use punctual_process::Output;
+
+use crate::TraceFiles;
+
+/// How an admitted set runs.
+#[derive(Debug)]
+pub struct Options {
+    /// Becomes true when the run shall end early.
+    pub stop: Arc<AtomicBool>,
+    /// Shown to those who are refused a CPU because of this run: a command line, say.
+    pub owner: String,
+    /// Where the trace goes, if one is wanted.
+    pub traces: Option<TraceFiles>,
+    /// Trace records kept per CPU by the user host: rounded up to a power of two, 32 bytes each.
+    pub trace_records: u32,
+    /// Whether commands get our standard input (only sensible with a single one).
+    pub stdin: bool,
+    /// Where commands' output goes.
+    pub output: Output,
+    /// A CPU-bound background process runs beside, on the set's first CPU.
+    pub load: bool,
+    /// The user host keeps its CPUs from idling.
+    pub no_idle: bool,
+    /// Tasks per CPU that may be added while the set runs, on the user host.
+    pub room: u32,
+    /// Under SCHED_DEADLINE: tasks are not bound to their CPUs.
+    pub unpinned: bool,
+    /// What to call the run where several stand side by side, if not by its host's name.
+    pub label: Option<String>,
+    /// Whether [`Event::Executed`](crate::Event::Executed) is reported (simulator).
+    pub intervals: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            stop: Arc::default(),
+            owner: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
+            traces: None,
+            trace_records: 1 << 12,
+            stdin: false,
+            output: Output::Inherit,
+            load: false,
+            no_idle: false,
+            room: 0,
+            unpinned: false,
+            label: None,
+            intervals: false,
+        }
+    }
+}

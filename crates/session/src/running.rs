@@ -1,0 +1,280 @@
+//! A set that runs: events, figures so far, further tasks, the end.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_baseline::Baseline;
+use punctual_diagnostic::Diagnostic;
+use punctual_host_user::{Awake, Entry};
+use punctual_report::{Collector, HostCosts, LoadResult, Results, Run, TaskInfo, TaskKind};
+use punctual_taskset::TaskSpec;
+use punctual_trace::RunEvent;
+use punctual_workload::Hog;
+
+use crate::baseline::{BaselineDriver, Refusal};
+use crate::driver::{Driver, Execution, HostFigures};
+use crate::kernel::KernelDriver;
+use crate::sim::SimDriver;
+use crate::user::UserDriver;
+use crate::{Admitted, HostKind, Options};
+
+/// Longest time of one [`Running::poll`].
+const POLL: Duration = Duration::from_millis(25);
+/// A background load that has lost its parent ends by itself after this, ns.
+const LOAD_LIFE: u64 = 3_600_000_000_000;
+
+/// What a run reports; tasks by their names.
+pub type Event = RunEvent<Arc<str>>;
+
+/// What came of a start.
+pub enum Started {
+    /// The first release is some 20 ms ahead.
+    Running(Box<Running>),
+    /// The kernel's policies, or this machine, cannot run the set under them; nothing ran. The results have no figures.
+    NotPossible(Refusal, Box<Results>),
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The figures of every task, in the order in which they came.
+    pub results: Results,
+    /// What could not be restored or ended; empty when all was. `punctual clean` restores the former.
+    pub problems: Vec<String>,
+    /// The host was ended while it ran: why. The results have what was recorded until then.
+    pub failure: Option<Diagnostic>,
+}
+
+/// A set that runs. Dropped, it ends the run and restores everything.
+///
+/// The thread that started it must keep it: commands die with that thread. An ordinary thread, which calls
+/// [`poll`](Running::poll) again and again.
+pub struct Running {
+    driver: Box<dyn Driver>,
+    collector: Collector,
+    tasks: Vec<Task>,
+    /// When the run ends, by the host's clock, ns.
+    end: Option<u64>,
+    stop: Arc<AtomicBool>,
+    /// The host has ended the run.
+    over: bool,
+    costs: Option<HostCosts>,
+    load: Option<Hog>,
+    _no_idle: Option<Awake>,
+}
+
+/// A task that is or was in the run.
+struct Task {
+    name: Arc<str>,
+    alive: bool,
+}
+
+pub(crate) fn start(
+    admitted: Admitted,
+    mut options: Options,
+    executions: Vec<Execution>,
+) -> Result<Started, Diagnostic> {
+    let Admitted { set, host, capacity, overload, .. } = admitted;
+    let set = Arc::new(set);
+    let label = options.label.take();
+    let run = Run { overload, label, ..Run::new(host, &set.policy.name, &set.cpus) };
+    let mut collector = Collector::for_set(run, &set);
+    for (index, execution) in executions.iter().enumerate() {
+        if matches!(execution, Execution::Thread { .. }) {
+            collector.set_kind(index as u32, TaskKind::Thread);
+        }
+    }
+    if host == HostKind::Sim {
+        collector = collector.from_the_first();
+    }
+    let no_idle = options.no_idle.then(|| Awake::start(&set.cpus)).transpose()?;
+    let load = options.load.then(|| background_load(set.cpus[0])).transpose()?;
+    let stop = options.stop.clone();
+    let driver: Box<dyn Driver> = match host {
+        HostKind::User => Box::new(UserDriver::start(set.clone(), options, executions)?),
+        HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions)?),
+        HostKind::Sim => Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions)?),
+        HostKind::Fifo | HostKind::Deadline | HostKind::Other => {
+            match BaselineDriver::start(&set, baseline(host), &options, &executions)? {
+                Ok(driver) => Box::new(driver),
+                Err(refusal) => {
+                    let results = collector.not_possible(&refusal.reason, &refusal.help);
+                    return Ok(Started::NotPossible(refusal, Box::new(results)));
+                }
+            }
+        }
+    };
+    let tasks = set.tasks.iter().map(|t| Task { name: t.name.as_str().into(), alive: true }).collect();
+    Ok(Started::Running(Box::new(Running {
+        collector,
+        tasks,
+        end: set.duration.map(|duration| driver.origin().saturating_add(duration)),
+        driver,
+        stop,
+        over: false,
+        costs: HostCosts::of(&capacity.costs),
+        load,
+        _no_idle: no_idle,
+    })))
+}
+
+fn baseline(host: HostKind) -> Baseline {
+    match host {
+        HostKind::Fifo => Baseline::Fifo,
+        HostKind::Deadline => Baseline::Deadline,
+        _ => Baseline::Other,
+    }
+}
+
+fn background_load(cpu: u32) -> Result<Hog, Diagnostic> {
+    Hog::start(cpu, LOAD_LIFE).map_err(|e| {
+        Diagnostic::machine(format!("the background load cannot be started on CPU {cpu}: {e}"), "run without it")
+    })
+}
+
+impl Running {
+    /// Waits up to 25 ms and reports what became known. False when the run is over: its duration has passed, all tasks
+    /// have ended, the caller's `stop` is set, or the host was ended.
+    ///
+    /// # Errors
+    /// The run cannot continue; dropping this restores everything.
+    pub fn poll(&mut self, observe: &mut dyn FnMut(Event)) -> Result<bool, Diagnostic> {
+        self.poll_for(POLL, observe)
+    }
+
+    /// As [`poll`](Running::poll), but waits up to `wait`.
+    ///
+    /// # Errors
+    /// As [`poll`](Running::poll).
+    pub fn poll_for(&mut self, wait: Duration, observe: &mut dyn FnMut(Event)) -> Result<bool, Diagnostic> {
+        if self.stop.load(Relaxed) {
+            return Ok(false);
+        }
+        let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.driver.now()));
+        let wait = wait.min(Duration::from_nanos(left));
+        let Running { driver, collector, tasks, .. } = self;
+        let over = driver.poll(wait, &mut |event| handle(event, collector, tasks, observe))?;
+        self.over |= over;
+        Ok(!self.has_ended() && self.tasks.iter().any(|t| t.alive))
+    }
+
+    /// Adds a task to a set that runs: its first release is some 20 ms from now. Admission is the caller's.
+    ///
+    /// # Errors
+    /// No room, no such CPU, a command or process that is not there; a host that takes no further tasks.
+    pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+        let index = self.tasks.len() as u32;
+        let info = match execution {
+            Execution::Thread { .. } | Execution::Entered(_) => {
+                TaskInfo { kind: TaskKind::Thread, ..TaskInfo::of_task(spec) }
+            }
+            _ => TaskInfo::of_task(spec),
+        };
+        self.driver.add(index, spec, execution)?;
+        self.collector.add(info);
+        self.tasks.push(Task { name: spec.name.as_str().into(), alive: true });
+        Ok(())
+    }
+
+    /// Asks the task at this place to end: a thread finds that its run is over, at its next release at the latest; a
+    /// command is killed.
+    ///
+    /// # Errors
+    /// An adopted process; a host that ends tasks with the run only.
+    pub fn stop_task(&mut self, place: usize) -> Result<(), Diagnostic> {
+        self.driver.stop_task(place as u32)
+    }
+
+    /// Gives the task at this place another budget, ns, from its next release on. Admission is the caller's, and that
+    /// the policy is `edf`, `rm`, `dm` or `fp`.
+    ///
+    /// # Errors
+    /// A host that changes no budget while it runs.
+    pub fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Diagnostic> {
+        self.driver.change_budget(place as u32, budget)
+    }
+
+    /// Prepares a thread of this program to become a task on this CPU ([`Execution::Entered`]).
+    ///
+    /// # Errors
+    /// No such CPU here; another host than the user host.
+    pub fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
+        self.driver.prepare_entry(cpu)
+    }
+
+    /// The host has ended the run, or its duration has passed.
+    pub fn has_ended(&self) -> bool {
+        self.over || self.end.is_some_and(|end| self.driver.now() >= end)
+    }
+
+    /// The host's notes so far.
+    pub fn notes(&self) -> Vec<String> {
+        self.driver.figures().notes
+    }
+
+    /// Places of the tasks that have not ended, in the order in which they came.
+    pub fn alive(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tasks.iter().enumerate().filter(|(_, t)| t.alive).map(|(index, _)| index)
+    }
+
+    /// The first release, by the host's clock: CLOCK_MONOTONIC, or 0 in virtual time, ns.
+    pub fn origin(&self) -> u64 {
+        self.driver.origin()
+    }
+
+    /// The time by the host's clock, ns: in a simulation, how far it is.
+    pub fn now(&self) -> u64 {
+        self.driver.now()
+    }
+
+    /// The figures so far.
+    pub fn results(&self) -> Results {
+        let mut results = self.collector.snapshot();
+        results.duration_ns = self.driver.now().saturating_sub(self.driver.origin());
+        self.complete(&mut results, self.driver.figures());
+        results
+    }
+
+    /// Ends the run and restores everything: commands are killed, adopted processes regain their attributes, threads
+    /// continue in the ordinary class and are waited for, one second at most.
+    ///
+    /// # Errors
+    /// What kept the host from ending as it should; a trace that cannot be written.
+    pub fn finish(self, observe: &mut dyn FnMut(Event)) -> Result<Outcome, Diagnostic> {
+        let Running { driver, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
+        let origin = driver.origin();
+        let outcome = driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
+        let load = load.map(Hog::stop);
+        let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
+        let ran = outcome.ended.saturating_sub(origin);
+        let mut results = collector.results(ran, outcome.ended, interrupted, Vec::new());
+        results.add_unreported(outcome.unreported);
+        complete(&mut results, outcome.figures, costs);
+        results.load = load.map(|h| LoadResult { share_ppm: h.share_ppm() });
+        Ok(Outcome { results, problems: outcome.problems, failure: outcome.failure })
+    }
+
+    fn complete(&self, results: &mut Results, figures: HostFigures) {
+        complete(results, figures, self.costs);
+    }
+}
+
+fn complete(results: &mut Results, figures: HostFigures, costs: Option<HostCosts>) {
+    results.dispatcher = figures.dispatcher;
+    results.kernel_dispatcher = figures.kernel_dispatcher;
+    results.costs = costs;
+    results.notes.extend(figures.notes);
+}
+
+/// One event of the host: into the figures, and to the caller.
+fn handle(event: RunEvent, collector: &mut Collector, tasks: &mut [Task], observe: &mut dyn FnMut(Event)) {
+    match &event {
+        RunEvent::Period { period, .. } => collector.record(period),
+        RunEvent::Unreported { task, count } => collector.record_unreported(*task, *count),
+        RunEvent::Ended { task, .. } => tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false),
+        RunEvent::Executed { .. } | RunEvent::Warning(_) => {}
+    }
+    let name = |task: u32| tasks.get(task as usize).map_or_else(|| "?".into(), |t| t.name.clone());
+    observe(event.with_task(name));
+}

@@ -1,0 +1,189 @@
+//! The user host, driven by a session.
+
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions};
+use punctual_process::{CommandSpec, Output};
+use punctual_report::DispatcherStats;
+use punctual_sys::clock::monotonic_ns;
+use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_trace::{RunEvent, TaskEnd};
+
+use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
+use crate::traces::TraceFiles;
+use crate::Options;
+
+/// From handing over to the first release, ns: every task is registered by then.
+const LEAD: u64 = 20_000_000;
+
+pub(crate) struct UserDriver {
+    host: Host,
+    set: Arc<TaskSet>,
+    origin: u64,
+    stdin: bool,
+    output: Output,
+    traces: Option<TraceFiles>,
+    threads: Vec<Thread>,
+}
+
+/// A task that is a thread of this program.
+struct Thread {
+    task: u32,
+    name: String,
+    how: Arc<OnceLock<TaskEnd>>,
+    /// Its end was reported.
+    reported: bool,
+}
+
+impl UserDriver {
+    pub fn start(set: Arc<TaskSet>, options: Options, executions: Vec<Execution>) -> Result<UserDriver, Diagnostic> {
+        let host = Host::start(&HostOptions {
+            set: (*set).clone(),
+            room: options.room,
+            owner: options.owner,
+            records: options.trace_records.next_power_of_two(),
+        })?;
+        let Options { stdin, output, traces, .. } = options;
+        let mut driver = UserDriver { host, set: set.clone(), origin: 0, stdin, output, traces, threads: Vec::new() };
+        for (index, (spec, execution)) in set.tasks.iter().zip(executions).enumerate() {
+            driver.register(index as u32, spec, execution)?;
+        }
+        driver.origin = monotonic_ns() + LEAD;
+        driver.host.begin(driver.origin)?;
+        Ok(driver)
+    }
+
+    fn register(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+        match execution {
+            Execution::AsDeclared => self.host.add_spec(index, spec, self.stdin, self.output),
+            Execution::Command(argv) => self.host.add_command(index, spec, CommandSpec::new(argv, spec.cpu)).map(drop),
+            Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
+            Execution::Thread { stack, body } => {
+                let how = Arc::new(OnceLock::new());
+                let name = spec.name.clone();
+                self.threads.push(Thread { task: index, name, how: how.clone(), reported: false });
+                let end = ThreadEnd(how);
+                self.host.add_thread(index, spec, stack, move |task| run_body(body, task, &end))
+            }
+        }
+    }
+}
+
+impl Driver for UserDriver {
+    fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    fn now(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic> {
+        std::thread::sleep(wait);
+        let UserDriver { host, threads, .. } = self;
+        host.housekeep(&mut |event| sink(with_end(event, threads)));
+        Ok(false)
+    }
+
+    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+        self.register(index, spec, execution)?;
+        self.host.begin(monotonic_ns() + LEAD)
+    }
+
+    fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
+        self.host.stop_task(index)
+    }
+
+    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
+        self.host.change_budget(index, budget)
+    }
+
+    fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
+        self.host.prepare_entry(cpu)
+    }
+
+    fn figures(&self) -> HostFigures {
+        let dispatcher = dispatcher_stats(&self.host.readings());
+        HostFigures { dispatcher, notes: self.host.notes().to_vec(), ..HostFigures::default() }
+    }
+
+    fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
+        let UserDriver { host, set, traces, mut threads, .. } = *self;
+        let ended = monotonic_ns();
+        let mut notes = host.notes().to_vec();
+        let finished = host.finish(&mut |event| sink(with_end(event, &mut threads)));
+        for thread in threads.iter().filter(|t| !t.reported) {
+            let how = thread.how.get().cloned();
+            how.into_iter().for_each(|how| sink(RunEvent::Ended { task: thread.task, how }));
+        }
+        if let Some(traces) = traces {
+            notes.extend(traces.write(&set, &finished.dispatchers)?);
+        }
+        let mut problems = finished.problems;
+        for Thread { name, .. } in threads.iter().filter(|t| t.how.get().is_none()) {
+            problems.push(format!(
+                "task {name:?} has not returned a second after the end; its thread continues in the ordinary class"
+            ));
+        }
+        let dispatcher = dispatcher_stats(&finished.readings);
+        let figures = HostFigures { dispatcher, notes, ..HostFigures::default() };
+        Ok(HostOutcome { ended, figures, problems, ..HostOutcome::default() })
+    }
+}
+
+/// Of a thread the host knows only that it ended.
+fn with_end(event: RunEvent, threads: &mut [Thread]) -> RunEvent {
+    let RunEvent::Ended { task, how } = event else { return event };
+    let Some(thread) = threads.iter_mut().find(|t| t.task == task) else { return RunEvent::Ended { task, how } };
+    thread.reported = true;
+    RunEvent::Ended { task, how: thread.how.get().cloned().unwrap_or(how) }
+}
+
+/// Where a thread stores how it ended.
+struct ThreadEnd(Arc<OnceLock<TaskEnd>>);
+
+impl Drop for ThreadEnd {
+    /// If nothing is stored yet, the run was over before the first release.
+    fn drop(&mut self) {
+        let _ = self.0.set(TaskEnd::NeverReleased);
+    }
+}
+
+/// The whole of a task's thread: a panic ends it, not the program.
+fn run_body(body: ThreadBody, task: &mut punctual_host_user::Task, end: &ThreadEnd) {
+    let how = match catch_unwind(AssertUnwindSafe(|| body(task))) {
+        Ok(()) => TaskEnd::Returned,
+        Err(panic) => TaskEnd::Panicked(message(&*panic).to_owned()),
+    };
+    let _ = end.0.set(how);
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(without a message)")
+}
+
+/// All dispatcher threads together: sums, and the worst of each.
+fn dispatcher_stats(costs: &[EngineCost]) -> Option<DispatcherStats> {
+    let events: u64 = costs.iter().map(|c| c.reading.events).sum();
+    let handling: u64 = costs.iter().map(|c| c.reading.handler_mean * c.reading.events).sum();
+    let most = |get: fn(&EngineReading) -> u64| costs.iter().map(|c| get(&c.reading)).max();
+    Some(DispatcherStats {
+        events,
+        handler_mean_ns: handling / events.max(1),
+        handler_max_ns: most(|r| r.handler_max)?,
+        wakeup_latency_p50_ns: most(|r| r.late_p50)?,
+        wakeup_latency_p99_ns: most(|r| r.late_p99)?,
+        wakeup_latency_max_ns: most(|r| r.late_max)?,
+        freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
+        freezer_wait_max_ns: most(|r| r.freezer_wait_max)?,
+        cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
+    })
+}
