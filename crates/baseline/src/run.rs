@@ -6,12 +6,13 @@ use crate::observer::{Observer, Watch, ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLIN
 use crate::plan;
 use crate::refusal::{explain, not_started, slow, Refusal};
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{affinity, number, Policy, RtTimeLimit};
+use crate::sys::{affinity, number, Policy};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
+use punctual_sys::process::RtTimeLimit;
 use punctual_taskset::{Arrival, Body, Spin, Step as Part, TaskSet};
 use punctual_trace::Period;
 use punctual_workload::{Hog, HogTime, Spinner, Work};

@@ -6,10 +6,9 @@ use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
 use crate::restore::{empty_adopted_group, RestoreReport};
-use crate::stop::send_to;
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::sched;
+use punctual_sys::{pidfd, sched};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -169,7 +168,7 @@ impl Adopted {
                     report.threads += threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
                     report.given_back += 1;
                     let signal = if self.record.stopped && id == self.id { libc::SIGSTOP } else { libc::SIGCONT };
-                    if id.open().is_some_and(|fd| send_to(&fd, signal).is_ok()) && signal == libc::SIGCONT {
+                    if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok()) && signal == libc::SIGCONT {
                         report.continued += 1;
                     }
                     let _ = self.journal.write(&Entry::GivenBack { id });

@@ -52,6 +52,6 @@ pub use privilege::check_privileges;
 pub use proc::{descendants, threads_of, Identity};
 pub use restore::{restore, RestoreReport};
 pub use spawn::{spawn, CommandSpec, Hold, Output, Spawned, Stream};
-pub use stop::{process_cpu_ns, StopGroup, LEADER_LEVEL};
+pub use stop::{StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
 pub use turns::Executed;

@@ -4,8 +4,8 @@
 //! start time of the process that had it, and every signal goes through a pidfd whose start time was compared.
 
 use punctual_diagnostic::is_printable;
+use punctual_sys::pidfd;
 use rustix::fd::OwnedFd;
-use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Identity {
 
     /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
     pub fn open(&self) -> Option<OwnedFd> {
-        let fd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
+        let fd = pidfd::open(self.pid).ok()?;
         // The comparison comes after the opening: the pidfd then holds on to the very process that was compared.
         (Stat::of(self.pid)?.start == self.start).then_some(fd)
     }

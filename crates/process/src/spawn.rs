@@ -21,10 +21,8 @@ use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
-use crate::stop::send_to;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::sched;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use punctual_sys::{pidfd, sched};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
@@ -133,7 +131,7 @@ pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawne
         Ok(()) => Ok(spawned),
         Err(e) => {
             // SIGKILL ends a traced process too.
-            let _ = send_to(&spawned.pidfd, libc::SIGKILL);
+            let _ = pidfd::send(&spawned.pidfd, libc::SIGKILL);
             wait_blocking(id.pid);
             let _ = spawned.journal.write(&Entry::ChildGone { id });
             Err(e)
@@ -238,16 +236,13 @@ fn start(
     }
     let held = trace && wait_for_exec(pid);
     let id = Identity::of(pid);
-    let pidfd = rustix::process::Pid::from_raw(pid)
-        .ok_or(rustix::io::Errno::SRCH)
-        .and_then(|p| rustix::process::pidfd_open(p, rustix::process::PidfdFlags::empty()));
-    match (id, pidfd) {
+    match (id, pidfd::open(pid)) {
         (Some(id), Ok(fd)) => Ok((id, fd, held)),
         (_, fd) => {
             // SAFETY: kills our own child, which nobody has waited for, so the number is still its own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             wait_blocking(pid);
-            Err(Failure { step: Step::None, errno: fd.err().map_or(libc::ESRCH, |e| e.raw_os_error()) })
+            Err(Failure { step: Step::None, errno: fd.err().and_then(|e| e.raw_os_error()).unwrap_or(libc::ESRCH) })
         }
     }
 }
@@ -347,8 +342,7 @@ impl Spawned {
 
     /// Whether it has ended. It is not reaped, so that its number stays its own. Real-time safe.
     pub fn has_ended(&self) -> bool {
-        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        pidfd::has_ended(&self.pidfd)
     }
 
     /// Its exit status, once it has ended; waits for nothing. Its descendants may go on: see
@@ -375,7 +369,7 @@ impl Spawned {
 
     /// Sends it a signal; ESRCH when it has ended. Real-time safe.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
-        send_to(&self.pidfd, signal)
+        pidfd::send(&self.pidfd, signal)
     }
 }
 
