@@ -203,7 +203,7 @@ pub fn run(
             commands.pids().for_each(|(task, pid)| states[task].id.store(pid, Release));
             commands.release();
         }
-        watch(&control, &mut rings, cpus.len(), started_commands.as_ref(), &states, sink);
+        notes.extend(watch(&control, &mut rings, cpus.len(), started_commands.as_mut(), &states, sink));
 
         let stopped = monotonic_ns();
         control.stop.store(true, Release);
@@ -227,15 +227,17 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Takes records until the observers are done. The caller's thread sleeps in between, so that it disturbs no task.
+/// Takes records until the observers are done; returns what a reader should know. The caller's thread sleeps in
+/// between, so that it disturbs no task.
 fn watch(
     control: &Control,
     rings: &mut [Consumer<Period>],
     observers: usize,
-    commands: Option<&Commands>,
+    mut commands: Option<&mut Commands>,
     states: &[TaskState],
     sink: &mut dyn FnMut(Period),
-) {
+) -> Vec<String> {
+    let mut notes = Vec::new();
     loop {
         // Read before the rings are emptied: what was pushed before it became true is taken below.
         let over = control.observed.load(Acquire) as usize >= observers;
@@ -245,10 +247,11 @@ fn watch(
             }
         }
         if over {
-            return;
+            return notes;
         }
-        for task in commands.iter().flat_map(|commands| commands.ended()) {
-            states[task].gone.store(true, Release);
+        if let Some(commands) = &mut commands {
+            commands.ended().for_each(|task| states[task].gone.store(true, Release));
+            notes.extend(commands.replace_dead_guardian());
         }
         sleep_until(monotonic_ns() + 10_000_000);
     }

@@ -1,10 +1,9 @@
 //! A whole task set, from start to end.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use punctual_process::{CommandSpec, Output, Stream};
+use punctual_process::{CommandSpec, Output};
 use punctual_taskset::{Body, Overrun, TaskSet};
 use punctual_trace::Told;
 use punctual_workload::{Spinner, Work};
@@ -82,7 +81,7 @@ pub fn run(
             }
             Body::Command(argv) => {
                 let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
-                arrange_streams(&mut command, options)?;
+                command.streams = options.output.streams(options.stdin);
                 host.add_command(index, spec, command)?;
             }
             Body::Pid(pid) => host.adopt(index, spec, *pid)?,
@@ -113,26 +112,6 @@ pub fn run(
     let notes = host.notes().to_vec();
     let finished = host.finish(sink);
     Ok(RunOutcome { finished, ran, ended, notes, interrupted })
-}
-
-fn arrange_streams(command: &mut CommandSpec, options: &RunOptions<'_>) -> Result<(), Diagnostic> {
-    if options.stdin {
-        command.streams[0] = Stream::Inherit;
-    }
-    match options.output {
-        Output::Inherit => {}
-        Output::StandardError => {
-            let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(|e| {
-                Diagnostic::machine(format!("standard error cannot be shared: {e}"), "raise RLIMIT_NOFILE")
-            })?;
-            command.streams[1] = Stream::File(error);
-        }
-        Output::Nowhere => {
-            command.streams[1] = Stream::Null;
-            command.streams[2] = Stream::Null;
-        }
-    }
-    Ok(())
 }
 
 fn synthetic(

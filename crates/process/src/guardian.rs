@@ -91,6 +91,17 @@ impl Guardian {
         Ok(())
     }
 
+    /// Forks a new one when it has died; what happened, in words for people. Not real-time safe.
+    pub fn replace_if_dead(&mut self) -> Option<String> {
+        if self.is_alive() {
+            return None;
+        }
+        Some(match self.restart() {
+            Ok(()) => "the guardian was killed; another one watches now".to_owned(),
+            Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
+        })
+    }
+
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it is gone, so that the
     /// CPU locks are free when ours are dropped.
     pub fn dismiss(self) {

@@ -142,6 +142,11 @@ impl Stat {
     }
 }
 
+/// Whether a process is one of the kernel's own threads; they cannot be parked. Not real-time safe.
+pub fn is_kernel_thread(pid: i32) -> bool {
+    Stat::of(pid).is_some_and(|s| s.is_kernel_thread())
+}
+
 fn numbers_in(dir: &str) -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()

@@ -22,7 +22,7 @@ use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::{pidfd, sched};
+use punctual_sys::{pidfd, process, sched};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
@@ -36,6 +36,8 @@ use std::process::ExitStatus;
 pub enum Stream {
     /// Ours. A terminal as standard input stops a command of another process group that reads it (SIGTTIN).
     Inherit,
+    /// Our standard error.
+    StandardError,
     /// /dev/null.
     Null,
     /// This file.
@@ -51,6 +53,19 @@ pub enum Output {
     StandardError,
     /// Nowhere.
     Nowhere,
+}
+
+impl Output {
+    /// The standard streams of a command; `stdin`: it gets our standard input, and otherwise none.
+    #[must_use]
+    pub fn streams(self, stdin: bool) -> [Stream; 3] {
+        let input = if stdin { Stream::Inherit } else { Stream::Null };
+        match self {
+            Output::Inherit => [input, Stream::Inherit, Stream::Inherit],
+            Output::StandardError => [input, Stream::StandardError, Stream::Inherit],
+            Output::Nowhere => [input, Stream::Null, Stream::Null],
+        }
+    }
 }
 
 /// Where a command stands until [`Spawned::release`].
@@ -204,6 +219,7 @@ fn start(
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(broken)?;
     let streams = [0, 1, 2].map(|n| match &spec.streams[n] {
         Stream::Inherit => n as i32,
+        Stream::StandardError => libc::STDERR_FILENO,
         Stream::Null => null.as_raw_fd(),
         Stream::File(f) => f.as_raw_fd(),
     });
@@ -365,6 +381,16 @@ impl Spawned {
             }
         }
         Ok(self.status)
+    }
+
+    /// Kills it and its process group, unless it was waited for: its number may be another group's then. Real-time safe.
+    pub fn kill_group(&self) {
+        if self.status.is_some() {
+            return;
+        }
+        let _ = self.signal(libc::SIGKILL);
+        // It was not waited for, so no other group has its number.
+        process::kill_group(self.id.pid);
     }
 
     /// Sends it a signal; ESRCH when it has ended. Real-time safe.
