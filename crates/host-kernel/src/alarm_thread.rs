@@ -13,13 +13,16 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::abi::{Order, What};
-use crate::members::reap;
 use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::process::reap;
 
 const PRIORITY: i32 = 99;
+/// For the end of the process.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
 const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
@@ -87,7 +90,7 @@ impl Drop for AlarmThread {
     fn drop(&mut self) {
         // SAFETY: a child of ours that nobody else waits for.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        reap(self.pid);
+        reap(self.pid, PATIENCE);
     }
 }
 

@@ -20,7 +20,6 @@ mod abi;
 mod adopted;
 mod alarm_thread;
 mod choose;
-mod command;
 mod costs;
 mod diagnostics;
 mod domain;

@@ -204,7 +204,7 @@ impl Run<'_> {
             if scheduler.ended().is_some() {
                 break;
             }
-            tasks.look()?;
+            tasks.look().into_iter().for_each(|note| self.known.note(note));
             self.who_ended(tasks, sink);
             tick();
         }

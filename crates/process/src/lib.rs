@@ -19,7 +19,7 @@
 
 mod adopt;
 mod cgroup;
-pub mod child;
+mod child;
 mod clean;
 mod commands;
 mod demote;
