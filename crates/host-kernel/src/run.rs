@@ -128,7 +128,7 @@ pub fn run(
     run.join();
     scheduler.detach();
     drop(alarms);
-    drop(tasks);
+    tasks.finish().into_iter().for_each(|left| run.known.note(left));
     if hears {
         // SAFETY: passes no memory.
         unsafe { libc::munlockall() };

@@ -161,8 +161,13 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-impl Drop for Tasks {
-    fn drop(&mut self) {
+impl Tasks {
+    /// Waits for the end of what was started; returns what could not be ended.
+    pub fn finish(mut self) -> Vec<String> {
+        self.end_all()
+    }
+
+    fn end_all(&mut self) -> Vec<String> {
         self.end();
         // A child that still waits at the barrier would never see that the run is over.
         self.barrier.release();
@@ -175,7 +180,14 @@ impl Drop for Tasks {
             let _ = pidfd::send(&*process.pidfd, libc::SIGKILL);
             reap(process.pid, PATIENCE);
         }
-        // What is left of the commands ends where `commands` is dropped.
+        self.commands.take().map(Commands::end).unwrap_or_default()
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        // `punctual clean` and `punctual doctor` report what remains.
+        let _ = self.end_all();
     }
 }
 
