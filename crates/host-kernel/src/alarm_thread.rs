@@ -18,7 +18,9 @@ use std::time::Duration;
 use crate::abi::{Order, What};
 use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::clock::sleep_until;
 use punctual_sys::process::reap;
+use punctual_sys::{memory, sched};
 
 const PRIORITY: i32 = 99;
 /// For the end of the process.
@@ -134,14 +136,12 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
         wait_for_one_signal();
         close_all_but([program, report]);
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut cpus);
-        stage(1, libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) != 0);
-        // What its turns touch stays; the rest of the loader's memory is left alone.
-        stage(2, libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) != 0);
-        let real_time = libc::sched_param { sched_priority: PRIORITY };
-        stage(3, libc::sched_setscheduler(0, libc::SCHED_FIFO, &real_time) != 0);
     }
+    // `stage` reads the error number that the refused call left.
+    stage(1, sched::pin(0, cpu).is_err());
+    // What its turns touch stays; the rest of the loader's memory is left alone.
+    stage(2, memory::lock_touched().is_err());
+    stage(3, sched::set_fifo(0, PRIORITY).is_err());
     let mut order = Order { domain, what: What::TimerTurn as u32, ..Order::default() };
     // SAFETY: all zero is a value of it, and `test` the part that this command reads.
     let mut run: libbpf_sys::bpf_attr = unsafe { std::mem::zeroed() };
@@ -161,10 +161,8 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         }
         // SAFETY: as above.
         let next = unsafe { (&raw const order.time).read_volatile() };
-        let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
         // A signal cannot come between the program and this: it is sent on this CPU, where no other task runs until then.
-        // SAFETY: a valid time.
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+        sleep_until(next);
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
         // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler. After the sleep: a
         // system call between the program and the sleep delays the release.

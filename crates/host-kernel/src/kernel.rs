@@ -10,6 +10,7 @@ use crate::probe::Alarm;
 use crate::scheduler::Scheduler;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::clock::thread_cpu_ns;
 
 /// ELF wants its headers aligned.
 #[repr(C, align(8))]
@@ -75,10 +76,7 @@ pub struct Kernel {
 
 /// What the calling thread has executed.
 fn execution() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a timespec to be written.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::from_nanos(thread_cpu_ns())
 }
 
 impl Kernel {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
+use punctual_sys::memory;
 use punctual_taskset::TaskSet;
 use punctual_trace::Told;
 
@@ -106,9 +107,7 @@ pub fn run(
         alive,
         origin: None,
     };
-    // SAFETY: passes no memory.
-    if hears && unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
-        let why = std::io::Error::last_os_error();
+    if let Some(why) = hears.then(memory::lock_all).and_then(Result::err) {
         run.known.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
     }
     let told = run.follow(parts, &mut scheduler, &mut tasks, options.stop, sink, tick);
@@ -130,8 +129,7 @@ pub fn run(
     drop(alarms);
     tasks.finish().into_iter().for_each(|left| run.known.note(left));
     if hears {
-        // SAFETY: passes no memory.
-        unsafe { libc::munlockall() };
+        memory::unlock_all();
     }
     let (ran, ended, interrupted) = match told {
         Err(e) if by_kernel.is_none() => return Err(e),

@@ -15,6 +15,7 @@ use punctual_host_user as host;
 use punctual_host_user::{HostOptions, Told};
 use punctual_process::CommandSpec;
 use punctual_report::{Collector, Host as HostKind, Results, Run, TaskKind};
+use punctual_sys::sched;
 use punctual_taskset::TaskSpec;
 
 use crate::declare::{check_among, check_fit, task_set};
@@ -85,9 +86,8 @@ pub(crate) fn start(
 
 /// Threads inherit their creator's class; what looks after tasks must not compete with them.
 fn become_ordinary() {
-    let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `param` is valid for the call; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &param) };
+    // A thread of its own may always do so.
+    let _ = sched::set_other(0);
 }
 
 struct Keeper {
