@@ -21,9 +21,9 @@ use punctual_sys::clock::monotonic_ns;
 use punctual_sys::process::reap;
 use punctual_sys::sched;
 
-use crate::alarm_thread::close_all_but;
 use crate::machine;
 use crate::start_barrier::pipe;
+use crate::timer_process::close_all_but;
 
 /// Above all ordinary ones, below whatever else is real-time.
 const PRIORITY: i32 = 1;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
-use crate::probe::Alarm;
+use crate::probe::Timer;
 use crate::scheduler::Scheduler;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
@@ -140,9 +140,9 @@ impl SchedulerLoad {
     /// # Errors
     /// The kernel's refusal.
     pub fn try_it() -> Result<SchedulerLoad, Diagnostic> {
-        let alarm = Alarm::of_this_kernel()?;
+        let timer = Timer::of_this_kernel()?;
         let (start, executed) = (Instant::now(), execution());
-        let scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let scheduler = Scheduler::load(|open| timer.prepare(open))?;
         let (time, execution) = (start.elapsed(), execution().saturating_sub(executed));
         Ok(SchedulerLoad { programs: statistics(scheduler.object()), time, execution })
     }

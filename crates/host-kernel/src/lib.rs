@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   run ─┬─ tasks: synthetic, command, adopted (barrier)      processes of the tasks
-//!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
+//!        ├─ scheduler: object, programs; probe, timer_process what stands in the kernel, and what wakes it; guard sees it off
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: orders, events, records
 //!        └─ known: story, lateness, trace_file; ended         what became of it
@@ -18,7 +18,6 @@
 
 mod abi;
 mod adopted;
-mod alarm_thread;
 mod choose;
 mod costs;
 mod diagnostics;
@@ -45,6 +44,7 @@ mod start_barrier;
 mod story;
 mod synthetic;
 mod tasks;
+mod timer_process;
 mod trace_file;
 mod verifier_log;
 

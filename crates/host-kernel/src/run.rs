@@ -20,7 +20,7 @@ use punctual_trace::Told;
 use crate::domain::{self, Brief, Command, Joining, News};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
-use crate::probe::Alarm;
+use crate::probe::Timer;
 use crate::reader::LOOK;
 use crate::run_state::RunState;
 use crate::scheduler::Scheduler;
@@ -84,15 +84,15 @@ pub fn run(
     let _locks = locks.collect::<Result<Vec<_>, _>>()?;
     let traces = Traces::new(set, &parts, options.traces)?;
     let mut tasks = Tasks::start(set, options.stdin, options.output)?;
-    let alarm = Alarm::of_this_kernel()?;
-    let mut scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+    let timer = Timer::of_this_kernel()?;
+    let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
     // Dropped after the scheduler was detached, which would not live without them.
-    let mut alarms = Vec::new();
+    let mut timer_processes = Vec::new();
     for (domain, part) in parts.iter().enumerate() {
         let domain = domain as u32;
-        scheduler.create(domain, part.cpu, part.hears, &part.limits, alarm.granularity())?;
-        if alarm == Alarm::Thread {
-            alarms.push(scheduler.alarm_thread(domain, part.cpu)?);
+        scheduler.create(domain, part.cpu, part.hears, &part.limits, timer.granularity())?;
+        if timer == Timer::Process {
+            timer_processes.push(scheduler.timer_process(domain, part.cpu)?);
         }
     }
     scheduler.attach()?;
@@ -126,7 +126,7 @@ pub fn run(
     tasks.end();
     run.join();
     scheduler.detach();
-    drop(alarms);
+    drop(timer_processes);
     tasks.finish().into_iter().for_each(|left| run.known.note(left));
     if hears {
         memory::unlock_all();

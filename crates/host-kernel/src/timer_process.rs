@@ -1,4 +1,4 @@
-//! The alarm of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
+//! The timer process of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
 //!
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
@@ -48,19 +48,19 @@ const STAGES: [&str; 5] = [
 ];
 const READY: i32 = STAGES.len() as i32;
 
-/// A domain's alarm process; killed when dropped, which ends a scheduler that is still attached.
+/// A domain's timer process; killed when dropped, which ends a scheduler that is still attached.
 #[derive(Debug)]
-pub(crate) struct AlarmThread {
+pub(crate) struct TimerProcess {
     pid: i32,
 }
 
-impl AlarmThread {
+impl TimerProcess {
     /// Starts it, and returns when it waits for the first time. Before the scheduler is attached: the process is not to
     /// hold what keeps it so.
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
-    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<AlarmThread, Diagnostic> {
+    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
         let (read, write) = pipe().map_err(no_process)?;
         // SAFETY: getpid and fork take nothing; the child makes system calls only.
         let (loader, pid) = unsafe { (libc::getpid(), libc::fork()) };
@@ -69,26 +69,26 @@ impl AlarmThread {
             0 => live(loader, program.as_raw_fd(), write.as_raw_fd(), domain, cpu),
             _ => drop(write),
         }
-        let alarm = AlarmThread { pid };
+        let timer = TimerProcess { pid };
         match read_report(&read) {
-            Some(Report { stage: READY, .. }) => Ok(alarm),
+            Some(Report { stage: READY, .. }) => Ok(timer),
             Some(Report { stage, error }) => {
                 let what = STAGES.get(stage as usize).copied().unwrap_or_default();
                 let error = io::Error::from_raw_os_error(error);
                 Err(Diagnostic::machine(
-                    format!("the alarm process of CPU {cpu}: {what}: {error}"),
+                    format!("the timer process of CPU {cpu}: {what}: {error}"),
                     "run it as root, outside of containers and CPU sets",
                 ))
             }
             None => Err(Diagnostic::machine(
-                format!("the alarm process of CPU {cpu} was killed at once"),
+                format!("the timer process of CPU {cpu} was killed at once"),
                 "see who kills it: an OOM killer (dmesg), or a limit on processes",
             )),
         }
     }
 }
 
-impl Drop for AlarmThread {
+impl Drop for TimerProcess {
     fn drop(&mut self) {
         // SAFETY: a child of ours that nobody else waits for.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
@@ -98,7 +98,7 @@ impl Drop for AlarmThread {
 
 fn no_process(e: io::Error) -> Diagnostic {
     Diagnostic::machine(
-        format!("no alarm process: {e}"),
+        format!("no timer process: {e}"),
         "raise the limits on processes and open files (ulimit -u, -n)",
     )
 }
@@ -133,7 +133,7 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     };
     // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"punctual-timer".as_ptr());
         wait_for_one_signal();
         close_all_but([program, report]);
     }
