@@ -27,7 +27,7 @@ impl Commands {
     /// # Errors
     /// No journal, no process.
     pub fn new() -> Result<Commands, Diagnostic> {
-        Ok(Commands { tasks: Vec::new(), all: punctual_process::Commands::new()? })
+        Ok(Commands { tasks: Vec::new(), all: punctual_process::Commands::new(&[])? })
     }
 
     /// Starts a task's command on `cpu` (`None`: any) under `policy`, held at its exec.

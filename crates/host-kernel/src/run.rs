@@ -81,9 +81,9 @@ pub fn run(
     let parts = parts(set)?;
     machine::check(&set.cpus)?;
     let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
-    let _locks = locks.collect::<Result<Vec<_>, _>>()?;
+    let locks = locks.collect::<Result<Vec<_>, _>>()?;
     let traces = Traces::new(set, &parts, options.traces)?;
-    let mut tasks = Tasks::start(set, options.stdin, options.output)?;
+    let mut tasks = Tasks::start(set, &locks, options.stdin, options.output)?;
     let timer = Timer::of_this_kernel()?;
     let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
     // Dropped after the scheduler was detached, which would not live without them.
@@ -171,7 +171,7 @@ impl Run<'_> {
         &mut self,
         parts: Vec<Part>,
         scheduler: &mut Scheduler,
-        tasks: &mut Tasks,
+        tasks: &mut Tasks<'_>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(Told),
         tick: &mut dyn FnMut(),
@@ -216,7 +216,7 @@ impl Run<'_> {
         domain: u32,
         part: Part,
         scheduler: &mut Scheduler,
-        tasks: &Tasks,
+        tasks: &Tasks<'_>,
         say: Sender<(u32, News)>,
     ) -> Result<(), Diagnostic> {
         let Part { cpu, allocators, limits, hears } = part;
@@ -297,7 +297,7 @@ impl Run<'_> {
     }
 
     /// Of a task with children that go on after its first process, nothing is said until they are gone too.
-    fn who_ended(&mut self, tasks: &Tasks, sink: &mut dyn FnMut(Told)) {
+    fn who_ended(&mut self, tasks: &Tasks<'_>, sink: &mut dyn FnMut(Told)) {
         for index in 0..self.alive.len() {
             let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.known.is_gone(index)) else {
                 continue;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_process::{CommandSpec, Commands, Output, Stream};
+use punctual_process::{CommandSpec, Commands, CpuLock, Output, Stream};
 use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
 use punctual_taskset::{Body, TaskSet};
@@ -42,22 +42,24 @@ enum Kind {
 }
 
 /// All of them, in the order of the set. Dropping it ends those that were started.
-pub(crate) struct Tasks {
+pub(crate) struct Tasks<'a> {
     barrier: StartBarrier,
+    locks: &'a [CpuLock],
     /// With the first command, so that a run without one has no guardian.
     commands: Option<Commands>,
     all: Vec<Process>,
 }
 
-impl Tasks {
+impl<'a> Tasks<'a> {
     /// Starts and finds them; nothing of what is started executes before [`open`](Self::open). `stdin`: whether
-    /// commands get our standard input.
+    /// commands get our standard input; `locks`: the CPUs of the run, which stay taken until commands that a killed
+    /// loader left have ended.
     ///
     /// # Errors
     /// A command that cannot be executed, a process that cannot be adopted; the system's. Nothing is left behind.
-    pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
+    pub fn start(set: &TaskSet, locks: &'a [CpuLock], stdin: bool, output: Output) -> Result<Tasks<'a>, Diagnostic> {
         let all = Vec::with_capacity(set.tasks.len());
-        let mut tasks = Tasks { barrier: StartBarrier::new()?, commands: None, all };
+        let mut tasks = Tasks { barrier: StartBarrier::new()?, locks, commands: None, all };
         let mut spinner = None;
         for spec in &set.tasks {
             let process = match (&spec.body, Work::of(&spec.body)) {
@@ -76,7 +78,7 @@ impl Tasks {
     fn start_command(&mut self, argv: &[String], name: &str, streams: [Stream; 3]) -> Result<Process, Diagnostic> {
         let commands = match &mut self.commands {
             Some(commands) => commands,
-            none => none.insert(Commands::new()?),
+            none => none.insert(Commands::new(self.locks)?),
         };
         let place = commands.iter().count();
         let spec = CommandSpec { cpu: None, streams, ..CommandSpec::new(argv, 0) };
@@ -161,7 +163,7 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-impl Tasks {
+impl Tasks<'_> {
     /// Waits for the end of what was started; returns what could not be ended.
     pub fn finish(mut self) -> Vec<String> {
         self.end_all()
@@ -184,7 +186,7 @@ impl Tasks {
     }
 }
 
-impl Drop for Tasks {
+impl Drop for Tasks<'_> {
     fn drop(&mut self) {
         // `punctual clean` and `punctual doctor` report what remains.
         let _ = self.end_all();
@@ -200,7 +202,7 @@ mod tests {
         TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
     }
 
-    fn until_ended(tasks: &mut Tasks) -> String {
+    fn until_ended(tasks: &mut Tasks<'_>) -> String {
         let limit = Instant::now() + Duration::from_secs(20);
         while tasks.ended(0).is_none() {
             assert!(Instant::now() < limit, "it does not end");
@@ -215,7 +217,7 @@ mod tests {
         let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
-        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
         std::thread::sleep(Duration::from_millis(50));
         tasks.look();
         assert!(tasks.ended(0).is_none() && !name.exists());
@@ -228,14 +230,14 @@ mod tests {
     #[test]
     fn a_command_that_cannot_be_executed_is_an_error_of_the_start() {
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
-        let e = Tasks::start(&missing, false, Output::Nowhere).err().expect("it is not there");
+        let e = Tasks::start(&missing, &[], false, Output::Nowhere).err().expect("it is not there");
         assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
         let name = std::env::temp_dir().join(format!("punctual-broken-{}", std::process::id()));
         std::fs::write(&name, "#!/no/such/interpreter\n").expect("room");
         let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
         assert!(allow.is_ok_and(|s| s.success()));
         let broken = set(Body::Command(vec![name.to_str().expect("plain").to_owned()]));
-        let failure = Tasks::start(&broken, false, Output::Nowhere).err().expect("it cannot be executed");
+        let failure = Tasks::start(&broken, &[], false, Output::Nowhere).err().expect("it cannot be executed");
         assert!(failure.cause.contains("cannot start") && failure.exit_code() == 2, "{failure}");
         drop(std::fs::remove_file(&name));
     }
@@ -246,7 +248,7 @@ mod tests {
         drop(std::fs::remove_file(&name));
         let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
         let argv = ["/bin/sh", "-c", script, name.to_str().expect("plain")].map(str::to_owned);
-        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
         tasks.open();
         let limit = Instant::now() + Duration::from_secs(20);
         let child: i32 = loop {
@@ -272,7 +274,7 @@ mod tests {
     #[test]
     fn synthetic_tasks_end_with_the_run() {
         let spin = Body::Spin(punctual_taskset::Spin::Forever);
-        let tasks = Tasks::start(&set(spin), false, Output::Nowhere).expect("a process");
+        let tasks = Tasks::start(&set(spin), &[], false, Output::Nowhere).expect("a process");
         let pid = tasks.pid(0);
         tasks.open();
         drop(tasks);

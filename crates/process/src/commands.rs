@@ -2,6 +2,7 @@
 
 use crate::guardian::Guardian;
 use crate::journal::Journal;
+use crate::lock::CpuLock;
 use crate::park::Park;
 use crate::restore::restore;
 use crate::spawn::{spawn, CommandSpec, Hold, Spawned};
@@ -21,13 +22,13 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// None yet; the guardian stands watch. Not real-time safe, as all of this.
+    /// None yet; the guardian stands watch, and holds the CPU locks with us. Not real-time safe, as all of this.
     ///
     /// # Errors
     /// No journal, or no process, can be made.
-    pub fn new() -> Result<Self, Diagnostic> {
+    pub fn new(locks: &[CpuLock]) -> Result<Self, Diagnostic> {
         let journal = Journal::create()?;
-        let guardian = Some(Guardian::start(&journal, &[])?);
+        let guardian = Some(Guardian::start(&journal, locks)?);
         Ok(Self { journal, guardian, all: Vec::new() })
     }
 

@@ -269,7 +269,7 @@ fn sleeping(seconds: &str) -> Option<i32> {
 #[test]
 fn commands_end_with_all_that_they_started_and_a_dead_guardian_is_replaced() {
     let _alone = alone();
-    let mut commands = Commands::new().unwrap();
+    let mut commands = Commands::new(&[]).unwrap();
     let words = ["sh", "-c", "setsid sleep 53 & exit 3"];
     commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "daemon").unwrap();
     let guardian = || {
@@ -297,7 +297,7 @@ fn commands_that_are_dropped_before_their_release_execute_nothing() {
     let _alone = alone();
     let mark = state_dir().join("dropped-mark");
     let _ = std::fs::remove_file(&mark);
-    let mut commands = Commands::new().unwrap();
+    let mut commands = Commands::new(&[]).unwrap();
     let words = ["touch".into(), mark.clone().into_os_string()];
     let pid = commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "touch").unwrap().id().pid;
     drop(commands);
@@ -309,7 +309,7 @@ fn output_goes_where_the_run_wants_it() {
     let _alone = alone();
     let link = |of: &dyn std::fmt::Display, fd: i32| std::fs::read_link(format!("/proc/{of}/fd/{fd}")).unwrap();
     let (null, of_ours) = (std::path::PathBuf::from("/dev/null"), |fd| link(&"self", fd));
-    let mut commands = Commands::new().unwrap();
+    let mut commands = Commands::new(&[]).unwrap();
     for (output, stdin, expected) in [
         (Output::Inherit, true, [of_ours(0), of_ours(1), of_ours(2)]),
         (Output::StandardError, false, [null.clone(), of_ours(2), of_ours(2)]),

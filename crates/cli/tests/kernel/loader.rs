@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
-use crate::machine::{executed_by, is_dead, is_ordinary, pids, scheduler_becomes, until, Machine};
+use crate::machine::{children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine};
 use crate::punctual::{keeps_its_budget, results, says, start, task, unruly, Scratch};
 use crate::tasks::beside;
 
@@ -69,6 +69,30 @@ fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
         let journals = || std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(journal);
         until("its journal is gone", || !journals());
     }
+}
+
+/// No dispatcher begins among the commands of another one, whose guardian has not got to them yet.
+#[test]
+fn a_cpu_stays_taken_until_a_killed_loaders_guardian_has_ended_its_commands() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("commands.toml", &beside(&unruly("spin"))), &["--duration", "60s"]);
+    run.tasks_after(2, 20_000_000);
+    let is_guardian = |pid: &u32| name(*pid) == "punctual-guard";
+    let guardian = children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");
+    crate::timer::send(guardian, libc::SIGSTOP);
+    run.send(libc::SIGKILL);
+    assert_eq!(run.output().status.code(), None, "it was killed");
+    let set = scratch.file("next.toml", TWO);
+    says(
+        &start(&set, &["--duration", "20ms"]).output(),
+        4,
+        &["CPU 0 belonged to process", "which is gone", "still held"],
+    );
+    crate::timer::send(guardian, libc::SIGCONT);
+    until("the guardian is done", || is_dead(guardian));
+    results(&start(&set, &["--duration", "20ms"]).output());
 }
 
 #[test]
