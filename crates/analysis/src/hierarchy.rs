@@ -103,7 +103,7 @@ impl<'a> Hierarchy<'a> {
 
     /// The policy `dual` computes promotions in group 0 only.
     fn lacks_promotion(&self, group: Option<usize>, policy: Policy) -> Option<String> {
-        let hard = |t: &&TaskSpec| t.cpu == self.cpu && t.group == group && members::is_hard(&t.arrival);
+        let hard = |t: &&TaskSpec| t.cpu == self.cpu && t.group == group && t.arrival.has_minimum_interarrival();
         let without = self.set.tasks.iter().filter(hard).find(|t| t.promotion.is_none());
         let task = without.filter(|_| policy == Policy::Dual && group.is_some())?;
         Some(format!("task {:?} needs its promotion: in a group with a server none is computed", task.name))

@@ -173,7 +173,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
         suspension,
         segments: segments(&task.body, task.budget),
         deferral,
-        rank: policy.rank(task.period, task.deadline, task.priority, is_hard(&task.arrival)),
+        rank: policy.rank(task.period, task.deadline, task.priority, task.arrival.has_minimum_interarrival()),
         tie_break: ordered.then_some(index),
         offset,
         ..AnalysedTask::new(entity)
@@ -197,11 +197,6 @@ pub(crate) fn first_releases(set: &TaskSet) -> Vec<u64> {
         }
     }
     first.into_iter().map(|first| if first == u64::MAX { 0 } else { first }).collect()
-}
-
-/// Whether a task is promoted under `dual`; others are in its middle band.
-pub(crate) fn is_hard(arrival: &Arrival) -> bool {
-    matches!(arrival, Arrival::Periodic | Arrival::Sporadic { .. })
 }
 
 /// The period of a single release, ns: longer than any run.

@@ -3,6 +3,7 @@
 use crate::run::Baseline;
 use crate::shared::Step;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::process::{capabilities, CapabilitySet};
 use punctual_taskset::TaskSet;
 use std::io;
 use std::path::Path;
@@ -127,10 +128,7 @@ fn exclusive_cpuset(cpu: u32) -> Vec<String> {
 
 /// CAP_SYS_NICE is in force.
 fn may_nice() -> bool {
-    const CAP_SYS_NICE: u32 = 23;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_some_and(|bits| bits >> CAP_SYS_NICE & 1 == 1)
+    capabilities().contains(CapabilitySet::SYS_NICE)
 }
 
 /// Where this process is in the version 1 cpu hierarchy.

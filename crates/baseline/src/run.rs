@@ -7,6 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
+use punctual_sys::process::RtTimeLimit;
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::Period;
 use punctual_workload::{Spinner, Work};
@@ -18,7 +19,7 @@ use crate::observer::{Observer, Watch};
 use crate::plan::{self, guarded, nature, not_periodic, observing, remarks, room, suspends};
 use crate::refusal::{explain, not_started, slow, Refusal};
 use crate::shared::{Control, Step, TaskState};
-use crate::sys::{number, RtTimeLimit};
+use crate::sys::number;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 
@@ -293,8 +294,9 @@ impl BaselineHost {
                 sink(period);
             }
         }
-        for task in self.commands.iter().flat_map(Commands::ended) {
-            tasks[task].gone.store(true, Release);
+        if let Some(commands) = &mut self.commands {
+            commands.ended().for_each(|task| tasks[task].gone.store(true, Release));
+            self.notes.extend(commands.replace_dead_guardian());
         }
         over
     }

@@ -3,8 +3,9 @@
 
 use crate::shared::{Control, Step, TaskState};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
+use punctual_sys::process::kill_group;
 
-use crate::sys::{kill_group, set_affinity, set_policy, Policy};
+use crate::sys::{set_affinity, set_policy, Policy};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// How often it looks, ns: the longest a stop can take.

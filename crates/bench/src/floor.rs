@@ -5,6 +5,8 @@
 use crate::threads::{self, Load};
 use crate::Failure;
 use punctual_host_user::now;
+use punctual_sys::clock::{sleep_until, CpuClock};
+use punctual_sys::sched::{pin, thread_id};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
@@ -78,14 +80,13 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
     let bare = {
         let (events, instants) = (events.clone(), instants.to_vec());
         std::thread::Builder::new().name("bare".into()).spawn(move || -> std::io::Result<()> {
-            threads::pin([cpu])?;
+            pin(0, cpu)?;
             threads::set_level(0, 99)?;
-            // SAFETY: no arguments.
-            let _ = ready.send(unsafe { libc::gettid() });
-            let clock = threads::clock_of(tid);
+            let _ = ready.send(thread_id());
+            let clock = CpuClock::of_thread(tid);
             for (n, &at) in instants.iter().enumerate() {
-                threads::sleep_until((origin + at).max(now() + granularity));
-                std::hint::black_box(threads::read(clock));
+                sleep_until((origin + at).max(now() + granularity));
+                std::hint::black_box(clock.read().unwrap_or(0));
                 drop(threads::set_level(tid, LEVELS[(n + 1) % 2]));
                 events.store(n as u64 + 1, Relaxed);
             }
@@ -94,16 +95,16 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
             Ok(())
         })?
     };
-    let own = threads::clock_of(is_ready.recv().map_err(|_| "the bare thread may not have SCHED_FIFO 99")?);
+    let own = CpuClock::of_thread(is_ready.recv().map_err(|_| "the bare thread may not have SCHED_FIFO 99")?);
     let read = || Reading {
         wall: now(),
         events: events.load(Relaxed),
-        own: threads::read(own),
-        others: threads::read(threads::clock_of(tid)) + threads::read(threads::clock_of(hog.tid())),
+        own: own.read().unwrap_or(0),
+        others: CpuClock::of_thread(tid).read().unwrap_or(0) + CpuClock::of_thread(hog.tid()).read().unwrap_or(0),
     };
-    threads::sleep_until(origin + WARM_UP);
+    sleep_until(origin + WARM_UP);
     let begin = read();
-    threads::sleep_until(origin + length.saturating_sub(20_000_000));
+    sleep_until(origin + length.saturating_sub(20_000_000));
     let end = read();
     drop(was_read);
     bare.join().map_err(|_| "the bare thread panicked")??;

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use punctual_host_user::now;
+use punctual_sys::clock::{sleep_until, thread_cpu_ns};
+use punctual_sys::sched::{pin, Attributes, Children};
 use punctual_workload::Hog;
 use serde_json::{json, Value};
 
-use crate::threads::{pin, read, set_level, sleep_until};
+use crate::threads::set_level;
 use crate::Failure;
 
 pub const PERIOD: u64 = 2_000_000;
@@ -25,7 +27,7 @@ pub fn baselines() -> Result<Value, Failure> {
     settle();
     let _hog = Hog::start(0, HOG_LIFE)?;
     let fifo = apart(|| {
-        pin([0])?;
+        pin(0, 0)?;
         set_level(0, 99)?;
         Ok(wakeups())
     })?;
@@ -64,34 +66,8 @@ fn apart<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result
 
 /// SCHED_DEADLINE for the calling thread: BUDGET in each PERIOD.
 fn reserve() -> Result<(), Failure> {
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    const DEADLINE: u32 = 6;
-    let size = size_of::<Attributes>() as u32;
-    let wanted = Attributes {
-        size,
-        policy: DEADLINE,
-        flags: 0,
-        nice: 0,
-        priority: 0,
-        runtime: BUDGET,
-        deadline: PERIOD,
-        period: PERIOD,
-    };
-    // SAFETY: the attributes are valid for the call, and say their own size.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) } {
-        0 => Ok(()),
-        _ => Err(format!("SCHED_DEADLINE: {}", std::io::Error::last_os_error()).into()),
-    }
+    let wanted = Attributes::deadline(BUDGET, PERIOD, PERIOD, Children::Inherit);
+    wanted.give(0).map_err(|e| format!("SCHED_DEADLINE: {e}").into())
 }
 
 /// How late a sleeper sees the time that it waited for.
@@ -115,7 +91,7 @@ fn spin(count: usize) -> Vec<Burst> {
     while bursts.len() < count {
         let at = now();
         if at - last > GAP {
-            bursts.push((at, read(libc::CLOCK_THREAD_CPUTIME_ID)));
+            bursts.push((at, thread_cpu_ns()));
         }
         last = at;
     }

@@ -4,6 +4,7 @@ use crate::floor::{self, Cost, Reading};
 use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
 use punctual_host_user::{Host, HostOptions, Output};
+use punctual_sys::clock::CpuClock;
 use punctual_taskset::TaskSet;
 use serde_json::json;
 use std::time::Duration;
@@ -42,7 +43,7 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     let mut begun = 0;
     let mut read = |host: &Host| {
         let tids = tids.get_or_insert_with(|| [threads::named("tau1"), threads::named("tau2"), Some(hog.tid())]);
-        let others = tids.iter().flatten().map(|&tid| threads::read(threads::clock_of(tid))).sum();
+        let others = tids.iter().flatten().map(|&tid| CpuClock::of_thread(tid).read().unwrap_or(0)).sum();
         let costs = host.readings();
         let wall = punctual_host_user::now();
         begun = if begun == 0 { wall } else { begun };

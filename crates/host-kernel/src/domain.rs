@@ -17,6 +17,8 @@ use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock::monotonic_ns;
+use punctual_sys::pidfd;
+use punctual_sys::sched::thread_id;
 use punctual_taskset::Overrun;
 
 use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
@@ -180,8 +182,7 @@ fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, Domain
 /// The thread becomes the domain's allocator, and wakes from here on when there are events.
 fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, Diagnostic> {
     let failed = |what: &str| Diagnostic::machine(format!("no allocator thread: {what}"), "see punctual doctor");
-    // SAFETY: takes nothing.
-    let me = unsafe { libc::gettid() };
+    let me = thread_id();
     let refusal = orders.join(TaskId::NONE, me, ALLOCATOR);
     orders.check()?;
     if refusal != 0 {
@@ -282,7 +283,8 @@ impl Domain<'_> {
                     saturated = (late == MOST_LATE).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
                 ReleaseEvent::Overrun { index, .. } if !reserved => {
-                    whose(index).into_iter().for_each(|j| members::signal(&j.pidfd, libc::SIGXCPU));
+                    // One that has ended needs no signal.
+                    whose(index).into_iter().for_each(|j| drop(pidfd::send(&*j.pidfd, libc::SIGXCPU)));
                 }
                 _ => {}
             }

@@ -40,12 +40,12 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         }
         ALARM_GONE => {
             return (
-                format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept from running"),
+                format!("its timer process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept from running"),
                 again,
             )
         }
         ALARM_STORM => {
-            return (format!("its alarm process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
+            return (format!("its timer process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
         }
         UNARMED => return (format!("the kernel refused for a second to arm the timer of CPU {cpu}"), tell),
         CORE_SCHEDULING => {

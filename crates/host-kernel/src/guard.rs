@@ -14,19 +14,22 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
+use punctual_process::is_kernel_thread;
 use punctual_sys::clock::monotonic_ns;
+use punctual_sys::process::reap;
 use punctual_sys::sched;
 
-use crate::adopted::is_kernel_thread;
-use crate::alarm_thread::close_all_but;
 use crate::machine;
-use crate::members::reap;
 use crate::start_barrier::pipe;
+use crate::timer_process::close_all_but;
 
 /// Above all ordinary ones, below whatever else is real-time.
 const PRIORITY: i32 = 1;
 const LOOK_MS: i32 = 1_000;
+/// For the end of the process.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Between looks at a scheduler that is going.
 const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// Set, grace periods are hurried, and it is a moment only in which somebody may become new: from 0 to 1 and back.
@@ -83,11 +86,11 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.alert();
-        if !reap(self.pid) {
+        if !reap(self.pid, PATIENCE) {
             // Somebody has stopped it.
             // SAFETY: a child of ours that was not waited for.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
-            reap(self.pid);
+            reap(self.pid, PATIENCE);
         }
         hurry(self.hurry.as_raw_fd(), b"0");
         lower(&self.threads);
@@ -176,7 +179,7 @@ fn level(most: i32) {
 fn live(watch: i32, going: &Going<'_>) -> ! {
     // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor of what was inherited.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"punctual-detach".as_ptr());
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());

@@ -13,18 +13,19 @@ use std::time::{Duration, Instant};
 
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
+use punctual_sys::memory;
 use punctual_taskset::TaskSet;
 use punctual_trace::RunEvent;
 
-use crate::alarm_thread::AlarmThread;
 use crate::domain::{self, Command, Config, DomainEvent, Joining};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
-use crate::probe::Alarm;
+use crate::probe::Timer;
 use crate::reader::LOOK;
 use crate::run_state::RunState;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
+use crate::timer_process::TimerProcess;
 use crate::trace_file::Traces;
 use crate::{exit_reason, machine, reader};
 use punctual_diagnostic::{Diagnostic, Kind};
@@ -78,7 +79,7 @@ pub struct KernelHost {
     failure: Option<Diagnostic>,
     scheduler: Scheduler,
     /// Ended after the scheduler was detached, which could not live without them.
-    timers: Vec<AlarmThread>,
+    timers: Vec<TimerProcess>,
     tasks: Option<Tasks>,
     memory_locked: bool,
     _locks: Vec<CpuLock>,
@@ -108,15 +109,15 @@ impl KernelHost {
         let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
         let traces = Traces::new(&set, &parts, options.traces)?;
-        let tasks = Tasks::start(&set, options.stdin, options.output)?;
-        let alarm = Alarm::of_this_kernel()?;
-        let mut scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let tasks = Tasks::start(&set, &locks, options.stdin, options.output)?;
+        let timer = Timer::of_this_kernel()?;
+        let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
         let mut timers = Vec::new();
         for (domain, part) in parts.iter().enumerate() {
             let domain = domain as u32;
-            scheduler.create(domain, part.cpu, part.hears, &part.limits, alarm.granularity())?;
-            if alarm == Alarm::Thread {
-                timers.push(scheduler.alarm_thread(domain, part.cpu)?);
+            scheduler.create(domain, part.cpu, part.hears, &part.limits, timer.granularity())?;
+            if timer == Timer::Process {
+                timers.push(scheduler.timer_process(domain, part.cpu)?);
             }
         }
         scheduler.attach()?;
@@ -168,9 +169,7 @@ impl KernelHost {
     }
 
     fn lock_memory(&mut self) {
-        // SAFETY: passes no memory.
-        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
-            let why = std::io::Error::last_os_error();
+        if let Err(why) = memory::lock_all() {
             self.state.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
         }
         self.memory_locked = true;
@@ -232,9 +231,12 @@ impl KernelHost {
     /// Waits for `wait`, and reports what became known. Whether the run is over: the scheduler was ended, or something
     /// failed; [`finish`](KernelHost::finish) returns why.
     pub fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> bool {
-        if let Err(e) = self.receive(wait, sink).and_then(|()| self.tasks.iter_mut().try_for_each(Tasks::look)) {
+        if let Err(e) = self.receive(wait, sink) {
             self.failure = Some(e);
             return true;
+        }
+        if let Some(note) = self.tasks.as_mut().and_then(Tasks::look) {
+            self.state.note(note);
         }
         self.report_ended(sink);
         self.scheduler.ended().is_some()
@@ -356,10 +358,11 @@ impl KernelHost {
         }
         self.scheduler.detach();
         self.timers.clear();
-        self.tasks = None;
+        for left in self.tasks.take().map(Tasks::finish).unwrap_or_default() {
+            self.state.note(left);
+        }
         if std::mem::take(&mut self.memory_locked) {
-            // SAFETY: passes no memory.
-            unsafe { libc::munlockall() };
+            memory::unlock_all();
         }
     }
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 
 use crate::privilege::Missing;
-use crate::probe::Alarm;
+use crate::probe::Timer;
 use crate::scheduler::Scheduler;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::clock::thread_cpu_ns;
 
 /// ELF wants its headers aligned.
 #[repr(C, align(8))]
@@ -75,10 +76,7 @@ pub struct Kernel {
 
 /// What the calling thread has executed.
 fn execution() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a timespec to be written.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::from_nanos(thread_cpu_ns())
 }
 
 impl Kernel {
@@ -142,9 +140,9 @@ impl SchedulerLoad {
     /// # Errors
     /// The kernel's refusal.
     pub fn try_it() -> Result<SchedulerLoad, Diagnostic> {
-        let alarm = Alarm::of_this_kernel()?;
+        let timer = Timer::of_this_kernel()?;
         let (start, executed) = (Instant::now(), execution());
-        let scheduler = Scheduler::load(|open| alarm.prepare(open))?;
+        let scheduler = Scheduler::load(|open| timer.prepare(open))?;
         let (time, execution) = (start.elapsed(), execution().saturating_sub(executed));
         Ok(SchedulerLoad { programs: statistics(scheduler.object()), time, execution })
     }

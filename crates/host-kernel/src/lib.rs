@@ -9,8 +9,9 @@
 //! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
 //!
 //! ```text
-//!  host ─┬─ tasks: synthetic, command, adopted (barrier)      processes of the tasks
-//!        ├─ scheduler: object, programs; probe, alarm_thread what stands in the kernel, and what wakes it; guard sees it off
+//!  host ─┬─ tasks: synthetic, adopted (barrier)        processes of the tasks
+//!        ├─ scheduler: object, programs; probe,        the scheduler, what wakes it, and its end
+//!        │      timer_process; guard
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: commands, events, records
 //!        └─ run_state: periods, lateness, trace_file          results and traces
@@ -18,9 +19,7 @@
 
 mod abi;
 mod adopted;
-mod alarm_thread;
 mod choose;
-mod command;
 mod costs;
 mod diagnostics;
 mod domain;
@@ -46,6 +45,7 @@ mod start;
 mod start_barrier;
 mod synthetic;
 mod tasks;
+mod timer_process;
 mod trace_file;
 mod verifier_log;
 

@@ -1,4 +1,4 @@
-//! What this kernel can be reminded by: asked of its verifier, not of its name.
+//! The kind of timer that this kernel permits: asked of its verifier, not of its name.
 
 use std::env;
 use std::io;
@@ -14,8 +14,8 @@ struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o")));
 
-/// For tests: `thread` has a kernel with timers work as one without.
-const FORCED: &str = "PUNCTUAL_KERNEL_ALARM";
+/// For tests: `process` has a kernel with timers work as one without.
+const FORCED: &str = "PUNCTUAL_KERNEL_TIMER";
 /// For tests: a number N has each Nth arming of the timer fail.
 const FAILS: &str = "PUNCTUAL_KERNEL_ARM_FAILS";
 /// For tests: a number N has each Nth ops.dispatch count as called on another CPU.
@@ -25,26 +25,26 @@ const CONSTANT: &str = ".rodata.alarm";
 
 /// What wakes a domain at the dispatcher's next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alarm {
+pub(crate) enum Timer {
     /// A bpf_timer.
-    Timer,
-    /// A process ([`AlarmThread`](crate::alarm_thread::AlarmThread)), where the verifier refuses bpf_timer: PREEMPT_RT.
-    Thread,
+    Bpf,
+    /// A process ([`TimerProcess`](crate::timer_process::TimerProcess)), where the verifier refuses bpf_timer: PREEMPT_RT.
+    Process,
 }
 
-impl Alarm {
+impl Timer {
     /// Loads a program with a bpf_timer, and lets it go.
     ///
     /// # Errors
     /// A refusal other than "not supported".
-    pub fn of_this_kernel() -> Result<Alarm, Diagnostic> {
-        if env::var(FORCED).is_ok_and(|kind| kind == "thread") {
-            return Ok(Alarm::Thread);
+    pub fn of_this_kernel() -> Result<Timer, Diagnostic> {
+        if env::var(FORCED).is_ok_and(|kind| kind == "process") {
+            return Ok(Timer::Process);
         }
         let (refusal, log) = listening(load_probe);
         match refusal {
-            0 => Ok(Alarm::Timer),
-            libc::EOPNOTSUPP => Ok(Alarm::Thread),
+            0 => Ok(Timer::Bpf),
+            libc::EOPNOTSUPP => Ok(Timer::Process),
             other => {
                 let other = io::Error::from_raw_os_error(other);
                 let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
@@ -58,8 +58,8 @@ impl Alarm {
     /// due just before it, a decision more would take longer than what is left.
     pub fn granularity(self) -> u64 {
         match self {
-            Alarm::Timer => 1_000,
-            Alarm::Thread => 2_000,
+            Timer::Bpf => 1_000,
+            Timer::Process => 2_000,
         }
     }
 
@@ -72,7 +72,7 @@ impl Alarm {
         let mut map =
             map.ok_or_else(|| Diagnostic::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
         let every = |name| env::var(name).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
-        let config = [u32::from(self == Alarm::Thread), every(FAILS), every(REMOTE)].map(u32::to_ne_bytes).concat();
+        let config = [u32::from(self == Timer::Process), every(FAILS), every(REMOTE)].map(u32::to_ne_bytes).concat();
         match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
             Some(value) => value.copy_from_slice(&config),
             None => return Err(Diagnostic::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),

@@ -6,11 +6,11 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapMut, Object, ObjectBuilde
 use punctual_dispatcher::{Limits, Refusal};
 
 use crate::abi::{Create, Exit, Order, Plain, What, ORDER};
-use crate::alarm_thread::AlarmThread;
 use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
 use crate::machine;
 use crate::programs::Programs;
+use crate::timer_process::TimerProcess;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
@@ -84,10 +84,10 @@ impl Scheduler {
     /// What wakes a domain where the kernel has no timer for it; before the scheduler is attached.
     ///
     /// # Errors
-    /// See [`AlarmThread::start`].
-    pub fn alarm_thread(&self, domain: u32, cpu: u32) -> Result<AlarmThread, Diagnostic> {
+    /// See [`TimerProcess::start`].
+    pub fn timer_process(&self, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
         let program = self.programs.fd(ORDER).map_err(|e| Diagnostic::machine(e, OTHERS))?;
-        AlarmThread::start(program, domain, cpu)
+        TimerProcess::start(program, domain, cpu)
     }
 
     /// From here on it schedules this machine.

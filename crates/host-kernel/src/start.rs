@@ -7,7 +7,7 @@ use punctual_taskset::{Body, Spin, TaskSet};
 use crate::diagnostics::not_done_here;
 use crate::limits::parts;
 use crate::machine;
-use crate::probe::Alarm;
+use crate::probe::Timer;
 use crate::scheduler::Scheduler;
 use punctual_diagnostic::Diagnostic;
 
@@ -20,7 +20,7 @@ pub struct Start {
     pub open: Duration,
     /// Maps, relocation by the kernel's types, verification, compilation.
     pub load: Duration,
-    /// The dispatcher's memory, and the alarm process where there is one.
+    /// The dispatcher's memory, and the timer process where there is one.
     pub create: Duration,
     /// All tasks of the machine go to the scheduler.
     pub attach: Duration,
@@ -43,16 +43,16 @@ impl Start {
             let now = Instant::now();
             now - std::mem::replace(&mut last, now)
         };
-        let alarm = Alarm::of_this_kernel()?;
+        let timer = Timer::of_this_kernel()?;
         let probe = lap();
         let mut open = Duration::ZERO;
         let mut scheduler = Scheduler::load(|object| {
             open = lap();
-            alarm.prepare(object)
+            timer.prepare(object)
         })?;
         let load = lap();
-        scheduler.create(0, cpu, parts[0].hears, &parts[0].limits, alarm.granularity())?;
-        let thread = (alarm == Alarm::Thread).then(|| scheduler.alarm_thread(0, cpu)).transpose()?;
+        scheduler.create(0, cpu, parts[0].hears, &parts[0].limits, timer.granularity())?;
+        let thread = (timer == Timer::Process).then(|| scheduler.timer_process(0, cpu)).transpose()?;
         let create = lap();
         scheduler.attach()?;
         let attach = lap();

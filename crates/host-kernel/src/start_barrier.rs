@@ -5,6 +5,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::futex;
 
 #[repr(C)]
 struct Page {
@@ -42,8 +43,7 @@ impl StartBarrier {
     pub fn wait(&self) {
         let released = &self.page().released;
         while released.load(Ordering::Acquire) == 0 {
-            // SAFETY: the word is mapped; no timeout. A signal only ends the wait early.
-            unsafe { libc::syscall(libc::SYS_futex, released.as_ptr(), libc::FUTEX_WAIT, 0, std::ptr::null::<u8>()) };
+            futex::wait_shared(released, 0, u64::MAX);
         }
     }
 
@@ -51,8 +51,7 @@ impl StartBarrier {
     pub fn release(&self) {
         let released = &self.page().released;
         released.store(1, Ordering::Release);
-        // SAFETY: the word is mapped.
-        unsafe { libc::syscall(libc::SYS_futex, released.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        futex::wake_shared(released);
     }
 
     /// True when the run is over.

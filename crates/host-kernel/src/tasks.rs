@@ -1,26 +1,27 @@
 //! The processes of a set's tasks: started or found, watched, ended.
+//!
+//! Synthetic tasks are our own processes and stand at the barrier. Commands are held at their exec, with a guardian
+//! that ends them if we are killed. Of adopted processes nothing is changed, so there is nothing to restore.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_process::{descendants, Output};
+use punctual_process::{CommandSpec, Commands, CpuLock, Output, Stream};
+use punctual_sys::pidfd;
+use punctual_sys::process::{reap, try_wait};
 use punctual_taskset::{Body, TaskSet};
 use punctual_trace::TaskEnd;
 use punctual_workload::{Spinner, Work};
 
 use crate::adopted;
-use crate::command::{self, Started, MARK};
-use crate::members::{pidfd, reap, signal};
 use crate::start_barrier::StartBarrier;
 use crate::synthetic;
 use punctual_diagnostic::Diagnostic;
 
-/// Looks at the processes that a killed command has left; each finds who was started meanwhile.
-const ROUNDS: usize = 20;
+/// How long a killed synthetic task may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One task's first process.
 struct Process {
@@ -31,53 +32,73 @@ struct Process {
     ended: Option<TaskEnd>,
 }
 
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Synthetic,
-    Command(Started),
+    /// By its place among the commands.
+    Command(usize),
     Adopted,
 }
 
 /// All of them, in the order of the set. Dropping it ends those that were started.
 pub(crate) struct Tasks {
     barrier: StartBarrier,
-    mark: String,
+    /// With the first command, so that a run without one has no guardian.
+    commands: Option<Commands>,
     all: Vec<Process>,
 }
 
 impl Tasks {
-    /// Starts and finds them; what is started stands at the barrier. `stdin`: whether commands get our standard input.
+    /// Starts and finds them; nothing of what is started executes before [`open`](Self::open). `stdin`: whether
+    /// commands get our standard input; `locks`: the CPUs of the run, which stay taken until commands that a killed
+    /// loader left have ended.
     ///
     /// # Errors
-    /// A command that is not there, a process that cannot be adopted; the system's. Nothing is left behind.
-    pub fn start(set: &TaskSet, stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
-        let mut tasks = Tasks { barrier: StartBarrier::new()?, mark: mark(), all: Vec::with_capacity(set.tasks.len()) };
+    /// A command that cannot be executed, a process that cannot be adopted; the system's. Nothing is left behind.
+    pub fn start(set: &TaskSet, locks: &[CpuLock], stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
+        let all = Vec::with_capacity(set.tasks.len());
+        let mut tasks = Tasks { barrier: StartBarrier::new()?, commands: None, all };
         let mut spinner = None;
         for spec in &set.tasks {
-            let place = |e: Diagnostic| e.of_task(&spec.name);
-            let (pid, kind) = match (&spec.body, Work::of(&spec.body)) {
-                (Body::Command(argv), _) => {
-                    let started = command::start(&tasks.barrier, argv, stdin, output, &tasks.mark).map_err(place)?;
-                    (started.pid, Kind::Command(started))
-                }
+            let process = match (&spec.body, Work::of(&spec.body)) {
+                (Body::Command(argv), _) => tasks.start_command(argv, &spec.name, locks, output.streams(stdin)),
                 (Body::Pid(pid), _) => {
-                    let pidfd = Arc::new(adopted::check(*pid, spec.cpu).map_err(place)?);
-                    tasks.all.push(Process { pid: *pid, pidfd, kind: Kind::Adopted, ended: None });
-                    continue;
+                    adopted::check(*pid, spec.cpu).map(|pidfd| Process::new(*pid, pidfd, Kind::Adopted))
                 }
-                (_, Some(work)) => {
-                    let spinner = spinner.get_or_insert_with(Spinner::calibrate);
-                    (synthetic::start(&tasks.barrier, work, spinner).map_err(place)?, Kind::Synthetic)
-                }
+                (_, Some(work)) => tasks.start_synthetic(work, spinner.get_or_insert_with(Spinner::calibrate)),
                 (_, None) => continue,
             };
-            let held = pidfd(pid).map_err(|e| {
-                // SAFETY: a child of ours that was not waited for.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-                Diagnostic::machine(format!("process {pid} cannot be watched: {e}"), "raise RLIMIT_NOFILE")
-            });
-            tasks.all.push(Process { pid, pidfd: Arc::new(held.map_err(place)?), kind, ended: None });
+            tasks.all.push(process.map_err(|e| e.of_task(&spec.name))?);
         }
         Ok(tasks)
+    }
+
+    fn start_command(
+        &mut self,
+        argv: &[String],
+        name: &str,
+        locks: &[CpuLock],
+        streams: [Stream; 3],
+    ) -> Result<Process, Diagnostic> {
+        let commands = match &mut self.commands {
+            Some(commands) => commands,
+            none => none.insert(Commands::new(locks)?),
+        };
+        let place = commands.iter().count();
+        let spec = CommandSpec { cpu: None, streams, ..CommandSpec::new(argv, 0) };
+        let spawned = commands.start(spec, name)?;
+        let pidfd = spawned.pidfd().try_clone_to_owned().map_err(|e| unwatched(spawned.id().pid, &e))?;
+        Ok(Process::new(spawned.id().pid, pidfd, Kind::Command(place)))
+    }
+
+    fn start_synthetic(&self, work: Work, spinner: &Spinner) -> Result<Process, Diagnostic> {
+        let pid = synthetic::start(&self.barrier, work, spinner)?;
+        let pidfd = pidfd::open(pid).map_err(|e| {
+            // SAFETY: a child of ours that was not waited for.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            unwatched(pid, &e)
+        })?;
+        Ok(Process::new(pid, pidfd, Kind::Synthetic))
     }
 
     /// The first process of a task, by its place in the set.
@@ -90,26 +111,24 @@ impl Tasks {
         self.all[index].pidfd.clone()
     }
 
-    /// Everybody is a member: they go on, on their budgets.
+    /// All are members of their tasks: they execute from here on, on their budgets. By the thread that started them.
     pub fn open(&self) {
         self.barrier.release();
+        self.commands.iter().for_each(Commands::release);
     }
 
-    /// Sees who has ended.
-    ///
-    /// # Errors
-    /// A program that could not be executed.
-    pub fn look(&mut self) -> Result<(), Diagnostic> {
+    /// Finds those that have ended, and replaces a guardian that was killed; returns what a reader should know of that.
+    pub fn look(&mut self) -> Option<String> {
         for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
-            let Some(how) = process.how_ended() else { continue };
-            process.ended = Some(how);
-            if let Kind::Command(started) = &mut process.kind {
-                if let Some(failure) = started.failure() {
-                    return Err(failure);
+            process.ended = match process.kind {
+                Kind::Synthetic => try_wait(process.pid).map(TaskEnd::from),
+                Kind::Command(place) => {
+                    self.commands.as_mut().and_then(|c| c.try_wait(place).ok().flatten()).map(TaskEnd::from)
                 }
-            }
+                Kind::Adopted => pidfd::has_ended(process.pidfd.as_fd()).then_some(TaskEnd::Gone),
+            };
         }
-        Ok(())
+        self.commands.as_mut().and_then(Commands::replace_dead_guardian)
     }
 
     /// How a task's first process ended, if it has. What it started may go on.
@@ -117,89 +136,56 @@ impl Tasks {
         self.all[index].ended.clone()
     }
 
-    /// What was started is to end, before the scheduler goes. Synthetic tasks at their next look, for their sched_yield
-    /// would return at once then; commands now, for some make it hard for a scheduler to go (6.18: one that changes its
-    /// own class all the time).
+    /// Ends what was started, before the scheduler is detached. Synthetic tasks end at their next look, because their
+    /// sched_yield would return at once then; commands now, because some make it hard for a scheduler to go (6.18: one
+    /// that changes its own class all the time).
     pub fn end(&self) {
         self.barrier.over().store(true, Ordering::Release);
-        for process in self.all.iter().filter(|p| matches!(p.kind, Kind::Command(_)) && p.ended.is_none()) {
-            signal(&process.pidfd, libc::SIGKILL);
-            // SAFETY: passes no memory. Its first process was not waited for, so the group's number is its own.
-            unsafe { libc::kill(-process.pid, libc::SIGKILL) };
-        }
+        self.commands.iter().for_each(Commands::kill);
+    }
+
+    fn synthetic_left(&self) -> impl Iterator<Item = &Process> {
+        self.all.iter().filter(|p| p.kind == Kind::Synthetic && p.ended.is_none())
     }
 }
 
-/// What the environment of our commands says, and of no other run's.
-fn mark() -> String {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19)).unwrap_or("0");
-    format!("{}.{start}", std::process::id())
+impl Process {
+    fn new(pid: i32, pidfd: OwnedFd, kind: Kind) -> Process {
+        Process { pid, pidfd: Arc::new(pidfd), kind, ended: None }
+    }
 }
 
-impl Process {
-    fn how_ended(&self) -> Option<TaskEnd> {
-        if let Kind::Adopted = self.kind {
-            let mut poll = libc::pollfd { fd: self.pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one structure, valid for the call, which does not wait.
-            return (unsafe { libc::poll(&mut poll, 1, 0) } == 1).then_some(TaskEnd::Gone);
+fn unwatched(pid: i32, e: &std::io::Error) -> Diagnostic {
+    Diagnostic::machine(format!("process {pid} cannot be watched: {e}"), "raise RLIMIT_NOFILE")
+}
+
+impl Tasks {
+    /// Waits for the end of what was started; returns what could not be ended.
+    pub fn finish(mut self) -> Vec<String> {
+        self.end_all()
+    }
+
+    fn end_all(&mut self) -> Vec<String> {
+        self.end();
+        // A child that still waits at the barrier would never see that the run is over.
+        self.barrier.release();
+        let limit = Instant::now() + Duration::from_secs(1);
+        while self.synthetic_left().next().is_some() && Instant::now() < limit {
+            drop(self.look());
+            std::thread::sleep(Duration::from_millis(2));
         }
-        let mut status = 0;
-        // SAFETY: a child of ours that was not waited for; writes one number.
-        let gone = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) } == self.pid;
-        gone.then(|| ExitStatus::from_raw(status).into())
+        for process in self.synthetic_left() {
+            let _ = pidfd::send(&*process.pidfd, libc::SIGKILL);
+            reap(process.pid, PATIENCE);
+        }
+        self.commands.take().map(Commands::end).unwrap_or_default()
     }
 }
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        self.end();
-        // A child that still waits at the barrier would never see that the run is over.
-        self.barrier.release();
-        let limit = Instant::now() + Duration::from_secs(1);
-        let synthetic = |p: &Process| matches!(p.kind, Kind::Synthetic) && p.ended.is_none();
-        while self.all.iter().any(synthetic) && Instant::now() < limit {
-            drop(self.look());
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let commands = || self.all.iter().filter(|p| matches!(p.kind, Kind::Command(_)));
-        let started: Vec<i32> = commands().filter(|p| p.ended.is_none()).map(|p| p.pid).collect();
-        for process in self.all.iter().filter(|p| !matches!(p.kind, Kind::Adopted) && p.ended.is_none()) {
-            signal(&process.pidfd, libc::SIGKILL);
-        }
-        if commands().next().is_some() {
-            end_families(&started, &self.mark);
-        }
-        for process in self.all.iter().filter(|p| !matches!(p.kind, Kind::Adopted) && p.ended.is_none()) {
-            reap(process.pid);
-        }
-    }
-}
-
-/// Ends what commands have started, wherever it went: by descent, and by the mark in its environment.
-fn end_families(roots: &[i32], mark: &str) {
-    let pair = format!("{MARK}={mark}");
-    let marked = |pid: &i32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|&b| b == 0).any(|e| e == pair.as_bytes())
-    };
-    let us = std::process::id() as i32;
-    for _ in 0..ROUNDS {
-        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let mut family: Vec<i32> = all.filter(marked).filter(|&pid| pid != us).collect();
-        family.extend(descendants(roots));
-        if family.is_empty() {
-            return;
-        }
-        for pid in family {
-            // Held on to before it is looked at again, so that its number names nobody else.
-            let Ok(held) = pidfd(pid) else { continue };
-            if marked(&pid) || descendants(roots).contains(&pid) {
-                signal(&held, libc::SIGKILL);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(5));
+        // `punctual clean` and `punctual doctor` report what remains.
+        let _ = self.end_all();
     }
 }
 
@@ -217,7 +203,7 @@ mod tests {
         let limit = Instant::now() + Duration::from_secs(20);
         while tasks.ended(0).is_none() {
             assert!(Instant::now() < limit, "it does not end");
-            tasks.look().expect("it was executed");
+            assert_eq!(tasks.look(), None, "its guardian lives");
             std::thread::sleep(Duration::from_millis(2));
         }
         tasks.ended(0).expect("it has ended")
@@ -228,9 +214,9 @@ mod tests {
         let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
-        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
         std::thread::sleep(Duration::from_millis(50));
-        tasks.look().expect("nothing");
+        tasks.look();
         assert!(tasks.ended(0).is_none() && !name.exists());
         tasks.open();
         assert_eq!(until_ended(&mut tasks), TaskEnd::Exited(3));
@@ -239,29 +225,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_an_error_before_or_when_it_is_executed() {
+    fn a_command_that_cannot_be_executed_is_an_error_of_the_start() {
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
-        let e = Tasks::start(&missing, false, Output::Nowhere).err().expect("it is not there");
+        let e = Tasks::start(&missing, &[], false, Output::Nowhere).err().expect("it is not there");
         assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
         assert_eq!((e.kind, e.errno), (Kind::Command, Some(libc::ENOENT)));
         let folder = set(Body::Command(vec!["/tmp".to_owned()]));
-        let e = Tasks::start(&folder, false, Output::Nowhere).err().expect("it is no program");
+        let e = Tasks::start(&folder, &[], false, Output::Nowhere).err().expect("it is no program");
         assert_eq!((e.kind, e.errno), (Kind::Command, Some(libc::EACCES)));
         let name = std::env::temp_dir().join(format!("punctual-broken-{}", std::process::id()));
         std::fs::write(&name, "#!/no/such/interpreter\n").expect("room");
         let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
         assert!(allow.is_ok_and(|s| s.success()));
         let broken = set(Body::Command(vec![name.to_str().expect("plain").to_owned()]));
-        let mut tasks = Tasks::start(&broken, false, Output::Nowhere).expect("a file that may be executed");
-        tasks.open();
-        let limit = Instant::now() + Duration::from_secs(20);
-        let failure = loop {
-            assert!(Instant::now() < limit, "its failure is not told");
-            match tasks.look() {
-                Ok(()) => std::thread::sleep(Duration::from_millis(2)),
-                Err(e) => break e,
-            }
-        };
+        let failure = Tasks::start(&broken, &[], false, Output::Nowhere).err().expect("it cannot be executed");
         assert!(failure.cause.contains("cannot start") && failure.exit_code() == 2, "{failure}");
         assert_eq!((failure.kind, failure.errno), (Kind::Command, Some(libc::ENOENT)));
         drop(std::fs::remove_file(&name));
@@ -273,7 +250,7 @@ mod tests {
         drop(std::fs::remove_file(&name));
         let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
         let argv = ["/bin/sh", "-c", script, name.to_str().expect("plain")].map(str::to_owned);
-        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), false, Output::Nowhere).expect("a shell");
+        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
         tasks.open();
         let limit = Instant::now() + Duration::from_secs(20);
         let child: i32 = loop {
@@ -299,7 +276,7 @@ mod tests {
     #[test]
     fn synthetic_tasks_end_with_the_run() {
         let spin = Body::Spin(punctual_taskset::Spin::Forever);
-        let tasks = Tasks::start(&set(spin), false, Output::Nowhere).expect("a process");
+        let tasks = Tasks::start(&set(spin), &[], false, Output::Nowhere).expect("a process");
         let pid = tasks.pid(0);
         tasks.open();
         drop(tasks);

@@ -1,9 +1,7 @@
 //! Tasks as a task-set file describes them: synthetic execution, commands, running processes.
 
-use std::os::fd::AsFd;
-
 use punctual_diagnostic::Diagnostic;
-use punctual_process::{CommandSpec, Output, Stream};
+use punctual_process::{CommandSpec, Output};
 use punctual_taskset::{Body, Overrun, TaskSpec};
 use punctual_workload::{Spinner, Work};
 
@@ -21,7 +19,7 @@ impl Host {
             Body::Spin(_) | Body::Steps(_) => self.add_synthetic(index, spec),
             Body::Command(argv) => {
                 let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
-                arrange_streams(&mut command, stdin, output)?;
+                command.streams = output.streams(stdin);
                 self.add_command(index, spec, command).map(drop)
             }
             Body::Pid(pid) => self.adopt(index, spec, *pid),
@@ -45,24 +43,4 @@ impl Host {
             }
         })
     }
-}
-
-fn arrange_streams(command: &mut CommandSpec, stdin: bool, output: Output) -> Result<(), Diagnostic> {
-    if stdin {
-        command.streams[0] = Stream::Inherit;
-    }
-    match output {
-        Output::Inherit => {}
-        Output::StandardError => {
-            let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(|e| {
-                Diagnostic::machine(format!("standard error cannot be shared: {e}"), "raise RLIMIT_NOFILE")
-            })?;
-            command.streams[1] = Stream::File(error);
-        }
-        Output::Nowhere => {
-            command.streams[1] = Stream::Null;
-            command.streams[2] = Stream::Null;
-        }
-    }
-    Ok(())
 }

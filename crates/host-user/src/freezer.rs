@@ -33,7 +33,7 @@ use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock;
-use punctual_sys::sched::pin;
+use punctual_sys::sched::{pin, thread_id};
 
 const THAWED: u32 = 0;
 const FROZEN: u32 = 1;
@@ -171,8 +171,7 @@ pub(crate) fn start(
         .stack_size(64 << 10)
         .spawn(move || {
             let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::FREEZER));
-            // SAFETY: a system call without arguments.
-            let tid = unsafe { libc::gettid() };
+            let tid = thread_id();
             drop(ready.send(placed.map(|()| tid)));
             serve(&bell, queue, &stats);
         })

@@ -38,13 +38,7 @@ impl Host {
             sink(RunEvent::Ended { task: index, how });
         }
         if let Some(c) = &mut self.supervision {
-            if !c.guardian.is_alive() {
-                let outcome = match c.guardian.restart() {
-                    Ok(()) => "the guardian was killed; another one watches now".to_owned(),
-                    Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
-                };
-                sink(RunEvent::Warning(outcome));
-            }
+            c.guardian.replace_if_dead().into_iter().for_each(|outcome| sink(RunEvent::Warning(outcome)));
         }
     }
 

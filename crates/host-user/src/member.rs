@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
 use punctual_policies::PeriodBuilder;
-use punctual_process as process;
 use punctual_process::{Park, Threads};
 use punctual_taskset::TaskSpec;
 
@@ -65,7 +64,7 @@ impl Program {
     /// process, which tells whether there is anything to read, 0.4 us.
     fn clock(&self, charged: u64, now: u64, believed: u64) -> u64 {
         if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < believed {
-            let leader = process::process_cpu_ns(self.leader);
+            let leader = CpuClock::of_process(self.leader).read();
             if leader.is_some_and(|l| l == self.leader_clock.swap(l, Relaxed)) {
                 return charged;
             }

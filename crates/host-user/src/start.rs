@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{Allocators, Options};
-use punctual_sys::sched::pin;
+use punctual_sys::sched::{pin, thread_id};
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
@@ -98,8 +98,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
             let precision = calibrate::measure(cpu);
             let engine = Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
-            // SAFETY: a system call without arguments.
-            let tid = unsafe { libc::gettid() };
+            let tid = thread_id();
             drop(ready.send(placed.map(|()| (precision, tid))));
             engine.run()
         })

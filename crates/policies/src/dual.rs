@@ -8,7 +8,7 @@
 
 use punctual_analysis::upper_band_responses;
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
+use punctual_taskset::{fmt_ns, TaskSpec};
 
 use crate::allocator::{Allocator, Member, Part, Release};
 use crate::band;
@@ -36,7 +36,7 @@ struct Dual {
 
 fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let mut promotion = vec![None; setup.set.tasks.len()];
-    let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| is_hard(&t.arrival)).collect();
+    let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| t.arrival.has_minimum_interarrival()).collect();
     let worst = upper_band_responses(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
     for (&(index, task), worst) in hard.iter().zip(worst) {
         promotion[index] = Some(match task.promotion {
@@ -60,10 +60,6 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Dia
         });
     }
     Ok(Box::new(Dual { promotion }))
-}
-
-fn is_hard(arrival: &Arrival) -> bool {
-    matches!(arrival, Arrival::Periodic | Arrival::Sporadic { .. })
 }
 
 impl Allocator for Dual {

@@ -6,9 +6,9 @@ use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
 use crate::restore::{empty_adopted_group, RestoreReport};
-use crate::stop::send_to;
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -31,19 +31,20 @@ pub struct Adopted {
 /// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, adopted by
 /// another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
-    let gone =
-        || Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)");
-    let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(gone)?;
-    refuse_wrong_one(journal, id)?;
-    let pidfd = id.open().ok_or_else(gone)?;
-    privilege::check_signal(pid, &pidfd)?;
+    let (id, pidfd) = check_adoptable(pid)?;
+    if pid == journal.guardian() {
+        return Err(Diagnostic::usage(
+            format!("process {pid} is our guardian"),
+            "it must always be able to run; choose another process",
+        ));
+    }
     privilege::check_target(pid)?;
 
     let group = match park {
         Park::Freezer(c) => c.path().to_owned(),
         Park::Stop(_) => PathBuf::new(),
     };
-    let record = record(id, group).ok_or_else(gone)?;
+    let record = record(id, group).ok_or_else(|| no_process(pid))?;
     journal.write(&Entry::Adopted { process: record.clone() })?;
     let adopted = Adopted { id, pidfd, record, journal: journal.clone() };
     if let Err(e) = park.add(id) {
@@ -53,7 +54,23 @@ pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagno
     Ok(adopted)
 }
 
-fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), Diagnostic> {
+fn no_process(pid: i32) -> Diagnostic {
+    Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)")
+}
+
+/// Whether `pid` is a process that any host may schedule for its user; its identity and its pidfd. Not real-time safe.
+///
+/// # Errors
+/// As of [`adopt`], but what the user host alone needs: real-time priorities for it.
+pub fn check_adoptable(pid: i32) -> Result<(Identity, OwnedFd), Diagnostic> {
+    let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(|| no_process(pid))?;
+    refuse_wrong_one(id)?;
+    let pidfd = id.open().ok_or_else(|| no_process(pid))?;
+    privilege::check_signal(pid, &pidfd)?;
+    Ok((id, pidfd))
+}
+
+fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
     let pid = id.pid;
     let name = proc::command_of(pid);
     let refuse = |cause: String, help: &str| Err(Diagnostic::usage(cause, help));
@@ -63,7 +80,7 @@ fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), Diagnostic> {
             &format!("adopt the whole process: --pid {process}"),
         );
     }
-    if Stat::of(pid).is_some_and(|s| s.is_kernel_thread()) {
+    if proc::is_kernel_thread(pid) {
         return refuse(
             format!("process {pid} ({name}) is a kernel thread"),
             "kernel threads cannot be parked; choose a program",
@@ -72,14 +89,8 @@ fn refuse_wrong_one(journal: &Journal, id: Identity) -> Result<(), Diagnostic> {
     if pid == 1 {
         return refuse(format!("process 1 ({name}) is init"), "the machine needs it; choose another process");
     }
-    if pid == journal.owner().pid || pid == Identity::own().pid {
+    if pid == Identity::own().pid {
         return refuse(format!("process {pid} is ourselves"), "who would resume us; choose another process");
-    }
-    if pid == journal.guardian() {
-        return refuse(
-            format!("process {pid} is our guardian"),
-            "it must always be able to run; choose another process",
-        );
     }
     if proc::ancestors().contains(&pid) {
         return refuse(
@@ -169,7 +180,7 @@ impl Adopted {
                     report.threads += threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
                     report.given_back += 1;
                     let signal = if self.record.stopped && id == self.id { libc::SIGSTOP } else { libc::SIGCONT };
-                    if id.open().is_some_and(|fd| send_to(&fd, signal).is_ok()) && signal == libc::SIGCONT {
+                    if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok()) && signal == libc::SIGCONT {
                         report.continued += 1;
                     }
                     let _ = self.journal.write(&Entry::GivenBack { id });

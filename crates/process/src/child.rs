@@ -5,7 +5,7 @@
 ///
 /// # Safety
 /// In a child that is to execute a program: the handlers, the mask and the actions are its own to change.
-pub unsafe fn ordinary_signals() {
+pub(crate) unsafe fn ordinary_signals() {
     // SAFETY: a zeroed action with the default handler is valid; masks are valid for the calls.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -23,7 +23,7 @@ pub unsafe fn ordinary_signals() {
 ///
 /// # Safety
 /// In a child that is to execute a program: its standard streams are replaced.
-pub unsafe fn arrange_streams(streams: [i32; 3]) -> bool {
+pub(crate) unsafe fn arrange_streams(streams: [i32; 3]) -> bool {
     // Copies first: a stream's file may itself have the number of another stream.
     // SAFETY: numbers only.
     let copies = streams.map(|fd| unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) });

@@ -18,9 +18,9 @@ use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
 use crate::proc::{Course, Identity};
 use crate::restore::restore;
-use crate::stop::send_to;
 use crate::supervise::{supervised, Outcome};
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -91,13 +91,24 @@ impl Guardian {
         Ok(())
     }
 
+    /// Forks a new one when it has died; what happened, in words for people. Not real-time safe.
+    pub fn replace_if_dead(&mut self) -> Option<String> {
+        if self.is_alive() {
+            return None;
+        }
+        Some(match self.restart() {
+            Ok(()) => "the guardian was killed; another one watches now".to_owned(),
+            Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
+        })
+    }
+
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it is gone, so that the
     /// CPU locks are free when ours are dropped.
     pub fn dismiss(self) {
         let _ = rustix::io::write(&self.control, b"D");
         if !readable(&self.pidfd, 2000) {
             // Stopped by somebody, perhaps. It has no work left that killing it could interrupt.
-            let _ = send_to(&self.pidfd, libc::SIGKILL);
+            let _ = pidfd::send(&self.pidfd, libc::SIGKILL);
             readable(&self.pidfd, 1000);
         }
         self.reap();
@@ -172,7 +183,7 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
     let mut answer = [0u8];
     let in_time = readable(&ready, 5000);
     if !in_time || rustix::io::read(&ready, &mut answer) != Ok(1) {
-        let _ = send_to(&pidfd, libc::SIGKILL);
+        let _ = pidfd::send(&pidfd, libc::SIGKILL);
         readable(&pidfd, 1000);
         let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
         return if in_time { Ok(None) } else { Err(failed(io::ErrorKind::TimedOut.into())) };

@@ -4,6 +4,7 @@
 //!   CpuLock::take ─> Journal::create ─> Guardian::start      before anything is changed
 //!        CgroupBase::create ─> Park::for_command ─> spawn    a program of ours: killed at the end
 //!                          └─> Park::for_process ─> adopt    a running one: given back at the end
+//!        Commands                                       journal, guardian and commands of a host that parks nothing
 //!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
 //!   Threads::{end_slice, requeue, restore_order}             the same: time slices for a task's threads
 //!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's: an ordinary thread, some times a second
@@ -18,8 +19,9 @@
 
 mod adopt;
 mod cgroup;
-pub mod child;
+mod child;
 mod clean;
+mod commands;
 mod demote;
 mod exec;
 mod exec_clock;
@@ -40,18 +42,19 @@ mod threads;
 mod threads_back;
 mod turns;
 
-pub use adopt::{adopt, Adopted};
+pub use adopt::{adopt, check_adoptable, Adopted};
 pub use cgroup::{Cgroup, CgroupBase};
 pub use clean::{clean, leftovers, Leftover};
+pub use commands::Commands;
 pub use guardian::Guardian;
 pub use journal::{Journal, Purpose};
 pub use lock::CpuLock;
 pub use own_priority::OWN_LEVELS;
 pub use park::Park;
 pub use privilege::check_privileges;
-pub use proc::{descendants, threads_of, Identity};
+pub use proc::{descendants, is_kernel_thread, threads_of, Identity};
 pub use restore::{restore, RestoreReport};
 pub use spawn::{spawn, CommandSpec, Hold, Output, Spawned, Stream};
-pub use stop::{process_cpu_ns, StopGroup, LEADER_LEVEL};
+pub use stop::{StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
 pub use turns::Executed;

@@ -3,14 +3,12 @@
 use crate::mount::Mount;
 use crate::proc::{self, Stat};
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::sched;
+use punctual_sys::process::{capabilities, CapabilitySet};
+use punctual_sys::{pidfd, sched};
 use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-
-const CAP_SYS_NICE: u32 = 23;
-const CAP_IPC_LOCK: u32 = 14;
 
 /// Whether a dispatcher can run on these CPUs: they exist, are online and in our cpuset; SCHED_FIFO 99 is permitted;
 /// memory can be locked. Nothing is changed: a thread made for it tries and ends. Not real-time safe.
@@ -64,7 +62,7 @@ fn check_cpu(cpu: u32) -> Result<(), Diagnostic> {
 
 fn check_memory() -> Result<(), Diagnostic> {
     let limit = getrlimit(Resource::Memlock).current;
-    if has_capability(CAP_IPC_LOCK) || limit.is_none() {
+    if capabilities().contains(CapabilitySet::IPC_LOCK) || limit.is_none() {
         return Ok(());
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -86,7 +84,7 @@ pub(crate) fn check_target(pid: i32) -> Result<(), Diagnostic> {
     if let Some(group) = forbidding_group(pid) {
         return Err(group_refusal(pid, &group));
     }
-    if has_capability(CAP_SYS_NICE) {
+    if capabilities().contains(CapabilitySet::SYS_NICE) {
         return Ok(());
     }
     let name = proc::command_of(pid);
@@ -120,7 +118,7 @@ pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> Diagnostic {
         if let Some(group) = forbidding_group(pid) {
             return group_refusal(pid, &group);
         }
-        if has_capability(CAP_SYS_NICE) {
+        if capabilities().contains(CapabilitySet::SYS_NICE) {
             return Diagnostic::machine(
                     "SCHED_FIFO is refused although we have CAP_SYS_NICE: our cgroup gives no real-time time (CONFIG_RT_GROUP_SCHED), or a container filters the call",
                     "start punctual from the root cgroup, boot with rt_group_sched=0, or allow sched_setscheduler in the container's seccomp profile",
@@ -156,16 +154,9 @@ fn group_refusal(pid: i32, dir: &std::path::Path) -> Diagnostic {
         ).with_errno(libc::EPERM)
 }
 
-/// Whether a capability is effective in us.
-fn has_capability(bit: u32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let set = status.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("CapEff:")?.trim(), 16).ok());
-    set.is_some_and(|s| s >> bit & 1 == 1)
-}
-
 /// Whether we may signal a process.
 pub(crate) fn check_signal(pid: i32, fd: &rustix::fd::OwnedFd) -> Result<(), Diagnostic> {
-    match crate::stop::send_to(fd, 0) {
+    match pidfd::send(fd, 0) {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Err(Diagnostic::machine(
             format!("process {pid} ({}) belongs to another user, and we lack CAP_KILL", proc::command_of(pid)),
             "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",

@@ -4,8 +4,8 @@
 //! start time of the process that had it, and every signal goes through a pidfd whose start time was compared.
 
 use punctual_diagnostic::is_printable;
+use punctual_sys::pidfd;
 use rustix::fd::OwnedFd;
-use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Identity {
 
     /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
     pub fn open(&self) -> Option<OwnedFd> {
-        let fd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
+        let fd = pidfd::open(self.pid).ok()?;
         // The comparison comes after the opening: the pidfd then holds on to the very process that was compared.
         (Stat::of(self.pid)?.start == self.start).then_some(fd)
     }
@@ -140,6 +140,11 @@ impl Stat {
     pub fn is_kernel_thread(&self) -> bool {
         self.flags & PF_KTHREAD != 0
     }
+}
+
+/// Whether a process is one of the kernel's own threads; they cannot be parked. Not real-time safe.
+pub fn is_kernel_thread(pid: i32) -> bool {
+    Stat::of(pid).is_some_and(|s| s.is_kernel_thread())
 }
 
 fn numbers_in(dir: &str) -> Vec<i32> {

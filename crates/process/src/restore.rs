@@ -12,8 +12,8 @@ use crate::demote::{self, Dying};
 use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
 use crate::mount::Mount;
 use crate::proc::{self, Identity};
-use crate::stop::send_to;
 use crate::threads_back;
+use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::fs::{flock, FlockOperation};
 use std::path::{Path, PathBuf};
@@ -170,7 +170,7 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
         let last = round >= end;
         for id in &ids {
             demote::process(id.pid);
-            if let Some(Err(e)) = id.open().map(|fd| send_to(&fd, libc::SIGKILL)) {
+            if let Some(Err(e)) = id.open().map(|fd| pidfd::send(&fd, libc::SIGKILL)) {
                 if last && e.raw_os_error() != Some(libc::ESRCH) {
                     report.problems.push(format!("cannot kill process {} ({}): {e}", id.pid, proc::command_of(id.pid)));
                 }
@@ -291,7 +291,7 @@ fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
         let Some(fd) = id.open() else { continue };
         let was_stopped = c.adopted.iter().any(|r| r.id == *id && r.stopped);
         let signal = if was_stopped { libc::SIGSTOP } else { libc::SIGCONT };
-        match send_to(&fd, signal) {
+        match pidfd::send(&fd, signal) {
             Ok(()) => report.continued += usize::from(!was_stopped),
             Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
             Err(e) => report.problems.push(format!("cannot continue process {}: {e}", id.pid)),

@@ -21,10 +21,8 @@ use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
-use crate::stop::send_to;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::sched;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use punctual_sys::{pidfd, process, sched};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, c_int, CString, OsStr, OsString};
 use std::io;
@@ -38,6 +36,8 @@ use std::process::ExitStatus;
 pub enum Stream {
     /// Ours. A terminal as standard input stops a command of another process group that reads it (SIGTTIN).
     Inherit,
+    /// Our standard error.
+    StandardError,
     /// /dev/null.
     Null,
     /// This file.
@@ -53,6 +53,19 @@ pub enum Output {
     StandardError,
     /// Nowhere.
     Nowhere,
+}
+
+impl Output {
+    /// The standard streams of a command; `stdin`: it gets our standard input, and otherwise none.
+    #[must_use]
+    pub fn streams(self, stdin: bool) -> [Stream; 3] {
+        let input = if stdin { Stream::Inherit } else { Stream::Null };
+        match self {
+            Output::Inherit => [input, Stream::Inherit, Stream::Inherit],
+            Output::StandardError => [input, Stream::StandardError, Stream::Inherit],
+            Output::Nowhere => [input, Stream::Null, Stream::Null],
+        }
+    }
 }
 
 /// Where a command stands until [`Spawned::release`].
@@ -133,7 +146,7 @@ pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawne
         Ok(()) => Ok(spawned),
         Err(e) => {
             // SIGKILL ends a traced process too.
-            let _ = send_to(&spawned.pidfd, libc::SIGKILL);
+            let _ = pidfd::send(&spawned.pidfd, libc::SIGKILL);
             wait_blocking(id.pid);
             let _ = spawned.journal.write(&Entry::ChildGone { id });
             Err(e)
@@ -207,6 +220,7 @@ fn start(
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(broken)?;
     let streams = [0, 1, 2].map(|n| match &spec.streams[n] {
         Stream::Inherit => n as i32,
+        Stream::StandardError => libc::STDERR_FILENO,
         Stream::Null => null.as_raw_fd(),
         Stream::File(f) => f.as_raw_fd(),
     });
@@ -239,16 +253,13 @@ fn start(
     }
     let held = trace && wait_for_exec(pid);
     let id = Identity::of(pid);
-    let pidfd = rustix::process::Pid::from_raw(pid)
-        .ok_or(rustix::io::Errno::SRCH)
-        .and_then(|p| rustix::process::pidfd_open(p, rustix::process::PidfdFlags::empty()));
-    match (id, pidfd) {
+    match (id, pidfd::open(pid)) {
         (Some(id), Ok(fd)) => Ok((id, fd, held)),
         (_, fd) => {
             // SAFETY: kills our own child, which nobody has waited for, so the number is still its own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             wait_blocking(pid);
-            Err(Failure { step: Step::None, errno: fd.err().map_or(libc::ESRCH, |e| e.raw_os_error()) })
+            Err(Failure { step: Step::None, errno: fd.err().and_then(|e| e.raw_os_error()).unwrap_or(libc::ESRCH) })
         }
     }
 }
@@ -348,8 +359,7 @@ impl Spawned {
 
     /// Whether it has ended. It is not reaped, so that its number stays its own. Real-time safe.
     pub fn has_ended(&self) -> bool {
-        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        pidfd::has_ended(&self.pidfd)
     }
 
     /// Its exit status, once it has ended; waits for nothing. Its descendants may go on: see
@@ -374,9 +384,19 @@ impl Spawned {
         Ok(self.status)
     }
 
+    /// Kills it and its process group, unless it was waited for: its number may be another group's then. Real-time safe.
+    pub fn kill_group(&self) {
+        if self.status.is_some() {
+            return;
+        }
+        let _ = self.signal(libc::SIGKILL);
+        // It was not waited for, so no other group has its number.
+        process::kill_group(self.id.pid);
+    }
+
     /// Sends it a signal; ESRCH when it has ended. Real-time safe.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
-        send_to(&self.pidfd, signal)
+        pidfd::send(&self.pidfd, signal)
     }
 }
 

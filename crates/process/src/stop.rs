@@ -11,8 +11,10 @@
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc::{self, Identity, Stat};
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::clock::CpuClock;
+use punctual_sys::pidfd;
 use punctual_sys::sched::{self, Children};
-use rustix::fd::{AsRawFd, IntoRawFd};
+use rustix::fd::IntoRawFd;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -75,9 +77,9 @@ impl StopGroup {
         self.parked.store(true, Ordering::SeqCst);
         self.each(|pid, fd| {
             // Signal 0 first: were the process gone, its number might be somebody else's, whom we must not raise.
-            signal(fd, 0)?;
+            pidfd::send(&fd, 0)?;
             let raised = sched::set_level(pid, LEADER_LEVEL, Children::AreOrdinary);
-            signal(fd, libc::SIGSTOP)?;
+            pidfd::send(&fd, libc::SIGSTOP)?;
             raised
         })
     }
@@ -87,9 +89,9 @@ impl StopGroup {
         self.parked.store(false, Ordering::SeqCst);
         let level = self.level.load(Ordering::Relaxed);
         self.each(|pid, fd| {
-            signal(fd, 0)?;
+            pidfd::send(&fd, 0)?;
             let lowered = sched::set_level(pid, level, Children::AreOrdinary);
-            signal(fd, libc::SIGCONT)?;
+            pidfd::send(&fd, libc::SIGCONT)?;
             lowered
         })
     }
@@ -107,7 +109,7 @@ impl StopGroup {
         for s in &self.slots {
             let pid = s.pid.load(Ordering::Acquire);
             if pid != 0 {
-                if let Some(ns) = process_cpu_ns(pid) {
+                if let Some(ns) = CpuClock::of_process(pid).read() {
                     s.used.fetch_max(ns, Ordering::Relaxed);
                 }
                 sum += s.used.load(Ordering::Relaxed);
@@ -161,11 +163,11 @@ impl StopGroup {
             let fd = slot.fd.load(Ordering::SeqCst);
             // The signal first: once raised, the process is above this ordinary thread, which may not get the CPU again
             // before the process has stopped.
-            let _ = signal(fd, libc::SIGSTOP);
+            let _ = pidfd::send(&fd, libc::SIGSTOP);
             let _ = sched::set_level(id.pid, LEADER_LEVEL, Children::AreOrdinary);
             if !self.parked.load(Ordering::SeqCst) {
                 let _ = sched::set_level(id.pid, self.level.load(Ordering::Relaxed), Children::AreOrdinary);
-                let _ = signal(fd, libc::SIGCONT);
+                let _ = pidfd::send(&fd, libc::SIGCONT);
             }
         }
         Ok(())
@@ -237,7 +239,7 @@ impl StopGroup {
 
     /// Kills all its processes. Not real-time safe.
     pub fn kill(&self) -> io::Result<()> {
-        self.each(|_, fd| signal(fd, libc::SIGKILL))
+        self.each(|_, fd| pidfd::send(&fd, libc::SIGKILL))
     }
 
     /// Whether every process stands still. Not real-time safe: reads /proc.
@@ -259,35 +261,4 @@ fn close(fd: i32) {
         // SAFETY: the slot owned this descriptor and has just let go of it.
         drop(unsafe { <rustix::fd::OwnedFd as rustix::fd::FromRawFd>::from_raw_fd(fd) });
     }
-}
-
-fn signal(pidfd: i32, signal: i32) -> io::Result<()> {
-    send(pidfd, signal)
-}
-
-/// pidfd_send_signal, signal 0 too. Real-time safe.
-pub(crate) fn send(pidfd: i32, signal: i32) -> io::Result<()> {
-    // SAFETY: no memory is passed (a null siginfo is allowed); a bad descriptor is an error value.
-    let r =
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, std::ptr::null::<libc::siginfo_t>(), 0u32) };
-    if r != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-/// The same for an owned pidfd.
-pub(crate) fn send_to(pidfd: &impl AsRawFd, sig: i32) -> io::Result<()> {
-    send(pidfd.as_raw_fd(), sig)
-}
-
-/// CPU time of a process in nanoseconds; `None` when it is gone. Real-time safe: one system call, some four times
-/// cheaper than [`Park::usage_ns`](crate::Park::usage_ns) of a cgroup, and exact to the nanosecond, but of this process
-/// alone. What runs on another CPU is stale by up to a tick.
-pub fn process_cpu_ns(pid: i32) -> Option<u64> {
-    // Its scheduler clock, `~pid << 3 | 2`: clock_getcpuclockid without its checks.
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec, which lives on our stack.
-    let r = unsafe { libc::clock_gettime((!pid << 3) | 2, &mut t) };
-    (r == 0).then(|| t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }

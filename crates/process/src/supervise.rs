@@ -12,7 +12,7 @@
 //! (`demote`). At SCHED_FIFO 99 nobody on that CPU would ever go on. In the pauses everybody does. Who stands above
 //! only sleeps and makes calls that name nothing, so nothing can hold it up.
 
-use crate::stop::process_cpu_ns;
+use punctual_sys::clock::CpuClock;
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
@@ -78,13 +78,13 @@ fn stand_above(worker: Pid, real_time: bool) {
     };
     let (mut mark, mut pause) = (0, *PAUSES.start());
     while !ended_within(&LOOK_EVERY) {
-        let ran = process_cpu_ns(pid).unwrap_or(0);
+        let ran = CpuClock::of_process(pid).read().unwrap_or(0);
         if real_time && ran.saturating_sub(mark) >= SLICE {
             let _ = sched::set_other(pid);
             let _ = ended_within(&Timespec { tv_sec: 0, tv_nsec: pause });
             pause = (2 * pause).min(*PAUSES.end());
             let _ = sched::set_round_robin(pid, 99);
-            mark = process_cpu_ns(pid).unwrap_or(ran);
+            mark = CpuClock::of_process(pid).read().unwrap_or(ran);
         }
     }
 }

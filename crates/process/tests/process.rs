@@ -253,14 +253,72 @@ fn by_stop_signals_a_daemon_whose_parent_ended_at_once_ends_with_the_run() {
     let mut child = spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"], 1), &park).unwrap();
     child.release(&park).unwrap();
     eventually("its first process has ended", || child.try_wait().unwrap().is_some());
-    let daemon = || {
-        let all = std::fs::read_dir("/proc").unwrap().flatten();
-        let mut pids = all.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
-        pids.find(|p| std::fs::read(format!("/proc/{p}/cmdline")).is_ok_and(|c| c == b"sleep\x0047\0"))
-    };
-    eventually("the daemon runs", || daemon().is_some());
+    eventually("the daemon runs", || sleeping("47").is_some());
     finish(&journal);
-    eventually("the daemon is gone", || daemon().is_none());
+    eventually("the daemon is gone", || sleeping("47").is_none());
+}
+
+/// The process `sleep SECONDS`.
+fn sleeping(seconds: &str) -> Option<i32> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = all.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let command = format!("sleep\0{seconds}\0").into_bytes();
+    pids.find(|p| std::fs::read(format!("/proc/{p}/cmdline")).is_ok_and(|c| c == command))
+}
+
+#[test]
+fn commands_end_with_all_that_they_started_and_a_dead_guardian_is_replaced() {
+    let _alone = alone();
+    let mut commands = Commands::new(&[]).unwrap();
+    let words = ["sh", "-c", "setsid sleep 53 & exit 3"];
+    commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "daemon").unwrap();
+    let guardian = || {
+        let comm = |p: &i32| std::fs::read_to_string(format!("/proc/{p}/comm")).unwrap_or_default();
+        descendants(&[std::process::id() as i32]).into_iter().find(|p| comm(p).trim() == "punctual-guard")
+    };
+    assert_eq!(commands.replace_dead_guardian(), None);
+    let first = guardian().expect("it stands watch");
+    kill(first, libc::SIGKILL);
+    eventually("another one watches", || commands.replace_dead_guardian().is_some());
+    assert!(guardian().is_some_and(|second| second != first));
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(commands.iter().all(|command| !command.has_ended()), "it is held");
+    commands.release();
+    eventually("its first process has ended", || commands.try_wait(0).unwrap().is_some());
+    assert_eq!(commands.try_wait(0).unwrap().and_then(|s| s.code()), Some(3));
+    eventually("the daemon runs", || sleeping("53").is_some());
+    assert_eq!(commands.end(), [""; 0]);
+    eventually("the daemon is gone", || sleeping("53").is_none());
+    assert_eq!(guardian(), None);
+}
+
+#[test]
+fn commands_that_are_dropped_before_their_release_execute_nothing() {
+    let _alone = alone();
+    let mark = state_dir().join("dropped-mark");
+    let _ = std::fs::remove_file(&mark);
+    let mut commands = Commands::new(&[]).unwrap();
+    let words = ["touch".into(), mark.clone().into_os_string()];
+    let pid = commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "touch").unwrap().id().pid;
+    drop(commands);
+    assert!(Identity::of(pid).is_none() && !mark.exists());
+}
+
+#[test]
+fn output_goes_where_the_run_wants_it() {
+    let _alone = alone();
+    let link = |of: &dyn std::fmt::Display, fd: i32| std::fs::read_link(format!("/proc/{of}/fd/{fd}")).unwrap();
+    let (null, of_ours) = (std::path::PathBuf::from("/dev/null"), |fd| link(&"self", fd));
+    let mut commands = Commands::new(&[]).unwrap();
+    for (output, stdin, expected) in [
+        (Output::Inherit, true, [of_ours(0), of_ours(1), of_ours(2)]),
+        (Output::StandardError, false, [null.clone(), of_ours(2), of_ours(2)]),
+        (Output::Nowhere, false, [null.clone(), null.clone(), null.clone()]),
+    ] {
+        let spec = CommandSpec { cpu: None, streams: output.streams(stdin), ..CommandSpec::new(["true"], 0) };
+        let pid = commands.start(spec, "true").unwrap().id().pid;
+        assert_eq!([0, 1, 2].map(|fd| link(&pid, fd)), expected, "{output:?}");
+    }
 }
 
 #[test]

@@ -66,8 +66,7 @@ mod tests {
 
     #[test]
     fn the_clock_of_a_thread_counts_its_execution_alone() {
-        // SAFETY: gettid has no preconditions.
-        let tid = unsafe { libc::gettid() };
+        let tid = crate::sched::thread_id();
         let (begin, executed) = (monotonic_ns(), CpuClock::of_thread(tid).read().expect("it lives"));
         sleep_until(begin + 20_000_000);
         assert!(monotonic_ns() >= begin + 20_000_000);
@@ -78,8 +77,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_gone_has_no_clock() {
-        // SAFETY: gettid has no preconditions.
-        let tid = std::thread::spawn(|| unsafe { libc::gettid() }).join().expect("it does not panic");
+        let tid = std::thread::spawn(crate::sched::thread_id).join().expect("it does not panic");
         // The kernel may take a moment longer than join.
         let end = monotonic_ns() + 60_000_000_000;
         while CpuClock::of_thread(tid).read().is_some() {

@@ -8,6 +8,15 @@ use crate::clock::timespec;
 /// Sleeps while `word` is `value`, until woken, interrupted or `until` (CLOCK_MONOTONIC ns;
 /// `u64::MAX` for ever). Returns for any reason: look again.
 pub fn wait(word: &AtomicU32, value: u32, until: u64) {
+    wait_with(word, value, until, libc::FUTEX_PRIVATE_FLAG);
+}
+
+/// The same for a word in memory that processes share.
+pub fn wait_shared(word: &AtomicU32, value: u32, until: u64) {
+    wait_with(word, value, until, 0);
+}
+
+fn wait_with(word: &AtomicU32, value: u32, until: u64, flag: libc::c_int) {
     let at = timespec(until);
     let timeout = if until == u64::MAX { ptr::null() } else { &at as *const _ };
     // SAFETY: the word outlives the call; the timeout is null or valid.
@@ -15,7 +24,7 @@ pub fn wait(word: &AtomicU32, value: u32, until: u64) {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            libc::FUTEX_WAIT_BITSET | flag,
             value,
             timeout,
             ptr::null::<u32>(),
@@ -26,10 +35,17 @@ pub fn wait(word: &AtomicU32, value: u32, until: u64) {
 
 /// Wakes all threads that wait on `word`.
 pub fn wake(word: &AtomicU32) {
+    wake_with(word, libc::FUTEX_PRIVATE_FLAG);
+}
+
+/// Wakes all threads, of any process, that wait on `word`, which processes share.
+pub fn wake_shared(word: &AtomicU32) {
+    wake_with(word, 0);
+}
+
+fn wake_with(word: &AtomicU32, flag: libc::c_int) {
     // SAFETY: the address is only a key.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX);
-    }
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flag, i32::MAX) };
 }
 
 /// Buckets of this process's futex hash.

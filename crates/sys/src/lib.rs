@@ -1,5 +1,5 @@
-//! System calls that the standard library and rustix lack, each once and typed: scheduling attributes, CPU clocks,
-//! futexes, locked memory.
+//! System calls, each once and typed, over rustix where it has them: scheduling attributes, CPU clocks, futexes, locked
+//! memory, pidfds, children.
 //!
 //! A function that says *real-time safe* makes system calls alone: it neither allocates nor takes a lock of this process,
 //! so that a dispatcher may call it, and the child of a fork.
@@ -7,4 +7,6 @@
 pub mod clock;
 pub mod futex;
 pub mod memory;
+pub mod pidfd;
+pub mod process;
 pub mod sched;

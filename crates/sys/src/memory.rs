@@ -18,6 +18,20 @@ pub fn lock_touched() -> io::Result<()> {
     lock(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT)
 }
 
+/// Locks all that is mapped now or in future, and brings it in.
+///
+/// # Errors
+/// As of [`lock_present`].
+pub fn lock_all() -> io::Result<()> {
+    lock(libc::MCL_CURRENT | libc::MCL_FUTURE)
+}
+
+/// Unlocks everything.
+pub fn unlock_all() {
+    // SAFETY: a system call without arguments.
+    unsafe { libc::munlockall() };
+}
+
 fn lock(flags: libc::c_int) -> io::Result<()> {
     // SAFETY: a system call without pointers.
     match unsafe { libc::mlockall(flags) } {

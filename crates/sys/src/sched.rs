@@ -1,4 +1,6 @@
 //! Scheduling attributes of threads and their CPUs. A thread is named by its number; 0 is the calling one.
+//!
+//! All are raw system calls: musl's functions of that name refuse to be called.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -174,14 +176,14 @@ fn unless_it_clears_the_flag(result: io::Result<()>, keep: impl FnOnce() -> io::
 pub fn priority(tid: i32) -> Option<i32> {
     let mut param = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel writes one sched_param, which lives on our stack.
-    (unsafe { libc::sched_getparam(tid, &mut param) } == 0).then_some(param.sched_priority)
+    (unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) } == 0).then_some(param.sched_priority)
 }
 
 /// The policy of one thread, with SCHED_RESET_ON_FORK where it has that; `None` when it is gone. Real-time safe.
 #[must_use]
 pub fn policy(tid: i32) -> Option<i32> {
     // SAFETY: a system call without pointers.
-    Some(unsafe { libc::sched_getscheduler(tid) }).filter(|policy| *policy >= 0)
+    Some(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) } as i32).filter(|policy| *policy >= 0)
 }
 
 /// A policy, with SCHED_RESET_ON_FORK or without, and its priority (0: an ordinary one) for one thread. Real-time safe.
@@ -189,7 +191,7 @@ pub fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     let set = |policy: i32| {
         // SAFETY: the kernel reads one sched_param, which lives on our stack.
-        match unsafe { libc::sched_setscheduler(tid, policy, &param) } {
+        match unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const param) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

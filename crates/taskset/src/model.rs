@@ -226,6 +226,15 @@ pub enum Arrival {
     List(Vec<u64>),
 }
 
+impl Arrival {
+    /// Whether releases are at least a period apart, without which no deadline can be guaranteed: of such a task alone
+    /// `dual` promotes the jobs, and others are in its middle band.
+    #[must_use]
+    pub fn has_minimum_interarrival(&self) -> bool {
+        matches!(self, Arrival::Periodic | Arrival::Sporadic { .. })
+    }
+}
+
 /// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 #[serde(rename_all = "snake_case")]

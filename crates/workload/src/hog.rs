@@ -4,7 +4,8 @@
 //! program. It lives until dropped, until the thread that started it ends (PR_SET_PDEATHSIG), or until its time is
 //! up, whichever is first: nothing can leave it behind.
 
-use punctual_sys::clock::monotonic_ns;
+use punctual_sys::clock::{monotonic_ns, CpuClock};
+use punctual_sys::sched;
 use std::io;
 
 /// A running hog; killed when dropped.
@@ -62,12 +63,8 @@ impl Hog {
     /// What it got so far; while it runs on another CPU this is up to a tick old.
     #[must_use]
     pub fn so_far(&self) -> HogTime {
-        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut clock = 0;
-        // SAFETY: both out-pointers are valid; the child is not reaped while self lives, so the pid is still its own.
-        let failed =
-            unsafe { libc::clock_getcpuclockid(self.pid, &mut clock) != 0 || libc::clock_gettime(clock, &mut t) != 0 };
-        let received = if failed { 0 } else { t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64 };
+        // The child is not reaped while self lives, so the pid is still its own.
+        let received = CpuClock::of_process(self.pid).read().unwrap_or(0);
         HogTime { received, wall: monotonic_ns() - self.started }
     }
 
@@ -115,8 +112,7 @@ fn live(cpu: u32, parent: libc::pid_t, end: u64) -> ! {
             libc::_exit(0);
         }
         // Whoever started it may be a real-time thread: it must not inherit that.
-        let ordinary = libc::sched_param { sched_priority: 0 };
-        if libc::sched_setscheduler(0, libc::SCHED_OTHER, &ordinary) != 0 {
+        if sched::set_other(0).is_err() {
             libc::_exit(1);
         }
         // Locks and pipes of the parent must not live on in it.
@@ -124,12 +120,7 @@ fn live(cpu: u32, parent: libc::pid_t, end: u64) -> ! {
         // Ctrl-C is the parent's to handle; everything else does what it always does.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        if cpu as usize >= libc::CPU_SETSIZE as usize {
-            libc::_exit(1);
-        }
-        libc::CPU_SET(cpu as usize, &mut cpus);
-        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), &cpus) != 0 {
+        if sched::pin(0, cpu).is_err() {
             libc::_exit(1);
         }
     }

@@ -6,7 +6,7 @@ use punctual_taskset::{Body, Spin, Step};
 
 use crate::draw::{Act, Demand, Script};
 use crate::spinner::Spinner;
-use punctual_sys::clock::monotonic_ns;
+use punctual_sys::clock::{monotonic_ns, sleep_until};
 
 /// Longest sleep between two looks at the stop flag, ns.
 const NAP: u64 = 20_000_000;
@@ -66,13 +66,7 @@ fn sleep_unless(ns: u64, stop: &AtomicBool) -> bool {
         if now >= end {
             return true;
         }
-        let until = end.min(now + NAP);
-        let t = libc::timespec {
-            tv_sec: (until / 1_000_000_000) as libc::time_t,
-            tv_nsec: (until % 1_000_000_000) as libc::c_long,
-        };
-        // SAFETY: `t` is valid for the call. A signal only ends it early.
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
+        sleep_until(end.min(now + NAP));
     }
 }
 

@@ -241,9 +241,9 @@ fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
         }
     }
     let output = run.output();
-    // There each change wakes the alarm process, which is not to eat the CPU.
+    // There each change wakes the timer process, which is not to eat the CPU.
     if preempt_rt() && output.status.code() == Some(5) {
-        says(&output, 5, &["alarm process", "more than half of the CPU"]);
+        says(&output, 5, &["timer process", "more than half of the CPU"]);
     } else {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
     }

@@ -64,13 +64,13 @@ fn after_the_watchdog_there_are_results_and_a_whole_trace() {
 
 #[test]
 fn after_the_end_of_its_timer_process_there_are_results_and_a_whole_trace() {
-    let Some(mut machine) = crate::alarm::machine() else { return };
-    machine.expects(crate::alarm::BY_ITSELF);
+    let Some(mut machine) = crate::timer::machine() else { return };
+    machine.expects(crate::timer::BY_ITSELF);
     let scratch = Scratch::new();
     let path = scratch.path("trace");
-    let run = crate::alarm::start(&scratch, &["--duration", "60s", "--trace", path.to_str().expect("plain")]);
-    crate::alarm::send(crate::alarm::alarm_of(&run), libc::SIGKILL);
-    has_results(&run.output(), &path, "alarm process");
+    let run = crate::timer::start(&scratch, &["--duration", "60s", "--trace", path.to_str().expect("plain")]);
+    crate::timer::send(crate::timer::timer_process_of(&run), libc::SIGKILL);
+    has_results(&run.output(), &path, "timer process");
 }
 
 /// Debian's kernels have no core scheduling, so every 500th ops.dispatch counts as called on the sibling.

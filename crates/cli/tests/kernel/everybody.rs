@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::machine::{children, cpus, executed, executed_by, name, preempt_rt, state, until, Machine};
-use crate::punctual::{companion, run, words_of, Running, Scratch, ALARM};
+use crate::punctual::{companion, run, words_of, Running, Scratch, TIMER};
 
 /// A task with so much in 10 ms of CPU 0, which it uses up or hardly touches.
 fn beside(budget: &str, spin: &str) -> String {
@@ -236,7 +236,7 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
     // Half of a CPU, and a third each. The timer process of PREEMPT_RT takes CPU 0 before the first of them, and what both emulated CPUs
     // execute during its turn counts as its own: up to a quarter of a CPU, by the phase of its timers. So the two are judged together.
     let mut counted = pids.clone();
-    counted.extend(children(run.id()).into_iter().filter(|&pid| name(pid) == ALARM));
+    counted.extend(children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER));
     shares_become(&counted, |shares| {
         let on_the_jobs = shares[0] + shares[4..].iter().sum::<u64>();
         (430..=550).contains(&on_the_jobs)

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
-use crate::machine::{executed_by, is_dead, is_ordinary, scheduler_becomes, until, Machine};
-use crate::punctual::{keeps_its_budget, results, says, start, task, Scratch};
+use crate::machine::{children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine};
+use crate::punctual::{keeps_its_budget, results, says, start, task, unruly, Scratch};
+use crate::tasks::beside;
 
 #[test]
 fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
@@ -38,6 +39,60 @@ fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
     scheduler_becomes("disabled");
     until("the tasks are dead", || tasks.iter().all(|&pid| is_dead(pid)));
     assert!(is_ordinary(std::process::id()));
+}
+
+/// Its guardian ends what its commands have started: an orphan among them, which has no parent to die with.
+#[test]
+fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
+    let scratch = Scratch::new();
+    let set = scratch.file("commands.toml", &beside(&unruly("family")));
+    let remains = || {
+        let command_line = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        pids().into_iter().filter(|pid| !is_dead(*pid)).any(|pid| command_line(&pid).contains("unruly:family"))
+    };
+    for delay in [Some(0), Some(5), Some(20), Some(80), None] {
+        let run = start(&set, &["--duration", "60s"]);
+        match delay {
+            Some(ms) => std::thread::sleep(Duration::from_millis(ms)),
+            None => drop(run.tasks_after(2, 20_000_000)),
+        }
+        let loader = run.id();
+        run.send(libc::SIGKILL);
+        assert_eq!(run.output().status.code(), None, "it was killed");
+        scheduler_becomes("disabled");
+        until("the commands are dead", || !remains());
+        let journal = |entry: std::fs::DirEntry| {
+            entry.file_name().to_str().is_some_and(|name| name.starts_with(&format!("{loader}-")))
+        };
+        let journals = || std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(journal);
+        until("its journal is gone", || !journals());
+    }
+}
+
+/// No dispatcher begins among the commands of another one, whose guardian has not got to them yet.
+#[test]
+fn a_cpu_stays_taken_until_a_killed_loaders_guardian_has_ended_its_commands() {
+    let Some(mut machine) = Machine::with_sched_ext() else { return };
+    machine.may_end_itself();
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("commands.toml", &beside(&unruly("spin"))), &["--duration", "60s"]);
+    run.tasks_after(2, 20_000_000);
+    let is_guardian = |pid: &u32| name(*pid) == "punctual-guard";
+    let guardian = children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");
+    crate::timer::send(guardian, libc::SIGSTOP);
+    run.send(libc::SIGKILL);
+    assert_eq!(run.output().status.code(), None, "it was killed");
+    let set = scratch.file("next.toml", TWO);
+    says(
+        &start(&set, &["--duration", "20ms"]).output(),
+        4,
+        &["CPU 0 belonged to process", "which is gone", "still held"],
+    );
+    crate::timer::send(guardian, libc::SIGCONT);
+    until("the guardian is done", || is_dead(guardian));
+    results(&start(&set, &["--duration", "20ms"]).output());
 }
 
 #[test]

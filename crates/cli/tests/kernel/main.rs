@@ -3,7 +3,6 @@
 //! its absence is a failure.
 
 mod adversary;
-mod alarm;
 mod attributes;
 mod budgets;
 #[path = "../real/busy_threads.rs"]
@@ -26,6 +25,7 @@ mod refusals;
 mod slices;
 mod storms;
 mod tasks;
+mod timer;
 mod trace;
 #[path = "../real/unruly.rs"]
 mod unruly;

@@ -12,9 +12,10 @@ use serde_json::Value;
 use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
-pub const ALARM: &str = "punctual-alarm";
-/// Processes that stay beside a run: that one, and before Linux 7 the one that sees the scheduler off.
-const HELPERS: [&str; 2] = [ALARM, "punctual-guard"];
+pub const TIMER: &str = "punctual-timer";
+/// Processes that stay beside a run: that one, the guardian of its commands, and before Linux 7 the one that helps the
+/// scheduler to be detached.
+const HELPERS: [&str; 3] = [TIMER, "punctual-guard", "punctual-detach"];
 
 /// What a virtual machine brings back.
 const RESULTS: &str = "/job/results";

@@ -18,18 +18,18 @@ const TICK: u64 = 4_000_000;
 /// A timer process that is stopped for a while is one that cannot be signalled.
 #[test]
 fn a_stopped_timer_process_costs_a_tick_at_most() {
-    let Some(_machine) = crate::alarm::machine() else { return };
+    let Some(_machine) = crate::timer::machine() else { return };
     let scratch = Scratch::new();
     let path = scratch.path("trace");
     let own = KernelsOwn::watch();
-    let run = crate::alarm::start(&scratch, &["--duration", "1s", "--trace", path.to_str().expect("plain")]);
-    let timer = crate::alarm::alarm_of(&run);
+    let run = crate::timer::start(&scratch, &["--duration", "1s", "--trace", path.to_str().expect("plain")]);
+    let timer = crate::timer::timer_process_of(&run);
     // After 100 ms without its timer process the scheduler ends itself: this thread must not wait for the CPU.
-    crate::alarm::with_priority(|| {
+    crate::timer::with_priority(|| {
         for _ in 0..3 {
-            crate::alarm::send(timer, libc::SIGSTOP);
+            crate::timer::send(timer, libc::SIGSTOP);
             std::thread::sleep(Duration::from_millis(50));
-            crate::alarm::send(timer, libc::SIGCONT);
+            crate::timer::send(timer, libc::SIGCONT);
             std::thread::sleep(Duration::from_millis(20));
         }
     });

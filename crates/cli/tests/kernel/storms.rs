@@ -1,5 +1,5 @@
 //! Beside storms of forks, which keep the kernel itself busy: with soft interrupts above all, which no scheduler can preempt
-//! and which the kernel has whom they interrupt pay. An alarm that comes in the midst of one is late by it.
+//! and which the kernel has whom they interrupt pay. A timer that expires in the midst of one is late by it.
 
 use crate::budgets::TWO;
 use crate::check;
@@ -7,7 +7,7 @@ use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, family, Machine};
 use crate::punctual::{companion, keeps_its_budget, results, start, task, Scratch};
 
-/// A period that drifts by 5 us a time against the kernel's tick, at which soft interrupts begin: alarms come at all instants.
+/// A period that drifts by 5 us a time against the kernel's tick, at which soft interrupts begin: timers expire at all instants.
 const DRIFTING: &str = r#"
 cpu = 0
 policy = "edf"
@@ -38,6 +38,6 @@ fn budgets_are_kept_beside_a_fork_storm_of_somebody_else() {
 }
 
 #[test]
-fn an_alarm_in_the_midst_of_a_soft_interrupt_is_not_put_off_beyond_it() {
+fn a_timer_that_expires_in_the_midst_of_a_soft_interrupt_is_not_put_off_beyond_it() {
     beside_a_storm(DRIFTING, "1200ms");
 }

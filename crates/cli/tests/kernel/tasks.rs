@@ -13,7 +13,7 @@ use crate::punctual::{
 use crate::trace::{runs, table_began};
 
 /// A set of a spinning task, 1 ms in 2 ms, and a command, 2 ms in 10 ms.
-fn beside(command: &[String]) -> String {
+pub fn beside(command: &[String]) -> String {
     format!(
         "cpu = 0\npolicy = \"edf\"\nduration = \"500ms\"\n\
          [[task]]\nname = \"spinning\"\nperiod = \"2ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
+use punctual_sys::sched;
 use punctual_test_support::LIVENESS;
 
 use crate::process::{describe, groups_of, kill, marked, threads_of};
@@ -94,8 +95,8 @@ pub fn output(command: &mut Command) -> Output {
 pub fn end_all(pids: impl IntoIterator<Item = i32>) {
     for pid in pids {
         for tid in threads_of(pid) {
-            // SAFETY: reads one value that lives here; a thread that is gone is an error that changes nothing.
-            unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) };
+            // A thread that is gone is an error that changes nothing.
+            let _ = sched::set_other(tid);
         }
         kill(pid, libc::SIGKILL);
     }

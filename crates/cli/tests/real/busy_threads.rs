@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use punctual_sys::sched;
+
 use crate::unruly::{read, LIFE};
 
 /// The characters of a line, with its end.
@@ -88,9 +90,7 @@ pub fn priorities(path: &str, priorities: Vec<i32>) {
     let (progress, end) = (Progress::into(path, priorities.len()), Instant::now() + LIFE);
     in_threads(priorities.len(), move |n| {
         if priorities[n] > 0 {
-            let p = libc::sched_param { sched_priority: priorities[n] };
-            // SAFETY: a valid parameter.
-            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &p) };
+            let _ = sched::set_fifo(0, priorities[n]);
         }
         while Instant::now() < end {
             busy(libc::CLOCK_THREAD_CPUTIME_ID, Duration::from_micros(100));

@@ -11,11 +11,9 @@ use crate::unruly::LIFE;
 const THREADS: usize = 32;
 
 fn begin(cpu: &str) {
-    // SAFETY: scheduling calls on the calling process; the set lives here.
+    let _ = punctual_sys::sched::pin(0, cpu.parse().unwrap_or(0));
+    // SAFETY: plain calls on the calling process.
     unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu.parse().unwrap_or(0), &mut set);
-        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
         libc::setpriority(libc::PRIO_PROCESS, 0, 19);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }

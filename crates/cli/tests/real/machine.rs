@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use punctual_sys::sched;
 use punctual_test_support::{comes_true, LIVENESS};
 
 use crate::process::cgroup_mount;
@@ -51,15 +52,7 @@ pub fn permitted(needs: &[Need]) -> bool {
 }
 
 fn real_time_refused() -> Option<std::io::Error> {
-    let tried = std::thread::spawn(|| {
-        let p = libc::sched_param { sched_priority: 99 };
-        // SAFETY: reads one value that lives here.
-        match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &p) } {
-            0 => None,
-            _ => Some(std::io::Error::last_os_error()),
-        }
-    });
-    tried.join().ok().flatten()
+    std::thread::spawn(|| sched::set_fifo(0, 99).err()).join().ok().flatten()
 }
 
 /// Where a program is.
@@ -70,12 +63,7 @@ pub fn in_path(name: &str) -> Option<PathBuf> {
 
 /// The CPUs that we may use.
 pub fn online() -> Vec<u32> {
-    // SAFETY: the set lives here and is read within its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, std::mem::size_of_val(&set), &mut set);
-        (0..libc::CPU_SETSIZE as u32).filter(|c| libc::CPU_ISSET(*c as usize, &set)).collect()
-    }
+    sched::cpus(&sched::affinity(0).expect("it is this thread")).collect()
 }
 
 struct Pool {

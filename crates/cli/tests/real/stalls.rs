@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use punctual_sys::sched;
+
 /// The length of a stall.
 const LENGTH: Duration = Duration::from_micros(150);
 /// From one stall to the next.
@@ -23,7 +25,7 @@ impl Stalls {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            to_highest_priority(cpu);
+            sched::pin(0, cpu).and_then(|()| sched::set_fifo(0, 99)).expect("this machine permits it");
             while !stopped.load(Relaxed) {
                 std::thread::sleep(BETWEEN);
                 let end = Instant::now() + LENGTH;
@@ -43,17 +45,4 @@ impl Drop for Stalls {
             drop(thread.join());
         }
     }
-}
-
-/// The calling thread to this CPU and to SCHED_FIFO 99.
-fn to_highest_priority(cpu: u32) {
-    // SAFETY: both values live here, and the CPU is within its set.
-    let refused = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut set);
-        let p = libc::sched_param { sched_priority: 99 };
-        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set) != 0
-            || libc::sched_setscheduler(0, libc::SCHED_FIFO, &p) != 0
-    };
-    assert!(!refused, "{}", std::io::Error::last_os_error());
 }

@@ -1,8 +1,9 @@
 //! What only system calls can tell.
 
-use std::io;
 use std::thread;
 use std::time::Duration;
+
+use punctual_sys::sched;
 
 /// The answers of the system calls that an examination makes.
 #[derive(Clone, Debug, Default)]
@@ -62,10 +63,6 @@ impl Calls {
     }
 }
 
-fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
-}
-
 /// In a thread of its own, which ends: whatever happens, nothing lasts.
 fn try_fifo() -> (FifoAttempt, FifoAttempt) {
     thread::Builder::new()
@@ -83,26 +80,15 @@ fn try_fifo() -> (FifoAttempt, FifoAttempt) {
         .unwrap_or((FifoAttempt::Untried, FifoAttempt::Untried))
 }
 
-/// The raw calls: musl's `sched_setscheduler` refuses to be called.
 fn take_fifo(priority: i32) -> FifoAttempt {
-    let mut before: libc::sched_param = zeroed();
-    // SAFETY: 0 is the calling thread; `before` is a valid sched_param.
-    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
-    // SAFETY: as above.
-    let known = unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &raw mut before) };
-    if policy < 0 || known < 0 {
-        return FifoAttempt::Untried;
+    let Ok(before) = sched::Attributes::of(0) else { return FifoAttempt::Untried };
+    match sched::set_fifo(0, priority) {
+        Ok(()) => {
+            let _ = before.give(0);
+            FifoAttempt::Granted
+        }
+        Err(e) => FifoAttempt::Refused(e.raw_os_error().unwrap_or(0)),
     }
-    let mut fifo: libc::sched_param = zeroed();
-    fifo.sched_priority = priority;
-    // SAFETY: as above.
-    let got = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const fifo) };
-    if got < 0 {
-        return FifoAttempt::Refused(errno());
-    }
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const before) };
-    FifoAttempt::Granted
 }
 
 fn zeroed<T: PlainData>() -> T {
@@ -112,7 +98,6 @@ fn zeroed<T: PlainData>() -> T {
 
 /// C structures of integers, for which all zeroes is a value.
 trait PlainData {}
-impl PlainData for libc::sched_param {}
 impl PlainData for libc::timespec {}
 impl PlainData for libc::timex {}
 

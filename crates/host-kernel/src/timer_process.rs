@@ -1,4 +1,4 @@
-//! The alarm of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
+//! The timer process of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
 //!
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
@@ -13,13 +13,18 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::abi::{Order, What};
-use crate::members::reap;
 use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::clock::sleep_until;
+use punctual_sys::process::reap;
+use punctual_sys::{memory, sched};
 
 const PRIORITY: i32 = 99;
+/// For the end of the process.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
 const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
@@ -43,19 +48,19 @@ const STAGES: [&str; 5] = [
 ];
 const READY: i32 = STAGES.len() as i32;
 
-/// A domain's alarm process; killed when dropped, which ends a scheduler that is still attached.
+/// A domain's timer process; killed when dropped, which ends a scheduler that is still attached.
 #[derive(Debug)]
-pub(crate) struct AlarmThread {
+pub(crate) struct TimerProcess {
     pid: i32,
 }
 
-impl AlarmThread {
+impl TimerProcess {
     /// Starts it, and returns when it waits for the first time. Before the scheduler is attached: the process is not to
     /// hold what keeps it so.
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
-    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<AlarmThread, Diagnostic> {
+    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
         let (read, write) = pipe().map_err(no_process)?;
         // SAFETY: getpid and fork take nothing; the child makes system calls only.
         let (loader, pid) = unsafe { (libc::getpid(), libc::fork()) };
@@ -64,36 +69,36 @@ impl AlarmThread {
             0 => live(loader, program.as_raw_fd(), write.as_raw_fd(), domain, cpu),
             _ => drop(write),
         }
-        let alarm = AlarmThread { pid };
+        let timer = TimerProcess { pid };
         match read_report(&read) {
-            Some(Report { stage: READY, .. }) => Ok(alarm),
+            Some(Report { stage: READY, .. }) => Ok(timer),
             Some(Report { stage, error }) => {
                 let what = STAGES.get(stage as usize).copied().unwrap_or_default();
                 let error = io::Error::from_raw_os_error(error);
                 Err(Diagnostic::machine(
-                    format!("the alarm process of CPU {cpu}: {what}: {error}"),
+                    format!("the timer process of CPU {cpu}: {what}: {error}"),
                     "run it as root, outside of containers and CPU sets",
                 ))
             }
             None => Err(Diagnostic::machine(
-                format!("the alarm process of CPU {cpu} was killed at once"),
+                format!("the timer process of CPU {cpu} was killed at once"),
                 "see who kills it: an OOM killer (dmesg), or a limit on processes",
             )),
         }
     }
 }
 
-impl Drop for AlarmThread {
+impl Drop for TimerProcess {
     fn drop(&mut self) {
         // SAFETY: a child of ours that nobody else waits for.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        reap(self.pid);
+        reap(self.pid, PATIENCE);
     }
 }
 
 fn no_process(e: io::Error) -> Diagnostic {
     Diagnostic::machine(
-        format!("no alarm process: {e}"),
+        format!("no timer process: {e}"),
         "raise the limits on processes and open files (ulimit -u, -n)",
     )
 }
@@ -128,17 +133,15 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     };
     // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"punctual-alarm".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"punctual-timer".as_ptr());
         wait_for_one_signal();
         close_all_but([program, report]);
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut cpus);
-        stage(1, libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) != 0);
-        // What its turns touch stays; the rest of the loader's memory is left alone.
-        stage(2, libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) != 0);
-        let real_time = libc::sched_param { sched_priority: PRIORITY };
-        stage(3, libc::sched_setscheduler(0, libc::SCHED_FIFO, &real_time) != 0);
     }
+    // `stage` reads the error number that the refused call left.
+    stage(1, sched::pin(0, cpu).is_err());
+    // What its turns touch stays; the rest of the loader's memory is left alone.
+    stage(2, memory::lock_touched().is_err());
+    stage(3, sched::set_fifo(0, PRIORITY).is_err());
     let mut order = Order { domain, what: What::TimerTurn as u32, ..Order::default() };
     // SAFETY: all zero is a value of it, and `test` the part that this command reads.
     let mut run: libbpf_sys::bpf_attr = unsafe { std::mem::zeroed() };
@@ -158,10 +161,8 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         }
         // SAFETY: as above.
         let next = unsafe { (&raw const order.time).read_volatile() };
-        let at = libc::timespec { tv_sec: (next / 1_000_000_000) as i64, tv_nsec: (next % 1_000_000_000) as i64 };
         // A signal cannot come between the program and this: it is sent on this CPU, where no other task runs until then.
-        // SAFETY: a valid time.
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+        sleep_until(next);
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
         // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler. After the sleep: a
         // system call between the program and the sleep delays the release.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::machine::{children, executed_by, is_dead, name, scheduler_becomes, until, Machine};
-use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, Scratch, ALARM, PUNCTUAL};
+use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, Scratch, PUNCTUAL, TIMER};
 
 const ENDED: i32 = 5;
 /// What the kernel says of a scheduler that ended itself.
@@ -23,23 +23,23 @@ pub fn machine() -> Option<Machine> {
     Machine::with_sched_ext()
 }
 
-/// The set, with an alarm process whatever kernel this is.
+/// The set, with a timer process whatever kernel this is.
 pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json", "--overload"]).args(more);
-    command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_ALARM", "thread");
+    command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_TIMER", "process");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     Running::of(child.expect("it was built"))
 }
 
-/// Its alarm process, when the tasks have executed for a while.
-pub fn alarm_of(run: &Running) -> u32 {
+/// Its timer process, when the tasks have executed for a while.
+pub fn timer_process_of(run: &Running) -> u32 {
     scheduler_becomes("enabled");
-    let alarms = || -> Vec<u32> { children(run.id()).into_iter().filter(|&pid| name(pid) == ALARM).collect() };
-    until("its alarm process is there, and tasks execute", || {
-        alarms().len() == 1 && executed_by(&children(run.id())) >= 100_000_000
+    let processes = || -> Vec<u32> { children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER).collect() };
+    until("its timer process is there, and tasks execute", || {
+        processes().len() == 1 && executed_by(&children(run.id())) >= 100_000_000
     });
-    alarms()[0]
+    processes()[0]
 }
 
 /// Calls `act` with a real-time priority above all sched_ext tasks, and below the timer process.
@@ -59,28 +59,28 @@ pub fn send(pid: u32, signal: i32) {
 }
 
 #[test]
-fn with_an_alarm_process_each_budget_is_kept_within_three_per_mille_and_the_trace_replays() {
+fn with_a_timer_process_each_budget_is_kept_within_three_per_mille_and_the_trace_replays() {
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let trace = scratch.path("trace");
     let run = start(&scratch, &["--load", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
-    let alarm = alarm_of(&run);
+    let timer = timer_process_of(&run);
     // SAFETY: a system call without memory.
-    assert_eq!(unsafe { libc::sched_getscheduler(alarm as i32) }, libc::SCHED_FIFO);
+    assert_eq!(unsafe { libc::sched_getscheduler(timer as i32) }, libc::SCHED_FIFO);
     let results = results(&run.output());
     keeps_its_budget(task(&results, "spinning"), 3_000);
     assert_eq!(task(&results, "periodic")["misses"], 0);
-    assert!(is_dead(alarm));
+    assert!(is_dead(timer));
     replays(&trace);
 }
 
 #[test]
-fn reservations_go_on_by_an_alarm_process_while_the_loader_is_stopped() {
+fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let run = start(&scratch, &["--duration", "1s"]);
-    let alarm = alarm_of(&run);
-    let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != alarm).collect();
+    let timer = timer_process_of(&run);
+    let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != timer).collect();
     run.send(libc::SIGSTOP);
     let before = executed_by(&tasks);
     std::thread::sleep(Duration::from_millis(500));
@@ -92,48 +92,48 @@ fn reservations_go_on_by_an_alarm_process_while_the_loader_is_stopped() {
 }
 
 #[test]
-fn a_killed_loader_leaves_no_alarm_process() {
+fn a_killed_loader_leaves_no_timer_process() {
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let run = start(&scratch, &[]);
-    let alarm = alarm_of(&run);
+    let timer = timer_process_of(&run);
     run.send(libc::SIGKILL);
     assert_eq!(run.output().status.code(), None, "it was killed");
     scheduler_becomes("disabled");
-    until("the alarm process is dead", || is_dead(alarm));
+    until("the timer process is dead", || is_dead(timer));
 }
 
 #[test]
-fn a_killed_or_stopped_alarm_process_ends_the_scheduler_with_a_word() {
+fn a_killed_or_stopped_timer_process_ends_the_scheduler_with_a_word() {
     let Some(mut machine) = machine() else { return };
     for signal in [libc::SIGKILL, libc::SIGSTOP] {
         machine.expects(BY_ITSELF);
         let scratch = Scratch::new();
         let run = start(&scratch, &["--duration", "120s"]);
-        send(alarm_of(&run), signal);
-        says(&run.output(), ENDED, &["alarm process of CPU 0", "ended, stopped", "normal class"]);
+        send(timer_process_of(&run), signal);
+        says(&run.output(), ENDED, &["timer process of CPU 0", "ended, stopped", "normal class"]);
     }
 }
 
 /// Whoever wakes a real-time process all the time has it eat the CPU.
 #[test]
-fn an_alarm_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
+fn a_timer_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
     let Some(mut machine) = machine() else { return };
     machine.expects(BY_ITSELF);
     let scratch = Scratch::new();
     let run = start(&scratch, &["--duration", "120s"]);
-    let alarm = alarm_of(&run);
+    let timer = timer_process_of(&run);
     // Half of the CPU is not for who shares with a hog.
     with_priority(|| {
         for _ in 0..2_000 {
-            if is_dead(alarm) {
+            if is_dead(timer) {
                 break;
             }
             for _ in 0..100 {
                 // SAFETY: a system call without memory. A zombie at most: the loader waits for it.
-                unsafe { libc::kill(alarm as i32, libc::SIGUSR1) };
+                unsafe { libc::kill(timer as i32, libc::SIGUSR1) };
             }
         }
     });
-    says(&run.output(), ENDED, &["alarm process of CPU 0", "half of the CPU", "normal class"]);
+    says(&run.output(), ENDED, &["timer process of CPU 0", "half of the CPU", "normal class"]);
 }

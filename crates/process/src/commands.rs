@@ -1,0 +1,98 @@
+//! The commands of one run: held at their exec, released together, ended with all that they started.
+
+use crate::guardian::Guardian;
+use crate::journal::Journal;
+use crate::lock::CpuLock;
+use crate::park::Park;
+use crate::restore::restore;
+use crate::spawn::{spawn, CommandSpec, Hold, Spawned};
+use punctual_diagnostic::Diagnostic;
+use std::io;
+use std::process::ExitStatus;
+
+/// Commands that nothing parks: they are held at their exec until [`release`](Self::release), and
+/// the host's scheduling policy alone decides when they execute then. Dropping it ends them; when
+/// this process is killed, its guardian does.
+#[derive(Debug)]
+pub struct Commands {
+    journal: Journal,
+    /// `None` once they were ended.
+    guardian: Option<Guardian>,
+    all: Vec<(Spawned, Park)>,
+}
+
+impl Commands {
+    /// None yet; the guardian stands watch, and holds the CPU locks with us. Not real-time safe, as all of this.
+    ///
+    /// # Errors
+    /// No journal, or no process, can be made.
+    pub fn new(locks: &[CpuLock]) -> Result<Self, Diagnostic> {
+        let journal = Journal::create()?;
+        let guardian = Some(Guardian::start(&journal, locks)?);
+        Ok(Self { journal, guardian, all: Vec::new() })
+    }
+
+    /// Starts a command, held at its exec whatever `spec` says. It dies with the calling thread.
+    ///
+    /// # Errors
+    /// See [`spawn`].
+    pub fn start(&mut self, spec: CommandSpec, name: &str) -> Result<&Spawned, Diagnostic> {
+        let park = Park::for_command(&self.journal, None, name)?;
+        let spawned = spawn(&self.journal, CommandSpec { hold: Hold::AtExec, ..spec }, &park)?;
+        self.all.push((spawned, park));
+        Ok(&self.all[self.all.len() - 1].0)
+    }
+
+    /// All of them, in the order of their starts.
+    pub fn iter(&self) -> impl Iterator<Item = &Spawned> {
+        self.all.iter().map(|(spawned, _)| spawned)
+    }
+
+    /// The exit status of one, by its place in that order; see [`Spawned::try_wait`].
+    ///
+    /// # Errors
+    /// See [`Spawned::try_wait`].
+    pub fn try_wait(&mut self, index: usize) -> io::Result<Option<ExitStatus>> {
+        self.all[index].0.try_wait()
+    }
+
+    /// All begin to execute. Call it from the thread that started them.
+    pub fn release(&self) {
+        for (spawned, park) in &self.all {
+            // A command that was killed meanwhile has nothing to release.
+            let _ = spawned.release(park);
+        }
+    }
+
+    /// Kills each command and its process group, without waiting. What they started in other
+    /// process groups goes on until [`end`](Self::end).
+    pub fn kill(&self) {
+        for spawned in self.iter() {
+            spawned.kill_group();
+        }
+    }
+
+    /// Starts another guardian if the guardian has died; what happened, in words for people.
+    pub fn replace_dead_guardian(&mut self) -> Option<String> {
+        self.guardian.as_mut()?.replace_if_dead()
+    }
+
+    /// Ends all commands and what they started; returns what could not be ended.
+    pub fn end(mut self) -> Vec<String> {
+        self.restore()
+    }
+
+    fn restore(&mut self) -> Vec<String> {
+        let Some(guardian) = self.guardian.take() else { return Vec::new() };
+        let report = restore(&self.journal);
+        guardian.dismiss();
+        report.problems
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        // `punctual clean` and `punctual doctor` report what remains.
+        let _ = self.restore();
+    }
+}
