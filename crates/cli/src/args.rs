@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 macro_rules! exit_codes {
     () => {
-        "Exit codes: 0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or budgets \
+        "0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or budgets \
          not kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's \
          scheduler was ended while it ran; 130 interrupted."
     };
@@ -15,7 +15,7 @@ macro_rules! exit_codes {
 /// Guaranteed CPU time for programs, on a stock Linux kernel.
 #[derive(Parser)]
 #[command(name = "punctual", version, max_term_width = 100)]
-#[command(after_help = concat!(exit_codes!(), "\n\nFirst steps:\n  \
+#[command(after_help = concat!("Exit codes: ", exit_codes!(), "\n\nFirst steps:\n  \
 punctual doctor                                      what is in the way of real time here\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
 punctual check SET.toml                              does it fit\n  \
@@ -23,7 +23,8 @@ punctual run SET.toml                                run a task set (docs/task-s
 punctual sim SET.toml --gantt                        the same in virtual time, drawn"))]
 pub struct Cli {
     /// When to use colours; auto: on a terminal, unless NO_COLOR is set
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", display_order = 900)]
+    #[arg(default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     #[command(subcommand)]
     pub command: Command,
@@ -69,8 +70,8 @@ pub struct Man {
 the command's: the results go to standard error (as those of time(1) do); with --json they go to standard output, and the \
 command's output to standard error.\n\nExit codes with -- COMMAND, as of env(1) and timeout(1): the command's own, or 128 + N if \
 signal N ended it; 124 if --duration did; 125 Punctual failed; 126 the command cannot be executed; 127 there is no such \
-command; 130 interrupted; with --strict 1 if deadlines were missed or budgets not kept although the command exited with 0.\n\n\
-Otherwise, for task sets and --pid: ", exit_codes!())
+command; 130 interrupted; with --strict 1 if deadlines were missed or budgets not kept although it did well.\n\n\
+Exit codes for task sets and --pid: ", exit_codes!())
 )]
 pub struct Run {
     /// Task-set file (TOML; docs/task-set.md)
@@ -102,7 +103,7 @@ pub struct Run {
     /// Run the same set under the kernel's own policies too, and print the columns side by side
     #[arg(long, value_enum, value_delimiter = ',', value_name = "fifo,deadline,other")]
     pub compare: Vec<BaselineArg>,
-    /// Run although it does not fit (`punctual check` says why); the result is labelled so
+    /// Run although it does not fit (`punctual check` has the reasons); the result is labelled so
     #[arg(long)]
     pub overload: bool,
     /// Run a CPU-bound background process on the same CPU (of several, the first)
@@ -118,7 +119,7 @@ pub struct Run {
     /// Trace records kept, 32 bytes each: the newest; rounded up to a power of two (the kernel host keeps all)
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub trace_records: u32,
-    /// Which host carries the decisions out
+    /// Which host executes the decisions
     #[arg(long, value_enum, default_value_t = HostArg::User)]
     pub host: HostArg,
     /// Results as JSON on standard output (docs/results.md)
@@ -176,7 +177,7 @@ pub enum HostArg {
     Sim,
     /// Inside the kernel, by sched_ext: Linux 6.18 or later (docs/kernel-host.md)
     Kernel,
-    /// The kernel host where machine and set permit it, else the user host; says which and why
+    /// The kernel host where machine and set permit it, else the user host; prints which, and why
     Auto,
 }
 

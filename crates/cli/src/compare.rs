@@ -13,7 +13,7 @@ use crate::args::{BaselineArg, Run};
 use crate::drive::drive;
 use crate::screen::Screen;
 
-/// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column says so.
+/// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column is labelled so.
 ///
 /// # Errors
 /// The request cannot be meant: a command that does not start.

@@ -5,9 +5,9 @@
 //! Probe --observe--> Scene --one small function per finding--> Vec<Finding> --> table | JSON | exit code
 //! ```
 //!
-//! Nothing on the machine is changed, and nothing is remembered: every examination reads anew. The
-//! one thing it *does* is to ask for SCHED_FIFO in a thread of its own that gives it back at once,
-//! since no file says reliably whether the kernel would grant it.
+//! Nothing on the machine is changed, and nothing is remembered: every examination reads again. The
+//! one thing it *does* is to ask for SCHED_FIFO in a thread of its own that returns to its own policy at once,
+//! since no file shows reliably whether the kernel would grant it.
 //!
 //! Findings of others (what a killed dispatcher left behind, say) are plain [`Finding`]s too: append
 //! them to the vector before it is rendered.

@@ -60,7 +60,7 @@ impl TaskInfo {
 /// the `Results` themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Who carries the schedule out.
+    /// What executes the schedule.
     pub host: Host,
     /// The policy's name.
     pub policy: String,

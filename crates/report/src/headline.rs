@@ -27,7 +27,7 @@ pub fn headline(results: &Results) -> String {
     sentence
 }
 
-/// How long it ran; a simulated run is exactly as long as it says.
+/// How long it ran; exact for a simulated run.
 pub(crate) fn length(results: &Results) -> String {
     match results.duration_ns {
         ns @ 0..=59_999_999_999 if results.host == Host::Sim => time(ns),

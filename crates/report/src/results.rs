@@ -149,7 +149,7 @@ pub struct Machine {
     pub clock_source: Option<String>,
     /// Whether the kernel is PREEMPT_RT.
     pub preempt_rt: bool,
-    /// Whether this is a virtual machine, as far as it can tell.
+    /// Whether this is a virtual machine, as far as the kernel shows it.
     pub virtualised: Option<bool>,
 }
 
@@ -234,9 +234,9 @@ pub struct TaskResult {
     pub budget_received: Option<BudgetReceived>,
     /// Periods in which the task was ready throughout, but the dispatcher (or observer) itself woke up late.
     pub late_wakeups: Late,
-    /// Release to first execution; `null` where nobody can tell.
+    /// Release to first execution; `null` where that is not known.
     pub release_latency: Option<TimeSpread>,
-    /// Release to done; `null` where the task never says that it is done.
+    /// Release to completion; `null` where completions are not known.
     pub response_time: Option<TimeSpread>,
 }
 

@@ -43,6 +43,6 @@ fn periods_that_do_not_meet_in_a_table_are_reported_once_and_no_budget_is_search
     assert_eq!((&advice.help, advice.own.len()), (&Help::Periods, 0));
     let text = report(&analysis, &[advice]);
     assert_eq!(text.matches("come again only after more than 36 years").count(), 3, "{text}");
-    assert!(text.contains("and 9997 more tasks, for reasons that are told above"), "{text}");
+    assert!(text.contains("and 9997 more tasks, for the reasons above"), "{text}");
     assert!(text.contains("to make it fit: choose periods that are multiples of each other"), "{text}");
 }

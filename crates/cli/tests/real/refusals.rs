@@ -85,7 +85,7 @@ fn bad_usage_is_told_with_cause_and_help() {
         (&["--pid", "1", "--json-not-an-option"], &["--json-not-an-option"]),
         (&["--pid", "12", "--", "true"], &["--pid", "cannot be used with"]),
         (&["--pid", "-3"], &["pid -3 is out of range", "1 to 4194304"]),
-        (&["--compare", "fifo", "--", "true"], &["nothing says for how long", "--duration"]),
+        (&["--compare", "fifo", "--", "true"], &["has no duration", "--duration"]),
         (&["--compare", "rr", "--duration", "1s", "--", "true"], &["rr", "fifo, deadline, other"]),
         (&["--overrun", "explode", "--", "true"], &["explode", "carry"]),
         (&[], &["of what?", "-- COMMAND"]),

@@ -1,4 +1,4 @@
-//! What only system calls can tell.
+//! What only system calls show.
 
 use std::thread;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! RT_GROUP_SCHED: whether our cgroup may have real time at all.
 //!
 //! A cpu cgroup (v1) has a runtime per period for its real-time tasks. A new one has 0, and the
-//! kernel then refuses SCHED_FIFO there with EPERM, whoever asks.
+//! kernel then refuses SCHED_FIFO there with EPERM, to root too.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::hierarchy::Hierarchy;
 use super::probe::Unread;
 use super::scene::Scene;
@@ -83,7 +83,7 @@ fn rt_group_sched(scene: &Scene) -> Finding {
         Err(e) => about.saw(&scene.config.reading("RT_GROUP_SCHED")).note(
             format!("no configuration to be had, and no cpu hierarchy of version 1 ({e})"),
             "if the kernel has RT_GROUP_SCHED, realtime-permitted shows it",
-            NO_CURE,
+            NO_HELP,
         ),
     }
 }
@@ -113,6 +113,6 @@ fn ours(
         Err(e) if e.absent() => {
             about.saw(&hierarchy.reading()).good("SCHED_FIFO is not limited by cgroups (no cpu.rt_runtime_us in ours)")
         }
-        Err(e) => about.unknown(e.to_string(), "a cgroup with no real-time runtime refuses SCHED_FIFO", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "a cgroup with no real-time runtime refuses SCHED_FIFO", NO_HELP),
     }
 }

@@ -1,6 +1,6 @@
 //! Clocks and timers.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::scene::Scene;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn high_resolution_timers(scene: &Scene) -> Finding {
     let about = Finding::about("high-resolution-timers", "High resolution timers");
     let stake = "timers end on the tick, every 4 ms at 250 Hz: a budget of a millisecond cannot be enforced";
     let Some(resolution) = scene.calls.as_ref().and_then(|c| c.resolution) else {
-        return about.unknown(UNCALLED, stake, NO_CURE);
+        return about.unknown(UNCALLED, stake, NO_HELP);
     };
     let about =
         about.saw(&Reading::new("syscall clock_getres(CLOCK_MONOTONIC)", format!("{} ns", resolution.as_nanos())));
@@ -41,7 +41,7 @@ fn high_resolution_timers(scene: &Scene) -> Finding {
             ["sed -i 's/ *highres=off//' /etc/default/grub && update-grub && reboot"],
         );
     }
-    about.obstacle("the machine's timer hardware or clock source does not allow them", stake, NO_CURE)
+    about.obstacle("the machine's timer hardware or clock source does not allow them", stake, NO_HELP)
 }
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -51,7 +51,7 @@ fn clock_source(scene: &Scene) -> Finding {
     let stake = "each reading of the clock enters the kernel and asks a slow device, and a dispatcher reads it at every decision";
     let current = match scene.probe.read(&format!("{CLOCKSOURCE}/current_clocksource")) {
         Ok(r) => r,
-        Err(e) => return about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), stake, NO_HELP),
     };
     let about = about.saw(&current);
     let available = scene.probe.read(&format!("{CLOCKSOURCE}/available_clocksource"));
@@ -67,7 +67,7 @@ fn clock_source(scene: &Scene) -> Finding {
         | "timebase"
         | "riscv_clocksource"
         | "stp" => about.good("read without entering the kernel"),
-        "" => about.unknown("the name is empty", stake, NO_CURE),
+        "" => about.unknown("the name is empty", stake, NO_HELP),
         other => about.warning(
             format!("{other} is used"),
             stake,
@@ -89,14 +89,14 @@ fn clock_cost(scene: &Scene) -> Finding {
     let about = Finding::about("clock-cost", "Cost of reading a clock");
     let stake = "what a dispatcher spends at every decision";
     let Some((calls, cost)) = scene.calls.as_ref().and_then(|c| Some((c, c.clock_cost?))) else {
-        return about.unknown(UNCALLED, stake, NO_CURE);
+        return about.unknown(UNCALLED, stake, NO_HELP);
     };
     let mut about = about.saw(&Reading::new("syscall clock_gettime(CLOCK_MONOTONIC)", format!("{cost} ns, median")));
     if let Some(ns) = calls.cpu_clock_cost {
         about = about.saw(&Reading::new("syscall clock_gettime(CLOCK_THREAD_CPUTIME_ID)", format!("{ns} ns, median")));
     }
     if cost > DEAR_NS {
-        return about.warning("the clock is read through the kernel, or from a device", stake, NO_CURE);
+        return about.warning("the clock is read through the kernel, or from a device", stake, NO_HELP);
     }
     about.good("cheap")
 }
@@ -104,7 +104,7 @@ fn clock_cost(scene: &Scene) -> Finding {
 fn timer_slack(scene: &Scene) -> Finding {
     let about = Finding::about("timer-slack", "Timer slack");
     let Some(ns) = scene.calls.as_ref().and_then(|c| c.timer_slack) else {
-        return about.unknown(UNCALLED, "it delays timers of ordinary tasks", NO_CURE);
+        return about.unknown(UNCALLED, "it delays timers of ordinary tasks", NO_HELP);
     };
     about
         .saw(&Reading::new("syscall prctl(PR_GET_TIMERSLACK)", format!("{ns} ns")))
@@ -114,7 +114,7 @@ fn timer_slack(scene: &Scene) -> Finding {
 fn time_synchronisation(scene: &Scene) -> Finding {
     let about = Finding::about("time-synchronisation", "Clock steering");
     let Some(d) = scene.calls.as_ref().and_then(|c| c.discipline) else {
-        return about.unknown("adjtimex was not made, or refused", "periods drift against other machines", NO_CURE);
+        return about.unknown("adjtimex was not made, or refused", "periods drift against other machines", NO_HELP);
     };
     let about = about.saw(&Reading::new(
         "syscall adjtimex",
@@ -130,7 +130,7 @@ fn time_synchronisation(scene: &Scene) -> Finding {
             .good("CLOCK_MONOTONIC, which periods follow, is steered to true time by at most 500 ppm and never set");
     }
     about.note(
-        "nobody steers the clock",
+        "no program steers the clock",
         "periods are as long as this machine's oscillator has it, some 50 ppm off; only schedules that span machines notice",
         ["apt-get update && apt-get install chrony"],
     )

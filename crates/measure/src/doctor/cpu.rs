@@ -1,6 +1,6 @@
 //! The processor: siblings and sleep.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -67,7 +67,7 @@ fn core_scheduling(scene: &Scene) -> Finding {
     }
 }
 
-/// Where the kernel has no smt directory, the topology tells.
+/// Where the kernel has no smt directory, the topology shows it.
 fn siblings(scene: &Scene, about: super::finding::Draft, effect: &str) -> Finding {
     let lists: Vec<Reading> = cpu_dirs(scene)
         .iter()
@@ -75,7 +75,7 @@ fn siblings(scene: &Scene, about: super::finding::Draft, effect: &str) -> Findin
         .collect();
     match lists.iter().find(|r| r.read.contains([',', '-'])) {
         Some(r) => about.saw(r).warning("cores run two or more hardware threads", effect, scene.boot_option("nosmt")),
-        None if lists.is_empty() => about.unknown("no topology is to be read", effect, NO_CURE),
+        None if lists.is_empty() => about.unknown("no topology is to be read", effect, NO_HELP),
         None => about.saw(&lists[0]).good("each core runs one hardware thread"),
     }
 }
@@ -113,7 +113,7 @@ fn idle_states(scene: &Scene) -> Finding {
         let unseen = "no idle states are to be read";
         return match guest {
             true => about.note(format!("{unseen}; an idle CPU of a guest halts to its host"), hlt, poll()),
-            false => about.unknown(unseen, "a sleeping CPU wakes late", NO_CURE),
+            false => about.unknown(unseen, "a sleeping CPU wakes late", NO_HELP),
         };
     };
     let about = about.saw(&reading).saw(&name);

@@ -11,7 +11,7 @@ pub enum Verdict {
     Obstacle,
     /// It works, but guarantees suffer.
     Warning,
-    /// It could not be read; `cause` says why.
+    /// It could not be read; `cause` is the reason.
     Unknown,
     /// Worth knowing, or an improvement that can be had.
     Note,
@@ -118,7 +118,7 @@ impl Draft {
         self.close(Verdict::Obstacle, cause, effect, help)
     }
 
-    /// Not readable, and why; `effect` says what is at stake, `help` makes it readable.
+    /// Not readable, and why; `effect` is what is at stake, `help` makes it readable.
     pub fn unknown<C: Into<String>>(
         self,
         cause: impl Into<String>,
@@ -144,4 +144,4 @@ impl Draft {
 }
 
 /// For findings without a help.
-pub(super) const NO_CURE: [&str; 0] = [];
+pub(super) const NO_HELP: [&str; 0] = [];

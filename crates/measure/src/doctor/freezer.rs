@@ -1,6 +1,6 @@
 //! cgroups, by which unmodified programs are parked.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::hierarchy::Hierarchy;
 use super::scene::Scene;
 
@@ -39,7 +39,7 @@ fn cgroup_version(scene: &Scene) -> Finding {
             INSTEAD,
             mount_v2(scene),
         ),
-        Err(e) => about.unknown(e.to_string(), INSTEAD, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), INSTEAD, NO_HELP),
     }
 }
 
@@ -66,7 +66,7 @@ fn freezer(scene: &Scene) -> Finding {
                 ["apt-get update && apt-get install linux-image-amd64 && reboot"],
             );
         }
-        _ => return about.unknown("neither cgroup.freeze nor a kernel version is to be seen", INSTEAD, NO_CURE),
+        _ => return about.unknown("neither cgroup.freeze nor a kernel version is to be seen", INSTEAD, NO_HELP),
     };
     match scene.probe.writable(&v2.dir) {
         Ok(()) => about
@@ -112,6 +112,6 @@ fn cgroup_kill(scene: &Scene) -> Finding {
             without,
             ["apt-get update && apt-get install linux-image-amd64 && reboot"],
         ),
-        _ => about.unknown("neither cgroup.kill nor a kernel version is to be seen", without, NO_CURE),
+        _ => about.unknown("neither cgroup.kill nor a kernel version is to be seen", without, NO_HELP),
     }
 }

@@ -1,7 +1,7 @@
 //! How fast the processor runs, and whether that changes.
 
 use super::cpu::cpu_dirs;
-use super::finding::{Finding, NO_CURE};
+use super::finding::{Finding, NO_HELP};
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -22,7 +22,7 @@ fn frequency_scaling(scene: &Scene) -> Finding {
         } else {
             "no frequency driver: the firmware decides"
         };
-        return about.unknown(why, effect, NO_CURE);
+        return about.unknown(why, effect, NO_HELP);
     }
     match governors.iter().find(|g| g.read != "performance") {
         None => about.saw(&governors[0]).good("every CPU is asked to run at full speed"),
@@ -48,8 +48,8 @@ fn frequency_boost(scene: &Scene) -> Finding {
             }
             Ok((_, r)) => return about.saw(&r).good("off: full speed is always the same"),
             Err(e) if e.absent() => {}
-            Err(e) => return about.unknown(e.to_string(), effect, NO_CURE),
+            Err(e) => return about.unknown(e.to_string(), effect, NO_HELP),
         }
     }
-    about.unknown("the kernel has no switch for it here", effect, NO_CURE)
+    about.unknown("the kernel has no switch for it here", effect, NO_HELP)
 }

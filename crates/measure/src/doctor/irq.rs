@@ -1,6 +1,6 @@
 //! Interrupts: where they may land, and what outranks whom.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::parse::{cpu_list, cpu_list_text, cpu_mask, cpu_mask_text};
 use super::scene::Scene;
 
@@ -16,7 +16,7 @@ fn irq_affinity(scene: &Scene) -> Finding {
     let stake = "interrupts on the CPU of a job delay it by microseconds each";
     let irqs = match scene.probe.list("/proc/irq") {
         Ok(names) => names,
-        Err(e) => return about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), stake, NO_HELP),
     };
     let mut allowed: Vec<(String, Vec<usize>)> = Vec::new();
     for irq in irqs.into_iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())) {
@@ -26,7 +26,7 @@ fn irq_affinity(scene: &Scene) -> Finding {
         }
     }
     if allowed.is_empty() {
-        return about.unknown("/proc/irq/*/smp_affinity_list: none can be read", stake, NO_CURE);
+        return about.unknown("/proc/irq/*/smp_affinity_list: none can be read", stake, NO_HELP);
     }
     let online = scene.online_cpus().unwrap_or_default();
     let counts: Vec<String> = online
@@ -42,7 +42,7 @@ fn irq_affinity(scene: &Scene) -> Finding {
         return about.good(format!("no interrupt line may land on CPU {}", cpu_list_text(&rt)));
     }
     if others.is_empty() {
-        return about.note("there is only one CPU for everything", stake, NO_CURE);
+        return about.note("there is only one CPU for everything", stake, NO_HELP);
     }
     let to = cpu_list_text(&others);
     let mut help: Vec<String> =
@@ -66,18 +66,18 @@ fn irq_default(scene: &Scene) -> Finding {
     let stake = "the interrupts of a device that is plugged in later land on the CPU of a job";
     let reading = match scene.probe.read("/proc/irq/default_smp_affinity") {
         Ok(r) => r,
-        Err(e) => return about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), stake, NO_HELP),
     };
     let about = about.saw(&reading);
     let Some(cpus) = cpu_mask(&reading.read) else {
-        return about.unknown("expected a CPU mask", stake, NO_CURE);
+        return about.unknown("expected a CPU mask", stake, NO_HELP);
     };
     let (rt, others) = (scene.real_time_cpus(), scene.other_cpus());
     if !cpus.iter().any(|c| rt.contains(c)) {
         return about.good("new interrupts stay away from the CPUs of jobs");
     }
     if others.is_empty() {
-        return about.note("there is only one CPU for everything", stake, NO_CURE);
+        return about.note("there is only one CPU for everything", stake, NO_HELP);
     }
     about.note(
         format!("new interrupts may land on CPU {}", cpu_list_text(&rt)),
@@ -95,9 +95,9 @@ fn irq_balance(scene: &Scene) -> Finding {
             .find(|pid| scene.probe.read(&format!("/proc/{pid}/comm")).is_ok_and(|r| r.read == "irqbalance"))
     });
     match running {
-        Err(e) => about.unknown(e.to_string(), "it moves interrupts", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "it moves interrupts", NO_HELP),
         Ok(None) => {
-            about.saw(&Reading::new("/proc/*/comm", "no irqbalance")).good("nobody moves interrupts behind our back")
+            about.saw(&Reading::new("/proc/*/comm", "no irqbalance")).good("no daemon moves interrupts behind our back")
         }
         Ok(Some(pid)) => about.saw(&Reading::new(format!("/proc/{pid}/comm"), "irqbalance")).note(
             "irqbalance runs",
@@ -112,7 +112,7 @@ fn irq_threads(scene: &Scene) -> Finding {
     let about = Finding::about("irq-threads", "Interrupt threads");
     let threads = match &scene.threads {
         Ok(threads) => threads,
-        Err(e) => return about.unknown(e.to_string(), "an interrupt thread may outrank a job", NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), "an interrupt thread may outrank a job", NO_HELP),
     };
     let irq: Vec<_> = threads.iter().filter(|t| t.interrupt()).collect();
     let mut about = about;
@@ -141,7 +141,7 @@ fn irq_threads(scene: &Scene) -> Finding {
         return about.saw(&scene.config.reading("IRQ_FORCED_THREADING")).note(
             "the kernel cannot run all interrupt handlers as threads",
             "most handlers interrupt dispatchers and jobs, whatever the priority",
-            NO_CURE,
+            NO_HELP,
         );
     }
     about.note(

@@ -1,6 +1,6 @@
 //! CPUs that are kept for jobs.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::parse::{cpu_list, cpu_list_text};
 use super::probe::Unread;
 use super::scene::Scene;
@@ -14,7 +14,7 @@ fn cpus_allowed(scene: &Scene) -> Finding {
     let stake = "a task set that names another CPU is refused";
     let reading = match scene.allowed_reading() {
         Ok(r) => r,
-        Err(e) => return about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), stake, NO_HELP),
     };
     let about = about.saw(&reading);
     match (scene.allowed_cpus(), scene.online_cpus()) {
@@ -30,7 +30,7 @@ fn cpus_allowed(scene: &Scene) -> Finding {
             )
         }
         (Some(_), None) => about.good("which CPUs are online is not to be read"),
-        (None, _) => about.unknown("expected a list of CPUs", stake, NO_CURE),
+        (None, _) => about.unknown("expected a list of CPUs", stake, NO_HELP),
     }
 }
 
@@ -44,7 +44,7 @@ fn isolated_cpus(scene: &Scene) -> Finding {
     });
     let (cpus, reading) = match isolated {
         Ok(found) => found,
-        Err(e) => return about.unknown(e.to_string(), effect, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), effect, NO_HELP),
     };
     about = about.saw(&reading);
     let tickless = scene
@@ -61,7 +61,7 @@ fn isolated_cpus(scene: &Scene) -> Finding {
     let online = scene.online_cpus().unwrap_or_default();
     if cpus.is_empty() {
         let Some(&last) = online.last().filter(|_| online.len() > 1) else {
-            return about.note("there is only one CPU", effect, NO_CURE);
+            return about.note("there is only one CPU", effect, NO_HELP);
         };
         return about.note("no CPU is kept for jobs", effect, scene.boot_option(&boot(scene, &last.to_string())));
     }

@@ -1,6 +1,6 @@
 //! What kind of kernel this is.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::parse::chosen;
 use super::scene::{Cap, Scene, UNLOCK};
 
@@ -29,7 +29,7 @@ fn debian_arch() -> Option<&'static str> {
 fn preempt_rt(scene: &Scene) -> Finding {
     let about = Finding::about("preempt-rt", "PREEMPT_RT");
     match scene.preempt_rt() {
-        None => about.unknown("no version is to be read", "how long the kernel can delay a job", NO_CURE),
+        None => about.unknown("no version is to be read", "how long the kernel can delay a job", NO_HELP),
         Some((true, reading)) => about
             .saw(&reading)
             .good("interrupt handlers and most of the kernel can be preempted: the worst case is tens of microseconds"),
@@ -63,8 +63,8 @@ fn preemption_model(scene: &Scene) -> Finding {
         (model.to_string(), scene.config.reading(option))
     } else {
         return about.unknown(
-            "neither debugfs nor the kernel's configuration tells",
-            "a kernel without full preemption delays a job by the length of a system call of somebody else",
+            "neither debugfs nor the kernel's configuration shows it",
+            "a kernel without full preemption delays a job by the length of another program's system call",
             scene.through_debugfs(&["cat /sys/kernel/debug/sched/preempt".into()]),
         );
     };
@@ -108,7 +108,7 @@ fn lockdown(scene: &Scene) -> Finding {
                 format!("the user host works; {stake}"),
                 [UNLOCK],
             ),
-            other => about.unknown(format!("{other}: not one of the modes known to us"), stake, NO_CURE),
+            other => about.unknown(format!("{other}: not one of the modes known to us"), stake, NO_HELP),
         };
     }
     if scene.config.no("SECURITY_LOCKDOWN_LSM") {
@@ -121,8 +121,8 @@ fn lockdown(scene: &Scene) -> Finding {
             stake,
             mount,
         ),
-        Err(e) => about.unknown(e.to_string(), stake, NO_CURE),
-        Ok(r) => about.saw(&r).unknown("not one of the modes known to us", stake, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
+        Ok(r) => about.saw(&r).unknown("not one of the modes known to us", stake, NO_HELP),
     }
 }
 
@@ -141,7 +141,7 @@ fn sched_ext(scene: &Scene) -> Finding {
                 _ => about.note(
                     "sched_ext is there, but the kernel host is made for Linux 6.18 and later",
                     user,
-                    NO_CURE,
+                    NO_HELP,
                 ),
             }
         }
@@ -200,7 +200,7 @@ fn watchdog(scene: &Scene) -> Finding {
             ["sysctl -w kernel.nmi_watchdog=0"],
         ),
         Err(e) if e.absent() => about.good("not built in"),
-        Err(e) => about.unknown(e.to_string(), "a watchdog interrupts each CPU every few seconds", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "a watchdog interrupts each CPU every few seconds", NO_HELP),
     }
 }
 
@@ -208,7 +208,7 @@ fn perf_events(scene: &Scene) -> Finding {
     let about = Finding::about("perf-events", "Performance events");
     let stake = "perf cannot show what delays a task; no host needs it";
     match scene.probe.number("/proc/sys/kernel/perf_event_paranoid") {
-        Err(e) => about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
         Ok((_, r)) if scene.can(Cap::Perfmon) || scene.can(Cap::SysAdmin) => {
             about.saw(&r).good("our capabilities lift the restriction")
         }
@@ -224,7 +224,7 @@ fn perf_events(scene: &Scene) -> Finding {
 fn bpf(scene: &Scene) -> Finding {
     let about = Finding::about("bpf", "BPF for this user");
     match scene.probe.number("/proc/sys/kernel/unprivileged_bpf_disabled") {
-        Err(e) => about.unknown(e.to_string(), "the kernel host is a BPF program", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "the kernel host is a BPF program", NO_HELP),
         Ok((_, r)) if scene.can(Cap::SysAdmin) || (scene.can(Cap::Bpf) && scene.can(Cap::Perfmon)) => {
             about.saw(&r).good("programs of the kernel host may be loaded")
         }

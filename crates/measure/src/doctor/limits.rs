@@ -1,6 +1,6 @@
 //! Resource limits.
 
-use super::finding::{Finding, NO_CURE};
+use super::finding::{Finding, NO_HELP};
 use super::privilege::{grant, limits_d, setcap};
 use super::scene::{Cap, Scene};
 
@@ -12,7 +12,7 @@ fn realtime_priority_limit(scene: &Scene) -> Finding {
     let about = Finding::about("realtime-priority-limit", "Limit of real-time priority");
     let stake = "a dispatcher needs SCHED_FIFO 99";
     match scene.limit("Max realtime priority") {
-        Err(e) => about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
         Ok((n, reading)) if n >= 99 => about.saw(&reading).good("SCHED_FIFO 99 may be used"),
         Ok((_, reading)) if scene.can(Cap::SysNice) => {
             about.saw(&reading).good("CAP_SYS_NICE lifts it for us (though not for programs that we start as others)")
@@ -36,7 +36,7 @@ fn locked_memory(scene: &Scene) -> Finding {
                  without that permission it does not start";
     let need = ROOM.saturating_add(scene.mapped());
     match scene.limit("Max locked memory") {
-        Err(e) => about.unknown(e.to_string(), stake, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
         Ok((n, reading)) if n >= need => about.saw(&reading).good("enough for a dispatcher"),
         Ok((_, reading)) if scene.can(Cap::IpcLock) => about.saw(&reading).good("CAP_IPC_LOCK lifts it for us"),
         Ok((n, reading)) => {
@@ -58,7 +58,7 @@ const FILES: u64 = 512;
 fn open_files(scene: &Scene) -> Finding {
     let about = Finding::about("open-files", "Limit of open files");
     match scene.limit("Max open files") {
-        Err(e) => about.unknown(e.to_string(), "each task needs a few descriptors", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "each task needs a few descriptors", NO_HELP),
         Ok((n, reading)) if n >= FILES => about.saw(&reading).good("enough for a hundred tasks and more"),
         Ok((n, reading)) => about.saw(&reading).warning(
             format!("RLIMIT_NOFILE is {n}"),

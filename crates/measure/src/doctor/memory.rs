@@ -1,6 +1,6 @@
 //! What can make a memory access slow.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::parse::chosen;
 use super::scene::Scene;
 
@@ -15,7 +15,7 @@ fn swap(scene: &Scene) -> Finding {
     let swaps = match scene.probe.read("/proc/swaps") {
         Ok(r) => r,
         Err(e) if e.absent() => return about.saw(&Reading::new("/proc/swaps", "absent")).good("none"),
-        Err(e) => return about.unknown(e.to_string(), effect, NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), effect, NO_HELP),
     };
     let devices: Vec<&str> = swaps.read.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
     match devices.first() {
@@ -32,12 +32,12 @@ fn transparent_hugepages(scene: &Scene) -> Finding {
     let effect = "a page fault may clear or assemble 2 MiB, and khugepaged may move pages under a running job: some hundred microseconds";
     match scene.probe.read(PATH) {
         Err(e) if e.absent() => about.good("not built in"),
-        Err(e) => about.unknown(e.to_string(), effect, NO_CURE),
+        Err(e) => about.unknown(e.to_string(), effect, NO_HELP),
         Ok(r) => match chosen(&r.read) {
             Some("never") => about.saw(&r).good("off"),
             Some("madvise") => about.saw(&r).good("only for programs that ask"),
             Some("always") => about.saw(&r).note("for every program", effect, [format!("echo madvise > {PATH}")]),
-            _ => about.saw(&r).unknown("not one of the modes known to us", effect, NO_CURE),
+            _ => about.saw(&r).unknown("not one of the modes known to us", effect, NO_HELP),
         },
     }
 }

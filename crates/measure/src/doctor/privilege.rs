@@ -2,7 +2,7 @@
 
 use super::calls::FifoAttempt;
 use super::cgroup;
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::scene::{Cap, Scene};
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -34,7 +34,7 @@ pub fn setcap(scene: &Scene) -> Vec<String> {
     help
 }
 
-/// A line for pam_limits, for whoever we are.
+/// A line for pam_limits, for the calling user.
 pub fn limits_d(scene: &Scene, what: &str) -> Vec<String> {
     let user = scene.user();
     vec![format!("echo '{user} - {what}' >> /etc/security/limits.d/punctual.conf")]
@@ -44,7 +44,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
     let about = Finding::about("realtime-permitted", "SCHED_FIFO for this user");
     let stake = "without SCHED_FIFO nothing runs before other programs, and no budget can be promised";
     let Some(calls) = &scene.calls else {
-        return about.unknown("no system call was made", stake, NO_CURE);
+        return about.unknown("no system call was made", stake, NO_HELP);
     };
     let (priority, errno) = match (calls.fifo_lowest, calls.fifo_highest) {
         (FifoAttempt::Granted, FifoAttempt::Granted) => {
@@ -54,7 +54,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
         }
         (FifoAttempt::Refused(errno), _) => (1, errno),
         (_, FifoAttempt::Refused(errno)) => (99, errno),
-        _ => return about.unknown("it could not be tried: no thread was to be had", stake, NO_CURE),
+        _ => return about.unknown("it could not be tried: no thread was to be had", stake, NO_HELP),
     };
     let about = about.saw(&Reading::new(
         "syscall sched_setscheduler",
@@ -67,7 +67,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
         Err(_) => about,
     };
     if errno != libc::EPERM {
-        return about.obstacle("the kernel refuses it, though not for want of privilege", stake, NO_CURE);
+        return about.obstacle("the kernel refuses it, though not for want of privilege", stake, NO_HELP);
     }
     if !scene.can(Cap::SysNice) && allowed < priority {
         let cause = format!("CAP_SYS_NICE is missing, and the limit RTPRIO is {allowed}");
@@ -102,7 +102,7 @@ fn capabilities(scene: &Scene) -> Finding {
     let about = Finding::about("capabilities", "Capabilities");
     let (_, reading) = match scene.capabilities() {
         Ok(c) => c,
-        Err(e) => return about.unknown(e.to_string(), "what this user may do is not known", NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), "what this user may do is not known", NO_HELP),
     };
     let about = about.saw(&reading);
     let wanted = [

@@ -65,8 +65,8 @@ impl Probe {
         Probe { root: PathBuf::from("/"), source: Source::Machine, window: Duration::from_millis(200) }
     }
 
-    /// A tree of files that stands for a machine. No system call is made; `calls` says what they
-    /// would have answered, and without it what only they can tell is unknown.
+    /// A tree of files that stands for a machine. No system call is made; `calls` has what they
+    /// would have returned; without it, what only they show is unknown.
     pub fn tree(root: impl Into<PathBuf>, calls: Option<Calls>) -> Self {
         Probe { root: root.into(), source: Source::Given(calls), window: Duration::ZERO }
     }

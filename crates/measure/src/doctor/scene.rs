@@ -61,7 +61,7 @@ impl<'a> Scene<'a> {
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
-    /// At least this kernel; None if it cannot be told.
+    /// At least this kernel; None if that is not known.
     pub fn since(&self, major: u32, minor: u32) -> Option<bool> {
         self.kernel().map(|k| k >= (major, minor))
     }
@@ -82,7 +82,7 @@ impl<'a> Scene<'a> {
         boot_value(&self.cmdline.as_ref().ok()?.read, key)
     }
 
-    /// A command that puts `option` on the kernel command line, or says to where there is no GRUB.
+    /// A command that puts `option` on the kernel command line, or the option alone where there is no GRUB.
     pub fn boot_option(&self, option: &str) -> Vec<String> {
         if self.probe.exists("/etc/default/grub") {
             vec![
@@ -97,7 +97,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The kernel's lockdown mode, where it can be told: by itself, by how it was built, by how it was booted.
+    /// The kernel's lockdown mode, where it is known: by itself, by how it was built, by how it was booted.
     pub fn lockdown(&self) -> Option<(String, Reading)> {
         if let Ok(r) = self.probe.read("/sys/kernel/security/lockdown") {
             return Some((chosen(&r.read)?.to_string(), r));
@@ -156,7 +156,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether a capability is effective; false if it cannot be told.
+    /// Whether a capability is effective; false if that is not known.
     pub fn can(&self, cap: Cap) -> bool {
         self.capabilities().is_ok_and(|(bits, _)| bits >> cap as u32 & 1 == 1)
     }
@@ -199,7 +199,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Bytes that this process has mapped; 0 if it cannot be told.
+    /// Bytes that this process has mapped; 0 if that is not known.
     pub fn mapped(&self) -> u64 {
         let kib = self.status_value("VmSize").and_then(|v| v.strip_suffix(" kB")?.parse::<u64>().ok());
         kib.unwrap_or(0).saturating_mul(1024)

@@ -1,6 +1,6 @@
 //! How the kernel's own scheduler is set.
 
-use super::finding::{Draft, Finding, Reading, NO_CURE};
+use super::finding::{Draft, Finding, Reading, NO_HELP};
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -17,7 +17,7 @@ fn rt_throttling(scene: &Scene) -> Finding {
     let help = ["sysctl -w kernel.sched_rt_period_us=1000000 kernel.sched_rt_runtime_us=950000"];
     let ((runtime, r), (period, p)) = match (scene.probe.number(RUNTIME), scene.probe.number(PERIOD)) {
         (Ok(runtime), Ok(period)) => (runtime, period),
-        (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, NO_CURE),
+        (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, NO_HELP),
     };
     let about = about.saw(&r).saw(&p);
     let fair_server = scene.since(6, 12) == Some(true);
@@ -84,7 +84,7 @@ fn fair_server(scene: &Scene) -> Finding {
         }
     }
     let Some((runtime, period, reading)) = worst else {
-        return about.unknown(format!("{FAIR_SERVER} is empty"), stake, NO_CURE);
+        return about.unknown(format!("{FAIR_SERVER} is empty"), stake, NO_HELP);
     };
     let about = about.saw(&reading);
     let set = |ns: i64| vec![format!("for f in {FAIR_SERVER}/cpu*/runtime; do echo {ns} > $f; done")];
@@ -122,14 +122,14 @@ fn tick_bound(scene: &Scene, about: Draft, name: &str, good: &str, effect: &str)
         return about.saw(&scene.config.reading("SCHED_HRTICK")).note(
             "the kernel is built without CONFIG_SCHED_HRTICK",
             effect,
-            NO_CURE,
+            NO_HELP,
         );
     }
     let help = scene.through_debugfs(&[format!("echo {name} > {FEATURES}")]);
     match feature(scene, name) {
         Ok(Some((true, r))) => about.saw(&r).good(good),
         Ok(Some((false, r))) => about.saw(&r).note("the scheduler feature is off", effect, help),
-        Ok(None) => about.unknown(format!("{FEATURES} does not name {name}"), effect, NO_CURE),
+        Ok(None) => about.unknown(format!("{FEATURES} does not name {name}"), effect, NO_HELP),
         Err(why) => about.unknown(why, effect, scene.through_debugfs(&[format!("cat {FEATURES}")])),
     }
 }
@@ -163,6 +163,6 @@ fn autogroup(scene: &Scene) -> Finding {
             .saw(&r)
             .good("on: ordinary programs share by session, so a task in the background class shares with its session; jobs do not"),
         Err(e) if e.absent() => about.good("not built in"),
-        Err(e) => about.unknown(e.to_string(), "only ordinary programs are concerned", NO_CURE),
+        Err(e) => about.unknown(e.to_string(), "only ordinary programs are concerned", NO_HELP),
     }
 }

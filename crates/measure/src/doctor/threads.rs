@@ -1,6 +1,6 @@
 //! Threads of others that outrank jobs.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::probe::{Probe, Unread};
 use super::scene::Scene;
 
@@ -86,7 +86,7 @@ fn realtime_threads(scene: &Scene) -> Finding {
     let about = Finding::about("realtime-threads", "Real-time threads of others");
     let threads = match &scene.threads {
         Ok(threads) => threads,
-        Err(e) => return about.unknown(e.to_string(), "a thread at SCHED_FIFO 99 delays every dispatcher", NO_CURE),
+        Err(e) => return about.unknown(e.to_string(), "a thread at SCHED_FIFO 99 delays every dispatcher", NO_HELP),
     };
     let user: Vec<_> = threads.iter().filter(|t| !t.kernel && !t.ours()).collect();
     let ours: Vec<_> = threads.iter().filter(|t| t.ours()).collect();
@@ -101,7 +101,7 @@ fn realtime_threads(scene: &Scene) -> Finding {
         about = about.saw(&Reading::new(format!("/proc/{}/stat", t.tid), t.describe()));
     }
     if user.is_empty() && !ours.is_empty() {
-        return about.note("a Punctual dispatcher runs now", "a second one for the same CPU is refused", NO_CURE);
+        return about.note("a Punctual dispatcher runs now", "a second one for the same CPU is refused", NO_HELP);
     }
     if user.is_empty() {
         let kernel = threads.iter().filter(|t| t.kernel).count();
@@ -113,7 +113,7 @@ fn realtime_threads(scene: &Scene) -> Finding {
         return about.note(
             format!("{} real-time threads of programs run here", user.len()),
             "they run before every ordinary program, and before jobs whose level is below theirs",
-            NO_CURE,
+            NO_HELP,
         );
     }
     about.warning(

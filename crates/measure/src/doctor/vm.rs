@@ -1,6 +1,6 @@
 //! Whether the machine is one, and how much of it its host takes.
 
-use super::finding::{Finding, Reading, NO_CURE};
+use super::finding::{Finding, Reading, NO_HELP};
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -10,11 +10,11 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 fn virtual_machine(scene: &Scene) -> Finding {
     let mut about = Finding::about("virtual-machine", "Virtual machine");
     let Some((guest, reading)) = scene.virtual_machine() else {
-        return about.unknown("/proc/cpuinfo cannot be read", "a host may take the CPU at any time", NO_CURE);
+        return about.unknown("/proc/cpuinfo cannot be read", "a host may take the CPU at any time", NO_HELP);
     };
     about = about.saw(&reading);
     if !guest {
-        return about.good("none: nobody takes the CPU from the kernel");
+        return about.good("none: no hypervisor takes the CPU from the kernel");
     }
     for path in ["/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"] {
         if let Ok(r) = scene.probe.read(path) {
@@ -49,7 +49,7 @@ fn steal(scene: &Scene) -> Finding {
         sample(scene).map(|b| (a, b))
     }) {
         Ok(both) => both,
-        Err(why) => return about.unknown(why, stake, NO_CURE),
+        Err(why) => return about.unknown(why, stake, NO_HELP),
     };
     let (all, stolen, reading) = after;
     let now = stolen.saturating_sub(before.1);

@@ -1,4 +1,4 @@
-//! Whether a task received its budgets, and what a run says of one that did not.
+//! Whether a task received its budgets, and the verdict on one that did not.
 
 use super::*;
 

@@ -90,9 +90,9 @@ fn ten_periods_by_hand() {
 #[test]
 fn records_of_unknown_tasks_are_ignored_and_told() {
     let mut c = collector();
-    let mut stray = period(0);
-    stray.task = 9;
-    c.record(&stray);
+    let mut unknown = period(0);
+    unknown.task = 9;
+    c.record(&unknown);
     assert!(c.snapshot().notes[0].contains("1 records"));
 }
 

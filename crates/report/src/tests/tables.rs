@@ -41,7 +41,7 @@ fn tables_fit_the_width_they_are_given() {
         for task in &results.tasks {
             assert!(text.contains(&task.name));
         }
-        assert_eq!(text.contains("dispatcher:"), wide, "its own figures are for those who ask");
+        assert_eq!(text.contains("dispatcher:"), wide, "the dispatcher's figures are among all columns");
     }
 }
 
