@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use toml::de::DeTable;
+use serde::Deserialize;
 
 use crate::duration::quote;
-use crate::{error, rt_app, set, syntax, TaskSet};
+use crate::explain::Explained;
+use crate::recording::Recordings;
+use crate::{error, explain, format, rt_app, set, syntax, TaskSet};
 use punctual_diagnostic::Diagnostic;
 
 /// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
@@ -68,8 +70,8 @@ impl Loaded {
         if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
             return rt_app::read(text, file_name);
         }
-        let entries = DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
-        let set = set::read(entries.get_ref(), file_name, text)?;
+        let set = read(text, Recordings::beside(file_name))
+            .map_err(|Explained { at, whose, cause, help }| error::at(file_name, text, &at, whose + &cause, help))?;
         Ok(Loaded { set, unrepresented: Vec::new() })
     }
 }
@@ -89,11 +91,19 @@ impl TaskSet {
     /// looked for in its folder.
     ///
     /// # Errors
-    /// The first thing in file order that is wrong with it: not TOML (JSON), an unknown key, a value of the
-    /// wrong type or out of its range, values that contradict each other, a recording that cannot be read.
+    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key or a value
+    /// of the wrong type; else, in file order, a value out of its range, values that contradict each other, a
+    /// recording that cannot be read.
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
         Loaded::parse(text, file_name).map(|loaded| loaded.set)
     }
+}
+
+/// Reads TOML: its syntax, then the form of each value, then what must hold between values.
+pub(crate) fn read(text: &str, recordings: Recordings) -> Result<TaskSet, Explained> {
+    let tree = toml::Deserializer::parse(text).map_err(|error| syntax::explain(text, &error))?;
+    let file = format::Set::deserialize(tree).map_err(|error| explain::form(text, &error))?;
+    set::check(&file, text, recordings).map_err(|problem| explain::problem(text, problem))
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {

@@ -1,10 +1,10 @@
 //! The key `policy`, and the names it takes.
 
-use toml::de::DeValue;
-
 use crate::duration::quote;
-use crate::keys::{nearest, Scope};
-use crate::reader::{Problems, Span, Table};
+use crate::explain::nearest;
+use crate::format::{Policy, PolicyName, PolicyTable};
+use crate::problems::Problems;
+use crate::value::At;
 
 /// The policies of this version.
 pub(crate) const POLICIES: [&str; 7] = ["rm", "dm", "edf", "fp", "td", "imprecise", "dual"];
@@ -44,42 +44,26 @@ const LATER_POLICIES: [(&str, &str); 9] = [
 /// Kinds of server, which are no policies.
 const SERVERS: [&str; 2] = ["polling", "deferrable"];
 
-/// Reads the key `policy` of the top of a file, or of a group; `None` when it is absent or at fault.
-pub(crate) fn read(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<String> {
-    let found = top.get("policy")?;
-    match found.value {
-        DeValue::String(name) => known_policy(top, problems, &found.at, name),
-        DeValue::Table(entries) => {
-            let table =
-                Table { entries, at: found.at.clone(), scope: Scope::Policy, whose: format!("{}policy: ", top.whose) };
-            let before = problems.count();
-            table.check_keys(problems);
-            if table.get("name").is_none() && problems.count() == before {
-                let help = "add its name: policy = { name = \"edf\" }";
-                top.fault(problems, &found.at, "the policy has no name", help);
-            }
-            let (at, name) = table.string(problems, "name", "edf")?;
-            known_policy(top, problems, &at, name)
+/// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or at fault.
+pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) -> Option<String> {
+    let found = policy.as_ref()?;
+    let (at, PolicyName(name)) = match &found.value {
+        Policy::Name(name) => (&found.span, name),
+        Policy::Table(PolicyTable { name: Some(name) }) => (&name.span, &name.value),
+        Policy::Table(PolicyTable { name: None }) => {
+            problems.fault(&found.span, "the policy has no name", "add its name: policy = { name = \"edf\" }");
+            return None;
         }
-        _ => {
-            let help = "write its name in quotes: policy = \"edf\"";
-            top.wrong_type(problems, "policy", &found, "a name", help);
-            None
-        }
+    };
+    if !POLICIES.contains(&name.as_str()) {
+        problems.add(at, || refuse_policy(name));
+        return None;
     }
-}
-
-fn known_policy(top: &Table<'_, '_>, problems: &mut Problems<'_>, at: &Span, name: &str) -> Option<String> {
-    if POLICIES.contains(&name) {
-        return Some(name.to_owned());
-    }
-    let (cause, help) = refuse_policy(name);
-    top.fault(problems, at, cause, help);
-    None
+    Some(name.clone())
 }
 
 /// The cause and help for a policy that this version does not have.
-pub(crate) fn refuse_policy(name: &str) -> (String, String) {
+fn refuse_policy(name: &str) -> (String, String) {
     let lower = name.to_lowercase();
     if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
         let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));

@@ -1,5 +1,5 @@
-//! The published JSON Schema agrees with the parser: it takes every good file, and refuses every
-//! bad one except for what no schema can see.
+//! The published JSON Schema is the generated one and agrees with the checks: it takes every good file,
+//! and refuses every bad one except for what no schema can see.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -128,6 +128,17 @@ fn json(value: &DeValue<'_>) -> Value {
         DeValue::Array(list) => list.iter().map(|value| json(value.get_ref())).collect(),
         DeValue::Table(table) => object(table),
     }
+}
+
+#[test]
+fn the_published_schema_is_the_types_own() {
+    let generated = serde_json::to_string_pretty(&punctual_taskset::json_schema()).unwrap() + "\n";
+    let path = path("../../docs/task-set.schema.json");
+    if std::env::var_os("PUNCTUAL_WRITE_SCHEMA").is_some() {
+        fs::write(&path, &generated).unwrap();
+    }
+    let published = fs::read_to_string(path).unwrap_or_default();
+    assert!(published == generated, "out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-taskset schema");
 }
 
 #[test]

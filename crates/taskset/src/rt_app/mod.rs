@@ -13,9 +13,10 @@ use std::collections::{BTreeSet, HashMap};
 use jsonc_parser::ast::Value;
 
 use crate::duration::{quote, DURATION_LIMIT};
-use crate::keys::nearest;
+use crate::explain::nearest;
 use crate::load::Loaded;
-use crate::reader::{Lines, Problems, Span};
+use crate::problems::{Lines, Problems};
+use crate::value::Span;
 use crate::{error, Domain, PolicySpec, TaskSet};
 use json::Object;
 use punctual_diagnostic::Diagnostic;
@@ -71,7 +72,7 @@ impl Losses {
 /// Reads the text of a file of rt-app.
 pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, Diagnostic> {
     let value = json::parse(text, file)?;
-    let mut problems = Problems::new(file, text);
+    let mut problems = Problems::new(text);
     let mut losses = Losses::default();
     let set = match &value {
         Value::Object(object) => {
@@ -84,7 +85,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, Diagnostic> {
             None
         }
     };
-    match (problems.into_error(), set) {
+    match (problems.into_error(file), set) {
         (Some(error), _) => Err(error),
         (None, Some(set)) => Ok(Loaded { set, unrepresented: losses.into_lines() }),
         (None, None) => {
