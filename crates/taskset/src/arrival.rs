@@ -20,10 +20,10 @@ pub(crate) fn check(task: &Task, problems: &mut Problems<'_>) -> Arrival {
                 let help = "give at least one time, such as [\"0ms\"]";
                 problems.fault(&found.span, "the list of arrivals is empty", help);
             }
-            if let Some(start) = place(&task.start) {
-                let cause = "start is given, and a list of arrivals as well";
-                let help = "remove start: the times of the list count from the start of the run";
-                problems.fault_of_key(start, cause, help);
+            if let Some(offset) = place(&task.offset) {
+                let cause = "offset is given, and a list of arrivals as well";
+                let help = "remove offset: the times of the list count from the start of the run";
+                problems.fault_of_key(offset, cause, help);
             }
             if let Some([last, at]) = times.windows(2).find(|pair| pair[1].0 < pair[0].0) {
                 let cause = format!("the arrival at {} stands after the one at {}", fmt_ns(at.0), fmt_ns(last.0));

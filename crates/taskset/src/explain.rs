@@ -322,7 +322,7 @@ const EXAMPLES: [(&str, &str); 5] = [
 ];
 
 /// Words of other systems (SCHED_DEADLINE, rt-app, textbooks) for our keys, where those may stand.
-const ALIASES: [(&str, &str); 36] = [
+const ALIASES: [(&str, &str); 37] = [
     ("tasks", "task"),
     ("cores", "cpus"),
     ("core", "cpu"),
@@ -338,7 +338,8 @@ const ALIASES: [(&str, &str); 36] = [
     ("dl-deadline", "deadline"),
     ("interval", "period"),
     ("offset", "start"),
-    ("phase", "start"),
+    ("start", "offset"),
+    ("phase", "offset"),
     ("prio", "priority"),
     ("exec", "command"),
     ("cmd", "command"),

@@ -92,7 +92,7 @@ pub(crate) struct Set {
 #[schemars(extend(
     "required" = ["name", "period", "budget"],
     "oneOf" = [{ "required": ["work"] }, { "required": ["command"] }, { "required": ["pid"] }],
-    "not" = { "required": ["arrival", "start"], "properties": { "arrival": { "type": "array" } } }
+    "not" = { "required": ["arrival", "offset"], "properties": { "arrival": { "type": "array" } } }
 ))]
 pub(crate) struct Task {
     /// Unique among the tasks.
@@ -104,7 +104,7 @@ pub(crate) struct Task {
     /// From release; at most the period, which is the default.
     pub(crate) deadline: Option<At<Positive>>,
     /// The first release, from the start of the run; default 0.
-    pub(crate) start: Option<At<Duration>>,
+    pub(crate) offset: Option<At<Duration>>,
     /// For the policy fp: larger is more important.
     pub(crate) priority: Option<At<Integer>>,
     /// When it is released.

@@ -118,7 +118,7 @@ fn task(spec: &TaskSpec, groups: &[&str], nodes: &[&str]) -> format::Task {
         period: Some(time(spec.period)),
         budget: Some(time(spec.budget)),
         deadline: Some(time(spec.deadline)),
-        start: unless_zero(spec.start),
+        offset: unless_zero(spec.start),
         priority: Some(Whole(spec.priority).into()),
         arrival: arrival(&spec.arrival),
         cpu: Some(number(spec.cpu)),
