@@ -17,7 +17,7 @@ use punctual_diagnostic::{Diagnostic, Kind};
 const VERSION: u32 = 1;
 
 pub fn run(args: &Check) -> Result<ExitCode, Diagnostic> {
-    let Loaded { set, unrepresented } = Loaded::load(&args.file)?;
+    let Loaded { set, unrepresented } = set::load(&args.file, &args.instead)?;
     let capacity = args.host.map_or(Capacity::THEORY, |host| set::capacity(host, &set));
     let analysis = analyse_within(&set, &capacity);
     let advice: Vec<Advice> = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| advise(&set, cpu)).collect();

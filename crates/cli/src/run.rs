@@ -10,7 +10,7 @@ use punctual_host_user::{Awake, Finished, RunOptions, RunOutcome};
 use punctual_report::{side_by_side, table, DispatcherStats, Host, HostCosts, Results};
 use punctual_taskset::{Loaded, TaskSet};
 
-use crate::args::{HostArg, RealHost, Run, Sim};
+use crate::args::{HostArg, Instead, RealHost, Run, Sim};
 use crate::output::{print_line, report, INTERRUPTED, MISSED};
 use crate::session::{self, Session};
 use crate::set::{self, Admitted};
@@ -84,7 +84,8 @@ fn in_virtual_time(args: &Run, set: &TaskSet, overload: bool) -> Result<ExitCode
     }
     let sim = Sim {
         file: args.file.clone(),
-        // The set has it.
+        // The set has both.
+        instead: Instead::default(),
         duration: None,
         hyperperiod: false,
         gantt: false,

@@ -1,17 +1,19 @@
 //! From the command line to a task set that is admitted.
 
+use std::path::Path;
+
 use punctual_analysis::{analyse_within, verdict, Capacity};
 use punctual_report::analysis::summary;
 use punctual_sys::sched;
-use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
+use punctual_taskset::{parse_duration, Body, Loaded, Options, Overrun, TaskSet};
 
-use crate::args::{OverrunArg, RealHost, Run};
+use crate::args::{Instead, OverrunArg, RealHost, Run};
 use punctual_diagnostic::Diagnostic;
 
 /// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
 pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     let mut loaded = match &args.file {
-        Some(file) => Loaded::load(file)?,
+        Some(file) => load(file, &args.instead)?,
         None => Loaded { set: single(args)?, unrepresented: Vec::new() },
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
@@ -21,6 +23,12 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
         loaded.set.duration = Some(duration);
     }
     Ok(loaded)
+}
+
+/// The set of a file, with what the command line has in its place.
+pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
+    let Instead { cpu, policy } = instead;
+    Loaded::load(file, &Options { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() })
 }
 
 /// A time on the command line, ns.
@@ -48,7 +56,10 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
         }
         None => Body::Command(args.argv.clone()),
     };
-    let mut single = TaskSet::single(period, budget, body).cpu(args.cpu.unwrap_or_else(last_cpu));
+    let mut single = TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
+    if let Some(policy) = &args.instead.policy {
+        single = single.policy(policy);
+    }
     if let Some(deadline) = time(args.deadline.as_deref(), "--deadline")? {
         single = single.deadline(deadline);
     }

@@ -33,7 +33,7 @@ pub fn run(args: &Sim) -> Result<ExitCode, Diagnostic> {
 }
 
 fn simulated(args: &Sim, file: &Path) -> Result<ExitCode, Diagnostic> {
-    let Loaded { set, unrepresented } = Loaded::load(file)?;
+    let Loaded { set, unrepresented } = set::load(file, &args.instead)?;
     if !args.quiet {
         unrepresented
             .iter()

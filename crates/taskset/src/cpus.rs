@@ -6,6 +6,7 @@ use crate::duration::quote;
 use crate::format::{Cpu, Set};
 use crate::problems::Problems;
 use crate::value::{place, At, Span};
+use crate::{TaskSet, LARGEST_CPU};
 
 /// The CPUs of the set, from `cpu` or `cpus`; `None` when these are absent or at fault.
 pub(crate) fn read(file: &Set, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
@@ -51,6 +52,25 @@ pub(crate) fn check_domain(file: &Set, problems: &mut Problems<'_>) {
         }
         (None, _) => {}
     }
+}
+
+/// Moves a set that has one CPU, tasks and groups included.
+///
+/// # Errors
+/// The cause and help, where it has several.
+pub(crate) fn move_set(set: &mut TaskSet, cpu: u32) -> Result<(), (String, String)> {
+    if cpu > LARGEST_CPU {
+        return Err((format!("cpu {cpu} is out of range"), format!("write {}", Cpu::limits())));
+    }
+    if set.cpus.len() > 1 {
+        let cause = format!("the set has several CPUs ({}), and CPU {cpu} is given for all of it", list(&set.cpus));
+        return Err((cause, "give no CPU beside the file, or write one cpu in it".to_owned()));
+    }
+    set.cpus = vec![cpu];
+    set.tasks.iter_mut().for_each(|task| task.cpu = cpu);
+    set.groups.iter_mut().for_each(|group| group.cpu = cpu);
+    set.budget_groups.iter_mut().for_each(|group| group.cpu = cpu);
+    Ok(())
 }
 
 /// The CPU that a task or a group names itself, if it is one of the set's (`None`: those are at fault).

@@ -39,7 +39,7 @@ pub(crate) struct Name(pub(crate) String);
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = [
-    { "oneOf": [{ "required": ["cpu"] }, { "required": ["cpus"] }] },
+    { "not": { "required": ["cpu", "cpus"] } },
     {
         "if": { "required": ["cpus"], "properties": { "cpus": { "type": "array", "minItems": 2 } } },
         "then": {
@@ -63,7 +63,7 @@ pub(crate) struct Name(pub(crate) String);
     }
 ], "required" = ["policy", "task"]))]
 pub(crate) struct Set {
-    /// The one CPU that the set uses.
+    /// The one CPU that the set uses; by default the last that the process may use.
     pub(crate) cpu: Option<At<Cpu>>,
     /// The CPUs that the set uses, instead of cpu.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]

@@ -33,7 +33,7 @@ mod write;
 pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
 pub use costs::{CostBasis, Costs};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
-pub use load::{Loaded, LARGEST_FILE};
+pub use load::{Loaded, Options, LARGEST_FILE};
 pub use model::*;
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
 pub use schema::json_schema;

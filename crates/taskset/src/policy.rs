@@ -55,24 +55,24 @@ pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) ->
             return None;
         }
     };
-    if !POLICIES.contains(&name.as_str()) {
-        problems.add(at, || refuse_policy(name));
-        return None;
-    }
-    Some(name.clone())
+    let known = known(name).map_err(|texts| problems.add(at, || texts));
+    known.is_ok().then(|| name.clone())
 }
 
-/// The cause and help for a policy that this version does not have.
-fn refuse_policy(name: &str) -> (String, String) {
+/// Refuses a policy that this version does not have, with cause and help.
+pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
+    if POLICIES.contains(&name) {
+        return Ok(());
+    }
     let lower = name.to_lowercase();
     if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
         let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
-        return (cause, format!("use {} instead", quote(instead)));
+        return Err((cause, format!("use {} instead", quote(instead))));
     }
     let cause = format!("unknown policy {}", quote(name));
     if SERVERS.contains(&lower.as_str()) {
         let help = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
-        return (cause, help);
+        return Err((cause, help));
     }
     let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
     let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
@@ -80,5 +80,5 @@ fn refuse_policy(name: &str) -> (String, String) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
         None => "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned(),
     };
-    (cause, help)
+    Err((cause, help))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::checks::LONGEST_NAME;
 use crate::recording::Recordings;
-use crate::{error, load, Body, Domain, Overrun, PolicySpec, TaskSet, TaskSpec};
+use crate::{error, load, Body, Domain, Options, Overrun, PolicySpec, TaskSet, TaskSpec};
 use punctual_diagnostic::{is_printable, Diagnostic};
 
 /// What errors call the place of a set that came from no file.
@@ -87,7 +87,7 @@ impl Single {
             groups: Vec::new(),
             budget_groups: Vec::new(),
         };
-        let mut set = load::read(&set.to_toml(), Recordings::beside(""))
+        let mut set = load::read(&set.to_toml(), Recordings::beside(""), &Options::default())
             .map_err(|explained| error::whole(PLACE, explained.cause, explained.help))?;
         set.tasks.iter_mut().for_each(|task| task.line = None);
         Ok(set)
