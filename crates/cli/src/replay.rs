@@ -63,6 +63,7 @@ fn document(r: &Replayed) -> serde_json::Value {
             "cpu": r.header.cpu,
             "policy": r.header.policy,
             "tasks": r.header.tasks,
+            "set": r.header.set,
             "inputs": r.inputs,
             "decisions": r.decisions,
             "until_ns": r.until,

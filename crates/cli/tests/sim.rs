@@ -328,7 +328,8 @@ fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
     let out = ended(&[&free, "--quiet", "--duration", "35ms"], 0);
     assert!(out.contains(&format!("on CPU {last}, policy edf")), "{out}");
 
-    let several = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"").replace("[[task]]", "[[task]]\ncpu = 0");
+    let several =
+        FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"").replace("[[task]]", "[[task]]\ncpu = 0");
     let several = scratch.file("several.toml", &several);
     let error = refused(&[&several, "--cpu", "1"]);
     assert!(error.contains("the set has several CPUs (0, 1), and CPU 1 is given for all of it"), "{error}");
@@ -337,4 +338,27 @@ fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
     let error = refused(&[&full, "--policy", "fp"]);
     assert!(error.contains("task \"short\": the policy \"fp\" needs its priority"), "{error}");
     refused(&["--replay", &full, "--cpu", "1"]);
+}
+
+#[test]
+fn a_trace_carries_its_set_which_leads_to_the_same_trace() {
+    let scratch = Scratch::new("carries");
+    scratch.file("times.txt", "1ms\n1500us\n");
+    let several = FULL
+        .replace("cpu = 0", "cpus = [1, 0]\ndomain = \"partitioned\"")
+        .replace("[[task]]", "[[task]]\ncpu = 0")
+        .replace("{ spin = \"2ms\" }", "{ recorded = \"times.txt\" }");
+    let other = "[[task]]\ncpu = 1\nname = \"other\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
+    let several = scratch.file("several.toml", &(several + other));
+    let trace = |file: &str, name: &str| {
+        let path = scratch.path(name);
+        ended(&[file, "--quiet", "--duration", "70ms", "--trace", &path], 0);
+        [0, 1].map(|cpu| std::fs::read(format!("{path}.cpu{cpu}")).expect("it was written"))
+    };
+    let first = trace(&several, "first");
+    let out = ended(&["--replay", &format!("{}.cpu0", scratch.path("first")), "--json"], 0);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let set = document["replay"]["set"].as_str().expect("it has the set");
+    std::fs::remove_file(scratch.path("times.txt")).expect("it is there");
+    assert_eq!(trace(&scratch.file("carried.toml", set), "second"), first);
 }
