@@ -7,7 +7,7 @@ use crate::checks;
 use crate::duration::{parse_duration, quote};
 use crate::format::{Arrival, Cpu, Integer, Pid, Policy, Seed, Spin, Weight, HISTOGRAM};
 use crate::problems::Problem;
-use crate::value::{Forms, Span, HELP, KEY, OVERFLOW};
+use crate::value::{Forms, Span, HELP, KEY};
 
 pub(crate) const STEPS: &str = "write a list such as steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }]";
 pub(crate) const UNIFORM: &str = "write it as uniform = [\"100us\", \"300us\"]";
@@ -65,14 +65,15 @@ pub(crate) fn form(text: &str, error: &toml::de::Error) -> Explained {
         found.unknown_word(&words_after(known, "expected "))
     } else if let Some((cause, help)) = message.split_once(HELP) {
         (cause.replace(KEY, found.name()), help.to_owned())
-    } else if message == OVERFLOW {
-        let DeValue::Integer(number) = found.value else { return found.wrong_form(at, whose, "a whole number") };
+    } else {
+        let wanted = message.rsplit_once("expected ").map_or(Integer::WANTED, |(_, wanted)| wanted);
+        let DeValue::Integer(number) = found.value else { return found.wrong_form(at, whose, wanted) };
+        if wanted != Integer::WANTED {
+            return found.wrong_form(at, whose, wanted);
+        }
         let number = quote(&number.to_string());
         let cause = format!("{} {} is out of range", found.name(), number.trim_matches('"'));
         (cause, format!("write {}", found.limits()))
-    } else {
-        let wanted = message.rsplit_once("expected ").map_or("a string", |(_, wanted)| wanted);
-        return found.wrong_form(at, whose, wanted);
     };
     Explained { at, whose, cause, help }
 }
@@ -180,7 +181,7 @@ impl<'a, 'i> Found<'a, 'i> {
 
     fn instead_of_key(&self, key: &str, known: &[&str]) -> String {
         let lower = key.to_lowercase();
-        let meant = ALIASES.iter().find(|(alias, meant)| *alias == lower && known.contains(meant));
+        let meant = meant(&lower, &ALIASES, known);
         let owner = match self.path[..] {
             [_] => "the top of a file",
             [Part::Key("task"), _, _] => "a task",
@@ -194,7 +195,7 @@ impl<'a, 'i> Found<'a, 'i> {
             _ => "a spin",
         };
         match (owner, key) {
-            _ if meant.is_some() => format!("did you mean {}?", quote(meant.map_or("", |(_, meant)| *meant))),
+            _ if meant.is_some() => format!("did you mean {}?", quote(meant.unwrap_or(""))),
             (
                 "the top of a file",
                 "name" | "period" | "budget" | "deadline" | "priority" | "work" | "command" | "pid",
@@ -321,46 +322,38 @@ const EXAMPLES: [(&str, &str); 5] = [
     ("recorded", "times.txt"),
 ];
 
-/// Words of other systems (SCHED_DEADLINE, rt-app, textbooks) for our keys, where those may stand.
-const ALIASES: [(&str, &str); 37] = [
-    ("tasks", "task"),
-    ("cores", "cpus"),
-    ("core", "cpu"),
-    ("affinity", "cpu"),
-    ("cpus", "cpu"),
-    ("scheduler", "policy"),
-    ("algorithm", "policy"),
-    ("runtime", "budget"),
-    ("wcet", "budget"),
-    ("capacity", "budget"),
-    ("dl-runtime", "budget"),
-    ("dl-period", "period"),
-    ("dl-deadline", "deadline"),
-    ("interval", "period"),
-    ("offset", "start"),
+/// Our keys, and the words of other systems (SCHED_DEADLINE, rt-app, textbooks) for them.
+const ALIASES: [(&str, &str); 23] = [
+    ("task", "tasks"),
+    ("cpus", "cores"),
+    ("cpu", "core affinity cpus"),
+    ("policy", "scheduler algorithm"),
+    ("period", "dl-period interval"),
+    ("budget", "runtime wcet capacity dl-runtime"),
+    ("deadline", "dl-deadline"),
+    ("offset", "start phase"),
     ("start", "offset"),
-    ("phase", "offset"),
-    ("prio", "priority"),
-    ("exec", "command"),
-    ("cmd", "command"),
-    ("program", "command"),
-    ("args", "command"),
-    ("spin", "work"),
-    ("run", "spin"),
-    ("table", "windows"),
-    ("groups", "group"),
-    ("budget_groups", "budget_group"),
-    ("budget-group", "budget_group"),
-    ("group", "parent"),
-    ("budget_group", "parent"),
-    ("parent", "group"),
-    ("kind", "server"),
-    ("duration", "length"),
-    ("sleep", "steps"),
-    ("file", "recorded"),
-    ("longest", "sporadic"),
-    ("mean", "aperiodic"),
+    ("priority", "prio"),
+    ("command", "exec cmd program args"),
+    ("work", "spin"),
+    ("spin", "run"),
+    ("steps", "sleep"),
+    ("windows", "table"),
+    ("budget_group", "budget_groups budget-group"),
+    ("group", "groups parent"),
+    ("parent", "group budget_group"),
+    ("server", "kind"),
+    ("length", "duration"),
+    ("recorded", "file"),
+    ("sporadic", "longest"),
+    ("aperiodic", "mean"),
 ];
+
+/// The known word that another system or version calls `word`.
+pub(crate) fn meant<'a>(word: &str, aliases: &[(&'a str, &str)], known: &[&str]) -> Option<&'a str> {
+    let is_alias = |aliases: &str| aliases.split(' ').any(|alias| alias == word);
+    aliases.iter().find(|(meant, aliases)| is_alias(aliases) && known.contains(meant)).map(|(meant, _)| *meant)
+}
 
 /// The known word nearest to a misspelt one, if one is near enough to be meant.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {

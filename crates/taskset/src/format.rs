@@ -5,7 +5,7 @@
 //! schema can express of it stands beside the structs.
 
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::checks::{LARGEST_CPU, LARGEST_PID, LONGEST_NAME, MOST_BUDGET_GROUPS, 
 use crate::duration::quote;
 use crate::explain::nearest;
 use crate::policy::POLICIES;
-use crate::value::{by_forms, elements, fault, At, Duration, Forms, Positive, Table, Whole, Word};
+use crate::value::{by_forms, fault, At, Duration, Forms, Positive, Table, Whole, Word};
 use crate::{Overrun, ServerKind, MOST_STEPS};
 
 pub(crate) type Cpu = Whole<0, { LARGEST_CPU as i64 }>;
@@ -299,7 +299,7 @@ impl Forms for Arrival {
         })
     }
     fn list<'de, A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        elements(list).map(Arrival::List)
+        Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(Arrival::List)
     }
     fn table<'de, A: MapAccess<'de>>(table: A) -> Result<Self, A::Error> {
         Deserialize::deserialize(MapAccessDeserializer::new(table)).map(Arrival::Random)
@@ -439,7 +439,7 @@ impl Forms for Recorded {
         Ok(Recorded::File(text.to_owned()))
     }
     fn list<'de, A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        elements(list).map(Recorded::Times)
+        Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(Recorded::Times)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The key `policy`, and the names it takes.
 
 use crate::duration::quote;
-use crate::explain::nearest;
+use crate::explain::{meant, nearest};
 use crate::format::{Policy, PolicyName, PolicyTable};
 use crate::problems::Problems;
 use crate::value::At;
@@ -10,36 +10,18 @@ use crate::value::At;
 pub(crate) const POLICIES: [&str; 7] = ["rm", "dm", "edf", "fp", "td", "imprecise", "dual"];
 
 /// Other names of those policies.
-const POLICY_ALIASES: [(&str, &str); 15] = [
-    ("rate-monotonic", "rm"),
-    ("rate_monotonic", "rm"),
-    ("rms", "rm"),
-    ("deadline-monotonic", "dm"),
-    ("deadline_monotonic", "dm"),
-    ("earliest-deadline-first", "edf"),
-    ("deadline", "edf"),
-    ("fixed-priority", "fp"),
-    ("fifo", "fp"),
-    ("time-driven", "td"),
-    ("table", "td"),
-    ("cyclic", "td"),
-    ("imprecise-computation", "imprecise"),
-    ("dual-priority", "dual"),
-    ("dual_priority", "dual"),
+const ALIASES: [(&str, &str); 7] = [
+    ("rm", "rate-monotonic rate_monotonic rms"),
+    ("dm", "deadline-monotonic deadline_monotonic"),
+    ("edf", "earliest-deadline-first deadline"),
+    ("fp", "fixed-priority fifo"),
+    ("td", "time-driven table cyclic"),
+    ("imprecise", "imprecise-computation"),
+    ("dual", "dual-priority dual_priority"),
 ];
 
-/// Policies of later versions, each with the nearest of this one.
-const LATER_POLICIES: [(&str, &str); 9] = [
-    ("wfq", "edf"),
-    ("cbs", "edf"),
-    ("tbs", "edf"),
-    ("cus", "edf"),
-    ("sporadic", "rm"),
-    ("adaptive", "edf"),
-    ("pfair", "edf"),
-    ("pd2", "edf"),
-    ("share", "edf"),
-];
+/// Policies of later versions, by the nearest of this one.
+const LATER: [(&str, &str); 2] = [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
 
 /// Kinds of server, which are no policies.
 const SERVERS: [&str; 2] = ["polling", "deferrable"];
@@ -65,7 +47,7 @@ pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
         return Ok(());
     }
     let lower = name.to_lowercase();
-    if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
+    if let Some(instead) = meant(&lower, &LATER, &POLICIES) {
         let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
         return Err((cause, format!("use {} instead", quote(instead))));
     }
@@ -74,9 +56,7 @@ pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
         let help = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
         return Err((cause, help));
     }
-    let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
-    let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
-    let help = match meant {
+    let help = match meant(&lower, &ALIASES, &POLICIES).or_else(|| nearest(&lower, &POLICIES)) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
         None => "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned(),
     };

@@ -22,17 +22,16 @@ pub(crate) const HELP: char = '\u{1f}';
 /// Stands in such a cause for the key of the value.
 pub(crate) const KEY: char = '\u{1e}';
 
-/// What the TOML reader reports of a whole number that no type holds, and [`Whole`] of one beyond its limits.
-pub(crate) const OVERFLOW: &str = "integer number overflowed";
-
 /// An error with its cause and its help, which `explain` takes apart again.
 pub(crate) fn fault<E: Error>(cause: impl fmt::Display, help: impl fmt::Display) -> E {
     E::custom(format_args!("{cause}{HELP}{help}"))
 }
 
 /// A value and its place in the text: 0..0 for one that was not read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(transparent)]
 pub(crate) struct At<T> {
+    #[serde(skip)]
     pub(crate) span: Span,
     pub(crate) value: T,
 }
@@ -71,8 +70,8 @@ pub(crate) trait Forms: Sized {
     fn text<E: Error>(text: &str) -> Result<Self, E> {
         Err(E::invalid_type(Unexpected::Str(text), &Self::WANTED))
     }
-    fn integer<E: Error>(_: i128) -> Result<Self, E> {
-        Err(E::invalid_type(Unexpected::Other("integer"), &Self::WANTED))
+    fn integer<E: Error>(number: i64) -> Result<Self, E> {
+        Err(E::invalid_type(Unexpected::Signed(number), &Self::WANTED))
     }
     fn list<'de, A: SeqAccess<'de>>(_: A) -> Result<Self, A::Error> {
         Err(A::Error::invalid_type(Unexpected::Seq, &Self::WANTED))
@@ -96,12 +95,6 @@ pub(crate) fn read<'de, T: Forms, D: Deserializer<'de>>(from: D) -> Result<T, D:
             T::text(text)
         }
         fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-            T::integer(number.into())
-        }
-        fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-            T::integer(number.into())
-        }
-        fn visit_i128<E: Error>(self, number: i128) -> Result<T, E> {
             T::integer(number)
         }
         fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
@@ -113,15 +106,6 @@ pub(crate) fn read<'de, T: Forms, D: Deserializer<'de>>(from: D) -> Result<T, D:
     }
 
     from.deserialize_any(AnyForm(PhantomData))
-}
-
-/// Reads a list whose elements know their places.
-pub(crate) fn elements<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(mut list: A) -> Result<Vec<At<T>>, A::Error> {
-    let mut read = Vec::new();
-    while let Some(element) = list.next_element()? {
-        read.push(element);
-    }
-    Ok(read)
 }
 
 /// Reads a type by its forms.
@@ -211,7 +195,8 @@ impl<const ZERO: bool> Serialize for Time<ZERO> {
 }
 
 /// A whole number from `LEAST` to `MOST`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub(crate) struct Whole<const LEAST: i64, const MOST: i64>(pub(crate) i64);
 
 impl<const LEAST: i64, const MOST: i64> Whole<LEAST, MOST> {
@@ -232,24 +217,13 @@ impl<const LEAST: i64, const MOST: i64> Whole<LEAST, MOST> {
 impl<const LEAST: i64, const MOST: i64> Forms for Whole<LEAST, MOST> {
     const WANTED: &'static str = "a whole number";
 
-    fn integer<E: Error>(number: i128) -> Result<Self, E> {
-        let fits = i64::try_from(number).ok().filter(|number| (LEAST..=MOST).contains(number));
-        fits.map(Whole).ok_or_else(|| E::custom(OVERFLOW))
+    fn integer<E: Error>(number: i64) -> Result<Self, E> {
+        let fits = Some(number).filter(|number| (LEAST..=MOST).contains(number));
+        fits.map(Whole).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &Self::WANTED))
     }
 }
 
-impl<const LEAST: i64, const MOST: i64> Serialize for Whole<LEAST, MOST> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_i64(self.0)
-    }
-}
-
-impl<T: Serialize> Serialize for At<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(to)
-    }
-}
-
+/// A wrapper is no type of its own in the schema: a derived one would be, for the sake of its description.
 macro_rules! schema_of_the_value {
     ($($wrapper:ident)*) => {$(
         impl<T: JsonSchema> JsonSchema for $wrapper<T> {
