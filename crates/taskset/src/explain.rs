@@ -13,7 +13,7 @@ pub(crate) const STEPS: &str = "write a list such as steps = [{ spin = \"1ms\" }
 pub(crate) const UNIFORM: &str = "write it as uniform = [\"100us\", \"300us\"]";
 pub(crate) const WINDOWS: &str = "write a list such as windows = [{ start = \"0ms\", length = \"5ms\" }]";
 
-/// An error before its file is known.
+/// An error without the name of its file.
 pub(crate) struct Explained {
     pub(crate) at: Span,
     /// `task "servo": `, or nothing.
@@ -22,7 +22,7 @@ pub(crate) struct Explained {
     pub(crate) help: String,
 }
 
-/// What a check found. Only a check knows whether it means the key or the value.
+/// What a check reports of a value or of its key.
 pub(crate) fn problem(text: &str, problem: Problem) -> Explained {
     let Problem { mut at, of_key, cause, help } = problem;
     let tree = DeTable::parse(text).ok();
@@ -349,7 +349,7 @@ const ALIASES: [(&str, &str); 23] = [
     ("aperiodic", "mean"),
 ];
 
-/// The known word that another system or version calls `word`.
+/// The one of `known` that another system or version calls `word`.
 pub(crate) fn meant<'a>(word: &str, aliases: &[(&'a str, &str)], known: &[&str]) -> Option<&'a str> {
     let is_alias = |aliases: &str| aliases.split(' ').any(|alias| alias == word);
     aliases.iter().find(|(meant, aliases)| is_alias(aliases) && known.contains(meant)).map(|(meant, _)| *meant)

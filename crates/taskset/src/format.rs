@@ -1,5 +1,5 @@
-//! A task-set file as it is written: a struct for each kind of table, its keys in the order in which
-//! errors list them. Reading, writing and the JSON Schema are made from these.
+//! A task-set file as it is written: a struct for each kind of table, its keys in the order that
+//! errors list them in. Reading, writing and the JSON Schema are made from these.
 //!
 //! Here each value has its form only. What must hold between values is checked by `set`; what the
 //! schema can express of it stands beside the structs.
@@ -34,8 +34,8 @@ pub(crate) type Tables<T> = At<Vec<At<Table<T>>>>;
 ))]
 pub(crate) struct Name(pub(crate) String);
 
-/// A task-set file (TOML) of Punctual. docs/task-set.md explains every key; what a schema cannot express
-/// (a budget above its period, a name given twice) is checked by the program.
+/// A task-set file (TOML) of Punctual. docs/task-set.md explains every key; what a schema cannot
+/// express (a budget above its period, a name given twice) is checked by the program.
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = [
@@ -421,8 +421,8 @@ impl Forms for Bin {
     }
 }
 
-/// A text file with one duration on each line, whose path begins at the folder of the task-set file;
-/// or the durations themselves.
+/// A text file with one duration on each line, whose path begins at the folder of the task-set
+/// file; or the durations themselves.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Recorded {

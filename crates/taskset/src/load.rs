@@ -19,8 +19,8 @@ pub const LARGEST_FILE: usize = 4 << 20;
 /// What a caller gives for a file to be read with.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The CPU of the whole set, tasks and groups included, instead of the file's; refused for a set
-    /// of several.
+    /// The CPU of the whole set, tasks and groups included, instead of the file's; refused for a
+    /// set of several.
     pub cpu: Option<u32>,
     /// The CPU of a set whose file names none; without it, such a file is refused.
     pub default_cpu: Option<u32>,
@@ -113,9 +113,9 @@ impl TaskSet {
     /// looked for in its folder.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key or a value
-    /// of the wrong type; else, in file order, a value out of its range, values that contradict each other, a
-    /// recording that cannot be read.
+    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key or
+    /// a value of the wrong type; else, in file order, a value out of its range, values that
+    /// contradict each other, a recording that cannot be read.
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
         Loaded::parse(text, file_name, &Options::default()).map(|loaded| loaded.set)
     }

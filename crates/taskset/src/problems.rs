@@ -62,8 +62,8 @@ impl<'t> Problems<'t> {
         given.first().map(|(_, key)| *key)
     }
 
-    /// Reports the first of these keys that is absent, at the head of its table: whether it is there,
-    /// what it is, help.
+    /// Reports the first of these keys that is absent, at the head of its table: whether it is
+    /// there, what it is, help.
     pub(crate) fn missing(&mut self, head: &Span, required: &[(bool, &str, &str)]) -> bool {
         let absent = required.iter().find(|(given, _, _)| !given);
         if let Some((_, what, help)) = absent {

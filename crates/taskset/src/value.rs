@@ -161,8 +161,8 @@ impl<T: DeserializeOwned> Forms for Word<T> {
     }
 }
 
-/// A duration in ns, written with its unit. Whether it may be 0 (`ZERO`) is seen by the schema; the
-/// program tells so with the other checks.
+/// A duration in ns, written with its unit. Whether it may be 0 (`ZERO`) is for the schema: a check
+/// refuses a 0 by what it means there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time<const ZERO: bool>(pub(crate) u64);
 
@@ -223,7 +223,7 @@ impl<const LEAST: i64, const MOST: i64> Forms for Whole<LEAST, MOST> {
     }
 }
 
-/// A wrapper is no type of its own in the schema: a derived one would be, for the sake of its description.
+/// A wrapper is no type of its own in the schema; a derived one would be, with its description.
 macro_rules! schema_of_the_value {
     ($($wrapper:ident)*) => {$(
         impl<T: JsonSchema> JsonSchema for $wrapper<T> {

@@ -5,10 +5,12 @@ use crate::value::{At, Table, Time, Whole, Word};
 use crate::{Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window};
 
 impl TaskSet {
-    /// The text of a TOML file that reads as this set: equal but for the lines, which are those of the
-    /// new text. Recorded execution times stand in it, so that it needs no other file.
+    /// The text of a TOML file that reads as this set: equal but for the lines, which are those of
+    /// the new text. Recorded execution times stand in it, so that it needs no other file.
     ///
-    /// Seeds are below 2^63, as in every set that was read.
+    /// That holds of every set that was read, unless its recordings make the text larger than
+    /// [`LARGEST_FILE`](crate::LARGEST_FILE). A set made by a program may have what no file can: a
+    /// period below 100 us, a seed of 2^63 or more.
     #[must_use]
     pub fn to_toml(&self) -> String {
         // Every form of the format is one of TOML's.
