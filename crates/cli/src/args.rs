@@ -87,9 +87,8 @@ pub struct Run {
     /// Relative deadline [default: the period]
     #[arg(long, value_name = "TIME", requires = "budget")]
     pub deadline: Option<String>,
-    /// CPU to run on [default: the last one that we may use]
-    #[arg(long, value_name = "N", requires = "budget")]
-    pub cpu: Option<u32>,
+    #[command(flatten)]
+    pub instead: Instead,
     /// What happens when the budget is used up before the task is done
     #[arg(long, value_enum, value_name = "POLICY", requires = "budget")]
     pub overrun: Option<OverrunArg>,
@@ -141,6 +140,17 @@ pub struct Run {
     /// Command to start, with its arguments
     #[arg(last = true, value_name = "COMMAND", requires = "budget")]
     pub argv: Vec<String>,
+}
+
+/// What takes the place of a task set's own.
+#[derive(Args, Default)]
+pub struct Instead {
+    /// CPU to run on, for a set of one CPU [default: the set's own, else the last that we may use]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// Policy at the top (docs/task-set.md) [default: the set's own, else edf]
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
@@ -209,6 +219,8 @@ pub struct Sim {
     /// Task-set file (docs/task-set.md)
     #[arg(value_name = "SET.toml", required_unless_present = "replay", conflicts_with = "replay")]
     pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub instead: Instead,
     /// Simulate so long [default: the set's own duration, else the hyperperiod unless it is very long]
     #[arg(long, value_name = "TIME", conflicts_with_all = ["hyperperiod", "replay"])]
     pub duration: Option<String>,
@@ -232,7 +244,7 @@ pub struct Sim {
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub trace: Option<PathBuf>,
     /// Feed the inputs of this trace, of any host, to the dispatcher: it must decide the same
-    #[arg(long, value_name = "TRACE")]
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["cpu", "policy"])]
     pub replay: Option<PathBuf>,
     /// Results as JSON on standard output (docs/results.md)
     #[arg(long)]
@@ -251,6 +263,8 @@ pub struct Check {
     /// Task-set file (docs/task-set.md)
     #[arg(value_name = "SET.toml")]
     pub file: PathBuf,
+    #[command(flatten)]
+    pub instead: Instead,
     /// Judge it on this host: its limit, what it takes of each CPU itself, and its least budget
     /// [default: none, pure theory]
     #[arg(long, value_enum)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::{Check, RealHost};
 use crate::output::{print_line, Outcome};
+use crate::set;
 use punctual_diagnostic::{Diagnostic, Kind};
 
 /// The result of `punctual check --json`; docs/check.md describes it.
@@ -58,7 +59,7 @@ impl CpuResult {
 }
 
 pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
-    let Loaded { set, unrepresented } = Loaded::load(&args.file)?;
+    let Loaded { set, unrepresented } = set::load(&args.file, &args.instead)?;
     let capacity = args.host.map_or(Capacity::THEORY, |host| Session::capacity_of(host.into(), &set));
     let analysis = analyse_within(&set, &capacity);
     let advice: Vec<Advice> = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| advise(&set, cpu)).collect();

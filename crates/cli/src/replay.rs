@@ -69,6 +69,8 @@ struct Replay {
     policy: String,
     /// The tasks' names.
     tasks: Vec<String>,
+    /// The whole set, as the text of a task-set file; empty in traces of older versions.
+    set: String,
     /// Inputs that were read.
     inputs: u64,
     /// Decisions that were the same.
@@ -106,6 +108,7 @@ impl Replay {
             cpu: r.header.cpu,
             policy: r.header.policy.clone(),
             tasks: r.header.tasks.clone(),
+            set: r.header.set.clone(),
             inputs: r.inputs,
             decisions: r.decisions,
             until_ns: r.until,

@@ -107,7 +107,7 @@ fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnost
     }
     if !args.compare.is_empty() && set.duration.is_none() {
         return Err(Diagnostic::usage(
-            "--compare runs the set several times, and nothing says for how long",
+            "--compare runs the set several times, and has no duration",
             "add --duration 10s",
         ));
     }

@@ -1,15 +1,17 @@
-//! From the command line to a task set that is admitted.
+//! From the command line to a task set.
+
+use std::path::Path;
 
 use punctual_sys::sched;
-use punctual_taskset::{parse_duration, Body, Loaded, Overrun, TaskSet};
+use punctual_taskset::{parse_duration, Body, Loaded, Options, Overrun, TaskSet};
 
-use crate::args::{OverrunArg, Run};
+use crate::args::{Instead, OverrunArg, Run};
 use punctual_diagnostic::Diagnostic;
 
 /// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
 pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     let mut loaded = match &args.file {
-        Some(file) => Loaded::load(file)?,
+        Some(file) => load(file, &args.instead)?,
         None => Loaded { set: single(args)?, unrepresented: Vec::new() },
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
@@ -19,6 +21,12 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
         loaded.set.duration = Some(duration);
     }
     Ok(loaded)
+}
+
+/// The set of a file, with what the command line has in its place.
+pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
+    let Instead { cpu, policy } = instead;
+    Loaded::load(file, &Options { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() })
 }
 
 /// A time on the command line, ns.
@@ -46,7 +54,10 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
         }
         None => Body::Command(args.argv.clone()),
     };
-    let mut single = TaskSet::single(period, budget, body).cpu(args.cpu.unwrap_or_else(last_cpu));
+    let mut single = TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
+    if let Some(policy) = &args.instead.policy {
+        single = single.policy(policy);
+    }
     if let Some(deadline) = time(args.deadline.as_deref(), "--deadline")? {
         single = single.deadline(deadline);
     }

@@ -30,7 +30,7 @@ pub fn run(args: &Sim, caller: Caller) -> ExitCode {
 }
 
 fn simulated(args: &Sim, file: &Path) -> Result<Outcome<Results>, Diagnostic> {
-    let Loaded { set, unrepresented } = Loaded::load(file)?;
+    let Loaded { set, unrepresented } = set::load(file, &args.instead)?;
     if !args.quiet {
         unrepresented
             .iter()

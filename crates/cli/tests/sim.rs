@@ -316,3 +316,56 @@ fn what_is_left_out_of_rt_app_s_json_is_named() {
     let out = sim(&[&example, "--duration", "1s"]);
     assert!(text(&out.stderr).contains("punctual: left out: "), "{}", text(&out.stderr));
 }
+
+#[test]
+fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
+    let scratch = Scratch::new("instead");
+    let full = scratch.file("full.toml", FULL);
+    let about = |arguments: &[&str]| {
+        let out = text(&sim(&[&[full.as_str(), "--quiet", "--duration", "35ms"], arguments].concat()).stdout);
+        out.lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(about(&[]).contains("on CPU 0, policy edf"), "{}", about(&[]));
+    let moved = about(&["--cpu", "3", "--policy", "rm"]);
+    assert!(moved.contains("on CPU 3, policy rm"), "{moved}");
+    let free = scratch.file("free.toml", &FULL.replace("cpu = 0\n", ""));
+    let mask = std::fs::read_to_string("/proc/self/status").expect("it is mounted");
+    let mask = mask.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("it names the CPUs");
+    let last = mask.trim().rsplit(['-', ',']).next().expect("there is one");
+    let out = ended(&[&free, "--quiet", "--duration", "35ms"], 0);
+    assert!(out.contains(&format!("on CPU {last}, policy edf")), "{out}");
+
+    let several =
+        FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"").replace("[[task]]", "[[task]]\ncpu = 0");
+    let several = scratch.file("several.toml", &several);
+    let error = refused(&[&several, "--cpu", "1"]);
+    assert!(error.contains("the set has several CPUs (0, 1), and CPU 1 is given for all of it"), "{error}");
+    let error = refused(&[&full, "--policy", "EDF"]);
+    assert!(error.contains("unknown policy \"EDF\"") && error.contains("did you mean \"edf\"?"), "{error}");
+    let error = refused(&[&full, "--policy", "fp"]);
+    assert!(error.contains("task \"short\": the policy \"fp\" needs its priority"), "{error}");
+    refused(&["--replay", &full, "--cpu", "1"]);
+}
+
+#[test]
+fn a_trace_carries_its_set_which_leads_to_the_same_trace() {
+    let scratch = Scratch::new("carries");
+    scratch.file("times.txt", "1ms\n1500us\n");
+    let several = FULL
+        .replace("cpu = 0", "cpus = [1, 0]\ndomain = \"partitioned\"")
+        .replace("[[task]]", "[[task]]\ncpu = 0")
+        .replace("{ spin = \"2ms\" }", "{ recorded = \"times.txt\" }");
+    let other = "[[task]]\ncpu = 1\nname = \"other\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
+    let several = scratch.file("several.toml", &(several + other));
+    let trace = |file: &str, name: &str| {
+        let path = scratch.path(name);
+        ended(&[file, "--quiet", "--duration", "70ms", "--trace", &path], 0);
+        [0, 1].map(|cpu| std::fs::read(format!("{path}.cpu{cpu}")).expect("it was written"))
+    };
+    let first = trace(&several, "first");
+    let out = ended(&["--replay", &format!("{}.cpu0", scratch.path("first")), "--json"], 0);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let set = document["replay"]["set"].as_str().expect("it has the set");
+    std::fs::remove_file(scratch.path("times.txt")).expect("it is there");
+    assert_eq!(trace(&scratch.file("carried.toml", set), "second"), first);
+}

@@ -137,7 +137,7 @@ fn groups_wait(set: &TaskSet) -> Result<(), Diagnostic> {
     let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));
     match of_group.chain(of_budget).find(|(_, _, period)| *period > LONGEST_WAIT) {
         Some((what, name, _)) => Err(not_done_here(format!(
-            "{what} \"{name}\": its period (or its start) is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
+            "{what} \"{name}\": its period (or its offset) is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
              watchdog end the scheduler"
         ))),
         None => Ok(()),
@@ -198,7 +198,7 @@ mod tests {
         assert!(e.to_string().contains("task \"a\": its period is over 20 s"), "{e}");
         assert!(e.to_string().contains("--host user"), "{e}");
         assert_eq!(e.exit_code(), 2);
-        let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}start = \"25s\"\n");
+        let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}offset = \"25s\"\n");
         assert!(accepts(&set(&late)).expect_err("too late").to_string().contains("starts more than 20 s"));
     }
 }

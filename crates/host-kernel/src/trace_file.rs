@@ -68,6 +68,7 @@ impl Traces {
             let Some((domain, part)) = parts.iter().enumerate().find(|(_, p)| p.cpu == cpu) else { continue };
             let names = set.tasks.iter().map(|t| t.name.clone()).collect();
             let header = Header::new("kernel", cpu, &set.policy.name, names, part.limits.into());
+            let header = Header { set: set.to_toml(), ..header };
             traces.insert(domain as u32, TraceFile::new(file, header).map_err(unwritten)?);
         }
         Ok(Traces(traces))

@@ -184,7 +184,7 @@ fn engine(
         Some(out) => {
             let names = set.tasks.iter().map(|t| t.name.clone()).collect();
             let header = Header::new("sim", cpu, &set.policy.name, names, dispatcher.limits().into());
-            Some(Recorder::new(out, &header)?)
+            Some(Recorder::new(out, &Header { set: set.to_toml(), ..header })?)
         }
         None => None,
     };

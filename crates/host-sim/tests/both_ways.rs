@@ -49,7 +49,7 @@ fn random_set(random: &mut Random, policy: &str) -> TaskSet {
             let work = random_work(random, period, budget);
             let overrun = random_overrun(random);
             format!(
-                "period = \"{period}ns\"; budget = \"{budget}ns\"; deadline = \"{deadline}ns\"; start = \"{}ns\"; \
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; deadline = \"{deadline}ns\"; offset = \"{}ns\"; \
                  overrun = \"{overrun}\"; work = {work}",
                 random.below(period)
             )
@@ -69,7 +69,7 @@ fn found(random: &mut Random, count: u64) -> Vec<String> {
             let (work, overrun) = (random_work(random, period, budget), random_overrun(random));
             let start = if n % 2 == 0 { 0 } else { random.below(period) };
             format!(
-                "period = \"{period}ns\"; budget = \"{budget}ns\"; start = \"{start}ns\"; overrun = \"{overrun}\"; \
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; offset = \"{start}ns\"; overrun = \"{overrun}\"; \
                  work = {work}"
             )
         })

@@ -81,7 +81,7 @@ fn a_job_without_anything_to_do_is_done_at_once() {
 #[test]
 fn offsets_are_kept_and_the_horizon_is_two_hyperperiods_after_the_last() {
     let tasks = [
-        "period = \"4ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }; start = \"3ms\"",
+        "period = \"4ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }; offset = \"3ms\"",
         "period = \"6ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }",
     ];
     let set = set("rm", &tasks);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use punctual_analysis::CpuLoad;
 use punctual_session as session;
 use punctual_session::{Execution, Options, Session, TraceFiles};
-use punctual_taskset::{fmt_ns, Domain, Loaded, PolicySpec, TaskSet, TaskSpec};
+use punctual_sys::sched;
+use punctual_taskset::{fmt_ns, Domain, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -120,7 +121,9 @@ impl Punctual {
     /// # Errors
     /// The file cannot be read, or is no task set: place, cause and help.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Punctual, Error> {
-        Ok(Punctual::from_set(Loaded::load(path.as_ref())?.set))
+        // The last one that this program may use: the first ones have most interrupts.
+        let default_cpu = sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max());
+        Ok(Punctual::from_set(Loaded::load(path.as_ref(), &ReadOptions { default_cpu, ..ReadOptions::default() })?.set))
     }
 
     /// Which host runs it; else [`Host::User`], which alone takes threads of this program and further tasks while it runs.

@@ -58,7 +58,8 @@ impl TraceFiles {
             }
             let names = set.tasks.iter().map(|t| t.name.clone()).collect();
             let limits = dispatcher.limits().into();
-            let header = Header { first, ..Header::new("user", cpu, &set.policy.name, names, limits) };
+            let header = Header::new("user", cpu, &set.policy.name, names, limits);
+            let header = Header { first, set: set.to_toml(), ..header };
             let trace = Trace { header, records: records.into_iter().rev().collect() };
             trace.write(&mut BufWriter::new(file)).map_err(|e| {
                 Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")

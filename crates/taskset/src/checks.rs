@@ -3,6 +3,9 @@
 //! Each check reports the value that is at fault, so that a file can point at it.
 
 use crate::duration::{fmt_ns, quote, DURATION_LIMIT};
+use crate::format::Name;
+use crate::problems::Problems;
+use crate::value::{ns, place, At, Positive, Span};
 use punctual_diagnostic::is_printable;
 
 /// The shortest period, ns. A dispatcher needs some 10 us per event, and 90 % of a CPU is the most
@@ -99,10 +102,40 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
     faults
 }
 
-/// Checks the name of `what` (a task, a group) by itself.
+/// Checks period, budget and deadline of the table that begins at `head`.
+pub(crate) fn times_at(
+    head: &Span,
+    period: &Option<At<Positive>>,
+    budget: &Option<At<Positive>>,
+    deadline: &Option<At<Positive>>,
+    problems: &mut Problems<'_>,
+) {
+    for (field, cause, help) in times(ns(period), ns(budget), ns(deadline)) {
+        let at = match field {
+            Field::Period => place(period),
+            Field::Budget => place(budget),
+            Field::Deadline => place(deadline),
+        };
+        problems.fault(at.unwrap_or(head), cause, help);
+    }
+}
+
+/// Checks the name of `what` (task, group) where it is given; `None` when it is absent or at fault.
+pub(crate) fn name_at(what: &str, name: &Option<At<Name>>, problems: &mut Problems<'_>) -> Option<At<String>> {
+    let found = name.as_ref()?;
+    match self::name(what, &found.0) {
+        Ok(()) => Some(At { span: found.span.clone(), value: found.0.clone() }),
+        Err(texts) => {
+            problems.add(&found.span, || texts);
+            None
+        }
+    }
+}
+
+/// Checks the name of `what` (task, group) by itself.
 pub(crate) fn name(what: &str, name: &str) -> Result<(), (String, String)> {
     if name.trim().is_empty() {
-        let cause = format!("the name of {what} is empty");
+        let cause = format!("the name of a {what} is empty");
         return Err((cause, "give it a name, such as \"servo\"".to_owned()));
     }
     let length = name.chars().count();

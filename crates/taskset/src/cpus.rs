@@ -1,109 +1,106 @@
 //! The CPUs of a set, how they are shared, and which of them a task or a group names.
 
-use toml::de::DeValue;
+use std::collections::HashSet;
 
-use crate::checks::LARGEST_CPU;
 use crate::duration::quote;
-use crate::reader::{Found, Problems, Span, Table};
-use crate::Domain;
+use crate::format::{Cpu, Set};
+use crate::problems::Problems;
+use crate::value::{place, At, Span};
+use crate::{TaskSet, LARGEST_CPU};
 
-/// The CPUs of the set, from `cpu` or `cpus`.
-pub(crate) fn read(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
-    let one = top.get("cpu");
-    let many = top.get("cpus");
-    match (&one, &many) {
-        (None, None) => return None,
-        (Some(one), Some(many)) => {
-            let later = if one.key.start > many.key.start { one } else { many };
-            let help = "keep cpu for one CPU, or cpus for several";
-            top.fault(problems, &later.key, "cpu and cpus are both given", help);
-            return None;
-        }
-        _ => {}
-    }
-    if let Some(found) = one {
-        if matches!(found.value, DeValue::Array(_)) {
-            let help = "write one number, or use cpus for several";
-            top.wrong_type(problems, "cpu", &found, "a whole number", help);
-            return None;
-        }
-        return top.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU).map(|cpu| vec![cpu]);
-    }
-    let found = many?;
-    let DeValue::Array(list) = found.value else {
-        let help = "write a list such as cpus = [0, 1], or cpu for one CPU";
-        top.wrong_type(problems, "cpus", &found, "a list of CPU numbers", help);
+/// The CPUs of the set, from `cpu` or `cpus`; `None` when these are absent or at fault.
+pub(crate) fn read(file: &Set, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
+    if let (Some(one), Some(many)) = (place(&file.cpu), place(&file.cpus)) {
+        let later = if one.start > many.start { one } else { many };
+        problems.fault_of_key(later, "cpu and cpus are both given", "keep cpu for one CPU, or cpus for several");
         return None;
-    };
+    }
+    if let Some(cpu) = &file.cpu {
+        return Some(vec![cpu.unsigned()]);
+    }
+    let list = file.cpus.as_ref()?;
     if list.is_empty() {
-        let help = "name at least one, such as cpus = [0, 1]";
-        top.fault(problems, &found.at, "the list of CPUs is empty", help);
+        problems.fault(&list.span, "the list of CPUs is empty", "name at least one, such as cpus = [0, 1]");
         return None;
     }
-    let mut cpus = Vec::with_capacity(list.len());
-    let mut seen = std::collections::HashSet::new();
-    for element in list {
-        let found = Found { key: found.key.clone(), at: element.span(), value: element.get_ref() };
-        let cpu = top.integer_of(problems, "cpus", &found, 0..=LARGEST_CPU)?;
-        if !seen.insert(cpu) {
-            let cause = format!("CPU {cpu} is listed twice");
-            top.fault(problems, &found.at, cause, "name each CPU once");
-            return None;
-        }
-        cpus.push(cpu);
+    let mut seen = HashSet::new();
+    if let Some(twice) = list.iter().find(|cpu| !seen.insert(cpu.0)) {
+        problems.fault(&twice.span, format!("CPU {} is listed twice", twice.0), "name each CPU once");
+        return None;
     }
-    Some(cpus)
+    Some(list.iter().map(|cpu| cpu.unsigned()).collect())
 }
 
-/// How they are shared.
-pub(crate) fn domain(top: &Table<'_, '_>, cpus: Option<&[u32]>, problems: &mut Problems<'_>) -> Domain {
+/// Checks how they are shared: there is one way.
+pub(crate) fn check_domain(file: &Set, problems: &mut Problems<'_>) {
     let instead = "use domain = \"partitioned\", and give each task its cpu";
-    match top.string(problems, "domain", "partitioned") {
-        Some((_, "partitioned")) => {}
-        Some((at, "global")) => {
-            let cause = "this version of Punctual does not have domain \"global\" yet";
-            top.fault(problems, &at, cause, instead);
+    match (&file.domain, &file.cpus) {
+        (Some(domain), _) => {
+            let cause = match domain.as_str() {
+                "partitioned" => return,
+                word @ ("global" | "clustered") => {
+                    format!("this version of Punctual does not have domain \"{word}\" yet")
+                }
+                other => format!("unknown domain {}", quote(other)),
+            };
+            problems.fault(&domain.span, cause, instead);
         }
-        Some((at, "clustered")) => {
-            let cause = "this version of Punctual does not have domain \"clustered\" yet";
-            top.fault(problems, &at, cause, instead);
+        (None, Some(cpus)) if cpus.len() > 1 => {
+            let cause = "several CPUs are given, but not how they are shared";
+            let help = "add domain = \"partitioned\", and give each task its cpu";
+            problems.fault_of_key(&cpus.span, cause, help);
         }
-        Some((at, other)) => {
-            let cause = format!("unknown domain {}", quote(other));
-            top.fault(problems, &at, cause, instead);
-        }
-        None => {
-            let several = cpus.is_some_and(|cpus| cpus.len() > 1);
-            if let (true, None, Some(found)) = (several, top.get("domain"), top.get("cpus")) {
-                let cause = "several CPUs are given, but not how they are shared";
-                let help = "add domain = \"partitioned\", and give each task its cpu";
-                top.fault(problems, &found.key, cause, help);
-            }
-        }
+        (None, _) => {}
     }
-    Domain::Partitioned
+}
+
+/// Moves a set that has one CPU, tasks and groups included.
+///
+/// # Errors
+/// The cause and help, where it has several.
+pub(crate) fn move_set(set: &mut TaskSet, cpu: u32) -> Result<(), (String, String)> {
+    if cpu > LARGEST_CPU {
+        return Err((format!("cpu {cpu} is out of range"), format!("write {}", Cpu::limits())));
+    }
+    if set.cpus.len() > 1 {
+        let cause = format!("the set has several CPUs ({}), and CPU {cpu} is given for all of it", list(&set.cpus));
+        return Err((cause, "give no CPU beside the file, or write one cpu in it".to_owned()));
+    }
+    set.cpus = vec![cpu];
+    set.tasks.iter_mut().for_each(|task| task.cpu = cpu);
+    set.groups.iter_mut().for_each(|group| group.cpu = cpu);
+    set.budget_groups.iter_mut().for_each(|group| group.cpu = cpu);
+    Ok(())
 }
 
 /// The CPU that a task or a group names itself, if it is one of the set's (`None`: those are at fault).
-pub(crate) fn own(table: &Table<'_, '_>, cpus: Option<&[u32]>, problems: &mut Problems<'_>) -> Option<(Span, u32)> {
-    let found = table.get("cpu")?;
-    let cpu = table.integer_of(problems, "cpu", &found, 0..=LARGEST_CPU)?;
-    let cpus = cpus?;
+pub(crate) fn own(named: &Option<At<Cpu>>, cpus: Option<&[u32]>, problems: &mut Problems<'_>) -> Option<u32> {
+    let (named, cpus) = (named.as_ref()?, cpus?);
+    let cpu = named.unsigned();
     if !cpus.contains(&cpu) {
         let cause = format!("cpu {cpu} is not one of the set's ({})", list(cpus));
-        let help = "use one of those, or name it in cpus at the top of the file";
-        table.fault(problems, &found.at, cause, help);
+        problems.fault(&named.span, cause, "use one of those, or name it in cpus at the top of the file");
         return None;
     }
-    Some((found.at, cpu))
+    Some(cpu)
 }
 
-/// The cause and help for a task or a group that must name its CPU and does not; `None` where there is one only.
-pub(crate) fn unnamed(cpus: Option<&[u32]>) -> Option<(String, String)> {
-    let cpus @ [first, _, ..] = cpus? else {
-        return None;
-    };
-    Some((format!("it does not say on which of the CPUs {} it runs", list(cpus)), format!("add cpu = {first}")))
+/// The CPU of a set that has one.
+pub(crate) fn only(cpus: Option<&[u32]>) -> Option<u32> {
+    match cpus {
+        Some([only]) => Some(*only),
+        _ => None,
+    }
+}
+
+/// Refuses a task or a group that must name its CPU, in a set with several, and does not.
+pub(crate) fn refuse_unnamed(cpus: Option<&[u32]>, at: &Span, problems: &mut Problems<'_>) {
+    if let Some(cpus @ [first, _, ..]) = cpus {
+        problems.add(at, || {
+            let cause = format!("it does not say on which of the CPUs {} it runs", list(cpus));
+            (cause, format!("add cpu = {first}"))
+        });
+    }
 }
 
 /// CPU numbers for a message, the first eight of many.

@@ -3,6 +3,7 @@
 //! Integers only: a decimal fraction is exact or it is refused, so that what a file says and what a
 //! dispatcher enforces are the same number.
 
+use crate::explain::meant;
 use punctual_diagnostic::is_printable;
 
 /// Durations are below this many ns (2^62, some 146 years), so that sums of a few cannot overflow.
@@ -12,24 +13,13 @@ pub const DURATION_LIMIT: u64 = 1 << 62;
 const UNITS: [(&str, u64); 5] =
     [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)];
 
-/// What people also write, and the unit they mean.
-const MEANT: [(&str, &str); 16] = [
-    ("n", "ns"),
-    ("nsec", "ns"),
-    ("u", "us"),
-    ("usec", "us"),
-    ("\u{b5}s", "us"),
-    ("\u{3bc}s", "us"),
-    ("micros", "us"),
-    ("msec", "ms"),
-    ("millis", "ms"),
-    ("sec", "s"),
-    ("secs", "s"),
-    ("second", "s"),
-    ("seconds", "s"),
-    ("mins", "min"),
-    ("minute", "min"),
-    ("minutes", "min"),
+/// What people also write, by the unit they mean.
+const MEANT: [(&str, &str); 5] = [
+    ("ns", "n nsec"),
+    ("us", "u usec \u{b5}s \u{3bc}s micros"),
+    ("ms", "msec millis"),
+    ("s", "sec secs second seconds"),
+    ("min", "mins minute minutes"),
 ];
 
 /// A fraction of a minute has at most this many digits before it is finer than 1 ns:
@@ -142,7 +132,7 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
     if let Some((name, _)) = UNITS.iter().find(|(name, _)| *name == lower) {
         return (cause, say(name));
     }
-    if let Some((_, name)) = MEANT.iter().find(|(meant, _)| *meant == lower) {
+    if let Some(name) = meant(&lower, &MEANT, &UNITS.map(|(name, _)| name)) {
         return (cause, say(name));
     }
     if lower == "m" {

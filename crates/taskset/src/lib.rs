@@ -5,33 +5,37 @@
 //! of a set relies. The format is described in `docs/task-set.md`.
 
 mod arrival;
-mod body;
 mod checks;
 mod costs;
 mod cpus;
 mod duration;
 mod error;
+mod explain;
+mod format;
 mod group;
-mod keys;
 mod load;
 mod model;
 mod policy;
-mod reader;
+mod problems;
 mod recording;
 mod rt_app;
+mod schema;
 mod set;
 mod single;
-mod spin;
 mod syntax;
 mod task;
 mod tree;
+mod value;
 mod windows;
+mod work;
+mod write;
 
-pub use body::MOST_STEPS;
 pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
 pub use costs::{CostBasis, Costs};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
-pub use load::{Loaded, LARGEST_FILE};
+pub use load::{Loaded, Options, LARGEST_FILE};
 pub use model::*;
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
+pub use schema::json_schema;
 pub use single::Single;
+pub use work::MOST_STEPS;

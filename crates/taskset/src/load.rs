@@ -4,14 +4,29 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use toml::de::DeTable;
+use serde::Deserialize;
 
 use crate::duration::quote;
-use crate::{error, rt_app, set, syntax, TaskSet};
+use crate::explain::Explained;
+use crate::recording::Recordings;
+use crate::value::Whole;
+use crate::{cpus, error, explain, format, policy, rt_app, set, syntax, TaskSet};
 use punctual_diagnostic::Diagnostic;
 
 /// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
 pub const LARGEST_FILE: usize = 4 << 20;
+
+/// What a caller gives for a file to be read with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The CPU of the whole set, tasks and groups included, instead of the file's; refused for a
+    /// set of several.
+    pub cpu: Option<u32>,
+    /// The CPU of a set whose file names none; without it, such a file is refused.
+    pub default_cpu: Option<u32>,
+    /// The policy of group 0, instead of the file's.
+    pub policy: Option<String>,
+}
 
 /// A task set, and what of its file is not in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +42,8 @@ impl Loaded {
     /// Reads a task-set file: rt-app's JSON if its name ends with `.json`, else TOML.
     ///
     /// # Errors
-    /// As [`TaskSet::load`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Loaded, Diagnostic> {
+    /// As [`TaskSet::load`]; and `options` that do not suit the set.
+    pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Loaded, Diagnostic> {
         let path = path.as_ref();
         let file = path.display().to_string();
         let mut bytes = Vec::new();
@@ -41,7 +56,7 @@ impl Loaded {
             return Err(too_large(&file));
         }
         match std::str::from_utf8(&bytes) {
-            Ok(text) => Loaded::parse(text, &file),
+            Ok(text) => Loaded::parse(text, &file, options),
             Err(error) => {
                 let good = error.valid_up_to();
                 let text = String::from_utf8_lossy(&bytes);
@@ -59,18 +74,27 @@ impl Loaded {
     /// Reads the text of a task-set file.
     ///
     /// # Errors
-    /// As [`TaskSet::parse`].
-    pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostic> {
+    /// As [`TaskSet::parse`]; and `options` that do not suit the set.
+    pub fn parse(text: &str, file_name: &str, options: &Options) -> Result<Loaded, Diagnostic> {
         if text.len() > LARGEST_FILE {
             return Err(too_large(file_name));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
-            return rt_app::read(text, file_name);
+        if let Some(policy) = &options.policy {
+            policy::known(policy).map_err(|(cause, help)| Diagnostic::usage(cause, help))?;
         }
-        let entries = DeTable::parse(text).map_err(|error| syntax::error(file_name, text, &error))?;
-        let set = set::read(entries.get_ref(), file_name, text)?;
-        Ok(Loaded { set, unrepresented: Vec::new() })
+        let mut loaded = if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
+            rt_app::read(text, file_name, options.policy.as_deref())?
+        } else {
+            let set = read(text, Recordings::beside(file_name), options).map_err(
+                |Explained { at, whose, cause, help }| error::at(file_name, text, &at, whose + &cause, help),
+            )?;
+            Loaded { set, unrepresented: Vec::new() }
+        };
+        if let Some(cpu) = options.cpu {
+            cpus::move_set(&mut loaded.set, cpu).map_err(|(cause, help)| error::whole(file_name, cause, help))?;
+        }
+        Ok(loaded)
     }
 }
 
@@ -82,18 +106,32 @@ impl TaskSet {
     /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
     /// [`TaskSet::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, Diagnostic> {
-        Loaded::load(path).map(|loaded| loaded.set)
+        Loaded::load(path, &Options::default()).map(|loaded| loaded.set)
     }
 
     /// Reads the text of a task-set file. `file_name` is what errors call it; recorded execution times are
     /// looked for in its folder.
     ///
     /// # Errors
-    /// The first thing in file order that is wrong with it: not TOML (JSON), an unknown key, a value of the
-    /// wrong type or out of its range, values that contradict each other, a recording that cannot be read.
+    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key or
+    /// a value of the wrong type; else, in file order, a value out of its range, values that
+    /// contradict each other, a recording that cannot be read.
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
-        Loaded::parse(text, file_name).map(|loaded| loaded.set)
+        Loaded::parse(text, file_name, &Options::default()).map(|loaded| loaded.set)
     }
+}
+
+/// Reads TOML: its syntax, then the form of each value, then what must hold between values.
+pub(crate) fn read(text: &str, recordings: Recordings, options: &Options) -> Result<TaskSet, Explained> {
+    let tree = toml::Deserializer::parse(text).map_err(|error| syntax::explain(text, &error))?;
+    let mut file = format::Set::deserialize(tree).map_err(|error| explain::form(text, &error))?;
+    if let Some(policy) = &options.policy {
+        file.policy = Some(format::Policy::Name(format::PolicyName(policy.clone())).into());
+    }
+    if let (None, None, Some(cpu)) = (&file.cpu, &file.cpus, options.cpu.or(options.default_cpu)) {
+        file.cpu = Some(Whole(cpu.into()).into());
+    }
+    set::check(&file, text, recordings).map_err(|problem| explain::problem(text, problem))
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {

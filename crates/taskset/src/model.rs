@@ -1,6 +1,7 @@
 //! Plain data: a task set as every host and policy reads it. Times are nanoseconds.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Later than any time there is; an absent limit.
 pub const INFINITE: u64 = u64::MAX;
@@ -73,7 +74,7 @@ pub enum ServerSpec {
 }
 
 /// Servers for aperiodic work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
     /// Keeps its budget until the end of its period (Strosnider, Lehoczky and Sha 1995).
@@ -236,7 +237,7 @@ impl Arrival {
 }
 
 /// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are ours).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Overrun {
     /// Goes on at the next release with the fresh budget; delayed waits are ignored, one each.

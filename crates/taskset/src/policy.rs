@@ -1,100 +1,64 @@
 //! The key `policy`, and the names it takes.
 
-use toml::de::DeValue;
-
 use crate::duration::quote;
-use crate::keys::{nearest, Scope};
-use crate::reader::{Problems, Span, Table};
+use crate::explain::{meant, nearest};
+use crate::format::{Policy, PolicyName, PolicyTable};
+use crate::problems::Problems;
+use crate::value::At;
 
 /// The policies of this version.
 pub(crate) const POLICIES: [&str; 7] = ["rm", "dm", "edf", "fp", "td", "imprecise", "dual"];
 
 /// Other names of those policies.
-const POLICY_ALIASES: [(&str, &str); 15] = [
-    ("rate-monotonic", "rm"),
-    ("rate_monotonic", "rm"),
-    ("rms", "rm"),
-    ("deadline-monotonic", "dm"),
-    ("deadline_monotonic", "dm"),
-    ("earliest-deadline-first", "edf"),
-    ("deadline", "edf"),
-    ("fixed-priority", "fp"),
-    ("fifo", "fp"),
-    ("time-driven", "td"),
-    ("table", "td"),
-    ("cyclic", "td"),
-    ("imprecise-computation", "imprecise"),
-    ("dual-priority", "dual"),
-    ("dual_priority", "dual"),
+const ALIASES: [(&str, &str); 7] = [
+    ("rm", "rate-monotonic rate_monotonic rms"),
+    ("dm", "deadline-monotonic deadline_monotonic"),
+    ("edf", "earliest-deadline-first deadline"),
+    ("fp", "fixed-priority fifo"),
+    ("td", "time-driven table cyclic"),
+    ("imprecise", "imprecise-computation"),
+    ("dual", "dual-priority dual_priority"),
 ];
 
-/// Policies of later versions, each with the nearest of this one.
-const LATER_POLICIES: [(&str, &str); 9] = [
-    ("wfq", "edf"),
-    ("cbs", "edf"),
-    ("tbs", "edf"),
-    ("cus", "edf"),
-    ("sporadic", "rm"),
-    ("adaptive", "edf"),
-    ("pfair", "edf"),
-    ("pd2", "edf"),
-    ("share", "edf"),
-];
+/// Policies of later versions, by the nearest of this one.
+const LATER: [(&str, &str); 2] = [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
 
 /// Kinds of server, which are no policies.
 const SERVERS: [&str; 2] = ["polling", "deferrable"];
 
-/// Reads the key `policy` of the top of a file, or of a group; `None` when it is absent or at fault.
-pub(crate) fn read(top: &Table<'_, '_>, problems: &mut Problems<'_>) -> Option<String> {
-    let found = top.get("policy")?;
-    match found.value {
-        DeValue::String(name) => known_policy(top, problems, &found.at, name),
-        DeValue::Table(entries) => {
-            let table =
-                Table { entries, at: found.at.clone(), scope: Scope::Policy, whose: format!("{}policy: ", top.whose) };
-            let before = problems.count();
-            table.check_keys(problems);
-            if table.get("name").is_none() && problems.count() == before {
-                let help = "add its name: policy = { name = \"edf\" }";
-                top.fault(problems, &found.at, "the policy has no name", help);
-            }
-            let (at, name) = table.string(problems, "name", "edf")?;
-            known_policy(top, problems, &at, name)
+/// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or at fault.
+pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) -> Option<String> {
+    let found = policy.as_ref()?;
+    let (at, PolicyName(name)) = match &found.value {
+        Policy::Name(name) => (&found.span, name),
+        Policy::Table(PolicyTable { name: Some(name) }) => (&name.span, &name.value),
+        Policy::Table(PolicyTable { name: None }) => {
+            problems.fault(&found.span, "the policy has no name", "add its name: policy = { name = \"edf\" }");
+            return None;
         }
-        _ => {
-            let help = "write its name in quotes: policy = \"edf\"";
-            top.wrong_type(problems, "policy", &found, "a name", help);
-            None
-        }
-    }
+    };
+    let known = known(name).map_err(|texts| problems.add(at, || texts));
+    known.is_ok().then(|| name.clone())
 }
 
-fn known_policy(top: &Table<'_, '_>, problems: &mut Problems<'_>, at: &Span, name: &str) -> Option<String> {
+/// Refuses a policy that this version does not have, with cause and help.
+pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
     if POLICIES.contains(&name) {
-        return Some(name.to_owned());
+        return Ok(());
     }
-    let (cause, help) = refuse_policy(name);
-    top.fault(problems, at, cause, help);
-    None
-}
-
-/// The cause and help for a policy that this version does not have.
-pub(crate) fn refuse_policy(name: &str) -> (String, String) {
     let lower = name.to_lowercase();
-    if let Some((_, instead)) = LATER_POLICIES.iter().find(|(later, _)| *later == lower) {
+    if let Some(instead) = meant(&lower, &LATER, &POLICIES) {
         let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
-        return (cause, format!("use {} instead", quote(instead)));
+        return Err((cause, format!("use {} instead", quote(instead))));
     }
     let cause = format!("unknown policy {}", quote(name));
     if SERVERS.contains(&lower.as_str()) {
         let help = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
-        return (cause, help);
+        return Err((cause, help));
     }
-    let alias = POLICY_ALIASES.iter().find(|(alias, _)| *alias == lower);
-    let meant = alias.map(|(_, meant)| *meant).or_else(|| nearest(&lower, &POLICIES));
-    let help = match meant {
+    let help = match meant(&lower, &ALIASES, &POLICIES).or_else(|| nearest(&lower, &POLICIES)) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
         None => "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned(),
     };
-    (cause, help)
+    Err((cause, help))
 }

@@ -28,21 +28,30 @@ impl Recordings {
     }
 
     /// The execution times in a file, ns; else cause and help.
-    pub(crate) fn get(&mut self, name: &str) -> Result<Vec<u64>, (String, String)> {
+    pub(crate) fn read(&mut self, name: &str) -> Result<Vec<u64>, (String, String)> {
         let folder = &self.folder;
         let times = self.read.entry(name.to_owned()).or_insert_with(|| read(folder, name)).clone()?;
-        match self.room.checked_sub(times.len()) {
-            Some(room) => {
-                self.room = room;
-                Ok(times)
-            }
-            None => Err((
+        self.count(times)
+    }
+
+    /// Takes the room of the execution times of one task; else cause and help.
+    pub(crate) fn count(&mut self, times: Vec<u64>) -> Result<Vec<u64>, (String, String)> {
+        if times.is_empty() {
+            let help = "give at least one, such as recorded = [\"250us\"]";
+            return Err(("the recording has no execution times".to_owned(), help.to_owned()));
+        }
+        let Some(room) = self.room.checked_sub(times.len()) else {
+            return Err((
                 format!("the recordings of the set have more than {MOST_RECORDED} execution times together"),
                 "shorten them: a recording is repeated from its beginning".to_owned(),
-            )),
-        }
+            ));
+        };
+        self.room = room;
+        Ok(times)
     }
 }
+
+const EMPTY: &str = "write one duration on each line, such as 250us";
 
 fn read(folder: &Path, name: &str) -> Result<Vec<u64>, (String, String)> {
     let fail = |cause: &str, help: &str| Err((format!("the recording {} {cause}", quote(name)), help.to_owned()));
@@ -66,7 +75,7 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u64>, (String, String)> {
         return fail(&cause, "shorten it: a recording is repeated from its beginning");
     }
     let Ok(text) = std::str::from_utf8(&bytes) else {
-        return fail("is not UTF-8 text", "write one duration on each line, such as 250us");
+        return fail("is not UTF-8 text", EMPTY);
     };
     parse(text).map_err(|(cause, help)| (format!("the recording {}{cause}", quote(name)), help))
 }
@@ -89,8 +98,7 @@ fn parse(text: &str) -> Result<Vec<u64>, (String, String)> {
         }
     }
     if times.is_empty() {
-        let help = "write one duration on each line, such as 250us";
-        return Err((" has no execution times".to_owned(), help.to_owned()));
+        return Err((" has no execution times".to_owned(), EMPTY.to_owned()));
     }
     Ok(times)
 }

@@ -1,38 +1,36 @@
-//! The top of a file: which CPUs, which policy, how long, and the lists of groups and tasks.
+//! The checks of a whole file: from what it has to a task set.
 
 use std::collections::HashMap;
-
-use toml::de::{DeTable, DeValue};
+use std::hash::Hash;
 
 use crate::duration::quote;
-use crate::keys::Scope;
-use crate::reader::{kind, Found, Lines, Problems, Span, Table};
+use crate::format::Set;
+use crate::problems::{Lines, Problem, Problems};
 use crate::recording::Recordings;
-use crate::tree::{self, Tree};
-use crate::{cpus, group, policy, task};
-use crate::{error, Body, BudgetGroupSpec, GroupSpec, PolicySpec, TaskSet, TaskSpec};
-use punctual_diagnostic::Diagnostic;
+use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
+use crate::value::{At, Span};
+use crate::{cpus, group, policy, task, BudgetGroupSpec, Domain, GroupSpec, PolicySpec, TaskSet, TaskSpec};
 
-/// Reads a whole file that is TOML.
-pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<TaskSet, Diagnostic> {
-    let mut problems = Problems::new(file, text);
-    let top = Table { entries, at: 0..0, scope: Scope::Top, whose: String::new() };
-    top.check_keys(&mut problems);
-    let tables = tables(&top, "task", &mut problems);
-    if let (true, Some(found)) = (tables.is_empty(), top.get("task").filter(|found| empty(found))) {
-        let help = "add [[task]] with name, period, budget and one of work, command, pid";
-        top.fault(&mut problems, &found.at, "the set has no tasks", help);
-    }
-    let cpus = cpus::read(&top, &mut problems);
-    let domain = cpus::domain(&top, cpus.as_deref(), &mut problems);
-    let policy = policy::read(&top, &mut problems);
-    let duration = top.duration(&mut problems, "duration");
-    if let (Some(0), Some(found)) = (duration, top.get("duration")) {
+const NO_TASKS: (&str, &str) =
+    ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid");
+
+/// Checks all of a file. `text` is what it was read from.
+///
+/// # Errors
+/// The first problem in file order.
+pub(crate) fn check(file: &Set, text: &str, mut recordings: Recordings) -> Result<TaskSet, Problem> {
+    let mut problems = Problems::new(text);
+    let cpus = cpus::read(file, &mut problems);
+    cpus::check_domain(file, &mut problems);
+    let policy = policy::check(&file.policy, &mut problems);
+    if let Some(duration) = file.duration.as_ref().filter(|duration| duration.0 == 0) {
         let help = "make it longer, or leave it out: the set then runs until all tasks have ended";
-        top.fault(&mut problems, &found.at, "the duration is 0", help);
+        problems.fault(&duration.span, "the duration is 0", help);
     }
-
-    let groups = groups(&top, cpus.as_deref(), policy.as_deref(), text, &mut problems);
+    if let Some(empty) = file.task.as_ref().filter(|list| list.is_empty()) {
+        problems.add(&empty.span, || NO_TASKS);
+    }
+    let groups = groups(file, cpus.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
     let context = task::Context {
         cpus: cpus.as_deref(),
         policy: policy.as_deref(),
@@ -40,75 +38,74 @@ pub(crate) fn read(entries: &DeTable<'_>, file: &str, text: &str) -> Result<Task
         group_policies: &groups.policies,
         budget_groups: &groups.budget_tree,
     };
-    let mut recordings = Recordings::beside(file);
-    let mut tasks = Vec::with_capacity(tables.len());
-    let mut names: HashMap<String, Span> = HashMap::new();
-    let mut pids: HashMap<i32, Span> = HashMap::new();
+    let mut tasks = Vec::new();
+    let (mut names, mut pids) = (HashMap::new(), HashMap::new());
     let mut lines = Lines::new(text);
-    for (number, (at, entries)) in tables.into_iter().enumerate() {
-        let line = lines.at(at.start);
-        let read = task::read(entries, at, number + 1, &context, &mut recordings, &mut problems);
-        if let Some((at, name)) = read.name {
-            if let Some(first) = names.get(&name) {
-                let line = problems.line_if_first(&at, first);
-                problems.add(&at, || {
-                    let cause = format!("name {} is taken by the task on line {line}", quote(&name));
-                    (cause, "give each task a name of its own".to_owned())
-                });
-            } else {
-                names.insert(name, at);
-            }
+    for table in file.task.iter().flat_map(|list| list.iter()) {
+        let (name, spec) = task::check(table, &table.span, &context, &mut recordings, &mut problems);
+        if let Some((name, line)) = name.and_then(|name| second(&mut names, name, &problems)) {
+            problems.add(&name.span, || {
+                let cause = format!("name {} is taken by the task on line {line}", quote(&name));
+                (cause, "give each task a name of its own")
+            });
         }
-        if let (Some(at), Some(Body::Pid(pid))) = (read.body_at, &read.body) {
-            if let Some(first) = pids.get(pid) {
-                let line = problems.line_if_first(&at, first);
-                problems.add(&at, || {
-                    let cause = format!("pid {pid} is adopted by the task on line {line} already");
-                    (cause, "name each process in one task only".to_owned())
-                });
-            } else {
-                pids.insert(*pid, at);
-            }
+        let pid = table.pid.as_ref().map(|pid| At { span: pid.span.clone(), value: pid.0 });
+        if let Some((pid, line)) = pid.and_then(|pid| second(&mut pids, pid, &problems)) {
+            problems.add(&pid.span, || {
+                let cause = format!("pid {} is adopted by the task on line {line} already", pid.value);
+                (cause, "name each process in one task only")
+            });
         }
-        tasks.extend(read.spec.map(|spec| TaskSpec { line: Some(line), ..spec }));
+        let line = Some(lines.at(table.span.start));
+        tasks.extend(spec.map(|spec| TaskSpec { line, ..spec }));
     }
 
-    // As in a task: absence is reported only where nothing else is wrong, for a key that is
-    // misspelt or misplaced is the better message.
+    // As in a task: absence is reported only where nothing else is wrong.
     if problems.count() == 0 {
-        missing(&top, &mut problems);
+        let missing = if file.task.is_none() {
+            Some(NO_TASKS)
+        } else if cpus.is_none() {
+            Some(("the set names no CPU", "add a line such as cpu = 1 at the top"))
+        } else if policy.is_none() {
+            Some(("the set names no policy", "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")"))
+        } else {
+            None
+        };
+        missing.into_iter().for_each(|texts| problems.add(&(0..0), || texts));
     }
-    match (problems.into_error(), cpus, policy) {
-        (None, Some(cpus), Some(policy)) => Ok(TaskSet {
-            cpus,
-            domain,
-            policy: PolicySpec { name: policy },
-            duration,
+    match problems.into_first() {
+        Some(first) => Err(first),
+        None => Ok(TaskSet {
+            cpus: cpus.unwrap_or_default(),
+            domain: Domain::Partitioned,
+            policy: PolicySpec { name: policy.unwrap_or_default() },
+            duration: file.duration.as_ref().map(|duration| duration.0),
             tasks,
             groups: groups.groups,
             budget_groups: groups.budget_groups,
         }),
-        (Some(error), _, _) => Err(error),
-        // Unreachable as long as every value that is missing has its problem; an error all the same.
-        (None, _, _) => Err(error::whole(file, "the set is incomplete", "compare it with docs/task-set.md")),
     }
 }
 
-/// Reports the first absent key of the top.
-fn missing(top: &Table<'_, '_>, problems: &mut Problems<'_>) {
-    let (cause, help) = if top.get("task").is_none() {
-        ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid")
-    } else if top.get("cpu").is_none() && top.get("cpus").is_none() {
-        ("the set names no CPU", "add a line such as cpu = 1 at the top")
-    } else if top.get("policy").is_none() {
-        ("the set names no policy", "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")")
-    } else {
-        return;
-    };
-    top.fault(problems, &top.at, cause, help);
+/// A value that was met before, and the line of the first.
+fn second<T: Hash + Eq + Clone>(
+    met: &mut HashMap<T, Span>,
+    found: At<T>,
+    problems: &Problems<'_>,
+) -> Option<(At<T>, usize)> {
+    match met.get(&found.value) {
+        Some(first) => {
+            let line = problems.line_if_first(&found.span, first);
+            Some((found, line))
+        }
+        None => {
+            met.insert(found.value, found.span);
+            None
+        }
+    }
 }
 
-/// The groups and budget groups of a file, and what tasks must know to name them.
+/// The groups and budget groups of a file, and what tasks need to name them.
 struct Groups {
     tree: Tree,
     policies: Vec<Option<String>>,
@@ -118,89 +115,47 @@ struct Groups {
 }
 
 fn groups(
-    top: &Table<'_, '_>,
+    file: &Set,
     cpus: Option<&[u32]>,
     policy: Option<&str>,
-    text: &str,
     problems: &mut Problems<'_>,
+    lines: &mut Lines<'_>,
 ) -> Groups {
-    let mut lines = Lines::new(text);
-    let mut members = Vec::new();
-    let mut nodes = Vec::new();
-    for (number, (at, entries)) in tables(top, "budget_group", problems).into_iter().enumerate() {
-        let line = lines.at(at.start);
-        let (member, spec) = group::read_budget_group(entries, at, number + 1, cpus, problems);
-        members.push(member);
-        nodes.push(spec.map(|spec| BudgetGroupSpec { line: Some(line), ..spec }));
+    let nodes = file.budget_group.iter().flat_map(|list| list.iter());
+    let (members, specs): (Vec<_>, Vec<_>) =
+        nodes.map(|table| group::check_budget_group(table, &table.span, cpus, problems)).unzip();
+    let budget_tree = Tree::build(&BUDGET_GROUPS, &members, cpus, problems);
+    let mut budget_groups = Vec::with_capacity(specs.len());
+    for (index, spec) in specs.into_iter().enumerate() {
+        let (parent, line) = (budget_tree.parents[index], Some(lines.at(members[index].at.start)));
+        if let (Some(spec), Some(cpu)) = (spec, budget_tree.cpus[index]) {
+            budget_groups.push(BudgetGroupSpec { parent, cpu, line, ..spec });
+        }
     }
-    let budget_tree = Tree::build(&tree::BUDGET_GROUPS, &members, cpus, problems);
-    let budget_groups = nodes.into_iter().enumerate().filter_map(|(index, spec)| {
-        let cpu = budget_tree.cpus[index]?;
-        Some(BudgetGroupSpec { parent: budget_tree.parents[index], cpu, ..spec? })
-    });
-    let budget_groups = budget_groups.collect();
 
-    let mut members = Vec::new();
-    let mut rest = Vec::new();
-    for (number, (at, entries)) in tables(top, "group", problems).into_iter().enumerate() {
-        let line = lines.at(at.start);
-        let mut read = group::read(entries, at, number + 1, cpus, problems);
-        read.spec = read.spec.map(|spec| GroupSpec { line: Some(line), ..spec });
-        members.push(read.member);
-        rest.push((read.spec, read.policy, read.budget_group, read.sound && !read.has_priority));
-    }
-    let tree = Tree::build(&tree::GROUPS, &members, cpus, problems);
-    let policies: Vec<Option<String>> = rest.iter_mut().map(|(_, policy, _, _)| policy.take()).collect();
+    let tables: Vec<_> = file.group.iter().flat_map(|list| list.iter()).collect();
+    let checked = tables.iter().map(|table| group::check(table, &table.span, cpus, problems));
+    let (members, rest): (Vec<_>, Vec<_>) =
+        checked.map(|group| (group.member, (group.spec, group.policy, group.sound))).unzip();
+    let tree = Tree::build(&GROUPS, &members, cpus, problems);
+    let policies: Vec<Option<String>> = rest.iter().map(|(_, policy, _)| policy.clone()).collect();
     let mut groups = Vec::with_capacity(rest.len());
-    for (index, (spec, _, node, no_priority)) in rest.into_iter().enumerate() {
-        let (member, cpu) = (&members[index], tree.cpus[index]);
-        let budget_group = node.and_then(|(at, name)| {
-            let node = budget_tree.find(&member.whose, "budget_group", &at, &name, problems)?;
-            budget_tree.same_cpu(&member.whose, &at, node, cpu, problems);
+    for (index, (spec, _, sound)) in rest.into_iter().enumerate() {
+        let (table, cpu, parent) = (tables[index], tree.cpus[index], tree.parents[index]);
+        let budget_group = table.budget_group.as_ref().and_then(|name| {
+            let node = budget_tree.find("budget_group", name, problems)?;
+            budget_tree.same_cpu(&name.span, node, cpu, problems);
             Some(node)
         });
-        let above = match tree.parents[index] {
-            Some(parent) => policies[parent].as_deref(),
-            None => policy,
-        };
-        if no_priority && above == Some("fp") {
-            problems.add(&member.at, || {
-                let cause = format!("{}the policy \"fp\" above it needs its priority", member.whose);
-                (cause, "add priority = 1 (larger is more important)".to_owned())
-            });
+        let above = parent.map_or(policy, |parent| policies[parent].as_deref());
+        if sound && table.priority.is_none() && above == Some("fp") {
+            let help = "add priority = 1 (larger is more important)";
+            problems.fault(&table.span, "the policy \"fp\" above it needs its priority", help);
         }
+        let line = Some(lines.at(table.span.start));
         if let (Some(spec), Some(cpu)) = (spec, cpu) {
-            groups.push(GroupSpec { parent: tree.parents[index], budget_group, cpu, ..spec });
+            groups.push(GroupSpec { parent, budget_group, cpu, line, ..spec });
         }
     }
     Groups { tree, policies, groups, budget_tree, budget_groups }
-}
-
-/// The tables under `[[task]]`, `[[group]]` or `[[budget_group]]`, each with its place.
-fn tables<'a, 'i>(top: &Table<'a, 'i>, key: &str, problems: &mut Problems<'_>) -> Vec<(Span, &'a DeTable<'i>)> {
-    let Some(found) = top.get(key) else {
-        return Vec::new();
-    };
-    let called = key.replace('_', " ");
-    let DeValue::Array(list) = found.value else {
-        let help = format!("write [[{key}]] in double brackets, once per {called}");
-        top.wrong_type(problems, key, &found, "a list of tables", help);
-        return Vec::new();
-    };
-    let mut tables = Vec::with_capacity(list.len());
-    for (number, element) in list.iter().enumerate() {
-        match element.get_ref() {
-            DeValue::Table(table) => tables.push((element.span(), table)),
-            other => {
-                let cause = format!("{called} {} is {}, not a table", number + 1, kind(other));
-                let help = format!("describe each {called} below a [[{key}]] line");
-                top.fault(problems, &element.span(), cause, help);
-            }
-        }
-    }
-    tables
-}
-
-fn empty(found: &Found<'_, '_>) -> bool {
-    matches!(found.value, DeValue::Array(list) if list.is_empty())
 }

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use crate::checks::{self, LARGEST_CPU, LARGEST_PID, LONGEST_NAME};
-use crate::duration::{fmt_ns, DURATION_LIMIT};
-use crate::policy::{refuse_policy, POLICIES};
-use crate::{error, Body, Domain, Overrun, PolicySpec, Spin, Step, TaskSet, TaskSpec};
-use punctual_diagnostic::is_printable;
-use punctual_diagnostic::Diagnostic;
+use crate::checks::LONGEST_NAME;
+use crate::recording::Recordings;
+use crate::{error, load, Body, Domain, Options, Overrun, PolicySpec, TaskSet, TaskSpec};
+use punctual_diagnostic::{is_printable, Diagnostic};
 
 /// What errors call the place of a set that came from no file.
 const PLACE: &str = "command line";
@@ -43,7 +41,7 @@ impl Single {
         self
     }
 
-    /// The CPU, 0 to [`LARGEST_CPU`].
+    /// The CPU, 0 to [`LARGEST_CPU`](crate::LARGEST_CPU).
     pub fn cpu(mut self, cpu: u32) -> Self {
         self.task.cpu = cpu;
         self
@@ -73,36 +71,14 @@ impl Single {
         self
     }
 
-    /// The set, if it passes the checks that a file does.
+    /// The set, if it passes the checks that a file does: it is read as one.
     ///
     /// # Errors
     /// The first thing wrong with it; the place is `command line`.
     pub fn build(self) -> Result<TaskSet, Diagnostic> {
         let Single { mut task, deadline, policy, duration } = self;
-        if !POLICIES.contains(&policy.as_str()) {
-            let (cause, help) = refuse_policy(&policy);
-            return Err(error::whole(PLACE, cause, help));
-        }
-        checks::name("a task", &task.name).map_err(|(cause, help)| error::whole(PLACE, cause, help))?;
-        if let Some((_, cause, help)) = checks::times(Some(task.period), Some(task.budget), deadline).into_iter().next()
-        {
-            return Err(error::whole(PLACE, cause, help));
-        }
-        if let Err((cause, help)) = body(&task.body) {
-            return Err(error::whole(PLACE, cause, help));
-        }
-        if task.cpu > LARGEST_CPU {
-            let cause = format!("cpu {} is out of range", task.cpu);
-            let help = format!("use a CPU from 0 to {LARGEST_CPU}");
-            return Err(error::whole(PLACE, cause, help));
-        }
-        if let Some(ns) = duration.filter(|ns| !(1..DURATION_LIMIT).contains(ns)) {
-            let cause = format!("duration {} is out of range", fmt_ns(ns));
-            let help = "make it longer than 0 and less than 2^62 ns, or leave it out";
-            return Err(error::whole(PLACE, cause, help));
-        }
         task.deadline = deadline.unwrap_or(task.period);
-        Ok(TaskSet {
+        let set = TaskSet {
             cpus: vec![task.cpu],
             domain: Domain::Partitioned,
             policy: PolicySpec { name: policy },
@@ -110,49 +86,11 @@ impl Single {
             tasks: vec![task],
             groups: Vec::new(),
             budget_groups: Vec::new(),
-        })
-    }
-}
-
-fn body(body: &Body) -> Result<(), (String, String)> {
-    match body {
-        Body::Command(words) => checks::command(words),
-        Body::Pid(pid) if !(1..=LARGEST_PID).contains(pid) => {
-            Err((format!("pid {pid} is out of range"), format!("use the id of a running process, 1 to {LARGEST_PID}")))
-        }
-        Body::Pid(_) => Ok(()),
-        Body::Spin(spin) => execution(spin),
-        Body::Steps(steps) => {
-            if steps.is_empty() {
-                return Err(("the list of steps is empty".to_owned(), "give at least one step".to_owned()));
-            }
-            steps.iter().try_for_each(|step| match step {
-                Step::Spin(spin) => execution(spin),
-                Step::Sleep(0) => Err(("a sleep is 0".to_owned(), "make it at least 1ns".to_owned())),
-                Step::Sleep(_) => Ok(()),
-            })
-        }
-    }
-}
-
-fn execution(spin: &Spin) -> Result<(), (String, String)> {
-    let nothing = || Err(("the execution time is 0".to_owned(), "make it at least 1ns".to_owned()));
-    let empty = |what: &str| Err((format!("the {what} is empty"), "give at least one execution time".to_owned()));
-    match spin {
-        Spin::For(0) => nothing(),
-        Spin::Uniform { min, max, .. } if *min == 0 || min > max => Err((
-            format!("{} to {} is no range of execution times", fmt_ns(*min), fmt_ns(*max)),
-            "put the shorter duration first, and make it at least 1ns".to_owned(),
-        )),
-        Spin::Histogram { bins, .. } if bins.is_empty() => empty("histogram"),
-        Spin::Histogram { bins, .. } if bins.iter().any(|(ns, _)| *ns == 0) => nothing(),
-        Spin::Histogram { bins, .. } if bins.iter().any(|(_, weight)| *weight == 0) => Err((
-            "a weight of the histogram is 0".to_owned(),
-            "make each weight at least 1, or leave its execution time out".to_owned(),
-        )),
-        Spin::Recorded(times) if times.is_empty() => empty("recording"),
-        Spin::Recorded(times) if times.contains(&0) => nothing(),
-        Spin::For(_) | Spin::Uniform { .. } | Spin::Histogram { .. } | Spin::Recorded(_) | Spin::Forever => Ok(()),
+        };
+        let mut set = load::read(&set.to_toml(), Recordings::beside(""), &Options::default())
+            .map_err(|explained| error::whole(PLACE, explained.cause, explained.help))?;
+        set.tasks.iter_mut().for_each(|task| task.line = None);
+        Ok(set)
     }
 }
 

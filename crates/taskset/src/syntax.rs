@@ -2,19 +2,18 @@
 //! to write, so the mistakes that are made most are recognised here.
 
 use crate::duration::{parse_duration, quote};
-use crate::error;
-use punctual_diagnostic::Diagnostic;
+use crate::explain::Explained;
 
 /// The first syntax error of a text, as ours.
-pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
-    let span = error.span().unwrap_or(0..0);
+pub(crate) fn explain(text: &str, error: &toml::de::Error) -> Explained {
+    let at = error.span().unwrap_or(0..0);
     let said = error.message();
     // The parser ends its message with what it would have taken instead.
     let (what, wanted) = match said.split_once(", expected ") {
         Some((what, wanted)) => (what, Some(wanted)),
         None => (said, None),
     };
-    let (cause, help) = match recognise(text, &span, said) {
+    let (cause, help) = match recognise(text, &at, said) {
         Some((cause, help)) => (cause.to_owned(), help),
         None => (
             what.replace('\n', " "),
@@ -24,8 +23,7 @@ pub(crate) fn error(file: &str, text: &str, error: &toml::de::Error) -> Diagnost
             },
         ),
     };
-    let cause = format!("not valid TOML: {cause}");
-    error::at(file, text, &span, cause, help)
+    Explained { at, whose: String::new(), cause: format!("not valid TOML: {cause}"), help }
 }
 
 /// The mistakes that people make, each with its cause and help.

@@ -1,16 +1,14 @@
 //! One `[[task]]` of a file.
 
-use toml::de::DeTable;
-
-use crate::checks::{self, Field};
-use crate::duration::{fmt_ns, quote};
-use crate::keys::Scope;
-use crate::reader::{Problems, Span, Table};
+use crate::duration::fmt_ns;
+use crate::format::Task;
+use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
-use crate::{arrival, body, cpus, group, windows, Body, Overrun, TaskSpec};
+use crate::value::{ns, At, Duration, Span};
+use crate::{arrival, checks, cpus, windows, work, Overrun, TaskSpec};
 
-/// What a task needs to know of the rest of its file; `None` is at fault there already.
+/// What a task needs of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
     pub(crate) cpus: Option<&'a [u32]>,
     /// The policy of group 0.
@@ -21,138 +19,74 @@ pub(crate) struct Context<'a> {
     pub(crate) budget_groups: &'a Tree,
 }
 
-/// What could be read of a task, for the checks across tasks.
-pub(crate) struct Read {
-    pub(crate) name: Option<(Span, String)>,
-    pub(crate) body_at: Option<Span>,
-    pub(crate) body: Option<Body>,
-    pub(crate) spec: Option<TaskSpec>,
-}
-
-const OVERRUNS: [(&str, Overrun); 4] = [
-    ("carry", Overrun::Carry),
-    ("skip", Overrun::Skip),
-    ("background", Overrun::Background),
-    ("signal", Overrun::Signal),
-];
-
-/// Reads the task that is `number`th in its file, counted from 1.
-pub(crate) fn read(
-    entries: &DeTable<'_>,
-    at: Span,
-    number: usize,
+/// Checks a task: its name, and the whole of it, when they are not at fault.
+pub(crate) fn check(
+    task: &Task,
+    at: &Span,
     context: &Context<'_>,
     recordings: &mut Recordings,
     problems: &mut Problems<'_>,
-) -> Read {
+) -> (Option<At<String>>, Option<TaskSpec>) {
     let before = problems.count();
-    let mut table = Table { entries, at, scope: Scope::Task, whose: format!("task {number}: ") };
-    let name = table.name("a task", problems);
-    if let Some((_, name)) = &name {
-        table.whose = format!("task {}: ", quote(name));
-    }
-    table.check_keys(problems);
-
-    let times = times(&table, problems);
-    let start = table.duration(problems, "start");
-    let priority = table.integer(problems, "priority", i64::MIN..=i64::MAX);
-    let arrival = arrival::read(&table, times.period, problems);
-    let place = place(&table, context, problems);
-    let windows = windows::read(&table, times.period, "period", problems);
-    let overrun = table.one_of(problems, "overrun", "overrun policy", &OVERRUNS);
-    let body = body::read(&table, recordings, problems);
-    let body_at = table.get("pid").map(|found| found.at);
-
-    // Something absent is reported only for a task with nothing else wrong: the misspelt key is
-    // what the user must see, not the one that is missing because of it.
+    let name = checks::name_at("task", &task.name, problems);
+    times(task, at, problems);
+    let arrival = arrival::check(task, problems);
+    let place = place(task, context, problems);
+    let windows = windows::check(&task.windows, ns(&task.period), "period", problems);
+    let body = work::check(task, recordings, problems);
+    // Something absent is reported only for a task with nothing else wrong.
     if problems.count() == before {
-        missing(&table, context, &place, problems);
+        missing(task, at, context, &place, problems);
     }
-    let spec = match (&name, times.period, times.budget, place.cpu, &body) {
-        (Some((_, name)), Some(period), Some(budget), Some(cpu), Some(body)) => Some(TaskSpec {
-            deadline: times.deadline.unwrap_or(period),
-            start: start.unwrap_or(0),
-            priority: priority.unwrap_or(0),
+    let spec = match (&name, ns(&task.period), ns(&task.budget), place.cpu, body) {
+        (Some(name), Some(period), Some(budget), Some(cpu), Some(body)) => Some(TaskSpec {
+            deadline: ns(&task.deadline).unwrap_or(period),
+            start: ns(&task.offset).unwrap_or(0),
+            priority: task.priority.as_ref().map_or(0, |priority| priority.0),
             arrival,
             group: place.group,
             budget_group: place.budget_group,
-            promotion: times.promotion,
-            mandatory: times.mandatory,
+            promotion: ns(&task.promotion),
+            mandatory: ns(&task.mandatory),
             windows: windows.unwrap_or_default(),
-            jitter: times.jitter.unwrap_or(0),
-            blocking: times.blocking.unwrap_or(0),
+            jitter: ns(&task.jitter).unwrap_or(0),
+            blocking: ns(&task.blocking).unwrap_or(0),
             cpu,
-            overrun,
-            ..TaskSpec::new(name, period, budget, body.clone())
+            overrun: task.overrun.as_ref().map_or(Overrun::default(), |overrun| overrun.0),
+            ..TaskSpec::new(&name.value, period, budget, body)
         }),
         _ => None,
     };
-    Read { name, body_at, body, spec }
+    (name, spec)
 }
 
-/// The durations of a task that are checked against each other.
-struct Times {
-    period: Option<u64>,
-    budget: Option<u64>,
-    deadline: Option<u64>,
-    promotion: Option<u64>,
-    mandatory: Option<u64>,
-    jitter: Option<u64>,
-    blocking: Option<u64>,
-}
-
-fn times(table: &Table<'_, '_>, problems: &mut Problems<'_>) -> Times {
-    let times = Times {
-        period: table.duration(problems, "period"),
-        budget: table.duration(problems, "budget"),
-        deadline: table.duration(problems, "deadline"),
-        promotion: table.duration(problems, "promotion"),
-        mandatory: table.duration(problems, "mandatory"),
-        jitter: table.duration(problems, "jitter"),
-        blocking: table.duration(problems, "blocking"),
+fn times(task: &Task, head: &Span, problems: &mut Problems<'_>) {
+    checks::times_at(head, &task.period, &task.budget, &task.deadline, problems);
+    let within = |time: &Option<At<Duration>>, limit: Option<u64>| {
+        let (time, limit) = (time.as_ref()?, limit?);
+        (time.0 >= limit).then(|| (time.span.clone(), fmt_ns(time.0), fmt_ns(limit)))
     };
-    for (field, cause, help) in checks::times(times.period, times.budget, times.deadline) {
-        let key = match field {
-            Field::Period => "period",
-            Field::Budget => "budget",
-            Field::Deadline => "deadline",
-        };
-        let at = table.get(key).map_or(table.at.clone(), |found| found.at);
-        table.fault(problems, &at, cause, help);
+    if let Some((at, promotion, deadline)) = within(&task.promotion, ns(&task.deadline).or(ns(&task.period))) {
+        let cause = format!("promotion {promotion} is not before its deadline {deadline}");
+        problems.fault(&at, cause, "promote it earlier, or leave it out: the policy computes the latest");
     }
-    let mut refuse = |key: &str, cause: String, help: &str| {
-        if let Some(found) = table.get(key) {
-            table.fault(problems, &found.at, cause, help);
-        }
-    };
-    if let (Some(promotion), Some(deadline)) = (times.promotion, times.deadline.or(times.period)) {
-        if promotion >= deadline {
-            let (promotion, deadline) = (fmt_ns(promotion), fmt_ns(deadline));
-            let cause = format!("promotion {promotion} is not before its deadline {deadline}");
-            refuse("promotion", cause, "promote it earlier, or leave it out: the policy computes the latest");
-        }
+    if let Some((at, jitter, period)) = within(&task.jitter, ns(&task.period)) {
+        let cause = format!("jitter {jitter} is not below its period {period}");
+        problems.fault(&at, cause, "make it less than the period");
     }
-    match (times.mandatory, times.budget) {
-        (Some(0), _) => {
+    if let Some(mandatory) = &task.mandatory {
+        if mandatory.0 == 0 {
             let help = "make it at least 1ns, or leave it out: all of the budget is then mandatory";
-            refuse("mandatory", "the mandatory part is 0".to_owned(), help);
+            problems.fault(&mandatory.span, "the mandatory part is 0", help);
         }
-        (Some(mandatory), Some(budget)) if mandatory > budget => {
-            let cause = format!("mandatory {} is more than its budget {}", fmt_ns(mandatory), fmt_ns(budget));
-            refuse("mandatory", cause, "make it at most the budget: it is a part of it");
-        }
-        _ => {}
-    }
-    if let (Some(jitter), Some(period)) = (times.jitter, times.period) {
-        if jitter >= period {
-            let cause = format!("jitter {} is not below its period {}", fmt_ns(jitter), fmt_ns(period));
-            refuse("jitter", cause, "make it less than the period");
+        if let Some(budget) = ns(&task.budget).filter(|&budget| mandatory.0 > budget) {
+            let cause = format!("mandatory {} is more than its budget {}", fmt_ns(mandatory.0), fmt_ns(budget));
+            problems.fault(&mandatory.span, cause, "make it at most the budget: it is a part of it");
         }
     }
-    times
 }
 
-/// Where a task runs: as far as it can be told.
+/// Where a task runs, as far as that is not at fault.
 struct Place {
     group: Option<usize>,
     budget_group: Option<usize>,
@@ -160,56 +94,48 @@ struct Place {
 }
 
 /// A task's CPU is its own, else its group's, else the only one of the set.
-fn place(table: &Table<'_, '_>, context: &Context<'_>, problems: &mut Problems<'_>) -> Place {
-    let named = |tree: &Tree, key: &str, problems: &mut Problems<'_>| {
-        let (at, name) = group::reference(table, key, problems)?;
-        let index = tree.find(&table.whose, key, &at, &name, problems)?;
-        Some((at, index))
+fn place(task: &Task, context: &Context<'_>, problems: &mut Problems<'_>) -> Place {
+    let mut named = |tree: &Tree, key: &str, name: &Option<At<String>>| tree.find(key, name.as_ref()?, problems);
+    let group = named(context.groups, "group", &task.group);
+    let budget_group = named(context.budget_groups, "budget_group", &task.budget_group);
+    let own = cpus::own(&task.cpu, context.cpus, problems);
+    let cpu = match (&task.cpu, group) {
+        (Some(_), _) => own,
+        (None, Some(group)) => context.groups.cpus[group],
+        (None, None) => cpus::only(context.cpus),
     };
-    let group = named(context.groups, "group", problems);
-    let budget_group = named(context.budget_groups, "budget_group", problems);
-    let own = cpus::own(table, context.cpus, problems);
-    let cpu = match (&own, table.get("cpu"), &group) {
-        (Some((_, cpu)), _, _) => Some(*cpu),
-        (None, Some(_), _) => None,
-        (None, None, Some((_, group))) => context.groups.cpus[*group],
-        (None, None, None) => match context.cpus {
-            Some([only]) => Some(*only),
-            _ => None,
-        },
-    };
-    if let Some((at, group)) = &group {
-        context.groups.same_cpu(&table.whose, at, *group, cpu, problems);
+    if let (Some(name), Some(group)) = (&task.group, group) {
+        context.groups.same_cpu(&name.span, group, cpu, problems);
     }
-    if let Some((at, node)) = &budget_group {
-        context.budget_groups.same_cpu(&table.whose, at, *node, cpu, problems);
+    if let (Some(name), Some(node)) = (&task.budget_group, budget_group) {
+        context.budget_groups.same_cpu(&name.span, node, cpu, problems);
     }
-    Place { group: group.map(|(_, index)| index), budget_group: budget_group.map(|(_, index)| index), cpu }
+    Place { group, budget_group, cpu }
 }
 
 /// Reports the first absent key, at the head of the task.
-fn missing(table: &Table<'_, '_>, context: &Context<'_>, place: &Place, problems: &mut Problems<'_>) {
+fn missing(task: &Task, head: &Span, context: &Context<'_>, place: &Place, problems: &mut Problems<'_>) {
+    let period = "add the time between its releases, such as period = \"20ms\"";
+    let budget = "add the execution time it may use per period, such as budget = \"5ms\"";
     let required = [
-        ("name", "a name", "add a name, such as name = \"servo\""),
-        ("period", "a period", "add the time between its releases, such as period = \"20ms\""),
-        ("budget", "a budget", "add the execution time it may use per period, such as budget = \"5ms\""),
+        (task.name.is_some(), "a name", "add a name, such as name = \"servo\""),
+        (task.period.is_some(), "a period", period),
+        (task.budget.is_some(), "a budget", budget),
     ];
-    if table.missing(&required, problems) {
+    if problems.missing(head, &required) {
         return;
     }
     let policy = match place.group {
         Some(group) => context.group_policies[group].as_deref(),
         None => context.policy,
     };
-    if ["work", "command", "pid"].iter().all(|key| table.get(key).is_none()) {
-        let cause = "it says nothing of what to execute";
+    if task.work.is_none() && task.command.is_none() && task.pid.is_none() {
         let help = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
-        table.fault(problems, &table.at, cause, help);
-    } else if policy == Some("fp") && table.get("priority").is_none() {
-        let cause = "the policy \"fp\" needs its priority";
+        problems.fault(head, "it says nothing of what to execute", help);
+    } else if policy == Some("fp") && task.priority.is_none() {
         let help = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
-        table.fault(problems, &table.at, cause, help);
-    } else if let (None, Some((cause, help)), None) = (place.cpu, cpus::unnamed(context.cpus), place.group) {
-        table.fault(problems, &table.at, cause, help);
+        problems.fault(head, "the policy \"fp\" needs its priority", help);
+    } else if place.cpu.is_none() && place.group.is_none() {
+        cpus::refuse_unnamed(context.cpus, head, problems);
     }
 }

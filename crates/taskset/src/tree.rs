@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use crate::checks::{MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
 use crate::cpus;
 use crate::duration::quote;
-use crate::keys::nearest;
-use crate::reader::{Problems, Span};
+use crate::explain::nearest;
+use crate::problems::Problems;
+use crate::value::{At, Span};
 
 /// One of the two kinds of tree.
 pub(crate) struct Kind {
@@ -32,16 +33,15 @@ impl Kind {
     }
 }
 
-/// What a tree needs to know of a member.
+/// What a tree needs of a member.
 pub(crate) struct Member {
     pub(crate) at: Span,
-    /// How its messages begin.
-    pub(crate) whose: String,
-    pub(crate) name: Option<(Span, String)>,
-    pub(crate) parent: Option<(Span, String)>,
-    pub(crate) cpu: Option<(Span, u32)>,
-    /// Whether it says which CPU, even one that is at fault.
-    pub(crate) says_cpu: bool,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) parent: Option<At<String>>,
+    /// Its own, if that is one of the set's.
+    pub(crate) cpu: Option<u32>,
+    /// Whether it names a CPU, even one that is at fault.
+    pub(crate) names_cpu: bool,
 }
 
 /// All members of one kind, their parents and CPUs found.
@@ -55,7 +55,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Finds out parents and CPUs, and says what is wrong with them.
+    /// Finds parents and CPUs, and reports what is wrong with them.
     pub(crate) fn build(
         kind: &'static Kind,
         members: &[Member],
@@ -74,8 +74,8 @@ impl Tree {
         }
         tree.name(members, problems);
         for (index, member) in members.iter().enumerate() {
-            if let Some((at, name)) = &member.parent {
-                tree.parents[index] = tree.find(&member.whose, "parent", at, name, problems);
+            if let Some(parent) = &member.parent {
+                tree.parents[index] = tree.find("parent", parent, problems);
             }
         }
         tree.break_cycles(members, problems);
@@ -86,13 +86,13 @@ impl Tree {
 
     fn name(&mut self, members: &[Member], problems: &mut Problems<'_>) {
         for (index, member) in members.iter().enumerate() {
-            let Some((at, name)) = &member.name else { continue };
-            let Some(first) = self.names.get(name).copied() else {
-                self.names.insert(name.clone(), index);
+            let Some(name) = &member.name else { continue };
+            let Some(first) = self.names.get(&name.value).copied() else {
+                self.names.insert(name.value.clone(), index);
                 continue;
             };
-            let line = problems.line_if_first(at, &members[first].at);
-            problems.add(at, || {
+            let line = problems.line_if_first(&name.span, &members[first].at);
+            problems.add(&name.span, || {
                 let kind = self.kind.called;
                 let cause = format!("name {} is taken by the {kind} on line {line}", quote(name));
                 (cause, format!("give each {kind} a name of its own"))
@@ -100,24 +100,17 @@ impl Tree {
         }
     }
 
-    /// The member that a key of `whose` names.
-    pub(crate) fn find(
-        &self,
-        whose: &str,
-        key: &str,
-        at: &Span,
-        name: &str,
-        problems: &mut Problems<'_>,
-    ) -> Option<usize> {
-        if let Some(index) = self.names.get(name) {
+    /// The member that the value of `key` names.
+    pub(crate) fn find(&self, key: &str, name: &At<String>, problems: &mut Problems<'_>) -> Option<usize> {
+        if let Some(index) = self.names.get(&name.value) {
             return Some(*index);
         }
-        // With too many members nobody has been named; that is the problem then.
+        // With too many members none is named; that is the problem then.
         if self.names.is_empty() && !self.parents.is_empty() {
             return None;
         }
-        problems.add(at, || {
-            let cause = format!("{whose}there is no {} {}", self.kind.called, quote(name));
+        problems.add(&name.span, || {
+            let cause = format!("there is no {} {}", self.kind.called, quote(name));
             // The nearest first in the alphabet, not in a hash table.
             let mut known: Vec<&str> = self.names.keys().map(String::as_str).collect();
             known.sort_unstable();
@@ -159,21 +152,21 @@ impl Tree {
         cycle.rotate_left(first);
         let head = cycle[0];
         let kind = self.kind.called;
-        if let Some((at, _)) = &members[head].parent {
-            problems.add(at, || {
+        if let Some(parent) = &members[head].parent {
+            problems.add(&parent.span, || {
                 let mut names: Vec<String> = cycle
                     .iter()
                     .take(8)
-                    .map(|&n| members[n].name.as_ref().map_or(String::new(), |n| quote(&n.1)))
+                    .map(|&n| members[n].name.as_ref().map_or(String::new(), |name| quote(name)))
                     .collect();
                 if cycle.len() > names.len() {
                     names.push("...".to_owned());
                 }
                 names.push(names[0].clone());
                 let cause = if cycle.len() == 1 {
-                    format!("{}it is its own parent", members[head].whose)
+                    "it is its own parent".to_owned()
                 } else {
-                    format!("{}its parents lead back to it: {}", members[head].whose, names.join(" -> "))
+                    format!("its parents lead back to it: {}", names.join(" -> "))
                 };
                 (cause, format!("remove one parent: the {kind} without one is at the top"))
             });
@@ -184,13 +177,13 @@ impl Tree {
     fn measure(&self, members: &[Member], problems: &mut Problems<'_>) {
         for (index, member) in members.iter().enumerate() {
             let levels = self.ancestors(index).count();
-            if let (true, Some((at, _))) = (levels > self.kind.levels, &member.parent) {
-                problems.add(at, || {
+            if let (true, Some(parent)) = (levels > self.kind.levels, &member.parent) {
+                problems.add(&parent.span, || {
                     let kind = self.kind.called;
                     let (most, top) =
                         if self.kind.levels < MOST_LEVELS { (MOST_LEVELS, " with the top") } else { (MOST_LEVELS, "") };
                     let levels = levels + most - self.kind.levels;
-                    let cause = format!("{}the {kind}s are {levels} levels deep{top}, more than {most}", member.whose);
+                    let cause = format!("the {kind}s are {levels} levels deep{top}, more than {most}");
                     (cause, "give it a parent that is nearer to the top".to_owned())
                 });
             }
@@ -202,45 +195,31 @@ impl Tree {
         std::iter::successors(Some(index), |&index| self.parents[index])
     }
 
-    /// The CPU of each: whoever names none is on its parent's, or on the only one of the set.
+    /// The CPU of each: its own, else its parent's, else the only one of the set.
     fn place(&mut self, members: &[Member], cpus: Option<&[u32]>, problems: &mut Problems<'_>) {
         for (index, member) in members.iter().enumerate() {
-            let named = self.ancestors(index).find_map(|index| members[index].cpu.as_ref());
-            self.cpus[index] = match (named, cpus) {
-                (Some((_, cpu)), _) => Some(*cpu),
-                (None, Some([only])) => Some(*only),
-                (None, _) => None,
-            };
-            if let (None, Some((cause, help)), false) =
-                (named, cpus::unnamed(cpus), member.says_cpu || member.parent.is_some())
-            {
-                problems.add(&member.at, || (format!("{}{cause}", member.whose), help));
+            let named = self.ancestors(index).find_map(|index| members[index].cpu);
+            self.cpus[index] = named.or(cpus::only(cpus));
+            if named.is_none() && !member.names_cpu && member.parent.is_none() {
+                cpus::refuse_unnamed(cpus, &member.at, problems);
             }
         }
         for (index, member) in members.iter().enumerate() {
-            if let (Some(parent), Some((at, _))) = (self.parents[index], &member.parent) {
-                self.same_cpu(&member.whose, at, parent, self.cpus[index], problems);
+            if let (Some(parent), Some(found)) = (self.parents[index], &member.parent) {
+                self.same_cpu(&found.span, parent, self.cpus[index], problems);
             }
         }
     }
 
-    /// Refuses whoever names a member on another CPU: there is one dispatcher for each.
-    pub(crate) fn same_cpu(
-        &self,
-        whose: &str,
-        at: &Span,
-        member: usize,
-        cpu: Option<u32>,
-        problems: &mut Problems<'_>,
-    ) {
-        if let (Some(there), Some(here)) = (self.cpus[member], cpu) {
-            if there != here {
-                problems.add(at, || {
-                    let kind = self.kind.called;
-                    let cause = format!("{whose}it is on CPU {here}, and this {kind} on CPU {there}");
-                    (cause, format!("give both the same cpu, or name a {kind} of CPU {here}"))
-                });
-            }
+    /// Refuses a reference to a member on another CPU: there is one dispatcher for each.
+    pub(crate) fn same_cpu(&self, at: &Span, member: usize, cpu: Option<u32>, problems: &mut Problems<'_>) {
+        let (Some(there), Some(here)) = (self.cpus[member], cpu) else { return };
+        if there != here {
+            problems.add(at, || {
+                let kind = self.kind.called;
+                let cause = format!("it is on CPU {here}, and this {kind} on CPU {there}");
+                (cause, format!("give both the same cpu, or name a {kind} of CPU {here}"))
+            });
         }
     }
 }

@@ -132,7 +132,7 @@ fn the_reference_names_every_key_and_its_examples_are_read() {
     }
     let schema = fs::read_to_string(docs.join("task-set.schema.json")).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
-    for keys in ["/properties", "/definitions/task/properties"] {
+    for keys in ["/properties", "/definitions/Task/properties"] {
         for key in schema.pointer(keys).unwrap().as_object().unwrap().keys() {
             let row = [format!("| `{key}` |"), format!("| `[[{key}]]` |")];
             assert!(row.iter().any(|row| text.contains(row)), "{key}");

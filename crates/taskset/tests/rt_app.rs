@@ -1,9 +1,9 @@
 //! What becomes of rt-app's threads, and what is said of the rest.
 
-use punctual_taskset::{Arrival, Body, Loaded, Overrun, Spin, Step, TaskSpec};
+use punctual_taskset::{Arrival, Body, Loaded, Options, Overrun, Spin, Step, TaskSpec};
 
 fn load(text: &str) -> Loaded {
-    Loaded::parse(text, "x.json").unwrap_or_else(|error| panic!("{error}"))
+    Loaded::parse(text, "x.json", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The one task of a file with one thread, which has the CPU 0 and SCHED_FIFO unless it says more.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use punctual_taskset::{
-    Arrival, Body, Loaded, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS, MOST_GROUPS,
+    Arrival, Body, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS,
+    MOST_GROUPS,
 };
 
 const MS: u64 = 1_000_000;
@@ -118,7 +119,7 @@ fn the_example_of_three_levels_promises_no_more_than_90_percent() {
 #[test]
 fn the_example_of_rt_app_leaves_little_out() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json");
-    let loaded = Loaded::load(path).unwrap();
+    let loaded = Loaded::load(path, &Options::default()).unwrap();
     assert_eq!(loaded.set.tasks.len(), 4);
     let losses = ["lock: a job cannot wait for another task", "unlock: a job cannot wake another task"];
     assert_eq!(loaded.unrepresented, losses.map(|loss| format!("tasks.player.phases.busy.{loss}")));

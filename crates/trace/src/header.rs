@@ -21,6 +21,10 @@ pub struct Header {
     pub policy: String,
     /// Names of the tasks, by index in their set.
     pub tasks: Vec<String>,
+    /// The whole set, as the text of a task-set file (`punctual_taskset::TaskSet::to_toml`); empty where
+    /// the records are of no set. The dispatcher's task n is the n-th of the set on its CPU, from 0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub set: String,
     /// What the dispatcher was made with.
     pub limits: TraceLimits,
     /// Number of the first record here; those before were overwritten in the ring.
@@ -46,7 +50,7 @@ pub struct TraceLimits {
 }
 
 impl Header {
-    /// A header of this version, of a trace from its first record on.
+    /// A header of this version, of a trace from its first record on, without its set.
     pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>, limits: TraceLimits) -> Header {
         Header {
             format: FORMAT.to_owned(),
@@ -55,6 +59,7 @@ impl Header {
             cpu,
             policy: policy.to_owned(),
             tasks,
+            set: String::new(),
             limits,
             first: 0,
         }

@@ -45,7 +45,7 @@ fn is_kept_to_its_budget(role: &str) {
 fn a_command_that_spins_gets_its_budget_and_executes_nothing_before_its_release() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text = beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\nstart = \"40ms\"\n");
+    let text = beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\noffset = \"40ms\"\n");
     let (set, path) = (scratch.file("set.toml", &text), scratch.path("trace"));
     let own = KernelsOwn::watch();
     let run = start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();

@@ -7,7 +7,8 @@ use jsonc_parser::{parse_to_ast, ParseOptions};
 
 use crate::duration::quote;
 use crate::error;
-use crate::reader::{Problems, Span};
+use crate::problems::Problems;
+use crate::value::Span;
 use punctual_diagnostic::Diagnostic;
 
 /// rt-app's files have four levels; a parser that goes down by recursion needs some limit.

@@ -13,9 +13,10 @@ use std::collections::{BTreeSet, HashMap};
 use jsonc_parser::ast::Value;
 
 use crate::duration::{quote, DURATION_LIMIT};
-use crate::keys::nearest;
+use crate::explain::nearest;
 use crate::load::Loaded;
-use crate::reader::{Lines, Problems, Span};
+use crate::problems::{Lines, Problems};
+use crate::value::Span;
 use crate::{error, Domain, PolicySpec, TaskSet};
 use json::Object;
 use punctual_diagnostic::Diagnostic;
@@ -69,22 +70,24 @@ impl Losses {
 }
 
 /// Reads the text of a file of rt-app.
-pub(crate) fn read(text: &str, file: &str) -> Result<Loaded, Diagnostic> {
+///
+/// `policy` is what serves the set, instead of what suits its threads.
+pub(crate) fn read(text: &str, file: &str, policy: Option<&str>) -> Result<Loaded, Diagnostic> {
     let value = json::parse(text, file)?;
-    let mut problems = Problems::new(file, text);
+    let mut problems = Problems::new(text);
     let mut losses = Losses::default();
     let set = match &value {
         Value::Object(object) => {
             let range = 0..0;
             let top = Object { members: &object.properties, at: range, path: String::new() };
-            whole(&top, text, &mut losses, &mut problems)
+            whole(&top, text, policy, &mut losses, &mut problems)
         }
         _ => {
             refuse(&mut problems, &json::span(&value), "the file is no object", "write { \"tasks\" : { ... } }");
             None
         }
     };
-    match (problems.into_error(), set) {
+    match (problems.into_error(file), set) {
         (Some(error), _) => Err(error),
         (None, Some(set)) => Ok(Loaded { set, unrepresented: losses.into_lines() }),
         (None, None) => {
@@ -98,7 +101,13 @@ fn refuse(problems: &mut Problems<'_>, at: &Span, cause: impl Into<String>, help
     problems.add(at, || (cause.into(), help.to_owned()));
 }
 
-fn whole(top: &Object<'_, '_>, text: &str, losses: &mut Losses, problems: &mut Problems<'_>) -> Option<TaskSet> {
+fn whole(
+    top: &Object<'_, '_>,
+    text: &str,
+    given: Option<&str>,
+    losses: &mut Losses,
+    problems: &mut Problems<'_>,
+) -> Option<TaskSet> {
     // "resources" is a list of names that rt-app itself no longer needs.
     for member in top.members().filter(|member| !["tasks", "global", "resources"].contains(&member.key)) {
         losses.add(top.path(member.key), "rt-app has no such key");
@@ -130,7 +139,7 @@ fn whole(top: &Object<'_, '_>, text: &str, losses: &mut Losses, problems: &mut P
         refuse(problems, &tasks.at, cause, "lower \"instance\"");
         return None;
     }
-    let policy = policy(&threads, losses);
+    let policy = given.unwrap_or_else(|| policy(&threads, losses));
     let cpus: BTreeSet<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
     let default_cpu = cpus.first().copied().unwrap_or(0);
     let mut made = Vec::with_capacity(all);

@@ -6,7 +6,8 @@
 use super::json::{Member, Object};
 use super::Losses;
 use crate::duration::DURATION_LIMIT;
-use crate::reader::{Problems, Span};
+use crate::problems::Problems;
+use crate::value::Span;
 use crate::{Spin, Step};
 
 /// The longest time in a file, us: below [`DURATION_LIMIT`](crate::DURATION_LIMIT) in ns.

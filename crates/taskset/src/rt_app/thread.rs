@@ -7,7 +7,8 @@ use super::json::{Member, Object};
 use super::phases::{self, Phase, Rounds, LONGEST_US};
 use super::{class, refuse, Global, Losses, MOST_TASKS};
 use crate::checks::{self, Field, LARGEST_CPU};
-use crate::reader::{Problems, Span};
+use crate::problems::Problems;
+use crate::value::Span;
 use crate::{Arrival, Body, Spin, TaskSpec};
 
 /// Scheduling classes, by rt-app's names.
@@ -263,7 +264,7 @@ impl Thread {
                 1 => self.name.clone(),
                 _ => format!("{}-{instance}", self.name),
             };
-            if let Err((cause, help)) = checks::name("a task", &name) {
+            if let Err((cause, help)) = checks::name("task", &name) {
                 problems.add(&self.at, || (cause, help));
                 return;
             }
