@@ -15,6 +15,8 @@ use crate::Failure;
 
 pub const PERIOD: u64 = 2_000_000;
 pub const BUDGET: u64 = 1_000_000;
+/// Left out at the beginning of each sample.
+pub const SKIPPED: usize = 10;
 const PERIODS: u64 = 500;
 /// Bursts that are written down: the run's first second and more.
 const BURSTS: usize = 600;
@@ -78,7 +80,7 @@ fn wakeups() -> Vec<u64> {
         now() - (begin + n * PERIOD)
     };
     // The first ones touch what no one touched before.
-    (0..PERIODS + 10).map(late).skip(10).collect()
+    (0..PERIODS + SKIPPED as u64).map(late).skip(SKIPPED).collect()
 }
 
 /// When a burst of execution began, and the thread's CPU clock then.
@@ -100,7 +102,7 @@ fn spin(count: usize) -> Vec<Burst> {
 
 /// Execution from one burst's beginning to the next one's.
 fn lengths(bursts: &[Burst]) -> Vec<u64> {
-    bursts.windows(2).skip(10).map(|pair| pair[1].1 - pair[0].1).collect()
+    bursts.windows(2).skip(SKIPPED).map(|pair| pair[1].1 - pair[0].1).collect()
 }
 
 /// The program under measurement: writes down when its bursts began, and spins on for ever.

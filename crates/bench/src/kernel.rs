@@ -10,7 +10,7 @@ use punctual_trace::kind::{event, EVENT, RESERVATION_ADD, RUNNING, SELECTED, STO
 use punctual_trace::{Record, Trace};
 use serde_json::{json, Value};
 
-use crate::guest::{BUDGET, PERIOD};
+use crate::guest::{BUDGET, PERIOD, SKIPPED};
 use crate::load::{self, Load, Rate};
 use crate::{tools, Bench, Failure, Part, Verdict};
 
@@ -242,9 +242,10 @@ impl Told {
                 _ => {}
             }
         }
-        // The first period has the start in it, and the last one may be cut.
+        // The program starts in the first periods: page faults, in which the kernel defers preemption.
+        // The last one may be cut.
         received.pop();
-        received.drain(..1.min(received.len()));
+        received.drain(..SKIPPED.min(received.len()));
         running.drain(..2.min(running.len()));
         Ok(Told { start, running, received })
     }

@@ -15,6 +15,8 @@
  * and by the duration of a decision.
  * The end of a budget is known only when its job begins to run (`running`); but the alarm that chose the job may go by
  * how long a switch lately took, and then the timer need not be set a second time.
+ * It is due early by what the switch from a job takes, and the job is charged up to its stop: the kernel counts execution
+ * until the schedule() that follows the callback. What it counts beyond that is charged at the next decision.
  */
 #ifndef PUNCTUAL_ALARM_H
 #define PUNCTUAL_ALARM_H
@@ -95,12 +97,6 @@ PD_FN int alarm_set(pd_u32 domain)
 	return 0;
 }
 
-/* The least of what was lately seen. */
-PD_INLINE __u64 lately(__u64 least, __u64 seen)
-{
-	return !least || seen < least ? seen : least + ((seen - least) >> 6);
-}
-
 /* Busy-waits until `at`, and until `end` on the scheduler's clock, which counts budgets. Returns
  * the time. */
 PD_INLINE __u64 alarm_wait(__u64 at, __u64 end)
@@ -127,14 +123,15 @@ PD_INLINE bool alarm_decide(__u32 domain, __u64 now, __u64 at)
 		taken = c->end;
 	c->seen = at;
 	c->offset = (__s64)(now - clock);
-	domain_take_in(domain, at, taken);
+	/* At the end of a budget, up to the stop. */
+	domain_take_in(domain, at, c->end ? taken + c->stopping : taken);
 	domain_choose(domain, at);
-	c->decided = taken;
 	goes_on = !domain_differs(domain, at);
+	c->decided = goes_on ? 0 : taken;
 	/* The switch follows the return of the callback: it is in a soft interrupt. */
 	if (!goes_on)
 		kick(domain_cpu(domain));
-	domain_set_due(domain, goes_on ? taken : taken + c->switching);
+	domain_set_due(domain, goes_on ? c->taken : taken + c->switching);
 	return goes_on;
 }
 

@@ -13,8 +13,8 @@
  *
  * Its waking is what takes a job off the CPU, and its sleeping what has the kernel ask ops.dispatch: no kick is needed.
  * Nothing is late that can be known beforehand: it wakes early by the recent duration of a wake-up and a decision, decides
- * for the release and waits until it (alarm.h). For the end of a budget it goes by what the switches to and from a job
- * lately took; the dispatcher carries the rest.
+ * for the release and waits until it (alarm.h). For the end of a budget it goes by the least that the switches to and from
+ * a thread lately took; the dispatcher carries the rest. Every switch counts, so both are known before the first release.
  * What cannot be known, that somebody else begins to run and will end earlier, is told it by a signal, unless it gains
  * less than the signal costs.
  *
@@ -60,17 +60,14 @@ struct punctual_alarm_thread {
 	__u32 told;   /* by a signal, to come before its time */
 	__u64 back;   /* when it comes by itself, CLOCK_MONOTONIC; 0: it was not there yet */
 	__u64 lead;   /* from that time to its program */
-	__u64 start[2]; /* from a decision to the beginning of who was chosen; [1]: who was chosen before, too */
+	__u64 start; /* from a decision to the beginning of the chosen thread */
 	__u64 stop;   /* from that time until the job which it interrupts has stopped */
 	__u64 refused; /* the scheduler's clock when the one began for whom the signal was refused; 0: it was not */
-	__u32 of_jobs; /* that was seen of jobs; 0: of anybody else, or not yet */
-	__u32 unused;
 	__u64 decided; /* when it decided last, scheduler's clock; 0: somebody began since */
 	__u64 window;
 	__u64 executed; /* by the process until now */
 	__u64 of_window; /* and in this window */
 	__u32 choice; /* the last one */
-	__u32 again;  /* it was the one before, too */
 	__u32 ahead;  /* so often in a row it came before the chosen one had begun */
 } alarm_threads[PD_DOMAINS];
 
@@ -106,16 +103,17 @@ PD_INLINE void alarm_thread_look(__u32 domain, __u64 now)
 		alarm_thread_missed(domain);
 }
 
-/* What was seen of a latency, taken into its average. A single one that is far off moves it little. */
-PD_INLINE __u64 calibrated(__u64 value, __u64 seen)
+/* From ops.running, of any thread: what the switch from the process took. */
+PD_INLINE void alarm_thread_began(__u32 domain)
 {
-	if (seen > THREAD_TAKES_MOST)
-		return value;
-	if (!value)
-		return seen;
-	if (seen > value)
-		return value + (pd_min(seen - value, THREAD_STEP) >> 3);
-	return value - (pd_min(value - seen, THREAD_STEP) >> 3);
+	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
+	__u64 took = DOMAIN(domain)->clock - t->decided;
+
+	if (!alarm_config.by_thread)
+		return;
+	if (t->decided && took < THREAD_TAKES_MOST)
+		t->start = lately(t->start, took);
+	t->decided = 0;
 }
 
 /* Has it come in time for what is due (alarm_set). */
@@ -127,10 +125,6 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	__u64 gain = c->due == c->turn_end ? 2 * TURN : THREAD_GAIN;
 	struct task_struct *p;
 
-	if (t->decided && READ_ONCE(c->task) != PD_NONE && c->clock > t->decided) {
-		t->start[t->again & 1] = calibrated(t->start[t->again & 1], c->clock - t->decided);
-		t->decided = 0;
-	}
 	if (t->told || c->due == PD_INFINITE || c->due - early + gain >= t->back)
 		return;
 	p = bpf_task_from_pid((__s32)t->pid);
@@ -149,23 +143,6 @@ PD_INLINE void alarm_thread_set(__u32 domain)
 	bpf_task_release(p);
 }
 
-/* What its waking took to stop whom it interrupted. For jobs that is the same each time, but for what else the interrupt had
- * to do, or whoever was there before it; anybody else is better than nothing. */
-PD_INLINE void alarm_thread_stopped(struct punctual_alarm_thread *t, struct punctual_domain *c)
-{
-	__u64 took = c->stopped + c->offset - t->back;
-
-	if (took >= THREAD_TAKES_MOST || t->of_jobs > c->taken_off)
-		return;
-	if (t->of_jobs < c->taken_off)
-		t->stop = took;
-	else if (took > t->stop)
-		t->stop = t->stop ? t->stop + (pd_min(took - t->stop, THREAD_STEP) >> 6) : took;
-	else
-		t->stop -= pd_min(t->stop - took, THREAD_STEP) >> 3;
-	t->of_jobs = c->taken_off;
-}
-
 /* It is on the CPU, and took a job or somebody else off it. */
 PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 {
@@ -180,7 +157,10 @@ PD_INLINE void alarm_thread_came(__u32 domain, __u64 now)
 			t->lead = t->lead ? pd_min(took, t->lead + THREAD_STEP) : took;
 		else
 			t->lead -= (t->lead - took) >> 5;
-		alarm_thread_stopped(t, c);
+		/* An interrupt's other work may have made it longer. */
+		took = c->stopped + c->offset - t->back;
+		if (took < THREAD_TAKES_MOST)
+			t->stop = lately(t->stop, took);
 	}
 	t->ahead = t->decided && t->choice != PD_NONE ? pd_min(t->ahead + 1, THREAD_AHEAD_MOST) : 0;
 	t->told = 0;
@@ -211,13 +191,12 @@ PD_FN pd_u64 alarm_thread_next(pd_u32 domain, pd_u64 now)
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 next = pd_min(c->next, now + THREAD_REST) - t->lead - c->deciding;
-	__u64 begins = now + t->start[t->again & 1];
+	__u64 begins = now + t->start;
 	bool turns = notes[IN_DOMAINS(domain)].allocators;
 
 	if (c->choice != PD_NONE && !c->capped) {
 		struct punctual_task *task = TASK_OF(domain, c->choice);
-		__u64 ends = begins + pd_min(c->allowance, THREAD_REST) - task->uncharged - t->stop -
-			     PD(PD_AT(domain))->granularity / 4;
+		__u64 ends = begins + pd_min(c->allowance, THREAD_REST) - task->uncharged - t->stop;
 
 		/* It is to have begun, at least: who would wake before he sleeps goes on, and before all others. */
 		__u64 least = begins + t->ahead * THREAD_NAP;
@@ -235,7 +214,7 @@ PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 	struct punctual_alarm_thread *t = ALARM_THREAD(domain);
 	struct punctual_domain *c = DOMAIN(domain);
 	unsigned long irq;
-	__u64 now, at, clock;
+	__u64 now, at, ready, clock;
 
 	bpf_local_irq_save(&irq);
 	now = bpf_ktime_get_ns();
@@ -246,10 +225,13 @@ PD_INLINE __u64 alarm_thread_decide(__u32 domain)
 	domain_choose(domain, at);
 	c->decided = 0;
 	domain_set_due(domain, c->taken);
-	t->decided = c->taken;
-	t->again = c->choice == t->choice;
+	/* The switch takes as long after a wait as without one. */
+	ready = bpf_ktime_get_ns();
+	if (ready < at)
+		ready = at;
+	t->decided = ready - c->offset;
 	t->choice = c->choice;
-	t->back = alarm_thread_next(domain, at);
+	t->back = alarm_thread_next(domain, ready);
 	bpf_local_irq_restore(&irq);
 	record_deciding(c, bpf_ktime_get_ns() - now);
 	pd_while (at > bpf_ktime_get_ns()) {

@@ -45,7 +45,7 @@ struct punctual_domain {
 	__u32 paid;	  /* by its job; 0: in the background */
 	__u32 allocating; /* an allocator's thread runs */
 	__u32 others;	  /* anybody else runs */
-	__u64 clock;	  /* the scheduler's clock when it began */
+	__u64 clock;	  /* the scheduler's clock from which the kernel counts its execution */
 	__u64 base;	  /* its execution time then */
 	__u64 charged;	  /* its execution time that was charged */
 	__u64 stopped;	  /* the scheduler's clock when the last one had stopped */
@@ -60,10 +60,10 @@ struct punctual_domain {
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
 	/* The alarm. */
 	__u32 looks;  /* that the alarm may still make at once */
-	__u32 taken_off; /* who stopped last was a member, and would have gone on */
+	__u32 unused;
 	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
 	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
-	__u64 end;    /* the scheduler's clock when the running job is to end, if that is what is due */
+	__u64 end;    /* the scheduler's clock when to preempt the running job, if that is what is due */
 	__u64 armed;  /* what the timer stands at, 0 when it went off or could not be armed */
 	__u64 unarmed; /* since when it cannot be armed, CLOCK_MONOTONIC; 0: it can */
 	__u64 arm_failures;
@@ -72,7 +72,8 @@ struct punctual_domain {
 	__u64 early;  /* how long it takes to go off */
 	__u64 deciding; /* duration of a decision, ns: the maximum of the recent ones */
 	__u64 switching; /* from a decision to the beginning of what it chose */
-	__u64 decided;	 /* when the alarm last decided, scheduler's clock; 0: it was not the alarm */
+	__u64 stopping;	 /* from a decision until the thread that it preempts has stopped */
+	__u64 decided;	 /* when the alarm last requested a switch, scheduler's clock; 0: it was not the alarm */
 	__s64 offset;	 /* CLOCK_MONOTONIC less the scheduler's clock */
 	/* Shares. */
 	__u64 window;
@@ -97,6 +98,12 @@ struct punctual_domain {
 
 /* ns. The maximum of `deciding`: an interrupt may have made a decision longer. */
 #define DECIDING_MOST 4000ULL
+
+/* The least of what was lately seen. */
+PD_INLINE __u64 lately(__u64 least, __u64 seen)
+{
+	return !least || seen < least ? seen : least + ((seen - least) >> 6);
+}
 
 /* Records the duration of a decision. The maximum decays: a late decision costs more than a wait. */
 PD_INLINE void record_deciding(struct punctual_domain *c, __u64 took)
@@ -380,6 +387,8 @@ PD_FN int domain_set_due(pd_u32 domain, pd_u64 from)
 	if (c->choice == PD_NONE || c->capped)
 		return 0;
 	ends = pd_later(from, c->allowance);
+	if (ends != PD_INFINITE)
+		ends -= c->stopping;
 	if (ends != PD_INFINITE && ends + c->offset < c->due) {
 		c->due = ends + c->offset;
 		c->end = ends;

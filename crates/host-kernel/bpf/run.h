@@ -30,6 +30,11 @@ PD_INLINE bool clock_stands(void)
 /* For an event that is far away. */
 #define SLICE_MOST 100000000ULL
 
+/* ns. Maximum time from where the kernel counts execution to ops.running. */
+#define BEGIN_MOST 20000ULL
+/* ns. A longer time from the timer's decision to the switch has another cause. */
+#define SWITCH_MOST 8000ULL
+
 /* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
 PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
 {
@@ -111,9 +116,6 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 		kick(domain_cpu(domain));
 		return;
 	}
-	if (c->decided)
-		c->switching = lately(c->switching, c->clock - c->decided);
-	c->decided = 0;
 	if (now - c->clock - c->offset > OFFSET_MOST)
 		c->offset = (__s64)(now - c->clock);
 	domain_set_due(domain, c->clock - t->uncharged);
@@ -131,6 +133,22 @@ PD_INLINE void run_other(__u32 domain, struct task_struct *p)
 		kick(domain_cpu(domain));
 }
 
+/* Whether the switch at `clock` follows a decision of the timer's callback. */
+PD_INLINE bool run_was_requested(struct punctual_domain *c, __u64 clock)
+{
+	return c->decided && clock - c->decided < SWITCH_MOST;
+}
+
+/* The scheduler's clock from which the kernel counts the execution of a thread that begins, which is when schedule() began.
+ * A kernel that subtracts the time of interrupts counts by another clock, far behind this one: then the time now. */
+PD_INLINE __u64 run_counted_from(struct task_struct *p)
+{
+	__u64 now = scx_bpf_now();
+	__u64 began = p->se.exec_start;
+
+	return now - began < BEGIN_MOST ? began : now;
+}
+
 PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -140,8 +158,12 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 	/* An early schedule(), which changes nothing, uses the request up. */
 	if (clock_stands())
 		scx_bpf_kick_cpu(domain_cpu(domain), 0);
-	c->clock = scx_bpf_now();
+	c->clock = run_counted_from(p);
 	c->base = p->se.sum_exec_runtime;
+	if (run_was_requested(c, c->clock))
+		c->switching = lately(c->switching, c->clock - c->decided);
+	c->decided = 0;
+	alarm_thread_began(domain);
 	if (!m || m->place == WITH_OTHERS) {
 		run_other(domain, p);
 	} else if (m->place == WITH_ALLOCATORS) {
@@ -173,7 +195,6 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	struct member *m = c->others ? 0 : member_of(p);
 
 	c->stopped = c->clock + (executed - c->base);
-	c->taken_off = 0;
 	if (c->others) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
@@ -182,6 +203,8 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 		c->of_allocators += executed - c->base;
 	} else if (m && c->task != PD_NONE) {
 		m->turn += executed - c->base;
+		if (run_was_requested(c, c->stopped))
+			c->stopping = lately(c->stopping, c->stopped - c->decided);
 		if (c->paid)
 			run_unpaid(domain, p, m, executed);
 		else
@@ -193,10 +216,8 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	c->turn_end = PD_INFINITE;
 	if (!runnable)
 		return;
-	if (m) {
+	if (m)
 		m->put_back = 1;
-		c->taken_off = 1;
-	}
 	/* Who is put back with a slice left would stand at the head of the CPU's own queue, past the dispatcher. */
 	set_slice(p, 0);
 }
@@ -313,7 +334,10 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	if (c->armed && now >= c->armed)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {
-		domain_take_in(domain, now, scx_bpf_now());
+		__u64 clock = scx_bpf_now();
+
+		/* The timer's decision has charged the execution until this schedule(). */
+		domain_take_in(domain, now, run_was_requested(c, clock) ? c->taken : clock);
 		domain_choose(domain, now);
 		c->decided = 0;
 	}

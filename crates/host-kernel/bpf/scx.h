@@ -63,6 +63,7 @@ struct sched_ext_entity {
 };
 
 struct sched_entity {
+	__u64 exec_start;
 	__u64 sum_exec_runtime;
 };
 

@@ -53,8 +53,8 @@ impl Timer {
         }
     }
 
-    /// What a budget may be short of when its job is stopped, ns; the next one has it. The process aims at a quarter of it,
-    /// and misses by a microsecond at times. The timer's callback can wait for the end itself; but where something else is
+    /// What a budget may be short of when its job is stopped, ns; the next one has it. The process aims at the budget's end,
+    /// and misses it by a microsecond at times. The timer's callback can wait for the end itself; but where something else is
     /// due just before it, a decision more would take longer than what is left.
     pub fn granularity(self) -> u64 {
         match self {
