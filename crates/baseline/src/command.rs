@@ -1,4 +1,4 @@
-//! Commands under a baseline: child processes, which end with the run.
+//! TaskCommands under a baseline: child processes, which end with the run.
 
 use punctual_diagnostic::Diagnostic;
 use punctual_process::{CommandSpec, Output};
@@ -7,7 +7,7 @@ use crate::sys::{set_policy, Policy};
 
 /// The commands of a run, and the task of each.
 #[derive(Debug)]
-pub struct Commands {
+pub struct TaskCommands {
     tasks: Vec<usize>,
     all: punctual_process::Commands,
 }
@@ -21,13 +21,13 @@ pub enum Failed {
     Error(Diagnostic),
 }
 
-impl Commands {
+impl TaskCommands {
     /// None yet.
     ///
     /// # Errors
     /// No journal, no process.
-    pub fn new() -> Result<Commands, Diagnostic> {
-        Ok(Commands { tasks: Vec::new(), all: punctual_process::Commands::new(&[])? })
+    pub fn new() -> Result<TaskCommands, Diagnostic> {
+        Ok(TaskCommands { tasks: Vec::new(), all: punctual_process::Commands::new(&[])? })
     }
 
     /// Starts a task's command on `cpu` (`None`: any) under `policy`, held at its exec.

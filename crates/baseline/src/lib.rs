@@ -37,4 +37,4 @@ mod watchdog;
 mod worker;
 
 pub use refusal::Refusal;
-pub use run::{start, Baseline, BaselineHost, BaselineRun, Options, Started};
+pub use run::{start, Baseline, BaselineHost, BaselineRun, BaselineStart, Options};

@@ -13,7 +13,7 @@ use punctual_trace::Period;
 use punctual_workload::{Spinner, Work};
 use rtrb::{Consumer, RingBuffer};
 
-use crate::command::{Commands, Failed};
+use crate::command::{Failed, TaskCommands};
 use crate::judge::{Nature, Terms};
 use crate::observer::{Observer, Watch};
 use crate::plan::{self, guarded, nature, not_periodic, observing, remarks, room, suspends};
@@ -47,7 +47,7 @@ pub struct Options {
 
 /// What came of the start.
 #[derive(Debug)]
-pub enum Started {
+pub enum BaselineStart {
     /// The first release is some 5 ms ahead.
     Running(Box<BaselineHost>),
     /// The machine or the kernel's policies cannot run the set; nothing ran.
@@ -98,7 +98,7 @@ pub struct BaselineHost {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     rings: Vec<Consumer<Period>>,
-    commands: Option<Commands>,
+    commands: Option<TaskCommands>,
     pinned: bool,
     started: u64,
     ended: u64,
@@ -111,9 +111,9 @@ pub struct BaselineHost {
 ///
 /// # Errors
 /// A request that cannot be meant: a command that does not start, a CPU that is not there.
-pub fn start(set: &TaskSet, baseline: Baseline, options: &Options) -> Result<Started, Diagnostic> {
+pub fn start(set: &TaskSet, baseline: Baseline, options: &Options) -> Result<BaselineStart, Diagnostic> {
     if let Some(refusal) = not_periodic(set) {
-        return Ok(Started::NotPossible(refusal));
+        return Ok(BaselineStart::NotPossible(refusal));
     }
     let unpinned = options.unpinned && baseline == Baseline::Deadline;
     let mut host = BaselineHost::new(set, options, unpinned);
@@ -125,7 +125,7 @@ pub fn start(set: &TaskSet, baseline: Baseline, options: &Options) -> Result<Sta
     }
     host.notes.extend(remarks(set, baseline, unpinned, &set_up.natures));
     host.release(options.duration);
-    Ok(Started::Running(Box::new(host)))
+    Ok(BaselineStart::Running(Box::new(host)))
 }
 
 /// What a set-up is made with.
@@ -203,7 +203,7 @@ impl BaselineHost {
             let Body::Command(words) = &task.body else { continue };
             let commands = match &mut self.commands {
                 Some(commands) => commands,
-                none => none.insert(Commands::new()?),
+                none => none.insert(TaskCommands::new()?),
             };
             let cpu = self.pinned.then_some(task.cpu);
             match commands.start((i, &task.name), words, cpu, policies[i]) {
@@ -326,7 +326,7 @@ impl BaselineHost {
             // First not reachable for the watchdogs: once reaped, its id may be another process's.
             task.id.store(0, Release);
         }
-        let problems = self.commands.take().map(Commands::end).unwrap_or_default();
+        let problems = self.commands.take().map(TaskCommands::end).unwrap_or_default();
         for thread in self.threads.drain(..) {
             // A panic in one of them was printed; the others end all the same.
             drop(thread.join());
@@ -344,14 +344,14 @@ impl Drop for BaselineHost {
 
 impl SetUp<'_> {
     /// Why it did not begin: a failure, the caller's stop, or too slow.
-    fn refused(&self, control: &Control) -> Result<Started, Diagnostic> {
+    fn refused(&self, control: &Control) -> Result<BaselineStart, Diagnostic> {
         if let Some(failure) = control.failure() {
-            return explain(self.set, self.baseline, self.unpinned, failure).map(Started::NotPossible);
+            return explain(self.set, self.baseline, self.unpinned, failure).map(BaselineStart::NotPossible);
         }
         if monotonic_ns() >= control.end.load(Acquire) {
             return Err(slow(SET_UP));
         }
-        Ok(Started::NotPossible(Refusal {
+        Ok(BaselineStart::NotPossible(Refusal {
             reason: "it was interrupted before it began".into(),
             help: Vec::new(),
             unpinned_may_work: false,

@@ -1,12 +1,12 @@
 //! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
 //! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a help.
 
-use punctual_baseline::{start, Baseline, BaselineRun, Options, Refusal, Started};
+use punctual_baseline::{start, Baseline, BaselineRun, BaselineStart, Options, Refusal};
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
-use punctual_workload::Hog;
+use punctual_workload::BackgroundLoad;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -57,8 +57,8 @@ fn run(
     sink: &mut dyn FnMut(Period),
 ) -> Result<Outcome, Diagnostic> {
     let mut host = match start(set, baseline, options)? {
-        Started::Running(host) => host,
-        Started::NotPossible(refusal) => return Ok(Outcome::NotPossible(refusal)),
+        BaselineStart::Running(host) => host,
+        BaselineStart::NotPossible(refusal) => return Ok(Outcome::NotPossible(refusal)),
     };
     while !host.poll(sink) {}
     Ok(Outcome::Ran(host.finish()))
@@ -247,7 +247,7 @@ fn a_command_and_its_children_are_measured_and_killed() {
     ]);
     let long = Options { duration: 2_000 * MS, ..options() };
     for baseline in [Baseline::Fifo, Baseline::Other] {
-        let hog = Hog::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
+        let hog = BackgroundLoad::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
         let Some((run, periods)) = ran(&tasks, baseline, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{baseline:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 use punctual_host_user::now;
 use punctual_sys::clock::{sleep_until, thread_cpu_ns};
 use punctual_sys::sched::{pin, Attributes, Children};
-use punctual_workload::Hog;
+use punctual_workload::BackgroundLoad;
 use serde_json::{json, Value};
 
 use crate::threads::set_level;
@@ -27,7 +27,7 @@ const HOG_LIFE: u64 = 60_000_000_000;
 /// Of SCHED_FIFO and SCHED_DEADLINE, beside a hog on the only CPU, ns.
 pub fn baselines() -> Result<Value, Failure> {
     settle();
-    let _hog = Hog::start(0, HOG_LIFE)?;
+    let _hog = BackgroundLoad::start(0, HOG_LIFE)?;
     let fifo = apart(|| {
         pin(0, 0)?;
         set_level(0, 99)?;

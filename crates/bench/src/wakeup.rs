@@ -4,7 +4,7 @@
 use crate::threads::Load;
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
-use punctual_workload::Hog;
+use punctual_workload::BackgroundLoad;
 use serde_json::{json, Value};
 use std::process::Command;
 
@@ -15,7 +15,7 @@ const LATEST: usize = 1_000_000;
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
     Nothing,
-    Hog,
+    BackgroundLoad,
     /// And a spinning SCHED_FIFO task, half of the time.
     Fifo,
 }
@@ -45,7 +45,7 @@ fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64
 
 fn cyclictest_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {
     let life = (seconds + 5) * 1_000_000_000;
-    let _hog = (beside != Beside::Nothing).then(|| Hog::start(bench.cpu, life)).transpose()?;
+    let _hog = (beside != Beside::Nothing).then(|| BackgroundLoad::start(bench.cpu, life)).transpose()?;
     let _fifo = (beside == Beside::Fifo).then(|| Load::fifo(bench.cpu, 50, life, FIFO_ON, FIFO_CYCLE));
     let text = tools::output(
         Command::new("cyclictest")
@@ -80,9 +80,11 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mut verdicts = Vec::new();
     println!("Wake-up lateness, us: SCHED_FIFO 99, every {INTERVAL_US} us");
     println!("  {:<22} {:<8} {:>22} {:>22} {:>20}", "beside", "", "Punctual", "cyclictest", "ratio");
-    for (beside, name) in
-        [(Beside::Nothing, "nothing (CPU idle)"), (Beside::Hog, "a hog"), (Beside::Fifo, "a FIFO task, a hog")]
-    {
+    for (beside, name) in [
+        (Beside::Nothing, "nothing (CPU idle)"),
+        (Beside::BackgroundLoad, "a hog"),
+        (Beside::Fifo, "a FIFO task, a hog"),
+    ] {
         let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
         for n in 0..bench.windows {
             tools::progress(&format!("wakeup beside {name}: window {} of {}", n + 1, bench.windows));

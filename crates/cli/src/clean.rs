@@ -1,4 +1,5 @@
-//! `punctual clean`: restores what a killed Punctual and its guardian have left, the one case that no process can repair.
+//! `punctual clean`: restores what a killed Punctual and its guardian have left, the one case that
+//! no process can repair.
 
 use crate::output::Outcome;
 use punctual_diagnostic::Diagnostic;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Output;
 use punctual_report::Results;
-use punctual_session::{HostKind, Options, Session, Started};
+use punctual_session::{HostKind, Options, Session, StartOutcome};
 use punctual_taskset::TaskSet;
 
 use crate::args::{BaselineArg, Run};
 use crate::drive::drive;
 use crate::screen::Screen;
 
-/// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column is labelled so.
+/// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column is
+/// labelled so.
 ///
 /// # Errors
 /// The request cannot be meant: a command that does not start.
@@ -38,11 +39,11 @@ pub fn run(
         let output = Output::Nowhere;
         let options = Options { stop: stop.clone(), load: args.load, output, unpinned, label, ..Options::default() };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
-            Started::Running(running) => {
+            StartOutcome::Running(running) => {
                 columns.push(drive(*running, None, &mut screen)?.results);
                 break;
             }
-            Started::NotPossible(refusal, results) => {
+            StartOutcome::NotPossible(refusal, results) => {
                 columns.push(*results);
                 if !refusal.unpinned_may_work {
                     break;

@@ -1,6 +1,6 @@
 //! `punctual doctor`.
 
-use punctual_measure::doctor::{self, Document, Finding, Probe, Reading, Verdict, View};
+use punctual_measure::doctor::{self, Document, Finding, FindingsView, Probe, Reading, Verdict};
 
 use crate::args::Doctor;
 use crate::output::Outcome;
@@ -13,7 +13,7 @@ pub fn run(args: &Doctor) -> Result<Outcome<Document>, Diagnostic> {
     findings.push(kernel_host());
     let code = doctor::exit_code(&findings);
     let verdict = doctor::headline(&findings);
-    let text = doctor::render(&findings, &View { color: true, verbose: args.verbose });
+    let text = doctor::render(&findings, &FindingsView { color: true, verbose: args.verbose });
     let result = Document::new(&probe, findings);
     let code = u8::try_from(code).unwrap_or(Kind::Machine.exit_code());
     Ok(Outcome { verdict, ok: code == 0, code, result, text, error: None })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_report::Results;
-use punctual_session::{Event, Outcome, Running};
+use punctual_session::{Event, Outcome, RunningSet};
 use punctual_trace::TaskEnd;
 
 use crate::screen::Screen;
@@ -23,7 +23,7 @@ pub struct Ran {
 ///
 /// # Errors
 /// The run could not continue, or not end as it should.
-pub fn drive(mut running: Running, first: Option<&str>, screen: &mut Screen) -> Result<Ran, Diagnostic> {
+pub fn drive(mut running: RunningSet, first: Option<&str>, screen: &mut Screen) -> Result<Ran, Diagnostic> {
     let mut end = None;
     let mut observe = |event: Event, screen: &mut Screen| match event {
         Event::Ended { task, how } => {
@@ -64,7 +64,8 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         signal_hook::flag::register(signal, stop.clone()).map_err(refused(signal))?;
     }
-    // A file that may grow no further is an error where it is written, and not our end in the middle of a run.
+    // A file that may grow no further is an error where it is written, and not our end in the
+    // middle of a run.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).map_err(refused(libc::SIGXFSZ))?;
     Ok(stop)
 }

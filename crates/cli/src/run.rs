@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Output;
 use punctual_report::{figures, headline, side_by_side, table, verdicts, Results, RunResult, View};
-use punctual_session::{Admitted, HostKind, Options, Session, Started, TraceFiles};
+use punctual_session::{Admitted, HostKind, Options, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::TaskEnd;
 
@@ -53,9 +53,11 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     };
     let first = set.tasks.first().map(|t| t.name.as_str());
     let ran = match admitted.start(options)? {
-        Started::Running(running) => drive(*running, first, &mut screen)?,
+        StartOutcome::Running(running) => drive(*running, first, &mut screen)?,
         // For the kernel's own policies only.
-        Started::NotPossible(refusal, _) => return Err(Diagnostic::machine(refusal.reason, refusal.help.join("; "))),
+        StartOutcome::NotPossible(refusal, _) => {
+            return Err(Diagnostic::machine(refusal.reason, refusal.help.join("; ")))
+        }
     };
     let mut baselines = Vec::new();
     if ran.failure.is_none() {
@@ -69,7 +71,8 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     Ok(outcome(args, ran.results, baselines, code, ran.failure))
 }
 
-/// The host that is asked for; of `auto`, the best that the machine and the set permit, with a line of which and why.
+/// The host that is asked for; of `auto`, the best that the machine and the set permit, with a line
+/// of which and why.
 fn host(args: &Run, set: &TaskSet) -> HostKind {
     match args.host {
         HostArg::User => HostKind::User,
@@ -144,7 +147,8 @@ fn exit_code(args: &Run, ran: &Ran, interrupted: bool) -> u8 {
     }
 }
 
-/// The exit code of a command that ended so, if at all; and of one that did well if deadlines were `missed`.
+/// The exit code of a command that ended so, if at all; and of one that did well if deadlines were
+/// `missed`.
 fn command_code(end: Option<&TaskEnd>, missed: u8) -> u8 {
     match end {
         Some(TaskEnd::Exited(0)) => missed,
@@ -158,7 +162,8 @@ fn command_code(end: Option<&TaskEnd>, missed: u8) -> u8 {
     }
 }
 
-/// The results, with those under the kernel's own policies; `error`: why the run was ended before its time.
+/// The results, with those under the kernel's own policies; `error`: why the run was ended before
+/// its time.
 fn outcome(
     args: &Run,
     results: Results,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{horizon, Gantt, Simulation, Watcher};
 use punctual_report::{figures, headline, verdict, Results};
-use punctual_session::{Admitted, Event, HostKind, Options, Session, Started, TraceFiles};
+use punctual_session::{Admitted, Event, HostKind, Options, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{fmt_ns, CostBasis, Costs, Loaded, TaskSet};
 
 use crate::args::Sim;
@@ -15,7 +15,8 @@ use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED};
 use crate::progress::Progress;
 use crate::{replay, set};
 
-/// A hyperperiod with more releases than this takes longer than is expected without `--hyperperiod`.
+/// A hyperperiod with more releases than this takes longer than is expected without
+/// `--hyperperiod`.
 const MANY_RELEASES: u64 = 20_000_000;
 
 pub fn run(args: &Sim, caller: Caller) -> ExitCode {
@@ -86,7 +87,7 @@ fn simulate(
     Simulation::new(set, punctual_host_sim::Options::default())?;
     let traces = trace.map(|path| TraceFiles::create(path, set)).transpose()?;
     let options = Options { stop, traces, intervals: gantt.is_some(), ..Options::default() };
-    let Started::Running(mut running) = admitted.start(options)? else {
+    let StartOutcome::Running(mut running) = admitted.start(options)? else {
         return Err(Diagnostic::usage("the simulator runs every set", "report it with the task set"));
     };
     let mut observed = Observed { gantt, periods: 0, missed: 0 };

@@ -64,7 +64,7 @@ pub(crate) unsafe trait Plain: Copy {
 pub(crate) struct Create {
     pub domain: u32,
     pub cpu: u32,
-    pub hears: u32,
+    pub asks_policies: u32,
     pub unused: u32,
     pub limits: Limits,
     pub granularity: u64,

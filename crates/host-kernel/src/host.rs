@@ -59,7 +59,8 @@ pub struct Outcome {
     pub lateness: Option<Lateness>,
     /// What a reader of the results should know.
     pub notes: Vec<String>,
-    /// Why the scheduler was ended while it ran. What was recorded until then is in the results and the traces.
+    /// Why the scheduler was ended while it ran. What was recorded until then is in the results and
+    /// the traces.
     pub exit: Option<Diagnostic>,
 }
 
@@ -91,14 +92,16 @@ struct Domain {
     thread: JoinHandle<()>,
 }
 
-/// The reader's thread of a domain whose own thread is its allocator, from here: it reads until `running` is dropped.
+/// The reader's thread of a domain whose own thread is its allocator, from here: it reads until
+/// `running` is dropped.
 struct Reading {
     running: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl KernelHost {
-    /// Loads and attaches the scheduler, starts the tasks, and sets their first releases, which are 20 ms ahead.
+    /// Loads and attaches the scheduler, starts the tasks, and sets their first releases, which are
+    /// 20 ms ahead.
     ///
     /// # Errors
     /// What the set or the machine does not permit. Nothing is left behind.
@@ -115,7 +118,7 @@ impl KernelHost {
         let mut timers = Vec::new();
         for (domain, part) in parts.iter().enumerate() {
             let domain = domain as u32;
-            scheduler.create(domain, part.cpu, part.hears, &part.limits, timer.granularity())?;
+            scheduler.create(domain, part.cpu, part.asks_policies, &part.limits, timer.granularity())?;
             if timer == Timer::Process {
                 timers.push(scheduler.timer_process(domain, part.cpu)?);
             }
@@ -150,7 +153,7 @@ impl KernelHost {
 
     /// Each domain's tasks join; then all are released at once.
     fn begin(&mut self, parts: Vec<Part>) -> Result<(), Diagnostic> {
-        if parts.iter().any(|p| p.hears) {
+        if parts.iter().any(|p| p.asks_policies) {
             self.lock_memory();
         }
         let (sender, events) = channel();
@@ -176,7 +179,7 @@ impl KernelHost {
     }
 
     fn spawn(&mut self, domain: u32, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
-        let Part { cpu, allocators, limits, hears } = part;
+        let Part { cpu, allocators, limits, asks_policies } = part;
         let Some(tasks) = &self.tasks else { return Ok(()) };
         let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
         let joining = of_the_cpu.map(|(index, spec)| Joining {
@@ -188,10 +191,10 @@ impl KernelHost {
             overrun: spec.overrun,
         });
         let joining = joining.collect();
-        let doorbell = hears.then(|| self.scheduler.doorbell(domain)).transpose()?;
+        let doorbell = asks_policies.then(|| self.scheduler.doorbell(domain)).transpose()?;
         let no_thread = |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
         let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
-        if hears {
+        if asks_policies {
             // Started here and not by the allocator, whose threads are allocators by birth.
             let config = reader::Config { domain, cpu, programs: self.scheduler.programs(), limits };
             let ((running, stop), sender) = (channel(), sender.clone());
@@ -228,8 +231,8 @@ impl KernelHost {
         Ok(())
     }
 
-    /// Waits for `wait`, and reports what became known. Whether the run is over: the scheduler was ended, or something
-    /// failed; [`finish`](KernelHost::finish) returns why.
+    /// Waits for `wait`, and reports what became known. Whether the run is over: the scheduler was
+    /// ended, or something failed; [`finish`](KernelHost::finish) returns why.
     pub fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> bool {
         if let Err(e) = self.receive(wait, sink) {
             self.failure = Some(e);
@@ -304,8 +307,9 @@ impl KernelHost {
         Ok(Outcome { ended, events, lateness, notes, exit })
     }
 
-    /// Why the kernel ended the scheduler, if it did. That is the cause of other failures then, and may be known a
-    /// moment after them: a CPU that goes offline first takes our threads to another one.
+    /// Why the kernel ended the scheduler, if it did. That is the cause of other failures then, and
+    /// may be known a moment after them: a CPU that goes offline first takes our threads to another
+    /// one.
     fn exit_by_kernel(&self, failure: Option<&Diagnostic>) -> Option<Diagnostic> {
         let limit = Instant::now() + END_KNOWN;
         let mut exit = self.scheduler.ended();
@@ -328,7 +332,8 @@ impl KernelHost {
         all
     }
 
-    /// Receives until so many threads have sent their last message, also after one of them has failed.
+    /// Receives until so many threads have sent their last message, also after one of them has
+    /// failed.
     fn await_stopped(&mut self, threads: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));
@@ -344,7 +349,8 @@ impl KernelHost {
         failure
     }
 
-    /// Ends everything, in this order: commands, the domains' threads, the scheduler, its timers, all other processes.
+    /// Ends everything, in this order: commands, the domains' threads, the scheduler, its timers,
+    /// all other processes.
     fn end(&mut self) {
         self.tasks.iter().for_each(Tasks::end);
         self.events = None;

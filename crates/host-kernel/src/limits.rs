@@ -25,7 +25,7 @@ pub(crate) struct Part {
     pub allocators: Allocators,
     pub limits: Limits,
     /// Its policies are asked at each job; else the kernel needs nobody.
-    pub hears: bool,
+    pub asks_policies: bool,
 }
 
 /// Whether this host can carry a set out.
@@ -55,8 +55,8 @@ fn part(set: &TaskSet, cpu: u32) -> Result<Part, Diagnostic> {
     let windows = limits.windows.min(WINDOWS);
     let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
     room(cpu, &limits)?;
-    let hears = rehearse(set, cpu, limits)?;
-    Ok(Part { cpu, allocators, limits, hears })
+    let asks_policies = rehearse(set, cpu, limits)?;
+    Ok(Part { cpu, allocators, limits, asks_policies })
 }
 
 /// Whether a block of `bpf/arena.h` has room for it.
@@ -87,13 +87,13 @@ fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, Diagnostic>
     let polling = |g: &punctual_taskset::GroupSpec| {
         g.cpu == cpu && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
     };
-    let mut hears = set.groups.iter().any(polling);
+    let mut asks_policies = set.groups.iter().any(polling);
     for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
         allocators.add(&mut Native::new(&mut dispatcher, 0), index, task).map_err(|e| refused(&e))?;
-        hears |= allocators.reservation_of(task).is_none();
+        asks_policies |= allocators.reservation_of(task).is_none();
     }
-    Ok(hears)
+    Ok(asks_policies)
 }
 
 /// How long a task may wait for its next release, though it is runnable.
@@ -154,16 +154,16 @@ mod tests {
 
     const TASK: &str = "[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = { spin = \"1ms\" }\n";
 
-    fn hears(policy: &str, more: &str) -> bool {
+    fn asks_policies(policy: &str, more: &str) -> bool {
         let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
-        parts(&set(&text)).expect("it can be carried out")[0].hears
+        parts(&set(&text)).expect("it can be carried out")[0].asks_policies
     }
 
     #[test]
     fn reservations_need_nobody_in_user_space_and_job_by_job_policies_do() {
-        assert!(!hears("rm", "") && !hears("edf", "") && !hears("fp", "priority = 3\n"));
-        assert!(hears("imprecise", "mandatory = \"1ms\"\n"));
-        assert!(hears("dual", ""));
+        assert!(!asks_policies("rm", "") && !asks_policies("edf", "") && !asks_policies("fp", "priority = 3\n"));
+        assert!(asks_policies("imprecise", "mandatory = \"1ms\"\n"));
+        assert!(asks_policies("dual", ""));
     }
 
     fn tasks(count: usize) -> String {

@@ -1,8 +1,8 @@
-//! Each task's periods: from the records (what was executed, and when) and from the allocators' release events (which
-//! release it was, and how it ended).
+//! Each task's periods: from the records (what was executed, and when) and from the allocators'
+//! release events (which release it was, and how it ended).
 //!
-//! The records of a task are cut into intervals, each from one release to the next. A release event names the interval
-//! that begins with it; earlier intervals belong to the release before.
+//! The records of a task are cut into intervals, each from one release to the next. A release event
+//! names the interval that begins with it; earlier intervals belong to the release before.
 
 use std::collections::VecDeque;
 
@@ -175,7 +175,8 @@ impl DomainPeriods {
         }
     }
 
-    /// Release events are missing: the latest release of each task may have ended, and others begun.
+    /// Release events are missing: the latest release of each task may have ended, and others
+    /// begun.
     pub fn events_lost(&mut self) {
         for task in &mut self.tasks {
             task.periods.discard();
@@ -221,7 +222,8 @@ impl DomainPeriods {
         self.latenesses.figures()
     }
 
-    /// The period of the latest release, with all intervals before the one of this key, which is the first then.
+    /// The period of the latest release, with all intervals before the one of this key, which is
+    /// the first then.
     fn close(&mut self, index: usize, until: Option<Key>) -> Option<Period> {
         let task = &mut self.tasks[index];
         let found = until.and_then(|key| task.intervals.iter().position(|i| i.key == key));
@@ -247,8 +249,8 @@ impl DomainPeriods {
             task.periods.ended(end.into(), at);
         }
         let period = task.periods.close()?;
-        // Without its records, what its job used was counted between other instants, and cannot be compared with its
-        // budget.
+        // Without its records, what its job used was counted between other instants, and cannot be
+        // compared with its budget.
         let known = count > 0 || !behind;
         Some(if known { period } else { period.unknown() })
     }

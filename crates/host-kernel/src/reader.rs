@@ -56,20 +56,20 @@ pub(crate) struct Config {
     pub limits: Limits,
 }
 
-/// Beside an allocator: reads until `go_on` is dropped, and once more then.
-pub(crate) fn run(config: Config, go_on: &Receiver<()>, news: &Sender<(u32, DomainEvent)>) {
+/// Beside an allocator: reads until `running` is dropped, and once more then.
+pub(crate) fn run(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEvent)>) {
     let domain = config.domain;
-    let last = live(config, go_on, news).map_or_else(DomainEvent::Failed, |()| DomainEvent::Stopped);
+    let last = live(config, running, events).map_or_else(DomainEvent::Failed, |()| DomainEvent::Stopped);
     // A receiver that is gone has ended the run.
-    drop(news.send((domain, last)));
+    drop(events.send((domain, last)));
 }
 
-fn live(config: Config, go_on: &Receiver<()>, news: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+fn live(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
     members::pin(config.cpu)?;
     let mut reader = Reader::new(&config.programs, config.domain, config.limits);
     loop {
-        let stop = !matches!(go_on.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
-        let heard = news.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
+        let stop = !matches!(running.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
+        let heard = events.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
         if stop || !heard {
             return Ok(());
         }

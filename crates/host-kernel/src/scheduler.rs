@@ -63,11 +63,12 @@ impl Scheduler {
         &self,
         domain: u32,
         cpu: u32,
-        hears: bool,
+        asks_policies: bool,
         limits: &Limits,
         granularity: u64,
     ) -> Result<(), Diagnostic> {
-        let mut create = Create { domain, cpu, hears: hears.into(), unused: 0, limits: limits.into(), granularity };
+        let mut create =
+            Create { domain, cpu, asks_policies: asks_policies.into(), unused: 0, limits: limits.into(), granularity };
         let mut timer = Order { domain, what: What::TimerCreate as u32, ..Order::default() };
         let made = self.programs.run("punctual_create", create.bytes()).and_then(|refusal| match refusal {
             0 => self.programs.run(ORDER, timer.bytes()).map(|_| timer.result),

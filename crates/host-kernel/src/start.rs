@@ -51,7 +51,7 @@ impl Start {
             timer.prepare(object)
         })?;
         let load = lap();
-        scheduler.create(0, cpu, parts[0].hears, &parts[0].limits, timer.granularity())?;
+        scheduler.create(0, cpu, parts[0].asks_policies, &parts[0].limits, timer.granularity())?;
         let thread = (timer == Timer::Process).then(|| scheduler.timer_process(0, cpu)).transpose()?;
         let create = lap();
         scheduler.attach()?;

@@ -7,9 +7,10 @@
 //!     └ killed, ended: so is the scheduler, and with it this process              ^ or until its signal: something is due earlier
 //! ```
 //!
-//! A process and no thread of ours: whoever stops us does not stop it. It never spins: each turn ends in a sleep, and the
-//! program ends the scheduler when there are too many turns. If it is killed or stopped, the scheduler ends.
-//! After the fork it makes system calls only, and never returns into the program.
+//! A process and no thread of ours: what stops the loader does not stop it. It never spins: each
+//! turn ends in a sleep, and the program ends the scheduler when there are too many turns. If it is
+//! killed or stopped, the scheduler ends. After the fork it makes system calls only, and never
+//! returns into the program.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -55,8 +56,8 @@ pub(crate) struct TimerProcess {
 }
 
 impl TimerProcess {
-    /// Starts it, and returns when it waits for the first time. Before the scheduler is attached: the process is not to
-    /// hold what keeps it so.
+    /// Starts it, and returns when it waits for the first time. Before the scheduler is attached:
+    /// the process is not to hold what keeps it so.
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
@@ -90,7 +91,7 @@ impl TimerProcess {
 
 impl Drop for TimerProcess {
     fn drop(&mut self) {
-        // SAFETY: a child of ours that nobody else waits for.
+        // SAFETY: a child of ours; no other thread waits for it.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         reap(self.pid, PATIENCE);
     }
@@ -148,25 +149,26 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     run.test.prog_fd = program as u32;
     run.test.ctx_in = &raw mut order as u64;
     run.test.ctx_size_in = size_of::<Order>() as u32;
-    let (mut told, mut orphan_since) = (false, None);
+    let (mut reported, mut orphan_since) = (false, None);
     loop {
         // SAFETY: the command with its attributes; the context is valid, and as long as is said.
         let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
         // SAFETY: the program wrote to it behind the compiler's back.
         let refusal = unsafe { (&raw const order.result).read_volatile() };
         stage(4, failed || refusal != 0);
-        if !told {
+        if !reported {
             stage(READY, false);
-            told = true;
+            reported = true;
         }
         // SAFETY: as above.
         let next = unsafe { (&raw const order.time).read_volatile() };
-        // A signal cannot come between the program and this: it is sent on this CPU, where no other task runs until then.
+        // A signal cannot come between the program and this: it is sent on this CPU, where no other
+        // task runs until then.
         sleep_until(next);
-        // A loader that dies takes the scheduler along, whose program refuses then. Of one that died before it attached
-        // anything this process learns here; not by PR_SET_PDEATHSIG, lest it be the one to end the scheduler. After the sleep: a
-        // system call between the program and the sleep delays the release.
-        // SAFETY: getppid and _exit take no memory.
+        // A loader that dies takes the scheduler along, whose program refuses then. Of one that
+        // died before it attached anything this process learns here; not by PR_SET_PDEATHSIG, lest
+        // it be the one to end the scheduler. After the sleep: a system call between the program
+        // and the sleep delays the release. SAFETY: getppid and _exit take no memory.
         unsafe {
             if libc::getppid() != loader && next > *orphan_since.get_or_insert(next) + ORPHAN {
                 libc::_exit(0);

@@ -114,7 +114,7 @@ impl Engine {
             until_look -= 1;
             if until_look == 0 {
                 until_look = BETWEEN_LOOKS;
-                if !watcher.go_on(self.now) {
+                if !watcher.proceeds(self.now) {
                     return Ok(false);
                 }
             }

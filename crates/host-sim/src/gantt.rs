@@ -18,7 +18,8 @@ const BLOCKS: u64 = 6;
 /// Where finer columns are possible: this many lines of time at most.
 const EXACT_BLOCKS: u64 = 3;
 
-/// Draws the schedule of a set from time 0 on. A [`Watcher`](crate::Watcher) passes on what happens.
+/// Draws the schedule of a set from time 0 on. A [`Watcher`](crate::Watcher) passes on what
+/// happens.
 pub struct Gantt {
     names: Vec<String>,
     /// ns in one column.

@@ -72,12 +72,12 @@ pub enum ReplayError {
     },
 }
 
-/// Replays a trace. `go_on` receives the virtual time, ns, now and then, and ends the replay with
+/// Replays a trace. `proceeds` receives the virtual time, ns, now and then, and ends the replay with
 /// false.
 ///
 /// # Errors
 /// See [`ReplayError`]. A difference is no error but a result.
-pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Replayed, ReplayError> {
+pub fn replay(input: impl BufRead, proceeds: &mut dyn FnMut(u64) -> bool) -> Result<Replayed, ReplayError> {
     let reader = TraceReader::new(input)?;
     let header = reader.header().clone();
     if header.first > 0 {
@@ -114,7 +114,7 @@ pub fn replay(input: impl BufRead, go_on: &mut dyn FnMut(u64) -> bool) -> Result
             begun |= record.kind == kind::ADVANCE;
             difference = replay.input()?;
             inputs += 1;
-            if inputs % BETWEEN == 0 && !go_on(replay.now) {
+            if inputs % BETWEEN == 0 && !proceeds(replay.now) {
                 interrupted = true;
                 break;
             }

@@ -34,7 +34,7 @@ pub trait Watcher {
     }
 
     /// Asked now and then, at virtual time `now`, ns: false ends the run there.
-    fn go_on(&mut self, now: u64) -> bool {
+    fn proceeds(&mut self, now: u64) -> bool {
         let _ = now;
         true
     }
@@ -119,7 +119,7 @@ impl Simulation {
             }
             self.reached = target;
             // A step may be too short for an engine to ask.
-            if self.reached < end && !watcher.go_on(self.reached) {
+            if self.reached < end && !watcher.proceeds(self.reached) {
                 return Ok(false);
             }
         }

@@ -135,7 +135,7 @@ fn with_overheads_budgets_still_end_exactly() {
 fn whoever_watches_may_end_a_run_of_one_cpu_or_several() {
     struct Impatient(u64);
     impl Watcher for Impatient {
-        fn go_on(&mut self, now: u64) -> bool {
+        fn proceeds(&mut self, now: u64) -> bool {
             now < self.0
         }
     }

@@ -9,11 +9,12 @@ use crate::host::{Host, STACK};
 use crate::overrun_signal;
 
 impl Host {
-    /// Adds task number `index` with what its `spec` executes. `stdin`: a command gets our standard input, which is only
-    /// sensible for a single one; `output` is where its output goes.
+    /// Adds task number `index` with what its `spec` executes. `stdin`: a command gets our standard
+    /// input, which is only sensible for a single one; `output` is where its output goes.
     ///
     /// # Errors
-    /// As [`add_thread`](Host::add_thread), [`add_command`](Host::add_command) and [`adopt`](Host::adopt).
+    /// As [`add_thread`](Host::add_thread), [`add_command`](Host::add_command) and
+    /// [`adopt`](Host::adopt).
     pub fn add_spec(&mut self, index: u32, spec: &TaskSpec, stdin: bool, output: Output) -> Result<(), Diagnostic> {
         match &spec.body {
             Body::Spin(_) | Body::Steps(_) => self.add_synthetic(index, spec),

@@ -211,7 +211,8 @@ impl Cell {
         self.mail.store(0, SeqCst);
     }
 
-    /// The run is over for this task: from here on its thread is on its own. The caller opens the gate.
+    /// The run is over for this task: from here on its thread is on its own. The caller opens the
+    /// gate.
     pub fn detach(&self) {
         self.detached.store(true, SeqCst);
         self.over.store(true, SeqCst);

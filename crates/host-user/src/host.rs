@@ -201,10 +201,12 @@ impl Host {
         Ok(())
     }
 
-    /// Asks a task to end: a thread finds that its run is over, at its next release at the latest; a command is killed.
+    /// Asks a task to end: a thread finds that its run is over, at its next release at the latest;
+    /// a command is killed.
     ///
     /// # Errors
-    /// An adopted process, which can only be restored with the whole run; the kernel's refusal to kill.
+    /// An adopted process, which can only be restored with the whole run; the kernel's refusal to
+    /// kill.
     pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
         if let Some(cell) = self.tasks.get(&index).and_then(|task| task.cell.as_ref()) {
             cell.over.store(true, Ordering::SeqCst);
@@ -217,8 +219,8 @@ impl Host {
         }
     }
 
-    /// Gives a task another budget, ns, from its next release on. Admission is the caller's, and that its policy is one
-    /// of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
+    /// Gives a task another budget, ns, from its next release on. Admission is the caller's, and
+    /// that its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
     ///
     /// # Errors
     /// The task's engine takes no command now.

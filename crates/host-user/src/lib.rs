@@ -5,7 +5,6 @@
 
 mod add_spec;
 mod arrange;
-mod awake;
 mod calibrate;
 mod cell;
 mod children;
@@ -19,6 +18,7 @@ mod host;
 mod housekeep;
 mod levels;
 mod member;
+mod no_idle;
 mod overrun_signal;
 mod reports;
 mod sched;
@@ -30,10 +30,10 @@ mod take_in;
 mod task;
 mod time_slices;
 
-pub use awake::Awake;
 pub use calibrate::Precision;
 pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
+pub use no_idle::NoIdle;
 pub use punctual_dispatcher::Dispatcher;
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;

@@ -148,8 +148,8 @@ impl Host {
         Ok(())
     }
 
-    /// Prepares a thread that exists already to become a task on `cpu`. It calls [`Entry::enter`]; then
-    /// [`add_entered`](Host::add_entered) makes it one.
+    /// Prepares a thread that exists already to become a task on `cpu`. It calls [`Entry::enter`];
+    /// then [`add_entered`](Host::add_entered) makes it one.
     ///
     /// # Errors
     /// No such CPU here.

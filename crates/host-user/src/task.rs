@@ -78,15 +78,17 @@ impl Task {
     }
 }
 
-/// A task that a thread which exists already is to become ([`Host::prepare_entry`](crate::Host::prepare_entry)).
+/// A task that a thread which exists already is to become
+/// ([`Host::prepare_entry`](crate::Host::prepare_entry)).
 pub struct Entry {
     pub(crate) cell: Arc<Cell>,
     pub(crate) cpu: u32,
 }
 
 impl Entry {
-    /// Makes the calling thread the task; it then stands at its CPU, at the lowest real-time level. The caller restores
-    /// the thread's affinity and scheduling attributes when the result is dropped.
+    /// Makes the calling thread the task; it then stands at its CPU, at the lowest real-time level.
+    /// The caller restores the thread's affinity and scheduling attributes when the result is
+    /// dropped.
     ///
     /// # Errors
     /// The kernel's refusal; nothing is changed then but the affinity.

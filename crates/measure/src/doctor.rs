@@ -40,7 +40,7 @@ pub use calls::{Calls, ClockDiscipline, FifoAttempt};
 pub use document::{Document, Machine};
 pub use finding::{Draft, Finding, Reading, Verdict};
 pub use probe::Probe;
-pub use render::{headline, render, View};
+pub use render::{headline, render, FindingsView};
 
 use scene::Scene;
 

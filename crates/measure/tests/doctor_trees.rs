@@ -1,7 +1,7 @@
 //! Trees of files that look like machines: what is found there, and that no content upsets it.
 
 use punctual_measure::doctor::{
-    examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, Probe, Verdict, View,
+    examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, FindingsView, Probe, Verdict,
 };
 use std::fs;
 use std::path::Path;
@@ -346,7 +346,7 @@ fn no_content_upsets_it() {
         for bytes in garbage {
             put(dir.path(), path, bytes);
             let findings = examine(&Probe::tree(dir.path(), Some(answers())));
-            assert!(!render(&findings, &View { color: true, verbose: true }).is_empty());
+            assert!(!render(&findings, &FindingsView { color: true, verbose: true }).is_empty());
         }
         fs::remove_file(dir.path().join(path)).unwrap();
         fs::create_dir(dir.path().join(path)).unwrap();

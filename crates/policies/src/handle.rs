@@ -15,8 +15,8 @@ const SLOT_BITS: u64 = 0xff_ffff;
 const MAX_DELAYED: u32 = 30_000;
 
 impl Allocators {
-    /// Handles one event of the dispatcher as its policy defines. Every event must come here, in order;
-    /// `report` receives what the host must know.
+    /// Handles one event of the dispatcher as its policy defines. Every event must come here, in
+    /// order; `report` receives what the host must know.
     pub fn handle(&mut self, gsi: &mut dyn Gsi, event: &Event, report: &mut dyn FnMut(ReleaseEvent)) {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {

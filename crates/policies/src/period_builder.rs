@@ -110,8 +110,8 @@ impl PeriodBuilder {
         }
     }
 
-    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns: the period
-    /// of the release before, if there was one.
+    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns: the
+    /// period of the release before, if there was one.
     pub fn released(&mut self, number: u64, release: u64, deadline: u64) -> Option<Period> {
         let period = self.close();
         self.open = true;

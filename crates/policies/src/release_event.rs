@@ -9,15 +9,15 @@ use punctual_dispatcher::{End, TaskId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ReleaseEvent {
-    /// A release, due at `release` (not the time at which the host noticed); `deadline` is absolute, `budget`
-    /// what the release may execute.
+    /// A release, due at `release` (not the time at which the host noticed); `deadline` is
+    /// absolute, `budget` what the release may execute.
     Released { at: u64, task: TaskId, index: u32, number: u64, release: u64, deadline: u64, budget: u64 },
-    /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the part of the
-    /// budget that the task gave up: at completion, by a suspension that lasted until the finish, or by one after
-    /// which the wake-up rule cut the budget.
+    /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the
+    /// part of the budget that the task gave up: at completion, by a suspension that lasted until
+    /// the finish, or by one after which the wake-up rule cut the budget.
     Ended { at: u64, task: TaskId, index: u32, number: u64, end: End, used: u64, remaining: u64, unused: u64 },
-    /// Releases `first .. first + count` were never made: the dispatcher was not advanced in time, or
-    /// had no room for a job.
+    /// Releases `first .. first + count` were never made: the dispatcher was not advanced in time,
+    /// or had no room for a job.
     Lost { at: u64, task: TaskId, index: u32, first: u64, count: u64 },
     /// A task with [`Overrun::Signal`](punctual_dispatcher::Overrun::Signal) overran this release.
     Overrun { at: u64, task: TaskId, index: u32, number: u64 },
@@ -26,7 +26,7 @@ pub enum ReleaseEvent {
     Background { at: u64, task: TaskId, index: u32, number: u64 },
     /// A task's delayed waits reached 30,000 and are not counted further.
     DelayedSaturated { at: u64, task: TaskId, index: u32 },
-    /// The dispatcher had no room for `count` events. What queries could find is reported as if they
-    /// had come; ends found so are [`End::Cancelled`].
+    /// The dispatcher had no room for `count` events. What queries could find is reported as if
+    /// they had come; ends found so are [`End::Cancelled`].
     EventsLost { at: u64, count: u64 },
 }

@@ -1,4 +1,5 @@
-//! The commands of one run: held at their exec, released together, ended with all that they started.
+//! The commands of one run: held at their exec, released together, ended with all that they
+//! started.
 
 use crate::guardian::Guardian;
 use crate::journal::Journal;
@@ -22,7 +23,8 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// None yet; the guardian stands watch, and holds the CPU locks with us. Not real-time safe, as all of this.
+    /// None yet; the guardian stands watch, and holds the CPU locks with us. Not real-time safe, as
+    /// all of this.
     ///
     /// # Errors
     /// No journal, or no process, can be made.

@@ -12,13 +12,14 @@ use crate::supervisor::Request;
 use crate::{Error, Running, Task, TaskDraft};
 
 impl TaskDraft<&Running> {
-    /// Makes the calling thread the task while `body` runs, from the first release on. Then the thread regains its
-    /// scheduling attributes and its CPUs, also after a panic, which goes on.
+    /// Makes the calling thread the task while `body` runs, from the first release on. Then the
+    /// thread regains its scheduling attributes and its CPUs, also after a panic, which goes on.
     ///
     /// When the run ends meanwhile, the thread goes on in the ordinary class until `body` returns.
     ///
     /// # Errors
-    /// As of a task in a [`Running`] set; the kernel refuses the thread a real-time level. `body` was not called then.
+    /// As of a task in a [`Running`] set; the kernel refuses the thread a real-time level. `body`
+    /// was not called then.
     pub fn enter<T>(self, body: impl FnOnce(&Task<'_>) -> T) -> Result<T, Error> {
         let (name, running) = (self.name().to_owned(), *self.place());
         let slot = Slot::<()>::new();

@@ -23,9 +23,11 @@ impl Link {
     }
 }
 
-/// One task: what it returned, its figures, its end. `T` is what its thread returns; for programs [`TaskEnd`].
+/// One task: what it returned, its figures, its end. `T` is what its thread returns; for programs
+/// [`TaskEnd`].
 ///
-/// Dropping it changes nothing. Its methods wait for an ordinary thread, as those of [`Running`](crate::Running).
+/// Dropping it changes nothing. Its methods wait for an ordinary thread, as those of
+/// [`Running`](crate::Running).
 pub struct TaskHandle<T> {
     name: String,
     slot: Arc<Slot<T>>,
@@ -79,10 +81,12 @@ impl<T> TaskHandle<T> {
         self.slot.lock().end.is_some()
     }
 
-    /// Waits until the task has ended, and returns what its thread returned; of a program, how it ended.
+    /// Waits until the task has ended, and returns what its thread returned; of a program, how it
+    /// ended.
     ///
     /// # Errors
-    /// How it ended without a value: it panicked, or was never released. At once if its set was never started.
+    /// How it ended without a value: it panicked, or was never released. At once if its set was
+    /// never started.
     pub fn join(self) -> Result<T, TaskEnd> {
         if self.remote.link.0.get().is_none() {
             return Err(TaskEnd::NeverReleased);
@@ -98,7 +102,8 @@ impl<T> TaskHandle<T> {
     }
 
     /// Asks the task to end: its [`wait_period`](crate::Task::wait_period) returns `None`, and
-    /// [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command is killed. Does not wait.
+    /// [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command is
+    /// killed. Does not wait.
     ///
     /// # Errors
     /// The run has ended; an adopted process, which is restored with the whole run only.
@@ -109,8 +114,8 @@ impl<T> TaskHandle<T> {
     /// Changes the task's budget, from its next release on, if the set still fits then.
     ///
     /// # Errors
-    /// The budget is out of range or does not fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)): nothing is changed
-    /// then. The run or the task has ended.
+    /// The budget is out of range or does not fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)):
+    /// nothing is changed then. The run or the task has ended.
     pub fn set_budget(&self, budget: Duration) -> Result<(), Error> {
         let place = self.remote.place()?;
         let ns = u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX);

@@ -10,7 +10,8 @@ use crate::draft::{Declared, Place};
 use crate::handle::{Link, Remote, Slot, TaskHandle};
 use crate::{Error, Running, Task, TaskDraft};
 
-/// Where tasks are started that may borrow what lives longer than the scope: see [`Running::scope`].
+/// Where tasks are started that may borrow what lives longer than the scope: see
+/// [`Running::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     running: &'scope Running,
     alive: Arc<Alive>,
@@ -44,16 +45,18 @@ impl Drop for Counted {
     }
 }
 
-/// A closure that may borrow. The fields are dropped in this order: the closure before it is counted out.
+/// A closure that may borrow. The fields are dropped in this order: the closure before it is
+/// counted out.
 struct Borrowing {
     body: Box<dyn FnOnce(&Task<'_>) + Send>,
     counted: Counted,
 }
 
 impl Running {
-    /// Calls `f` with a scope, in which tasks can be started whose closures borrow from the surrounding function. At
-    /// the end of `f`, also by a panic, the scope's tasks are asked to end ([`TaskHandle::stop`]), and waited for: a
-    /// task that never calls [`wait_period`](Task::wait_period) or [`is_over`](Task::is_over) keeps it waiting.
+    /// Calls `f` with a scope, in which tasks can be started whose closures borrow from the
+    /// surrounding function. At the end of `f`, also by a panic, the scope's tasks are asked to end
+    /// ([`TaskHandle::stop`]), and waited for: a task that never calls
+    /// [`wait_period`](Task::wait_period) or [`is_over`](Task::is_over) keeps it waiting.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), punctual::Error> {
@@ -101,15 +104,17 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 impl<'scope> TaskDraft<&'scope Scope<'scope, '_>> {
-    /// As [`spawn`](TaskDraft::spawn), with a closure that may borrow what lives longer than the scope.
+    /// As [`spawn`](TaskDraft::spawn), with a closure that may borrow what lives longer than the
+    /// scope.
     ///
     /// # Errors
     /// As of a task in a [`Running`] set.
     pub fn spawn_scoped(self, body: impl FnOnce(&Task<'_>) + Send + 'scope) -> Result<TaskHandle<()>, Error> {
         let counted = Counted::new(&self.place().alive);
         let body: Box<dyn FnOnce(&Task<'_>) + Send + 'scope> = Box::new(body);
-        // SAFETY: only the lifetime changes. `Running::scope` returns only when every closure that was counted has been
-        // dropped (also one that was never called), so none outlives 'scope. `Borrowing` keeps that order.
+        // SAFETY: only the lifetime changes. `Running::scope` returns only when every closure that
+        // was counted has been dropped (also one that was never called), so none outlives 'scope.
+        // `Borrowing` keeps that order.
         let body: Box<dyn FnOnce(&Task<'_>) + Send> = unsafe { std::mem::transmute(body) };
         let borrowing = Borrowing { body, counted };
         let slot = Slot::new();

@@ -1,8 +1,8 @@
 //! The supervisor: the thread that keeps a run. It polls the session some forty times a second, and
 //! answers the program's requests.
 //!
-//! One thread from start to end, because commands die with the *thread* that started them, which the
-//! program need not know. An ordinary one, whatever class the program's own threads have.
+//! One thread from start to end, because commands die with the *thread* that started them, which
+//! the program need not know. An ordinary one, whatever class the program's own threads have.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use punctual_report::Results;
 use punctual_session as session;
-use punctual_session::{Entry, Started};
+use punctual_session::{Entry, StartOutcome};
 use punctual_sys::sched::Attributes;
 use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
@@ -97,7 +97,8 @@ impl Handle {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed, and its session was dropped, which restores everything.
+            // A panic there has been printed, and its session was dropped, which restores
+            // everything.
             drop(thread.join());
         }
     }
@@ -121,7 +122,7 @@ impl Drop for Handle {
 
 struct Supervisor {
     settings: Settings,
-    running: Box<session::Running>,
+    running: Box<session::RunningSet>,
     /// Tasks that have not ended, by their places.
     tasks: BTreeMap<usize, Kept>,
     next_place: usize,
@@ -155,8 +156,10 @@ impl Supervisor {
         }
         let options = settings.options(admitted.set())?;
         let running = match admitted.start_with(options, executions)? {
-            Started::Running(running) => running,
-            Started::NotPossible(refusal, _) => return Err(Error::machine(refusal.reason, refusal.help.join("; "))),
+            StartOutcome::Running(running) => running,
+            StartOutcome::NotPossible(refusal, _) => {
+                return Err(Error::machine(refusal.reason, refusal.help.join("; ")))
+            }
         };
         Ok(Supervisor {
             settings,
@@ -245,7 +248,10 @@ impl Supervisor {
         }
         let reserved = ["edf", "rm", "dm", "fp"].contains(&self.settings.set.policy.name.as_str());
         if !reserved || spec.group.is_some() || !matches!(spec.arrival, Arrival::Periodic) {
-            return refuse("its policy makes each job anew".to_owned(), "use edf, rm, dm or fp, and periodic releases");
+            return refuse(
+                "its policy makes each job by itself".to_owned(),
+                "use edf, rm, dm or fp, and periodic releases",
+            );
         }
         let changed = TaskSpec { budget, ..spec.clone() };
         let others = self.tasks.iter().filter(|(&p, _)| p != place).map(|(_, task)| &task.spec);

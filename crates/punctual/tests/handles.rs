@@ -56,7 +56,8 @@ fn a_handle_outlives_its_run() {
     let _turn = turn();
     let held = RefCell::new(None);
     let Some(running) = start(|mut set| {
-        *held.borrow_mut() = Some(set.add("looper").period(10 * MS).budget(MS).spawn(|task| task.releases().count()));
+        let looper = set.add("looper").period(10 * MS).budget(MS);
+        *held.borrow_mut() = Some(looper.spawn(|task| task.releases().count()));
         set
     }) else {
         return;

@@ -1,9 +1,11 @@
-//! What `--json` prints, for every subcommand: one object, on standard output, whether it went well or not.
+//! What `--json` prints, for every subcommand: one object, on standard output, whether it went well
+//! or not.
 
 use punctual_diagnostic::{Diagnostic, Kind};
 use serde::{Deserialize, Serialize};
 
-/// The schema of the document. Its number rises when a field changes its meaning or goes; new fields may come without.
+/// The schema of the document. Its number rises when a field changes its meaning or goes; new
+/// fields may come without.
 pub const SCHEMA: &str = "punctual/2";
 
 /// The result of a subcommand, and how it ended.
@@ -12,12 +14,14 @@ pub const SCHEMA: &str = "punctual/2";
 pub struct Envelope<T> {
     /// Always `punctual/2`.
     pub schema: String,
-    /// The subcommand: `run`, `sim`, `check`, `doctor`, `clean`; `punctual` where none was recognised.
+    /// The subcommand: `run`, `sim`, `check`, `doctor`, `clean`; `punctual` where none was
+    /// recognised.
     pub command: String,
     /// The version of Punctual.
     pub version: String,
-    /// Whether the verdict is good: `run`, `sim`: all deadlines met and all budgets kept, or the replay is the same;
-    /// `check`: the set fits; `doctor`: no obstacle; `clean`: nothing is left behind.
+    /// Whether the verdict is good: `run`, `sim`: all deadlines met and all budgets kept, or the
+    /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `clean`: nothing is left
+    /// behind.
     pub ok: bool,
     /// The same in one sentence.
     pub verdict: String,
@@ -33,8 +37,9 @@ pub struct Envelope<T> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorInfo {
-    /// `usage`: a bad file or option; `not_admitted`: it does not fit; `machine`: the machine does not permit it;
-    /// `scheduler_ended`: the kernel ended the scheduler during the run; `command`: a command that cannot be executed.
+    /// `usage`: a bad file or option; `not_admitted`: it does not fit; `machine`: the machine does
+    /// not permit it; `scheduler_ended`: the kernel ended the scheduler during the run; `command`:
+    /// a command that cannot be executed.
     pub kind: String,
     /// Where it is; `null` if it is in no file.
     pub place: Option<ErrorPlace>,

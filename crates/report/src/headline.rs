@@ -6,7 +6,8 @@ use crate::units::{count, duration, grouped, percent, time};
 /// Tasks that are named for missed deadlines; the others are added up.
 const MOST_NAMED: usize = 3;
 
-/// What a reader wants to know first: `All deadlines met and all budgets kept: 2 tasks, 1,234 periods in 10.0 s.`
+/// What a reader wants to know first: `All deadlines met and all budgets kept: 2 tasks, 1,234
+/// periods in 10.0 s.`
 #[must_use]
 pub fn headline(results: &Results) -> String {
     if let Some(why) = &results.not_possible {
@@ -67,7 +68,8 @@ fn unreported(periods: u64) -> Option<String> {
     }
 }
 
-/// The tasks that did not receive their budgets. Where none are enforced, only if nothing else is wrong.
+/// The tasks that did not receive their budgets. Where none are enforced, only if nothing else is
+/// wrong.
 fn shortfalls(results: &Results) -> Option<String> {
     if !enforces_budgets(results.host) && results.totals.missed > 0 {
         return None;

@@ -6,7 +6,7 @@ use punctual_report::analysis::summary;
 use punctual_taskset::{Costs, TaskSet};
 
 use crate::driver::Execution;
-use crate::running::Started;
+use crate::running::StartOutcome;
 use crate::{HostKind, Options};
 
 /// A task set and the host that is to run it.
@@ -52,7 +52,8 @@ impl Session {
         (if kernel { HostKind::Kernel } else { HostKind::User }, why)
     }
 
-    /// What a host offers of each CPU of a set: its costs, its share, the least budget that it enforces.
+    /// What a host offers of each CPU of a set: its costs, its share, the least budget that it
+    /// enforces.
     pub fn capacity_of(host: HostKind, set: &TaskSet) -> Capacity {
         match host {
             HostKind::User => punctual_host_user::capacity(set),
@@ -87,7 +88,8 @@ impl Session {
         Ok(Admitted { set, host, capacity, overload, loads, verdict: text })
     }
 
-    /// Takes the set as it is, without any test: for baselines, and for sets that were admitted before.
+    /// Takes the set as it is, without any test: for baselines, and for sets that were admitted
+    /// before.
     #[must_use]
     pub fn unchecked(self, overload: bool) -> Admitted {
         let Session { mut set, host, capacity } = self;
@@ -132,9 +134,9 @@ impl Admitted {
     /// Starts it. From here on the machine is changed; dropping the result restores it.
     ///
     /// # Errors
-    /// What the machine does not permit: a CPU that another dispatcher has, missing privileges, a command or a process
-    /// that is not there. Nothing is left behind then.
-    pub fn start(self, options: Options) -> Result<Started, Diagnostic> {
+    /// What the machine does not permit: a CPU that another dispatcher has, missing privileges, a
+    /// command or a process that is not there. Nothing is left behind then.
+    pub fn start(self, options: Options) -> Result<StartOutcome, Diagnostic> {
         let executions = self.set.tasks.iter().map(|_| Execution::AsDeclared).collect();
         self.start_with(options, executions)
     }
@@ -143,7 +145,7 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`start`](Admitted::start); a thread of this program on another host than the user host.
-    pub fn start_with(self, options: Options, executions: Vec<Execution>) -> Result<Started, Diagnostic> {
+    pub fn start_with(self, options: Options, executions: Vec<Execution>) -> Result<StartOutcome, Diagnostic> {
         crate::running::start(self, options, executions)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_baseline::{start, Baseline, BaselineHost, Started};
+use punctual_baseline::{start, Baseline, BaselineHost, BaselineStart};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
@@ -28,8 +28,8 @@ impl BaselineDriver {
         let duration = set.duration.unwrap_or(0);
         let options = punctual_baseline::Options { duration, stop: stop.clone(), unpinned: *unpinned };
         Ok(match start(set, baseline, &options)? {
-            Started::Running(host) => Ok(BaselineDriver(host)),
-            Started::NotPossible(refusal) => Err(refusal),
+            BaselineStart::Running(host) => Ok(BaselineDriver(host)),
+            BaselineStart::NotPossible(refusal) => Err(refusal),
         })
     }
 }
@@ -49,7 +49,8 @@ impl Driver for BaselineDriver {
     }
 
     fn finish(mut self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
-        // The watchdogs end the run at its end, or when `stop` is set; then the observers report the rest.
+        // The watchdogs end the run at its end, or when `stop` is set; then the observers report
+        // the rest.
         while !self.0.poll(&mut |period| sink(period.into())) {}
         let run = self.0.finish();
         let figures = HostFigures { notes: run.notes, ..HostFigures::default() };

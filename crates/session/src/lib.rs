@@ -1,13 +1,13 @@
 //! A task set's life on any host, each step a type:
 //!
 //! ```text
-//!   Session ──admit()──> Admitted ──start()──> Running ──poll() ...──> finish() ──> Outcome
+//!   Session ──admit()──> Admitted ──start()──> RunningSet ──poll() ...──> finish() ──> Outcome
 //!   host chosen, set     it fits               periods, ends,                       results
 //!   checked for it                             warnings
 //! ```
 //!
-//! Up to [`Admitted::start`] nothing is changed on the machine. The command and the library are faces
-//! over this crate.
+//! Up to [`Admitted::start`] nothing is changed on the machine. The command and the library are
+//! faces over this crate.
 
 mod admitted;
 mod baseline;
@@ -28,5 +28,5 @@ pub use punctual_process::Output;
 pub use punctual_report::Host as HostKind;
 pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;
-pub use running::{Event, Outcome, Running, Started};
+pub use running::{Event, Outcome, RunningSet, StartOutcome};
 pub use traces::TraceFiles;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Awake, Entry};
+use punctual_host_user::{Entry, NoIdle};
 use punctual_report::{Collector, HostCosts, LoadResult, Results, Run, TaskInfo, TaskKind};
 use punctual_taskset::TaskSpec;
 use punctual_trace::RunEvent;
-use punctual_workload::Hog;
+use punctual_workload::BackgroundLoad;
 
 use crate::baseline::{BaselineDriver, Refusal};
 use crate::driver::{Driver, Execution, HostFigures};
@@ -19,7 +19,7 @@ use crate::sim::SimDriver;
 use crate::user::UserDriver;
 use crate::{Admitted, HostKind, Options};
 
-/// Longest time of one [`Running::poll`].
+/// Longest time of one [`RunningSet::poll`].
 const POLL: Duration = Duration::from_millis(25);
 /// A background load that has lost its parent ends by itself after this, ns.
 const LOAD_LIFE: u64 = 3_600_000_000_000;
@@ -28,10 +28,11 @@ const LOAD_LIFE: u64 = 3_600_000_000_000;
 pub type Event = RunEvent<Arc<str>>;
 
 /// What came of a start.
-pub enum Started {
+pub enum StartOutcome {
     /// The first release is some 20 ms ahead.
-    Running(Box<Running>),
-    /// The kernel's policies, or this machine, cannot run the set under them; nothing ran. The results have no figures.
+    Running(Box<RunningSet>),
+    /// The kernel's policies, or this machine, cannot run the set under them; nothing ran. The
+    /// results have no figures.
     NotPossible(Refusal, Box<Results>),
 }
 
@@ -40,7 +41,8 @@ pub enum Started {
 pub struct Outcome {
     /// The figures of every task, in the order in which they came.
     pub results: Results,
-    /// What could not be restored or ended; empty when all was. `punctual clean` restores the former.
+    /// What could not be restored or ended; empty when all was. `punctual clean` restores the
+    /// former.
     pub problems: Vec<String>,
     /// The host was ended while it ran: why. The results have what was recorded until then.
     pub failure: Option<Diagnostic>,
@@ -48,9 +50,9 @@ pub struct Outcome {
 
 /// A set that runs. Dropped, it ends the run and restores everything.
 ///
-/// The thread that started it must keep it: commands die with that thread. An ordinary thread, which calls
-/// [`poll`](Running::poll) again and again.
-pub struct Running {
+/// The thread that started it must keep it: commands die with that thread. An ordinary thread,
+/// which calls [`poll`](RunningSet::poll) again and again.
+pub struct RunningSet {
     driver: Box<dyn Driver>,
     collector: Collector,
     tasks: Vec<Task>,
@@ -60,8 +62,8 @@ pub struct Running {
     /// The host has ended the run.
     over: bool,
     costs: Option<HostCosts>,
-    load: Option<Hog>,
-    _no_idle: Option<Awake>,
+    load: Option<BackgroundLoad>,
+    _no_idle: Option<NoIdle>,
 }
 
 /// A task that is or was in the run.
@@ -74,7 +76,7 @@ pub(crate) fn start(
     admitted: Admitted,
     mut options: Options,
     executions: Vec<Execution>,
-) -> Result<Started, Diagnostic> {
+) -> Result<StartOutcome, Diagnostic> {
     let Admitted { set, host, capacity, overload, .. } = admitted;
     let set = Arc::new(set);
     let label = options.label.take();
@@ -88,7 +90,7 @@ pub(crate) fn start(
     if host == HostKind::Sim {
         collector = collector.from_the_first();
     }
-    let no_idle = options.no_idle.then(|| Awake::start(&set.cpus)).transpose()?;
+    let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus)).transpose()?;
     let load = options.load.then(|| background_load(set.cpus[0])).transpose()?;
     let stop = options.stop.clone();
     let driver: Box<dyn Driver> = match host {
@@ -100,13 +102,13 @@ pub(crate) fn start(
                 Ok(driver) => Box::new(driver),
                 Err(refusal) => {
                     let results = collector.not_possible(&refusal.reason, &refusal.help);
-                    return Ok(Started::NotPossible(refusal, Box::new(results)));
+                    return Ok(StartOutcome::NotPossible(refusal, Box::new(results)));
                 }
             }
         }
     };
     let tasks = set.tasks.iter().map(|t| Task { name: t.name.as_str().into(), alive: true }).collect();
-    Ok(Started::Running(Box::new(Running {
+    Ok(StartOutcome::Running(Box::new(RunningSet {
         collector,
         tasks,
         end: set.duration.map(|duration| driver.origin().saturating_add(duration)),
@@ -127,15 +129,15 @@ fn baseline(host: HostKind) -> Baseline {
     }
 }
 
-fn background_load(cpu: u32) -> Result<Hog, Diagnostic> {
-    Hog::start(cpu, LOAD_LIFE).map_err(|e| {
+fn background_load(cpu: u32) -> Result<BackgroundLoad, Diagnostic> {
+    BackgroundLoad::start(cpu, LOAD_LIFE).map_err(|e| {
         Diagnostic::machine(format!("the background load cannot be started on CPU {cpu}: {e}"), "run without it")
     })
 }
 
-impl Running {
-    /// Waits up to 25 ms and reports what became known. False when the run is over: its duration has passed, all tasks
-    /// have ended, the caller's `stop` is set, or the host was ended.
+impl RunningSet {
+    /// Waits up to 25 ms and reports what became known. False when the run is over: its duration
+    /// has passed, all tasks have ended, the caller's `stop` is set, or the host was ended.
     ///
     /// # Errors
     /// The run cannot continue; dropping this restores everything.
@@ -143,26 +145,28 @@ impl Running {
         self.poll_for(POLL, observe)
     }
 
-    /// As [`poll`](Running::poll), but waits up to `wait`.
+    /// As [`poll`](RunningSet::poll), but waits up to `wait`.
     ///
     /// # Errors
-    /// As [`poll`](Running::poll).
+    /// As [`poll`](RunningSet::poll).
     pub fn poll_for(&mut self, wait: Duration, observe: &mut dyn FnMut(Event)) -> Result<bool, Diagnostic> {
         if self.stop.load(Relaxed) {
             return Ok(false);
         }
         let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.driver.now()));
         let wait = wait.min(Duration::from_nanos(left));
-        let Running { driver, collector, tasks, .. } = self;
+        let RunningSet { driver, collector, tasks, .. } = self;
         let over = driver.poll(wait, &mut |event| handle(event, collector, tasks, observe))?;
         self.over |= over;
         Ok(!self.has_ended() && self.tasks.iter().any(|t| t.alive))
     }
 
-    /// Adds a task to a set that runs: its first release is some 20 ms from now. Admission is the caller's.
+    /// Adds a task to a set that runs: its first release is some 20 ms from now. Admission is the
+    /// caller's.
     ///
     /// # Errors
-    /// No room, no such CPU, a command or process that is not there; a host that takes no further tasks.
+    /// No room, no such CPU, a command or process that is not there; a host that takes no further
+    /// tasks.
     pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
         let index = self.tasks.len() as u32;
         let info = match execution {
@@ -177,8 +181,8 @@ impl Running {
         Ok(())
     }
 
-    /// Asks the task at this place to end: a thread finds that its run is over, at its next release at the latest; a
-    /// command is killed.
+    /// Asks the task at this place to end: a thread finds that its run is over, at its next release
+    /// at the latest; a command is killed.
     ///
     /// # Errors
     /// An adopted process; a host that ends tasks with the run only.
@@ -186,8 +190,8 @@ impl Running {
         self.driver.stop_task(place as u32)
     }
 
-    /// Gives the task at this place another budget, ns, from its next release on. Admission is the caller's, and that
-    /// the policy is `edf`, `rm`, `dm` or `fp`.
+    /// Gives the task at this place another budget, ns, from its next release on. Admission is the
+    /// caller's, and that the policy is `edf`, `rm`, `dm` or `fp`.
     ///
     /// # Errors
     /// A host that changes no budget while it runs.
@@ -236,16 +240,16 @@ impl Running {
         results
     }
 
-    /// Ends the run and restores everything: commands are killed, adopted processes regain their attributes, threads
-    /// continue in the ordinary class and are waited for, one second at most.
+    /// Ends the run and restores everything: commands are killed, adopted processes regain their
+    /// attributes, threads continue in the ordinary class and are waited for, one second at most.
     ///
     /// # Errors
     /// What kept the host from ending as it should; a trace that cannot be written.
     pub fn finish(self, observe: &mut dyn FnMut(Event)) -> Result<Outcome, Diagnostic> {
-        let Running { driver, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
+        let RunningSet { driver, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
         let origin = driver.origin();
         let outcome = driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
-        let load = load.map(Hog::stop);
+        let load = load.map(BackgroundLoad::stop);
         let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
         let ran = outcome.ended.saturating_sub(origin);
         let mut results = collector.results(ran, outcome.ended, interrupted, Vec::new());

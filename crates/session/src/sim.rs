@@ -61,7 +61,7 @@ impl Watcher for Observing<'_> {
         }
     }
 
-    fn go_on(&mut self, _: u64) -> bool {
+    fn proceeds(&mut self, _: u64) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }
 }

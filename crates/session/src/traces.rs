@@ -14,8 +14,8 @@ use punctual_trace::{Header, Trace};
 pub struct TraceFiles(Vec<(u32, File)>);
 
 impl TraceFiles {
-    /// Creates `path`; for a set of several CPUs one file for each, with `.cpuN` appended. Before anything runs, so that
-    /// a bad path is found then.
+    /// Creates `path`; for a set of several CPUs one file for each, with `.cpuN` appended. Before
+    /// anything runs, so that a bad path is found then.
     ///
     /// # Errors
     /// A file that cannot be created.
@@ -39,8 +39,8 @@ impl TraceFiles {
         self.0
     }
 
-    /// Writes those of the user host, which are in its dispatchers' rings until the run is over. What a reader should
-    /// know of them.
+    /// Writes those of the user host, which are in its dispatchers' rings until the run is over.
+    /// What a reader should know of them.
     pub(crate) fn write(self, set: &TaskSet, dispatchers: &[(u32, Dispatcher)]) -> Result<Vec<String>, Diagnostic> {
         let mut notes = Vec::new();
         for (cpu, file) in self.0 {

@@ -15,8 +15,8 @@ pub fn try_wait(pid: i32) -> Option<ExitStatus> {
     wait(pid).ok().flatten()
 }
 
-/// Waits until a child has ended, and reaps it; whether it is gone. A child that was killed while a debugger held it,
-/// and the debugger is stopped, is the debugger's to wait for: hence the limit.
+/// Waits until a child has ended, and reaps it; whether it is gone. A child that was killed while a
+/// debugger held it, and the debugger is stopped, is the debugger's to wait for: hence the limit.
 pub fn reap(pid: i32, patience: Duration) -> bool {
     let limit = Instant::now() + patience;
     while wait(pid).is_ok_and(|status| status.is_none()) {
@@ -52,8 +52,8 @@ pub fn capabilities() -> CapabilitySet {
     rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective)
 }
 
-/// RLIMIT_RTTIME for as long as it lives: real-time execution without a pause beyond it kills the process. The soft
-/// limit alone is set, because it can be restored.
+/// RLIMIT_RTTIME for as long as it lives: real-time execution without a pause beyond it kills the
+/// process. The soft limit alone is set, because it can be restored.
 #[derive(Debug)]
 pub struct RtTimeLimit {
     before: Option<Rlimit>,

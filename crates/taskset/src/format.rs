@@ -122,7 +122,8 @@ pub(crate) struct Task {
     pub(crate) windows: Option<Tables<Window>>,
     /// For the policy imprecise: the budget of the mandatory part, at most the budget.
     pub(crate) mandatory: Option<At<Positive>>,
-    /// For the policy dual: so long after its release it comes before the others; before the deadline.
+    /// For the policy dual: so long after its release it comes before the others; before the
+    /// deadline.
     pub(crate) promotion: Option<At<Duration>>,
     /// A release may come so much late; below the period.
     pub(crate) jitter: Option<At<Duration>>,

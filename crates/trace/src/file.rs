@@ -17,8 +17,8 @@ use crc32fast::Hasher;
 use crate::header::{FORMAT, VERSION};
 use crate::{Header, Record, TraceError};
 
-/// A header beyond this is not one of ours: the recordings of a set have 4 Mi times together at most,
-/// of up to 25 bytes each as JSON.
+/// A header beyond this is not one of ours: the recordings of a set have 4 Mi times together at
+/// most, of up to 25 bytes each as JSON.
 const LONGEST_HEADER: u64 = 128 << 20;
 /// The kind of the last record of a file; no dispatcher makes it.
 const END: u32 = 0;

@@ -21,8 +21,9 @@ pub struct Header {
     pub policy: String,
     /// Names of the tasks, by index in their set.
     pub tasks: Vec<String>,
-    /// The whole set, as the text of a task-set file (`punctual_taskset::TaskSet::to_toml`); empty where
-    /// the records are of no set. The dispatcher's task n is the n-th of the set on its CPU, from 0.
+    /// The whole set, as the text of a task-set file (`punctual_taskset::TaskSet::to_toml`); empty
+    /// where the records are of no set. The dispatcher's task n is the n-th of the set on its CPU,
+    /// from 0.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub set: String,
     /// What the dispatcher was made with.

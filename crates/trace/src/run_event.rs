@@ -20,8 +20,8 @@ pub struct Interval {
 /// One report of a run. `Task` names a task: hosts give its place in the set, sessions its name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent<Task = u32> {
-    /// One release, as it turned out; reported when the next one comes. Releases that were never made
-    /// are reported too.
+    /// One release, as it turned out; reported when the next one comes. Releases that were never
+    /// made are reported too.
     Period {
         /// The task.
         task: Task,

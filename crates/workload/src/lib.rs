@@ -13,12 +13,12 @@
 //! }
 //! ```
 
+mod background_load;
 mod draw;
-mod hog;
 mod spinner;
 mod work;
 
+pub use background_load::{BackgroundLoad, LoadTime};
 pub use draw::{Act, Demand, Draw, Script};
-pub use hog::{Hog, HogTime};
 pub use spinner::Spinner;
 pub use work::Work;

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::machine::{children, executed, is_dead, preempt_rt, scheduler_becomes, until, Machine};
-use crate::punctual::{companion, results, run, says, start, task, unruly, words_of, Running, Scratch, PUNCTUAL};
+use crate::punctual::{adversarial, companion, results, run, says, start, task, words_of, Running, Scratch, PUNCTUAL};
 
 /// A task of 3 ms in 10 ms with this program as its command, for so long.
 fn commanded(duration: &str, role: &str) -> Running {
-    let program = unruly(role);
+    let program = adversarial(role);
     let mut words = vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", duration, "--"];
     words.extend(program.iter().map(String::as_str));
     run(&words)
@@ -65,7 +65,7 @@ fn an_adopted_program_that_changes_its_policy_all_the_time_goes_on_afterwards() 
 #[test]
 fn a_run_ends_after_forks_that_failed() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let program = unruly("shot-forks");
+    let program = adversarial("shot-forks");
     let mut words = vec!["--period", "10ms", "--budget", "5ms", "--cpu", "0", "--"];
     words.extend(program.iter().map(String::as_str));
     ends_in_some_way(run(&words));
@@ -75,7 +75,7 @@ fn a_run_ends_after_forks_that_failed() {
 #[test]
 fn many_threads_on_a_small_budget_all_have_turns() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let program = unruly("spin-threads 60");
+    let program = adversarial("spin-threads 60");
     let mut words = vec!["--period", "1s", "--budget", "1ms", "--cpu", "0", "--duration", "34s", "--"];
     words.extend(program.iter().map(String::as_str));
     ends_in_some_way(run(&words));
@@ -200,7 +200,7 @@ fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     // Longer than loading takes, by which one of them may be behind.
     let set = ["--period", "10ms", "--budget", "3ms", "--duration", "5s", "--cpu"];
-    let program = unruly("spin");
+    let program = adversarial("spin");
     let on = |cpu| {
         let mut words = set.to_vec();
         words.extend([cpu, "--"]);

@@ -8,7 +8,7 @@ use punctual_trace::{kind, Trace};
 
 use crate::adversary::to_cpu;
 use crate::machine::Machine;
-use crate::punctual::{list, results, start, task, trace, unruly, words_of, Scratch};
+use crate::punctual::{adversarial, list, results, start, task, trace, words_of, Scratch};
 
 /// A task of 8 ms in 20 ms, and one that executes for the first 9 ms of each 20 ms. Under EDF a task that wakes with 8 ms
 /// left of its budget and 11 ms until its deadline has the budget cut to 4.4 ms.
@@ -34,7 +34,7 @@ fn sleeps(trace: &Trace, task: u32) -> usize {
 fn change_is_no_sleep(attribute: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let set = scratch.file("set.toml", &beside(&unruly(&format!("reattribute {attribute}"))));
+    let set = scratch.file("set.toml", &beside(&adversarial(&format!("reattribute {attribute}"))));
     let path = scratch.path("trace");
     let results = results(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output());
     let changing = task(&results, "changing");
@@ -85,7 +85,7 @@ fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
     let scratch = Scratch::new();
     let groups = ["punctual-test-a", "punctual-test-b"].map(Cgroup::new);
     let path = scratch.path("trace");
-    let set = scratch.file("set.toml", &beside(&unruly("spin")));
+    let set = scratch.file("set.toml", &beside(&adversarial("spin")));
     let run = start(&set, &["--duration", "1500ms", "--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(2, 20_000_000);
     let policies = [libc::SCHED_BATCH, libc::SCHED_OTHER];

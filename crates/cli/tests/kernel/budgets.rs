@@ -96,7 +96,7 @@ fn a_job_stops_at_its_budgets_end_and_leaves_the_next_one_nothing_to_settle() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("hog.toml", TWO), scratch.path("hog.trace"));
-    results(&start(&set, &["--hog", "--duration", "600ms", "--trace", path.to_str().expect("plain")]).output());
+    results(&start(&set, &["--load", "--duration", "600ms", "--trace", path.to_str().expect("plain")]).output());
     let (mut budgets, mut received) = periods(&path);
     budgets.sort_unstable();
     received.sort_unstable_by_key(|ns| ns.abs_diff(1_000_000));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine};
-use crate::punctual::{keeps_its_budget, results, says, start, task, unruly, Scratch};
+use crate::punctual::{adversarial, keeps_its_budget, results, says, start, task, Scratch};
 use crate::tasks::beside;
 
 #[test]
@@ -41,16 +41,17 @@ fn a_killed_loader_leaves_neither_scheduler_nor_tasks() {
     assert!(is_ordinary(std::process::id()));
 }
 
-/// Its guardian ends what its commands have started: an orphan among them, which has no parent to die with.
+/// Its guardian ends what its commands have started: an orphan among them, which has no parent to
+/// die with.
 #[test]
 fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.may_end_itself();
     let scratch = Scratch::new();
-    let set = scratch.file("commands.toml", &beside(&unruly("family")));
+    let set = scratch.file("commands.toml", &beside(&adversarial("family")));
     let remains = || {
         let command_line = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        pids().into_iter().filter(|pid| !is_dead(*pid)).any(|pid| command_line(&pid).contains("unruly:family"))
+        pids().into_iter().filter(|pid| !is_dead(*pid)).any(|pid| command_line(&pid).contains("adversarial:family"))
     };
     for delay in [Some(0), Some(5), Some(20), Some(80), None] {
         let run = start(&set, &["--duration", "60s"]);
@@ -77,7 +78,7 @@ fn a_cpu_stays_taken_until_a_killed_loaders_guardian_has_ended_its_commands() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.may_end_itself();
     let scratch = Scratch::new();
-    let run = start(&scratch.file("commands.toml", &beside(&unruly("spin"))), &["--duration", "60s"]);
+    let run = start(&scratch.file("commands.toml", &beside(&adversarial("spin"))), &["--duration", "60s"]);
     run.tasks_after(2, 20_000_000);
     let is_guardian = |pid: &u32| name(*pid) == "punctual-guard";
     let guardian = children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");

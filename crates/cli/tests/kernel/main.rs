@@ -2,6 +2,8 @@
 //! say so; the rest is shown in virtual machines with a counted clock: `vm/tests`. With PUNCTUAL_SCHED_EXT=required
 //! its absence is a failure.
 
+#[path = "../real/adversarial.rs"]
+mod adversarial;
 mod adversary;
 mod attributes;
 mod budgets;
@@ -27,6 +29,4 @@ mod storms;
 mod tasks;
 mod timer;
 mod trace;
-#[path = "../real/unruly.rs"]
-mod unruly;
 mod when_locked_down;

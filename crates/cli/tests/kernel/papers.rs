@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::check::{self, Seen};
 use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
-use crate::punctual::{keeps_its_budget, list, replays, results_with, start, task, trace, unruly, Scratch};
+use crate::punctual::{adversarial, keeps_its_budget, list, replays, results_with, start, task, trace, Scratch};
 
 /// One run of a set.
 struct Ran {
@@ -81,7 +81,7 @@ fn rtai_table_2() {
 /// The same as LXRT tasks: ordinary programs in user space, which know nothing of us.
 #[test]
 fn rtai_table_3() {
-    let command = format!("command = {}", list(&unruly("spin")));
+    let command = format!("command = {}", list(&adversarial("spin")));
     both_get_half_of_the_cpu(&TABLE_2.replace("work = { spin = \"forever\" }", &command));
 }
 
@@ -92,7 +92,7 @@ fn rtai_fig_6() {
     let text = include_str!("../../../../examples/rtai-fig6.toml");
     let player = r#"["ffmpeg", "-nostdin", "-loglevel", "error", "-re", "-i", "clip.mpg", "-f", "null", "-"]"#;
     assert!(text.contains(player), "the example's player");
-    let text = text.replace(player, &list(&unruly("spin")));
+    let text = text.replace(player, &list(&adversarial("spin")));
     let Some(ran) = example(&text, &["--load", "--duration", "600ms"], 0) else { return };
     for (name, within) in [("task 1", 10_000), ("task 2", 10_000), ("task 3", 10_000), ("player", 30_000)] {
         ran.keeps_its_budget(name, within);

@@ -4,7 +4,7 @@
 use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, Machine};
-use crate::punctual::{companion, list, replays, results_with, start, task, trace, unruly, Scratch};
+use crate::punctual::{adversarial, companion, list, replays, results_with, start, task, trace, Scratch};
 
 /// One task that has 2 ms in 10 ms, for 400 ms.
 fn set(policy: &str, overrun: &str, body: &str) -> String {
@@ -98,7 +98,7 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let path = scratch.path("trace");
-    let command = format!("command = {}", list(&unruly("spin")));
+    let command = format!("command = {}", list(&adversarial("spin")));
     let set = scratch.file("set.toml", &set("imprecise", "background", &command).replace("400ms", "1s"));
     let _hog = companion("spin");
     let own = KernelsOwn::watch();

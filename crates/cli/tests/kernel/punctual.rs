@@ -53,12 +53,12 @@ impl Drop for Scratch {
     }
 }
 
-/// This test binary in a role (unruly.rs), as words of a command.
-pub fn unruly(role: &str) -> Vec<String> {
+/// This test binary in a role (adversarial.rs), as words of a command.
+pub fn adversarial(role: &str) -> Vec<String> {
     let me = std::env::current_exe().expect("there is /proc");
     let mut words = vec![me.to_str().expect("a plain path").to_owned()];
     let mut parts = role.split(' ');
-    words.push(format!("unruly:{}", parts.next().expect("a role")));
+    words.push(format!("adversarial:{}", parts.next().expect("a role")));
     words.extend(parts.map(str::to_owned));
     words
 }
@@ -70,7 +70,7 @@ pub fn list(words: &[String]) -> String {
 
 /// This test binary in a role, beside the command; it ends with the test.
 pub fn companion(role: &str) -> Running {
-    let words = unruly(role);
+    let words = adversarial(role);
     let mut command = Command::new(&words[0]);
     // A group of its own, so that its orphans end with it.
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);

@@ -9,7 +9,7 @@ use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
 use crate::punctual::{
-    keeps_its_budget, list, replays, results, start, task, trace, unruly, words_of, Scratch, PUNCTUAL,
+    adversarial, keeps_its_budget, list, replays, results, start, task, trace, words_of, Scratch, PUNCTUAL,
 };
 
 /// Of Debian's kernels (CONFIG_HZ=250), ns.
@@ -70,7 +70,7 @@ fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget() {
     let text = format!(
         "cpu = 0\npolicy = \"edf\"\nduration = \"1s\"\n\
          [[task]]\nname = \"sleeper\"\nperiod = \"100ms\"\nbudget = \"20ms\"\ncommand = {}\n",
-        list(&unruly("sleep-spin"))
+        list(&adversarial("sleep-spin"))
     );
     let path = scratch.path("trace");
     let own = KernelsOwn::watch();

@@ -8,7 +8,7 @@ use crate::machine::{
     children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
-    companion, keeps_its_budget, list, replays, results, run, says, start, task, trace, unruly, words_of, Scratch,
+    adversarial, companion, keeps_its_budget, list, replays, results, run, says, start, task, trace, words_of, Scratch,
 };
 use crate::trace::{runs, table_began};
 
@@ -26,7 +26,7 @@ pub fn beside(command: &[String]) -> String {
 fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let (set, path) = (scratch.file("set.toml", &beside(&unruly(role))), scratch.path("trace"));
+    let (set, path) = (scratch.file("set.toml", &beside(&adversarial(role))), scratch.path("trace"));
     let own = KernelsOwn::watch();
     let run = start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
@@ -45,7 +45,7 @@ fn is_kept_to_its_budget(role: &str) {
 fn a_command_that_spins_gets_its_budget_and_executes_nothing_before_its_release() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text = beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\noffset = \"40ms\"\n");
+    let text = beside(&adversarial("spin")).replace("name = \"command\"\n", "name = \"command\"\noffset = \"40ms\"\n");
     let (set, path) = (scratch.file("set.toml", &text), scratch.path("trace"));
     let own = KernelsOwn::watch();
     let run = start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();
@@ -95,12 +95,12 @@ fn a_command_that_changes_its_affinity_stays_a_member() {
 fn a_stopped_debugger_stops_its_task_and_no_other() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let words = unruly("spin");
+    let words = adversarial("spin");
     let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", &beside(&words)), &["--duration", "1s"]);
     let tasks = run.tasks_after(2, 50_000_000);
     let is_command =
-        |pid: &&u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.ends_with(b"unruly:spin\0"));
+        |pid: &&u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.ends_with(b"adversarial:spin\0"));
     let traced = *tasks.iter().find(is_command).expect("the command");
     let debugger = debugger_of(traced);
     let at_stop = executed(traced);
@@ -204,7 +204,7 @@ fn a_command_runs_to_its_end() {
 #[test]
 fn a_run_exits_as_its_command_did() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let words = |role| unruly(role);
+    let words = |role| adversarial(role);
     let named = |name: &str| vec![name.to_owned()];
     for (command, code) in [
         (words("exit 30 0"), 0),
@@ -239,7 +239,7 @@ fn a_task_that_overran_goes_on_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let text =
-        beside(&unruly("spin")).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
+        beside(&adversarial("spin")).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
     let path = scratch.path("trace");
     let _hog = companion("spin");
     let own = KernelsOwn::watch();
@@ -259,7 +259,7 @@ fn a_task_that_overran_goes_on_in_the_background() {
 fn a_run_ends_with_its_commands() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text = beside(&unruly("exit 30 3")).replace("duration = \"500ms\"\n", "");
+    let text = beside(&adversarial("exit 30 3")).replace("duration = \"500ms\"\n", "");
     let (_, command) = text.split_once("[[task]]\nname = \"command\"").expect("two tasks");
     let text = format!("cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"command\"{command}");
     let output = start(&scratch.file("set.toml", &text), &["--load"]).output();
@@ -270,7 +270,7 @@ fn a_run_ends_with_its_commands() {
 fn an_interrupted_run_ends_its_tasks() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let run = start(&scratch.file("set.toml", &beside(&unruly("family"))), &["--duration", "60s"]);
+    let run = start(&scratch.file("set.toml", &beside(&adversarial("family"))), &["--duration", "60s"]);
     run.tasks_after(2, 20_000_000);
     let all: Vec<u32> = children(run.id()).into_iter().flat_map(family).collect();
     run.send(libc::SIGINT);

@@ -1,4 +1,5 @@
-//! Where the kernel has no timer for BPF programs (PREEMPT_RT), a process wakes the dispatcher. It is forced here, so that
+//! Where the kernel has no timer for BPF programs (PREEMPT_RT), a process wakes the dispatcher. It
+//! is forced here, so that
 //! 7.3 without it shows it too.
 
 use std::process::{Command, Stdio};
@@ -12,8 +13,8 @@ const ENDED: i32 = 5;
 /// What the kernel says of a scheduler that ended itself.
 pub const BY_ITSELF: &str = "unregistered from BPF";
 
-/// Where the scheduler loads without a timer: up to 6.18 the verifier counts the timer's callback as called, used or not,
-/// and finds the chain too long.
+/// Where the scheduler loads without a timer: up to 6.18 the verifier counts the timer's callback
+/// as called, used or not, and finds the chain too long.
 pub fn machine() -> Option<Machine> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     if release.starts_with("6.") {
@@ -115,7 +116,7 @@ fn a_killed_or_stopped_timer_process_ends_the_scheduler_with_a_word() {
     }
 }
 
-/// Whoever wakes a real-time process all the time has it eat the CPU.
+/// A process that wakes a real-time process all the time makes it consume the CPU.
 #[test]
 fn a_timer_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
     let Some(mut machine) = machine() else { return };
@@ -123,7 +124,7 @@ fn a_timer_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
     let scratch = Scratch::new();
     let run = start(&scratch, &["--duration", "120s"]);
     let timer = timer_process_of(&run);
-    // Half of the CPU is not for who shares with a hog.
+    // A real-time process may not use half of a CPU that has other work.
     with_priority(|| {
         for _ in 0..2_000 {
             if is_dead(timer) {

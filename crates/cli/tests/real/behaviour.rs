@@ -9,11 +9,11 @@ use punctual_trace::Trace;
 use crate::kills::NEEDS;
 use crate::machine::{in_path, one_cpu, permitted, wait_for_cpu, Need};
 use crate::process::{kill, marked};
-use crate::punctual::{list, patiently, run, run_set, task, unruly, Ended, Running, Scratch};
+use crate::punctual::{adversarial, list, patiently, run, run_set, task, Ended, Running, Scratch};
 use crate::victim::Victim;
 
 fn busy_set(cpu: u32) -> String {
-    let family = list(&unruly("family"));
+    let family = list(&adversarial("family"));
     format!(
         "cpu = {cpu}\npolicy = \"edf\"\n[[task]]\nname = \"loop\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
          [[task]]\nname = \"family\"\nperiod = \"10ms\"\nbudget = \"2ms\"\ncommand = {family}\n"
@@ -112,7 +112,7 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
     let cpu = one_cpu();
     let number = cpu.0.to_string();
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "2200ms", "--json", "--"];
-    let say = unruly("say 2000");
+    let say = adversarial("say 2000");
     let words: Vec<&str> = args.iter().copied().chain(say.iter().map(String::as_str)).collect();
     for close_errors in [false, true] {
         wait_for_cpu(cpu.0);
@@ -137,7 +137,7 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
     let cpu = one_cpu();
     let number = cpu.0.to_string();
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s"];
-    let say = unruly("say 3");
+    let say = adversarial("say 3");
     let with = |more: &[&str]| {
         run(&args.iter().chain(more).copied().chain(["--"]).chain(say.iter().map(String::as_str)).collect::<Vec<_>>())
     };
@@ -223,7 +223,7 @@ fn two_cpus_have_a_dispatcher_and_a_trace_each() {
     let (a, b) = (cpus[0].0, cpus[1].0);
     let scratch = Scratch::new();
     let trace = scratch.path("two.trace");
-    let spin = list(&unruly("spin-threads 3"));
+    let spin = list(&adversarial("spin-threads 3"));
     let text = format!(
         r#"
 cpus = [{a}, {b}]

@@ -1,4 +1,4 @@
-//! Roles of this test binary (see unruly.rs) with threads that keep each other from the CPU. Each thread writes its
+//! Roles of this test binary (see adversarial.rs) with threads that keep each other from the CPU. Each thread writes its
 //! progress into its own line of a file, as a decimal number.
 
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use punctual_sys::sched;
 
-use crate::unruly::{read, LIFE};
+use crate::adversarial::{read, LIFE};
 
 /// The characters of a line, with its end.
 const LINE: usize = 21;

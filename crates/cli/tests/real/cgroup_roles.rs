@@ -1,10 +1,10 @@
-//! Roles of this test binary (see unruly.rs) that hold the kernel's cgroup locks nearly all the
-//! time. Each is an ordinary process at nice 19 on one CPU.
+//! Roles of this test binary (see adversarial.rs) that hold the kernel's cgroup locks nearly all
+//! the time. Each is an ordinary process at nice 19 on one CPU.
 
 use std::path::Path;
 use std::time::Instant;
 
-use crate::unruly::LIFE;
+use crate::adversarial::LIFE;
 
 /// Sleeping threads of the process that is moved: the longer a move takes, the likelier its
 /// preemption.

@@ -10,7 +10,7 @@ use punctual_test_support::comes_true;
 
 use crate::bounded::end_within;
 use crate::process::cgroup_mount;
-use crate::punctual::unruly;
+use crate::punctual::adversarial;
 
 /// The processes and their groups; ended and removed when this is dropped.
 pub struct CgroupWork {
@@ -30,7 +30,7 @@ impl CgroupWork {
         }
         let mut work = CgroupWork { dir, processes: Vec::new() };
         for role in ["move-between-groups", "make-groups"] {
-            let words = unruly(&format!("{role} {} {cpu}", work.dir.display()));
+            let words = adversarial(&format!("{role} {} {cpu}", work.dir.display()));
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
             work.processes.push(command.spawn().unwrap());

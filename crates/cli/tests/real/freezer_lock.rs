@@ -10,11 +10,11 @@ use crate::cgroup_work::CgroupWork;
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu};
 use crate::process::{eventually, kill, state_of};
-use crate::punctual::{list, run_set, task, unruly, Running, Scratch};
+use crate::punctual::{adversarial, list, run_set, task, Running, Scratch};
 
 /// A synthetic task beside a program.
 fn set(cpu: u32, duration: &str, [role, budget]: [&str; 2]) -> String {
-    let program = list(&unruly(role));
+    let program = list(&adversarial(role));
     format!(
         r#"
 cpu = {cpu}

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
-use crate::punctual::{list, run, run_set, task, unruly, Scratch};
+use crate::punctual::{adversarial, list, run, run_set, task, Scratch};
 
 /// Three levels: `video` inside `media` inside the top, beside a greedy group with a program of four threads that all
 /// want everything. In `video` two tasks want 30 % of the CPU and may have 20.
@@ -79,7 +79,7 @@ period = "5ms"
 budget = "500us"
 work = {{ spin = "forever" }}
 "#,
-        list(&unruly("spin-threads 4"))
+        list(&adversarial("spin-threads 4"))
     )
 }
 
@@ -191,7 +191,7 @@ budget = "20ms"
 work = {{ spin = "forever" }}
 "#,
         cpu.0,
-        list(&unruly("spin"))
+        list(&adversarial("spin"))
     );
     as_promised(cpu.0, &text, |results| {
         // In each 10 ms the two have 1 ms together, by their importance; what `all` has left is the group's.
@@ -285,7 +285,7 @@ arrival = {{ sporadic = "8ms", seed = 1 }}
 work = {{ spin = "forever" }}
 "#,
         cpu.0,
-        list(&unruly("spin"))
+        list(&adversarial("spin"))
     );
     as_promised(cpu.0, &text, |results| {
         for name in ["parts", "program", "sporadic"] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::kills_both::{clean, CLEANING};
 use crate::machine::{one_cpu, permitted, rounds, wait_for_cpu, Cpu, Need, Random};
 use crate::process::{groups_of, journals_of, kill, marked};
-use crate::punctual::{assert_nothing_left, list, unruly, Running, Scratch};
+use crate::punctual::{adversarial, assert_nothing_left, list, Running, Scratch};
 use crate::victim::Victim;
 
 pub const NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
@@ -14,7 +14,7 @@ pub const NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
 /// A synthetic task, a command with processes and threads, an adopted program.
 pub fn set(cpu: u32, round: u64, victim: i32) -> String {
     let command = match round % 3 {
-        0 => list(&unruly("family")),
+        0 => list(&adversarial("family")),
         1 => list(&["sh", "-c", "while :; do :; done & (sleep 50 &) ; setsid sleep 51 & sleep 52"].map(str::to_owned)),
         _ => list(&["sh", "-c", "yes | xz -T4 -0 -c >/dev/null"].map(str::to_owned)),
     };
@@ -138,7 +138,7 @@ budget = "85ms"
 command = {}
 "#,
         cpu.0,
-        list(&unruly("deaf"))
+        list(&adversarial("deaf"))
     );
     for _ in 0..6 {
         wait_for_cpu(cpu.0);

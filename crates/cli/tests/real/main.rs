@@ -3,6 +3,7 @@
 //!
 //! `PUNCTUAL_FAULT_ROUNDS` (200) is the number of kills in all, `PUNCTUAL_FAULT_SEED` chooses their instants.
 
+mod adversarial;
 mod behaviour;
 mod bounded;
 mod busy_threads;
@@ -24,5 +25,4 @@ mod self_suspending;
 mod stalls;
 mod tasks;
 mod time_slices;
-mod unruly;
 mod victim;

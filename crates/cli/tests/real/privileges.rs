@@ -10,7 +10,7 @@ use punctual_test_support::judge_timing;
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
-use crate::punctual::{assert_nothing_left, patiently, unruly, Ended, Running, Scratch, PUNCTUAL};
+use crate::punctual::{adversarial, assert_nothing_left, patiently, Ended, Running, Scratch, PUNCTUAL};
 
 const NOBODY: u32 = 65534;
 
@@ -136,7 +136,13 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
             continue;
         }
         // Without a cgroup of his own he is parked by stop signals, and told so.
-        for role in ["unruly:spin", "unruly:spin-threads", "unruly:late-threads", "unruly:exec", "unruly:deaf"] {
+        for role in [
+            "adversarial:spin",
+            "adversarial:spin-threads",
+            "adversarial:late-threads",
+            "adversarial:exec",
+            "adversarial:deaf",
+        ] {
             let args = single(&number, &[&helper, role]);
             let ended = elsewhere.run(given, &strs(&args));
             let results = ended.assert_timed_out().result();
@@ -151,7 +157,7 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
         }
     }
     // Processes that come later are found late (docs/faults.md), but found.
-    for role in ["unruly:family", "unruly:daemon", "unruly:fork-storm"] {
+    for role in ["adversarial:family", "adversarial:daemon", "adversarial:fork-storm"] {
         let ended = elsewhere.run(Given::Capabilities, &strs(&single(&number, &[&helper, role])));
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
         eventually("its journal is gone", || journal_is_gone(ended.pid));
@@ -168,7 +174,8 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
     let helper = elsewhere.helper.clone();
     for _ in 0..6 {
         wait_for_cpu(cpu.0);
-        let mut punctual = elsewhere.start(Given::Capabilities, &strs(&single(&number, &[&helper, "unruly:family"])));
+        let mut punctual =
+            elsewhere.start(Given::Capabilities, &strs(&single(&number, &[&helper, "adversarial:family"])));
         punctual.wait_for("its guardian", |p| p.guardian().is_some());
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         kill(punctual.pid(), libc::SIGKILL);
@@ -217,7 +224,7 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     .end();
 
     // And a process in it cannot be adopted.
-    let words = unruly("spin");
+    let words = adversarial("spin");
     let mut c = Command::new(&words[0]);
     c.args(&words[1..]);
     inside(&mut c);

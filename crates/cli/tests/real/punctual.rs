@@ -49,10 +49,10 @@ impl Drop for Scratch {
 }
 
 /// This test binary in a role, as words of a command.
-pub fn unruly(role: &str) -> Vec<String> {
+pub fn adversarial(role: &str) -> Vec<String> {
     let mut words = vec![std::env::current_exe().unwrap().to_str().unwrap().to_owned()];
     let mut parts = role.split(' ');
-    words.push(format!("unruly:{}", parts.next().unwrap()));
+    words.push(format!("adversarial:{}", parts.next().unwrap()));
     words.extend(parts.map(str::to_owned));
     words
 }

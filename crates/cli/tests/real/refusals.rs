@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need};
 use crate::process::{kill, parent_of};
-use crate::punctual::{command, list, new_mark, run, task, unruly, Running, Scratch};
+use crate::punctual::{adversarial, command, list, new_mark, run, task, Running, Scratch};
 
 /// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark there.
 fn refused(args: &[&str]) -> (Option<i32>, String, String) {
@@ -143,7 +143,7 @@ fn an_overload_runs_when_asked_for_and_the_result_says_so() {
     let cpu = one_cpu();
     let number = cpu.0.to_string();
     let set = ["run", "--cpu", &number, "--period", "10ms", "--budget", "9500us", "--duration", "200ms"];
-    let spin = unruly("spin");
+    let spin = adversarial("spin");
     let with = |more: &[&str]| {
         let words: Vec<&str> =
             set.iter().chain(more).copied().chain(["--"]).chain(spin.iter().map(String::as_str)).collect();
@@ -232,7 +232,7 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
     let number = cpu.0.to_string();
     wait_for_cpu(cpu.0);
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "120s", "--json"];
-    let words = unruly("spin");
+    let words = adversarial("spin");
     let both: Vec<&str> = args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();
     let mut owner = Running::start(&both);
     owner.wait_for("its dispatcher", |p| p.dispatcher().is_some());
@@ -242,7 +242,7 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
     let second = Running::start(&["run", "--cpu", &number, "--period", "20ms", "--budget", "1ms", "--", "true"]).end();
     second
         .assert_code(125)
-        .assert_says(&["already has a dispatcher", &pid, "unruly:spin", "kill "])
+        .assert_says(&["already has a dispatcher", &pid, "adversarial:spin", "kill "])
         .assert_nothing_left(&[]);
     kill(owner.pid(), libc::SIGINT);
     owner.end().assert_code(130);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
-use crate::punctual::{list, run_set, task, unruly, Scratch};
+use crate::punctual::{adversarial, list, run_set, task, Scratch};
 use crate::stalls::Stalls;
 
 /// Fig. 6 of the RTAI paper, with any player or none. The player's budget is 2 ms and not 3: with 90 % promised, the
@@ -24,7 +24,7 @@ fn fig_6(cpu: u32, player: Option<&str>) -> String {
         );
     }
     if let Some(role) = player {
-        let command = list(&unruly(role));
+        let command = list(&adversarial(role));
         set += &format!("[[task]]\nname = \"player\"\nperiod = \"20ms\"\nbudget = \"2ms\"\ncommand = {command}\n");
     }
     set
@@ -68,7 +68,7 @@ fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
         return;
     }
     let cpu = one_cpu();
-    let sleeper = list(&unruly("bursts 200 3000"));
+    let sleeper = list(&adversarial("bursts 200 3000"));
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
          [[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\nbudget = \"4ms\"\ncommand = {sleeper}\n\

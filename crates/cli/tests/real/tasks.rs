@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Cpu, Need};
 use crate::process::{attributes, eventually, kill, marked, name_of, state_of};
-use crate::punctual::{list, run, run_set, task, unruly, Ended, Running, Scratch};
+use crate::punctual::{adversarial, list, run, run_set, task, Ended, Running, Scratch};
 
 /// Two good tasks beside a wild one.
 fn set(cpu: u32, command: &[String]) -> String {
@@ -71,7 +71,7 @@ fn assert_bounded(results: &Value) {
 fn bounded(role: &str) {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        let results = beside(&cpu, &unruly(role)).result();
+        let results = beside(&cpu, &adversarial(role)).result();
         judge_timing(|| assert_bounded(&results));
     }
 }
@@ -96,7 +96,7 @@ fn a_fork_storm_stays_within_its_budget() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         // Forking and dying are its own execution; what it leaves unused while it waits for its children is its own too.
-        let wild = received(task(&beside(&cpu, &unruly("fork-storm")).result(), "wild"));
+        let wild = received(task(&beside(&cpu, &adversarial("fork-storm")).result(), "wild"));
         judge_timing(|| assert!(wild > 800, "{wild}"));
     }
 }
@@ -129,7 +129,7 @@ fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_t
 fn a_task_that_leaves_its_policy_gets_no_more_for_it() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        beside(&cpu, &unruly("demote"));
+        beside(&cpu, &adversarial("demote"));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_task_that_leaves_its_policy_gets_no_more_for_it() {
 fn a_task_that_leaves_its_cpu_gets_no_more_for_it() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        beside(&cpu, &unruly("escape"));
+        beside(&cpu, &adversarial("escape"));
     }
 }
 
@@ -147,7 +147,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
         return;
     }
     let cpu = one_cpu();
-    let ended = beside(&cpu, &unruly("daemon"));
+    let ended = beside(&cpu, &adversarial("daemon"));
     judge_timing(|| assert_bounded(&ended.result()));
     assert!(!ended.err.contains("exited with"), "its daemon goes on, so the task has not ended: {}", ended.err);
 }
@@ -182,7 +182,7 @@ fn a_run_whose_tasks_have_all_ended_ends() {
         ("exit 30 3", "exited with 3", 3),
         ("crash", "ended by signal 11", 128 + libc::SIGSEGV),
     ] {
-        let words = unruly(role);
+        let words = adversarial(role);
         let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--"];
         args.extend(words.iter().map(String::as_str));
         let ended = run(&args);
@@ -206,7 +206,7 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
 /// its reports contain all of `said`, however slow the machine is.
 fn run_until(cpu: &Cpu, role: &str, keys: &str, started: impl FnOnce(&mut Running), said: &[&str]) -> Ended {
     let scratch = Scratch::new();
-    let file = scratch.file("set.toml", &(set(cpu.0, &unruly(role)) + keys));
+    let file = scratch.file("set.toml", &(set(cpu.0, &adversarial(role)) + keys));
     let reports = scratch.path("reports");
     wait_for_cpu(cpu.0);
     let mut punctual = Running::from(|c| {
@@ -280,7 +280,7 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
     let cpu = one_cpu();
     for policy in ["carry", "skip", "signal", "background"] {
         // SIGXCPU ends a program that does not expect it.
-        let command = if policy == "signal" { unruly("deaf") } else { unruly("spin") };
+        let command = if policy == "signal" { adversarial("deaf") } else { adversarial("spin") };
         let text = format!("{}overrun = \"{policy}\"\n", set(cpu.0, &command));
         let ended = run_set(&text, &["--json"]);
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
@@ -303,7 +303,7 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
     }
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let clock = scratch.path("clock");
-    let set = set(cpu.0, &unruly(&format!("clock {clock}")));
+    let set = set(cpu.0, &adversarial(&format!("clock {clock}")));
     let ended = run_set(&set, &["--json", "--duration", "1500ms"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     judge_timing(|| {
@@ -322,7 +322,7 @@ fn an_adopted_program_that_ends_ends_the_run() {
         return;
     }
     let cpu = one_cpu();
-    let words = unruly("spin");
+    let words = adversarial("spin");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
     let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--pid", &pid];
@@ -341,7 +341,7 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
         return;
     }
     let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
-    let words = unruly("family");
+    let words = adversarial("family");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).env("FAMILY", &mark).spawn().unwrap();
     // While a child is in execve() its environment cannot be read, so it may be missing from a count.
     const FAMILY: usize = 5;

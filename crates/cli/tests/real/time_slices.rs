@@ -4,7 +4,7 @@ use punctual_test_support::judge_timing;
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
-use crate::punctual::{list, run_set, task, unruly, Scratch};
+use crate::punctual::{adversarial, list, run_set, task, Scratch};
 
 /// The progress that the threads wrote.
 fn progress(path: &str) -> Vec<u64> {
@@ -16,7 +16,7 @@ fn progress(path: &str) -> Vec<u64> {
 fn run_alone(role: &str, words: &str, budget: &str) -> (Vec<u64>, u64) {
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let file = scratch.path("progress");
-    let command = list(&unruly(&format!("{role} {file} {words}")));
+    let command = list(&adversarial(&format!("{role} {file} {words}")));
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
          [[task]]\nname = \"threads\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\ncommand = {command}\n",

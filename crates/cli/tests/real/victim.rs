@@ -9,7 +9,7 @@ use crate::bounded::{end_all, end_within, Said};
 use crate::process::{
     attributes, cgroup_mount, cgroup_of, describe, eventually, state_of, switches, threads_of, Attributes,
 };
-use crate::punctual::{new_mark, unruly};
+use crate::punctual::{adversarial, new_mark};
 
 pub struct Victim {
     child: Child,
@@ -34,7 +34,7 @@ impl Before {
 impl Victim {
     /// Five threads, all scheduled differently, in a cgroup of its own.
     pub fn start() -> Victim {
-        let words = unruly("victim");
+        let words = adversarial("victim");
         let mut child =
             Command::new(&words[0]).arg(&words[1]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         assert_eq!(Said::by(child.stdout.take()).line(), "READY\n");

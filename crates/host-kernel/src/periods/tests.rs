@@ -102,7 +102,7 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             records.extend([record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + asleep, 0)]);
         }
         records.extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);
-        let told_end = ReleaseEvent::Ended {
+        let reported_end = ReleaseEvent::Ended {
             at: 6 * MS,
             task: TaskId(0),
             index: 0,
@@ -113,7 +113,8 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             unused: cut_off,
         };
         let p =
-            periods_of(&set, &[(records, vec![released(0), KeyedEvent { event: told_end, key: Key::Made(0) }])]).0[0];
+            periods_of(&set, &[(records, vec![released(0), KeyedEvent { event: reported_end, key: Key::Made(0) }])]).0
+                [0];
         (p.ready_throughout, p.unused, p.miss)
     };
     assert_eq!(period(0, 0), (true, 0, false));
@@ -175,7 +176,7 @@ fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     records.push(record(kind::CHARGE_TASK, 2 * MS, 20));
     records.extend(added(7, 10 * MS));
     records.push(record(kind::CHARGE_TASK, 11 * MS, 40));
-    let by = |tale: KeyedEvent, cookie| KeyedEvent { key: Key::Made(cookie), ..tale };
+    let by = |event: KeyedEvent, cookie| KeyedEvent { key: Key::Made(cookie), ..event };
     let tales = vec![by(released(0), 5), over(0, End::Completed, 2 * MS), by(released(1), 7)];
     let (periods, _) = periods_of(&set, &[(records, tales)]);
     assert_eq!((periods.len(), periods[0].received), (1, 30));

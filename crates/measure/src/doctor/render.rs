@@ -11,7 +11,7 @@ const ORDER: [Verdict; 5] = [Verdict::Obstacle, Verdict::Warning, Verdict::Unkno
 
 /// How findings are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct FindingsView {
     /// With ANSI escapes.
     pub color: bool,
     /// With cause, effect and help.
@@ -19,7 +19,7 @@ pub struct View {
 }
 
 /// The verdict, a line for each finding, and details if they are wanted.
-pub fn render(findings: &[Finding], view: &View) -> String {
+pub fn render(findings: &[Finding], view: &FindingsView) -> String {
     let mut out = format!("{}\n\n", headline(findings));
     let title_width = findings.iter().map(|f| f.title.chars().count()).max().unwrap_or(0).min(36);
     for verdict in ORDER {
@@ -78,7 +78,7 @@ fn style(verdict: Verdict) -> Style {
 }
 
 /// A finding in one line: why it is so if that is not good and not printed beneath, and else what was read.
-fn row(out: &mut String, f: &Finding, title_width: usize, view: &View) {
+fn row(out: &mut String, f: &Finding, title_width: usize, view: &FindingsView) {
     let style = if view.color { style(f.verdict) } else { Style::new() };
     let label = if f.verdict == Verdict::Obstacle { "OBSTACLE" } else { word(f.verdict) };
     let value = match f.value.first() {
@@ -161,7 +161,7 @@ mod tests {
                 ["echo 1 > /b"],
             ),
         ];
-        let verbose = View { color: false, verbose: true };
+        let verbose = FindingsView { color: false, verbose: true };
         assert_eq!(
             render(&findings, &verbose),
             "The user host cannot work here: 1 obstacle, 1 good.\n\
@@ -176,7 +176,7 @@ mod tests {
              \n\
              Help is for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n"
         );
-        let short = render(&findings, &View::default());
+        let short = render(&findings, &FindingsView::default());
         assert_eq!(
             short.lines().skip(2).collect::<Vec<_>>(),
             [
@@ -186,7 +186,7 @@ mod tests {
                 "Cause, effect and help of each: punctual doctor --verbose."
             ]
         );
-        let color = View { color: true, ..verbose };
+        let color = FindingsView { color: true, ..verbose };
         assert!(render(&findings, &color).contains("\x1b[1m\x1b[31mOBSTACLE"));
         assert_eq!(exit_code(&findings), 4);
         assert_eq!(exit_code(&findings[..1]), 0);

@@ -57,7 +57,8 @@ fn the_verdict_is_the_first_line() {
     assert_eq!(anstream::adapter::strip_str(&color).to_string(), shown(&rich(Host::User, 0), 100));
 }
 
-/// Of the periods of `wild` all but one are ready throughout; `player` never wants all of its budget.
+/// Of the periods of `wild` all but one are ready throughout; `player` never wants all of its
+/// budget.
 #[test]
 fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
     let mut results = rich(Host::User, 0);

@@ -10,20 +10,20 @@ use punctual_sys::sched::{pin, set_idle};
 
 /// Spinning threads at SCHED_IDLE, one for each CPU; they stop when this is dropped.
 #[derive(Debug)]
-pub struct Awake {
+pub struct NoIdle {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Awake {
-    /// Starts one on each of these CPUs. They take only what nobody else wants, and power.
+impl NoIdle {
+    /// Starts one on each of these CPUs. They take only time that is left, and power.
     ///
     /// # Errors
     /// No thread can be made, or not be put on its CPU.
-    pub fn start(cpus: &[u32]) -> Result<Awake, Diagnostic> {
-        let mut awake = Awake { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
+    pub fn start(cpus: &[u32]) -> Result<NoIdle, Diagnostic> {
+        let mut no_idle = NoIdle { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         for &cpu in cpus {
-            let stop = awake.stop.clone();
+            let stop = no_idle.stop.clone();
             let spin = move || {
                 let placed = set_idle(0).and_then(|()| pin(0, cpu));
                 while placed.is_ok() && !stop.load(Relaxed) {
@@ -31,17 +31,17 @@ impl Awake {
                 }
             };
             let thread = std::thread::Builder::new()
-                .name(format!("awake/{cpu}"))
+                .name(format!("no_idle/{cpu}"))
                 .stack_size(64 << 10)
                 .spawn(spin)
                 .map_err(|e| Diagnostic::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
-            awake.threads.push(thread);
+            no_idle.threads.push(thread);
         }
-        Ok(awake)
+        Ok(no_idle)
     }
 }
 
-impl Drop for Awake {
+impl Drop for NoIdle {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         for thread in self.threads.drain(..) {

@@ -1,4 +1,4 @@
-//! Programs that misbehave: this test binary, started as `BINARY unruly:ROLE [ARG]…`.
+//! Programs that misbehave: this test binary, started as `BINARY adversarial:ROLE [ARG]…`.
 //!
 //! They play before `main`, so that no test harness with its threads is around them. Each ends by itself after a minute,
 //! should a test fail to end it.
@@ -18,7 +18,7 @@ static BEFORE_MAIN: extern "C" fn() = play;
 
 extern "C" fn play() {
     let mut words = std::env::args().skip(1);
-    let Some(role) = words.next().and_then(|w| w.strip_prefix("unruly:").map(str::to_owned)) else { return };
+    let Some(role) = words.next().and_then(|w| w.strip_prefix("adversarial:").map(str::to_owned)) else { return };
     let args: Vec<String> = words.collect();
     let arg = |n: usize| args.get(n).map_or("", String::as_str);
     match role.as_str() {
@@ -153,7 +153,7 @@ fn me() -> std::path::PathBuf {
 fn exec() {
     use std::os::unix::process::CommandExt;
     spin(Duration::from_millis(30));
-    let error = std::process::Command::new(me()).arg("unruly:exec").exec();
+    let error = std::process::Command::new(me()).arg("adversarial:exec").exec();
     eprintln!("exec: {error}");
 }
 
