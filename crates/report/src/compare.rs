@@ -1,5 +1,5 @@
-//! `--compare`: the same set under several hosts, a column each. By measure and then by task, because what is to be
-//! compared should stand in one line.
+//! `--compare`: the same set under several hosts, a column each. By measure and then by task,
+//! because what is to be compared should stand in one line.
 
 use crate::grid::{grid, wrap, Column};
 use crate::headline::headline;
@@ -14,8 +14,8 @@ pub fn verdicts(runs: &[Results], view: &View) -> String {
     runs.iter().map(|run| wrap(&format!("{}: {}", run.title(), headline(run)), 0, view.width)).collect()
 }
 
-/// The runs side by side, tasks matched by their place in the set; then what helps each run that could not take place,
-/// and the runs' notes. Ends in a line break.
+/// The runs side by side, tasks matched by their place in the set; then what helps each run that
+/// could not take place, and the runs' notes. Ends in a line break.
 #[must_use]
 pub fn side_by_side(runs: &[Results], view: &View) -> String {
     let Some(set) = runs.iter().max_by_key(|run| run.tasks.len()) else {

@@ -1,7 +1,8 @@
-//! The results of a run as text: the verdict, what was run, a row per task, a row per group, and notes.
+//! The results of a run as text: the verdict, what was run, a row per task, a row per group, and
+//! notes.
 //!
-//! By default a row has what most readers need. All columns make two tables ([`View::wide`]), because deadlines concern
-//! every task, budgets only those that used all of theirs.
+//! By default a row has what most readers need. All columns make two tables ([`View::wide`]),
+//! because deadlines concern every task, budgets only those that used all of theirs.
 
 use crate::grid::{grid, paint, wrap, Column, Ink};
 use crate::headline::{headline, length};
