@@ -209,7 +209,7 @@ fn bad_requests_are_refused_with_a_cause_and_a_help() {
         (vec!["--replay", "nowhere"], "No such file"),
         (vec!["--replay", &file], "not a trace"),
         (vec!["--replay", &scratch.file("old", old)], "version 1"),
-        (vec![&file, "--trace", "/nowhere/trace"], "--trace /nowhere/trace"),
+        (vec![&file, "--trace", "/nowhere/trace"], "the trace /nowhere/trace"),
     ] {
         let why = refused(&arguments);
         assert!(why.contains(words) && why.contains("help:"), "{arguments:?}: {why}");
@@ -322,8 +322,7 @@ fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
     let scratch = Scratch::new("instead");
     let full = scratch.file("full.toml", FULL);
     let about = |arguments: &[&str]| {
-        let out = text(&sim(&[&[full.as_str(), "--quiet", "--duration", "35ms"], arguments].concat()).stdout);
-        out.lines().next().unwrap_or_default().to_owned()
+        text(&sim(&[&[full.as_str(), "--quiet", "--duration", "35ms"], arguments].concat()).stdout)
     };
     assert!(about(&[]).contains("on CPU 0, policy edf"), "{}", about(&[]));
     let moved = about(&["--cpu", "3", "--policy", "rm"]);
@@ -365,7 +364,7 @@ fn a_trace_carries_its_set_which_leads_to_the_same_trace() {
     let first = trace(&several, "first");
     let out = ended(&["--replay", &format!("{}.cpu0", scratch.path("first")), "--json"], 0);
     let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    let set = document["replay"]["set"].as_str().expect("it has the set");
+    let set = document["result"]["replay"]["set"].as_str().expect("it has the set");
     std::fs::remove_file(scratch.path("times.txt")).expect("it is there");
     assert_eq!(trace(&scratch.file("carried.toml", set), "second"), first);
 }
