@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
 /// What the schema lets pass: values that are wrong only beside other values, names of groups, the contents of
-/// other files, durations that only arithmetic can judge, and a CPU that the command gives.
-const BEYOND_A_SCHEMA: [&str; 60] = [
+/// other files, and durations that only arithmetic can judge.
+const BEYOND_A_SCHEMA: [&str; 59] = [
     "arrival-list-out-of-order",
     "arrival-sporadic-below-period",
     "budget-group-budget-above-period",
@@ -43,7 +43,6 @@ const BEYOND_A_SCHEMA: [&str; 60] = [
     "group-too-deep",
     "group-windows-leave-the-cycle",
     "group-windows-overlap",
-    "missing-cpu",
     "name-thrice",
     "name-twice",
     "name-twice-unicode",
