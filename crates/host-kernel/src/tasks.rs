@@ -1,7 +1,8 @@
 //! The processes of a set's tasks: started or found, watched, ended.
 //!
-//! Synthetic tasks are our own processes and stand at the barrier. Commands are held at their exec, with a guardian
-//! that ends them if we are killed. Of adopted processes nothing is changed, so there is nothing to restore.
+//! Synthetic tasks are our own processes and stand at the barrier. Commands are held at their exec,
+//! with a guardian that ends them if we are killed. Of adopted processes nothing is changed, so
+//! there is nothing to restore.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -49,12 +50,13 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Starts and finds them; nothing of what is started executes before [`open`](Self::open). `stdin`: whether
-    /// commands get our standard input; `locks`: the CPUs of the run, which stay taken until commands that a killed
-    /// loader left have ended.
+    /// Starts and finds them; nothing of what is started executes before [`open`](Self::open).
+    /// `stdin`: whether commands get our standard input; `locks`: the CPUs of the run, which stay
+    /// taken until commands that a killed loader left have ended.
     ///
     /// # Errors
-    /// A command that cannot be executed, a process that cannot be adopted; the system's. Nothing is left behind.
+    /// A command that cannot be executed, a process that cannot be adopted; the system's. Nothing
+    /// is left behind.
     pub fn start(set: &TaskSet, locks: &[CpuLock], stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
         let all = Vec::with_capacity(set.tasks.len());
         let mut tasks = Tasks { barrier: StartBarrier::new()?, commands: None, all };
@@ -111,13 +113,15 @@ impl Tasks {
         self.all[index].pidfd.clone()
     }
 
-    /// All are members of their tasks: they execute from here on, on their budgets. By the thread that started them.
+    /// All are members of their tasks: they execute from here on, on their budgets. By the thread
+    /// that started them.
     pub fn open(&self) {
         self.barrier.release();
         self.commands.iter().for_each(Commands::release);
     }
 
-    /// Finds those that have ended, and replaces a guardian that was killed; returns what a reader should know of that.
+    /// Finds those that have ended, and replaces a guardian that was killed; returns what a reader
+    /// should know of that.
     pub fn look(&mut self) -> Option<String> {
         for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
             process.ended = match process.kind {
@@ -136,9 +140,9 @@ impl Tasks {
         self.all[index].ended.clone()
     }
 
-    /// Ends what was started, before the scheduler is detached. Synthetic tasks end at their next look, because their
-    /// sched_yield would return at once then; commands now, because some make it hard for a scheduler to go (6.18: one
-    /// that changes its own class all the time).
+    /// Ends what was started, before the scheduler is detached. Synthetic tasks end at their next
+    /// look, because their sched_yield would return at once then; commands now, because some make
+    /// it hard for a scheduler to go (6.18: one that changes its own class all the time).
     pub fn end(&self) {
         self.barrier.over().store(true, Ordering::Release);
         self.commands.iter().for_each(Commands::kill);
@@ -191,9 +195,18 @@ impl Drop for Tasks {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
     use super::*;
     use punctual_diagnostic::Kind;
     use punctual_taskset::TaskSet;
+
+    /// Runs of one process share the mark in their commands' environment, by which the end of a run
+    /// finds what they started: one run at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ONE: Mutex<()> = Mutex::new(());
+        ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn set(body: Body) -> TaskSet {
         TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
@@ -211,6 +224,7 @@ mod tests {
 
     #[test]
     fn a_command_executes_nothing_before_its_release() {
+        let _alone = alone();
         let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
@@ -226,6 +240,7 @@ mod tests {
 
     #[test]
     fn a_command_that_cannot_be_executed_is_an_error_of_the_start() {
+        let _alone = alone();
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
         let e = Tasks::start(&missing, &[], false, Output::Nowhere).err().expect("it is not there");
         assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
@@ -246,6 +261,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_run_ends_what_its_commands_have_started() {
+        let _alone = alone();
         let name = std::env::temp_dir().join(format!("punctual-family-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
@@ -275,6 +291,7 @@ mod tests {
 
     #[test]
     fn synthetic_tasks_end_with_the_run() {
+        let _alone = alone();
         let spin = Body::Spin(punctual_taskset::Spin::Forever);
         let tasks = Tasks::start(&set(spin), &[], false, Output::Nowhere).expect("a process");
         let pid = tasks.pid(0);
