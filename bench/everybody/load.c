@@ -9,7 +9,7 @@
  *                                         it runs
  *   load shell HOGS COUNT                 a shell's life beside them: sleep, then start /bin/true and wait for its end
  *   load sleepers BUSY SECONDS            processes that sleep for 1, 2, 5 and 10 ms on an absolute clock, and then so
- *                                         many that spin, forked at once: how late the sleeping ones run
+ *                                         many that spin, forked at once: latency of the sleeping ones
  *   load vforks COUNT                     processes that vfork all the time; every second one's children execute
  *                                         /bin/true, the others' exit at once
  *

@@ -67,7 +67,7 @@ impl Commands {
     }
 
     /// Kills each command and its process group, without waiting. What they started in other
-    /// process groups goes on until [`end`](Self::end).
+    /// process groups lives until [`end`](Self::end).
     pub fn kill(&self) {
         for spawned in self.iter() {
             spawned.kill_group();

@@ -12,7 +12,7 @@ impl Observer {
         Observer(Some(Box::new(f)))
     }
 
-    /// One that panics is not called again; the panic hook has printed why, and the run goes on.
+    /// One that panics is not called again; the panic hook has printed why, and the run continues.
     pub fn report(&mut self, event: RunEvent) {
         let Some(f) = &mut self.0 else { return };
         if catch_unwind(AssertUnwindSafe(|| f(event))).is_err() {

@@ -1,5 +1,5 @@
 //! What a host recorded: inputs and decisions ([`Record`], [`Trace`]), and the periods that they
-//! made ([`Period`]), reported while the run goes on ([`RunEvent`]).
+//! made ([`Period`]), reported during the run ([`RunEvent`]).
 
 mod error;
 mod file;

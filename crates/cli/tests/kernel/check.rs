@@ -24,8 +24,9 @@ pub fn lateness(own: &KernelsOwn) -> u64 {
     own.longest_soft_interrupt() + if preempt_rt() { 60_000 } else { 20_000 }
 }
 
-/// By what a period may be off beside whoever keeps the kernel itself busy, ns: the interrupt that began the soft ones, a timer, and
-/// the switch after it; with PREEMPT_RT all that interrupts take in mid-job, which is taken for its own until it stops.
+/// The most by which a period may be off beside processes that keep the kernel itself busy, ns: the
+/// interrupt that began the soft ones, a timer, and the switch after it; with PREEMPT_RT all that
+/// interrupts take in mid-job, which counts as the job's own until it stops.
 pub fn precision(own: &KernelsOwn) -> u64 {
     own.longest_soft_interrupt() + if preempt_rt() { 50_000 } else { 15_000 }
 }
