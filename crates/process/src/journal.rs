@@ -65,6 +65,8 @@ pub(crate) enum Entry {
         pidns: u64,
         command: String,
         since: String,
+        /// See [`Journal::mark`].
+        mark: String,
     },
     Guardian {
         id: Identity,
@@ -116,6 +118,7 @@ struct Inner {
     file: OwnedFd,
     path: PathBuf,
     owner: Identity,
+    mark: String,
     guardian: AtomicI32,
 }
 
@@ -138,13 +141,16 @@ impl Journal {
                 "make room there, or set PUNCTUAL_STATE_DIR",
             )
         })?;
-        let journal = Self { inner: Arc::new(Inner { file, path, owner, guardian: AtomicI32::new(0) }) };
+        let mark = format!("{}-{}-{}-{n}", owner.pid, owner.start, proc::pid_namespace());
+        let inner = Inner { file, path, owner, mark: mark.clone(), guardian: AtomicI32::new(0) };
+        let journal = Self { inner: Arc::new(inner) };
         journal.write(&Entry::Owner {
             id: owner,
             boot: proc::boot_id(),
             pidns: proc::pid_namespace(),
             command: proc::command_of(owner.pid),
             since: crate::lock::now(),
+            mark,
         })?;
         Ok(journal)
     }
@@ -159,7 +165,13 @@ impl Journal {
         self.inner.owner
     }
 
-    /// What every process started under it has in its environment, and the end of our cgroups' names.
+    /// `PUNCTUAL_RUN` in the environment of all that is started under it. A process may have several
+    /// journals, and the end of one run must not find what another has started.
+    pub(crate) fn mark(&self) -> &str {
+        &self.inner.mark
+    }
+
+    /// The end of our cgroups' names: the process whose they are.
     pub(crate) fn id(&self) -> String {
         format!("{}-{}-{}", self.inner.owner.pid, self.inner.owner.start, proc::pid_namespace())
     }
@@ -195,12 +207,14 @@ impl Journal {
         }
     }
 
-    /// Opens a journal that somebody else left.
+    /// Opens the journal of another process.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        let owner = Contents::of(file.as_fd()).owner.map_or(Identity { pid: 0, start: 0 }, |o| o.0);
-        Some(Self { inner: Arc::new(Inner { file, path: path.to_owned(), owner, guardian: AtomicI32::new(0) }) })
+        let Contents { owner, mark, .. } = Contents::of(file.as_fd());
+        let owner = owner.map_or(Identity { pid: 0, start: 0 }, |o| o.0);
+        let inner = Inner { file, path: path.to_owned(), owner, mark, guardian: AtomicI32::new(0) };
+        Some(Self { inner: Arc::new(inner) })
     }
 }
 
@@ -215,6 +229,8 @@ impl AsFd for Journal {
 pub(crate) struct Contents {
     /// Identity, boot, pid namespace, command line, since.
     pub owner: Option<(Identity, String, u64, String, String)>,
+    /// See [`Journal::mark`].
+    pub mark: String,
     pub guardian: Option<Identity>,
     pub groups: Vec<(PathBuf, Purpose)>,
     pub adopted: Vec<ProcessRecord>,
@@ -253,7 +269,10 @@ impl Contents {
 
     fn take(&mut self, entry: Entry) {
         match entry {
-            Entry::Owner { id, boot, pidns, command, since } => self.owner = Some((id, boot, pidns, command, since)),
+            Entry::Owner { id, boot, pidns, command, since, mark } => {
+                self.owner = Some((id, boot, pidns, command, since));
+                self.mark = mark;
+            }
             Entry::Guardian { id } => self.guardian = Some(id),
             Entry::Group { path, purpose } => self.groups.push((path, purpose)),
             Entry::GroupGone { path } => self.groups.retain(|g| g.0 != path),

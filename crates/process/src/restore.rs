@@ -111,7 +111,7 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
             ));
             return;
         }
-        cookie = format!("PUNCTUAL_RUN={}-{}-{}", id.pid, id.start, pidns);
+        cookie = format!("PUNCTUAL_RUN={}", c.mark);
     }
     let mut dying = Dying::default();
     if let Some(owner) = &c.owner {

@@ -276,7 +276,7 @@ fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failu
 
 /// Ours, what the command adds, and the mark by which descendants are found where there is no cgroup.
 fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
-    let mark = ("PUNCTUAL_RUN".into(), journal.id().into());
+    let mark = ("PUNCTUAL_RUN".into(), journal.mark().into());
     let added: Vec<&(OsString, OsString)> = spec.env.iter().chain([&mark]).collect();
     let ours = std::env::vars_os().filter(|v| !added.iter().any(|a| a.0 == v.0));
     let all = ours.chain(added.iter().map(|a| (a.0.clone(), a.1.clone())));

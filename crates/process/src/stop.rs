@@ -178,7 +178,7 @@ impl StopGroup {
     pub fn rescan(&self) -> Result<usize, Diagnostic> {
         let before: Vec<(Identity, usize)> = self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let roots: Vec<i32> = before.iter().map(|m| m.0.pid).collect();
-        let cookie = format!("PUNCTUAL_RUN={}", self.journal.id());
+        let cookie = format!("PUNCTUAL_RUN={}", self.journal.mark());
         let since: Vec<(i32, u64)> = roots.iter().map(|p| (*p, self.since)).collect();
         let mut found = proc::descendants_since(&since);
         if self.purpose == Purpose::Command {

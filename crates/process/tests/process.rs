@@ -293,6 +293,22 @@ fn commands_end_with_all_that_they_started_and_a_dead_guardian_is_replaced() {
 }
 
 #[test]
+fn the_end_of_one_run_leaves_the_commands_of_another_run_of_the_same_process() {
+    let _alone = alone();
+    let [mut ended, mut other] = [(); 2].map(|()| Commands::new(&[]).unwrap());
+    for (commands, seconds) in [(&mut ended, "59"), (&mut other, "61")] {
+        let words = ["sleep", seconds];
+        commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "sleep").unwrap();
+        commands.release();
+    }
+    eventually("both execute", || sleeping("59").is_some() && sleeping("61").is_some());
+    assert_eq!(ended.end(), [""; 0]);
+    assert!(sleeping("59").is_none() && sleeping("61").is_some());
+    assert_eq!(other.end(), [""; 0]);
+    assert!(sleeping("61").is_none());
+}
+
+#[test]
 fn commands_that_are_dropped_before_their_release_execute_nothing() {
     let _alone = alone();
     let mark = state_dir().join("dropped-mark");
