@@ -195,18 +195,9 @@ impl Drop for Tasks {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
     use super::*;
     use punctual_diagnostic::Kind;
     use punctual_taskset::TaskSet;
-
-    /// Runs of one process share the mark in their commands' environment, by which the end of a run
-    /// finds what they started: one run at a time.
-    fn alone() -> MutexGuard<'static, ()> {
-        static ONE: Mutex<()> = Mutex::new(());
-        ONE.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     fn set(body: Body) -> TaskSet {
         TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
@@ -224,7 +215,6 @@ mod tests {
 
     #[test]
     fn a_command_executes_nothing_before_its_release() {
-        let _alone = alone();
         let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
@@ -240,7 +230,6 @@ mod tests {
 
     #[test]
     fn a_command_that_cannot_be_executed_is_an_error_of_the_start() {
-        let _alone = alone();
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
         let e = Tasks::start(&missing, &[], false, Output::Nowhere).err().expect("it is not there");
         assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
@@ -261,7 +250,6 @@ mod tests {
 
     #[test]
     fn the_end_of_a_run_ends_what_its_commands_have_started() {
-        let _alone = alone();
         let name = std::env::temp_dir().join(format!("punctual-family-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
         let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
@@ -291,7 +279,6 @@ mod tests {
 
     #[test]
     fn synthetic_tasks_end_with_the_run() {
-        let _alone = alone();
         let spin = Body::Spin(punctual_taskset::Spin::Forever);
         let tasks = Tasks::start(&set(spin), &[], false, Output::Nowhere).expect("a process");
         let pid = tasks.pid(0);
