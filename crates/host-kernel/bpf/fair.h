@@ -37,7 +37,7 @@
 /* ns: less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
 /* To break into a turn. */
-#define FAIR_BREAK FAIR_TURN
+#define FAIR_BREAK 1000000ULL
 #define FAIR_NEVER (~0ULL >> 1)
 /* Entries of a queue that are looked at in one go. */
 #define FAIR_DEPTH 64
