@@ -3,6 +3,7 @@
 use crate::run::Baseline;
 use crate::shared::Step;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::process::{capabilities, CapabilitySet};
 use punctual_taskset::TaskSet;
 use std::io;
@@ -56,11 +57,12 @@ pub fn explain(
 fn no_privilege(what: &str, errno: i32) -> Refusal {
     let reason = format!("{what}, and the kernel refuses it ({})", name(errno));
     let help = if may_nice() && errno == libc::EPERM {
-        let group = cpu_cgroup().unwrap_or_else(|| "/sys/fs/cgroup/cpu".into());
+        let group = Hierarchy::V1("cpu").directory_of(std::process::id() as i32);
+        let group = group.unwrap_or_else(|| "/sys/fs/cgroup/cpu".into());
         vec![
             "this control group has no real-time share (CONFIG_RT_GROUP_SCHED). Give it one, or leave the group:"
                 .into(),
-            format!("echo 950000 > {group}/cpu.rt_runtime_us"),
+            format!("echo 950000 > {}/cpu.rt_runtime_us", group.display()),
             "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs".into(),
         ]
     } else {
@@ -129,17 +131,6 @@ fn exclusive_cpuset(cpu: u32) -> Vec<String> {
 /// CAP_SYS_NICE is in force.
 fn may_nice() -> bool {
     capabilities().contains(CapabilitySet::SYS_NICE)
-}
-
-/// Where this process is in the version 1 cpu hierarchy.
-fn cpu_cgroup() -> Option<String> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':');
-        let controllers = fields.nth(1)?;
-        controllers.split(',').any(|name| name == "cpu").then(|| fields.next())?
-    })?;
-    Some(format!("/sys/fs/cgroup/cpu{}", path.trim_end_matches('/')))
 }
 
 fn proc(name: &str) -> Option<i64> {

@@ -1,13 +1,13 @@
 //! Adopting a running process, and restoring it.
 
 use crate::journal::{self, Contents, Entry, Journal, ProcessRecord, ThreadRecord};
-use crate::mount::Mount;
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
 use crate::restore::{empty_adopted_group, RestoreReport};
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -109,7 +109,7 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
 
 /// Which process adopted it: by its cgroup's name, and without cgroups by the journals of this user.
 fn custodian_of(id: Identity) -> Option<i32> {
-    let path = proc::cgroup_v2_of(id.pid).unwrap_or_default();
+    let path = Hierarchy::V2.path_of(id.pid).unwrap_or_default();
     let by_group = path.split('/').find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
     by_group.or_else(|| {
         let files = std::fs::read_dir(journal::directory()).ok()?;
@@ -147,7 +147,7 @@ fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
     }
     // The leader first: threads that come later inherit its record.
     threads.sort_by_key(|t| (t.tid != id.pid, t.tid));
-    let cgroup = proc::cgroup_v2_of(id.pid).and_then(|p| Mount::v2()?.directory(&p)).unwrap_or_default();
+    let cgroup = Hierarchy::V2.directory_of(id.pid).unwrap_or_default();
     let stopped = Stat::of(id.pid)?.state == 'T';
     (!threads.is_empty()).then_some(ProcessRecord { id, cgroup, group, at, stopped, threads })
 }

@@ -7,9 +7,9 @@
 //! Threads of a process cannot be in different domain groups, so only whole processes are moved.
 
 use crate::journal::{Entry, Journal, Purpose};
-use crate::mount::Mount;
 use crate::proc;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::cgroup::{Hierarchy, Mount};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -32,13 +32,13 @@ impl CgroupBase {
     /// No v2 is mounted, the kernel has no freezer, or we may not make groups there; the caller may then go on with
     /// [`StopGroup`](crate::StopGroup).
     pub fn create(journal: &Journal) -> Result<Self, Diagnostic> {
-        let mount = Mount::v2().ok_or_else(|| {
+        let mount = Hierarchy::V2.mount().ok_or_else(|| {
             Diagnostic::machine(
                 "no cgroup v2 is mounted",
                 "mount -t cgroup2 none /sys/fs/cgroup/unified (make the directory first)",
             )
         })?;
-        let own = proc::cgroup_v2_of(journal.owner().pid).and_then(|p| mount.directory(&p)).ok_or_else(|| {
+        let own = Hierarchy::V2.path_of(journal.owner().pid).and_then(|p| mount.directory(&p)).ok_or_else(|| {
             Diagnostic::machine(
                 "our own cgroup lies outside of what is mounted here",
                 "mount cgroup v2 in this namespace",
@@ -57,7 +57,7 @@ impl CgroupBase {
     /// Makes the group for a process that is about to be adopted: below its own group, or where that is not permitted
     /// below ours.
     pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, Diagnostic> {
-        let own = proc::cgroup_v2_of(pid).and_then(|p| self.mount.directory(&p));
+        let own = Hierarchy::V2.path_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
         let beside =
             own.map(|d| self.numbered(&d, &format!("punctual-{}.{}", self.journal.id(), fit(name)), Purpose::Adopted));
@@ -351,8 +351,8 @@ mod tests {
 
     #[test]
     fn without_cgroup_kill_a_frozen_group_is_killed_one_by_one() {
-        let Some(mount) = Mount::v2() else { return eprintln!("NOT TESTED: no cgroup v2 here") };
-        let dir = mount.point().join(format!("punctual-unit-{}", std::process::id()));
+        let Some(mount) = Hierarchy::V2.mount() else { return eprintln!("NOT TESTED: no cgroup v2 here") };
+        let dir = mount.point.join(format!("punctual-unit-{}", std::process::id()));
         if std::fs::create_dir(&dir).is_err() {
             return eprintln!("NOT TESTED: cannot make {}", dir.display());
         }

@@ -2,10 +2,10 @@
 
 use crate::demote::{self, Dying};
 use crate::journal::{self, Contents, Journal, Purpose};
-use crate::mount::Mount;
 use crate::proc::{self, Identity};
 use crate::restore::{self, RestoreReport};
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::cgroup::Hierarchy;
 use rustix::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,9 +124,9 @@ fn groups_of_journals() -> Vec<PathBuf> {
 
 /// Groups of ours anywhere in the hierarchy whose owner, of this pid namespace, is dead.
 fn orphan_groups() -> Vec<(PathBuf, Identity)> {
-    let Some(mount) = Mount::v2() else { return Vec::new() };
+    let Some(mount) = Hierarchy::V2.mount() else { return Vec::new() };
     let here = proc::pid_namespace();
-    let all = crate::cgroup::tree(mount.point()).into_iter();
+    let all = crate::cgroup::tree(&mount.point).into_iter();
     all.filter_map(|d| {
         let (id, namespace) = owner_of(d.file_name()?.to_str()?)?;
         (namespace == here && !id.can_act() && may_write(&d)).then_some((d, id))

@@ -28,7 +28,6 @@ mod exec_clock;
 mod guardian;
 mod journal;
 mod lock;
-mod mount;
 mod own_priority;
 mod park;
 mod privilege;

@@ -1,14 +1,17 @@
 //! What the machine permits us, asked before anything is changed.
 
-use crate::mount::Mount;
 use crate::proc::{self, Stat};
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::process::{capabilities, CapabilitySet};
 use punctual_sys::{pidfd, sched};
 use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+
+/// Has the real-time shares of RT_GROUP_SCHED.
+const CPU: Hierarchy = Hierarchy::V1("cpu");
 
 /// Whether a dispatcher can run on these CPUs: they exist, are online and in our cpuset; SCHED_FIFO 99 is permitted;
 /// memory can be locked. Nothing is changed: a thread made for it tries and ends. Not real-time safe.
@@ -134,20 +137,14 @@ pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> Diagnostic {
 
 /// The v1 cpu cgroup of a process, if it has no real-time time (a fresh one has none).
 fn forbidding_group(pid: i32) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let path = text.lines().find_map(|l| {
-        let mut f = l.splitn(3, ':');
-        let (_, controllers, path) = (f.next()?, f.next()?, f.next()?);
-        controllers.split(',').any(|c| c == "cpu").then(|| path.to_owned())
-    })?;
-    let dir = Mount::v1("cpu")?.directory(&path)?;
+    let dir = CPU.directory_of(pid)?;
     let runtime = std::fs::read_to_string(dir.join("cpu.rt_runtime_us")).ok()?;
     (runtime.trim() == "0").then_some(dir)
 }
 
 fn group_refusal(pid: i32, dir: &std::path::Path) -> Diagnostic {
     let name = proc::command_of(pid);
-    let point = Mount::v1("cpu").map(|m| m.point().to_owned()).unwrap_or_default();
+    let point = CPU.mount().map(|m| m.point).unwrap_or_default();
     Diagnostic::machine(
             format!("process {pid} ({name}) is in the cgroup {}, whose cpu.rt_runtime_us is 0: nothing in it may be real-time, root included (CONFIG_RT_GROUP_SCHED)", dir.display()),
             format!("echo {pid} > {}/cgroup.procs, or give the group and its parents a share: echo 900000 > {}/cpu.rt_runtime_us", point.display(), dir.display()),

@@ -229,12 +229,6 @@ pub(crate) fn printable(text: &str) -> String {
     text.trim().chars().map(|c| if is_printable(c) { c } else { ' ' }).take(200).collect()
 }
 
-/// Path of a process in the v2 hierarchy as /proc shows it (`/` is the root of our cgroup namespace).
-pub(crate) fn cgroup_v2_of(pid: i32) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    text.lines().find_map(|l| l.strip_prefix("0::")).map(|p| p.trim_end_matches(" (deleted)").to_owned())
-}
-
 /// Whether the environment of a process holds `name=value`. `false` when it cannot be read.
 pub(crate) fn environment_has(pid: i32, pair: &str) -> bool {
     let Ok(env) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };

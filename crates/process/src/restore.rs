@@ -10,9 +10,9 @@
 use crate::cgroup;
 use crate::demote::{self, Dying};
 use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
-use crate::mount::Mount;
 use crate::proc::{self, Identity};
 use crate::threads_back;
+use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::fs::{flock, FlockOperation};
@@ -248,7 +248,7 @@ fn record_for<'a>(pid: i32, dir: &Path, records: &'a [ProcessRecord]) -> Option<
 
 /// Back to the group that it came from; where that is gone, to its nearest parent that is left.
 fn move_home(pid: i32, record: Option<&ProcessRecord>, from: &Path) -> std::io::Result<()> {
-    let top = Mount::v2().map(|m| m.point().to_owned()).unwrap_or_default();
+    let top = Hierarchy::V2.mount().map(|m| m.point).unwrap_or_default();
     let home = record.map(|r| r.cgroup.clone()).filter(|c| !c.as_os_str().is_empty());
     let home = home.unwrap_or_else(|| outside(from));
     let mut last = Err(std::io::ErrorKind::NotFound.into());

@@ -1,9 +1,10 @@
-//! System calls, each once and typed, over rustix where it has them: scheduling attributes, CPU clocks, futexes, locked
-//! memory, pidfds, children.
+//! System calls, each once and typed, over rustix where it has them: scheduling attributes, CPU
+//! clocks, futexes, locked memory, pidfds, children, cgroup hierarchies.
 //!
-//! A function that says *real-time safe* makes system calls alone: it neither allocates nor takes a lock of this process,
-//! so that a dispatcher may call it, and the child of a fork.
+//! A function that says *real-time safe* makes system calls alone: it neither allocates nor takes a
+//! lock of this process, so that a dispatcher may call it, and the child of a fork.
 
+pub mod cgroup;
 pub mod clock;
 pub mod futex;
 pub mod memory;

@@ -4,7 +4,7 @@
 //! kernel then refuses SCHED_FIFO there with EPERM, to root too.
 
 use super::finding::{Finding, Reading, NO_HELP};
-use super::hierarchy::Hierarchy;
+use super::own_cgroup::OwnCgroup;
 use super::probe::Unread;
 use super::scene::Scene;
 
@@ -14,7 +14,7 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 
 /// A cgroup without real-time runtime.
 pub struct Forbidding {
-    pub hierarchy: Hierarchy,
+    pub hierarchy: OwnCgroup,
     pub reading: Reading,
 }
 
@@ -50,7 +50,7 @@ fn left_over(scene: &Scene, dir: &str) -> Option<i64> {
 
 /// Our cgroup, if it is what stands in the way. With throttling off nothing is refused.
 pub fn forbidding(scene: &Scene) -> Option<Forbidding> {
-    let hierarchy = Hierarchy::v1(scene.probe, "cpu").ok()?;
+    let hierarchy = OwnCgroup::v1(scene.probe, "cpu").ok()?;
     let (runtime, reading) = scene.probe.number(&format!("{}/cpu.rt_runtime_us", hierarchy.dir)).ok()?;
     let unlimited = scene.probe.number("/proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|(n, _)| n < 0);
     (runtime == 0 && !unlimited).then_some(Forbidding { hierarchy, reading })
@@ -69,7 +69,7 @@ fn rt_group_sched(scene: &Scene) -> Finding {
     if scene.config.no("RT_GROUP_SCHED") {
         return about.saw(&scene.config.reading("RT_GROUP_SCHED")).good(good);
     }
-    match Hierarchy::v1(scene.probe, "cpu") {
+    match OwnCgroup::v1(scene.probe, "cpu") {
         Ok(hierarchy) => {
             let read = scene.probe.number(&format!("{}/cpu.rt_runtime_us", hierarchy.dir));
             ours(scene, read, about, &hierarchy)
@@ -92,7 +92,7 @@ fn ours(
     scene: &Scene,
     read: Result<(i64, Reading), Unread>,
     about: super::finding::Draft,
-    hierarchy: &Hierarchy,
+    hierarchy: &OwnCgroup,
 ) -> Finding {
     match read {
         Ok((n, reading)) => {

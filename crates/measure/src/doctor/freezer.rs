@@ -1,7 +1,7 @@
 //! cgroups, by which unmodified programs are parked.
 
 use super::finding::{Finding, Reading, NO_HELP};
-use super::hierarchy::Hierarchy;
+use super::own_cgroup::OwnCgroup;
 use super::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -25,9 +25,9 @@ fn mount_v2(scene: &Scene) -> Vec<String> {
 
 fn cgroup_version(scene: &Scene) -> Finding {
     let about = Finding::about("cgroup-version", "cgroup version 2");
-    match Hierarchy::v2(scene.probe) {
+    match OwnCgroup::v2(scene.probe) {
         Ok(v2) => {
-            let beside = Hierarchy::v1(scene.probe, "cpu").is_ok();
+            let beside = OwnCgroup::v1(scene.probe, "cpu").is_ok();
             about.saw(&Reading::new("/proc/self/mountinfo", format!("cgroup2 on {}", v2.mount))).good(if beside {
                 "mounted beside version 1 controllers, which is enough for the freezer"
             } else {
@@ -44,7 +44,7 @@ fn cgroup_version(scene: &Scene) -> Finding {
 }
 
 /// A cgroup in which the file `name` can be seen: ours, or, as the root has none of them, a child of it.
-fn seen(scene: &Scene, v2: &Hierarchy, name: &str) -> Option<String> {
+fn seen(scene: &Scene, v2: &OwnCgroup, name: &str) -> Option<String> {
     let children = scene.probe.list(&v2.dir).unwrap_or_default();
     let dirs = std::iter::once(v2.dir.clone()).chain(children.iter().map(|c| format!("{}/{c}", v2.dir)));
     dirs.map(|d| format!("{d}/{name}")).find(|f| scene.probe.exists(f))
@@ -52,7 +52,7 @@ fn seen(scene: &Scene, v2: &Hierarchy, name: &str) -> Option<String> {
 
 fn freezer(scene: &Scene) -> Finding {
     let about = Finding::about("freezer", "cgroup freezer");
-    let v2 = match Hierarchy::v2(scene.probe) {
+    let v2 = match OwnCgroup::v2(scene.probe) {
         Ok(v2) => v2,
         Err(e) => return about.warning(e.to_string(), INSTEAD, mount_v2(scene)),
     };
@@ -82,7 +82,7 @@ fn freezer(scene: &Scene) -> Finding {
 
 /// A process moves only between cgroups whose common ancestor the mover may write to: so the shell
 /// itself has to be moved into the subtree.
-fn delegate(scene: &Scene, v2: &Hierarchy) -> Vec<String> {
+fn delegate(scene: &Scene, v2: &OwnCgroup) -> Vec<String> {
     let user = scene.user();
     let shell = scene.parent().map_or("PID".into(), |pid| pid.to_string());
     let dir = format!("{}/punctual-{user}", v2.mount.trim_end_matches('/'));
@@ -97,7 +97,7 @@ fn delegate(scene: &Scene, v2: &Hierarchy) -> Vec<String> {
 fn cgroup_kill(scene: &Scene) -> Finding {
     let about = Finding::about("cgroup-kill", "cgroup.kill");
     let without = "a program's processes are ended one by one, and one that forks at that moment may be missed once";
-    let v2 = match Hierarchy::v2(scene.probe) {
+    let v2 = match OwnCgroup::v2(scene.probe) {
         Ok(v2) => v2,
         Err(e) => return about.note(e.to_string(), without, mount_v2(scene)),
     };
