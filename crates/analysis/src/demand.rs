@@ -21,15 +21,14 @@
 //! its deadline: within t, floor(t / T) whole budgets and another one at 1 ns per ns. A task that
 //! is cut to its bandwidth at its wake-up adds C / D per ns instead (revised CBS rule).
 
-use std::collections::HashMap;
-
+use indexmap::IndexMap;
 use num_bigint::BigUint;
 
 use crate::analysed_task::AnalysedTask;
 use crate::demand_shape::DemandShape;
 use crate::hyperperiod::lcm;
 use crate::interference::Interference;
-use crate::step_limit::{Exhausted, StepLimit};
+use crate::step_limit::{fixed_point, Exhausted, StepLimit};
 use crate::supply::{Supply, NEVER, ONE};
 use crate::utilization::{Ppm, Utilization, WHOLE};
 
@@ -45,7 +44,7 @@ pub(crate) enum Crossover {
 /// The demand of a group under EDF.
 pub(crate) struct Demand {
     /// Tasks of equal shape, with the sum of their costs.
-    pub(crate) parts: Vec<(DemandShape, u128)>,
+    pub(crate) parts: IndexMap<DemandShape, u128>,
     /// Each deadline with the longest blocking of any up to it, in order.
     blocking: Vec<(u64, u64)>,
     /// The longest jitter.
@@ -65,16 +64,10 @@ pub(crate) struct Demand {
 impl Demand {
     /// `None` where the releases of a member are unbounded.
     pub(crate) fn new(members: &[AnalysedTask], host: &Interference) -> Option<Demand> {
-        let mut parts: Vec<(DemandShape, u128)> = Vec::new();
-        let mut index: HashMap<DemandShape, usize> = HashMap::new();
+        let mut parts: IndexMap<DemandShape, u128> = IndexMap::new();
         let mut blocking: Vec<(u64, u64)> = Vec::new();
         for m in members {
-            let shape = DemandShape::of(m, m.period?);
-            let at = *index.entry(shape).or_insert_with(|| {
-                parts.push((shape, 0));
-                parts.len() - 1
-            });
-            parts[at].1 += u128::from(m.cost());
+            *parts.entry(DemandShape::of(m, m.period?)).or_default() += u128::from(m.cost());
             if m.blocking > 0 {
                 blocking.push((m.deadline.saturating_sub(m.jitter), m.blocking));
             }
@@ -85,17 +78,16 @@ impl Demand {
             most = most.max(*longest);
             *longest = most;
         }
-        parts.extend(host.terms.iter().map(|t| (DemandShape::Host { period: t.period, jitter: t.jitter }, t.amount)));
+        let host_parts = host.terms.iter();
+        parts.extend(host_parts.map(|(&(period, jitter), &amount)| (DemandShape::Host { period, jitter }, amount)));
         let own = members.iter().filter_map(|m| Some((u128::from(m.cost()), m.period?)));
-        let utilization = Utilization::sum_wide(own.chain(host.terms.iter().map(|t| (t.amount, t.period))));
+        let utilization = Utilization::sum_wide(own.chain(host.terms.iter().map(|(term, &amount)| (amount, term.0))));
         // A budget that is kept may be demanded within any length, and delayed by the host in it.
-        let kept = parts.iter().any(|(shape, _)| matches!(shape, DemandShape::Burst { .. }));
+        let kept = parts.keys().any(|shape| matches!(shape, DemandShape::Burst { .. }));
         let shortest = members.iter().map(|m| m.deadline.saturating_sub(m.jitter)).min().unwrap_or(0);
-        let rises =
-            parts.iter().any(|(shape, _)| matches!(shape, DemandShape::Slope { .. } | DemandShape::Burst { .. }));
-        let slopes = parts.iter().any(|(shape, _)| matches!(shape, DemandShape::Slope { .. }));
+        let slopes = parts.keys().any(|shape| matches!(shape, DemandShape::Slope { .. }));
         Some(Demand {
-            rises,
+            rises: kept || slopes,
             slopes,
             parts,
             blocking,
@@ -128,11 +120,11 @@ impl Demand {
     pub(crate) fn bend_below(&self, t: u64) -> Option<u64> {
         let blocking = self.blocking.partition_point(|b| b.0 < t).checked_sub(1).map(|n| self.blocking[n].0);
         let host = Some(self.host_from).filter(|&from| from < t && self.has_host());
-        self.parts.iter().filter_map(|(shape, _)| shape.bend_below(t)).max().max(blocking).max(host)
+        self.parts.keys().filter_map(|shape| shape.bend_below(t)).max().max(blocking).max(host)
     }
 
     fn has_host(&self) -> bool {
-        self.host_blocking > 0 || self.parts.iter().any(|(shape, _)| matches!(shape, DemandShape::Host { .. }))
+        self.host_blocking > 0 || self.parts.keys().any(|shape| matches!(shape, DemandShape::Host { .. }))
     }
 
     fn longest_blocking(&self) -> u128 {
@@ -227,7 +219,7 @@ impl Demand {
     /// h(t + H) = h(t) + U H: with U at most 1, no length beyond H fails first.
     fn hyperperiod(&self) -> Option<u64> {
         let mut all: u64 = 1;
-        for (shape, _) in &self.parts {
+        for shape in self.parts.keys() {
             all = lcm(all, shape.period()).filter(|&all| all < NEVER >> 2)?;
         }
         all.checked_add(self.longest)?.checked_add(self.jitter).filter(|&all| all < NEVER >> 1)
@@ -236,26 +228,19 @@ impl Demand {
     /// The longest time for which all members together can keep the CPU busy.
     fn busy_period(&self, supply: &Supply, steps: &mut StepLimit) -> Result<u64, Exhausted> {
         let blocking = self.longest_blocking();
-        let mut length = 1;
-        loop {
-            steps.spend(self.parts.len() + supply.terms())?;
-            let demand = self.parts.iter().map(|(shape, _)| {
+        let next = |length: u64| {
+            let demand = self.parts.iter().map(|(shape, sum)| {
                 let late = match *shape {
                     DemandShape::Step { .. } => self.jitter,
                     DemandShape::Host { jitter, .. } => jitter,
                     _ => shape.period(),
                 };
-                u128::from(length) + u128::from(late) + u128::from(shape.period() - 1)
+                let t = u128::from(length) + u128::from(late) + u128::from(shape.period() - 1);
+                t / u128::from(shape.period()) * sum
             });
-            let demand = demand.zip(&self.parts).map(|(t, (shape, sum))| t / u128::from(shape.period()) * sum);
-            let next = supply.time_for(demand.sum::<u128>() + blocking);
-            if next >= NEVER >> 1 {
-                return Err(Exhausted);
-            }
-            if next <= length {
-                return Ok(length.max(self.longest));
-            }
-            length = next;
-        }
+            supply.time_for(demand.sum::<u128>() + blocking)
+        };
+        let length = fixed_point(1, (NEVER >> 1) - 1, self.parts.len() + supply.terms(), steps, next)?;
+        length.map(|length| length.max(self.longest)).ok_or(Exhausted)
     }
 }

@@ -76,7 +76,7 @@ impl Demand {
         }
         steps.spend(self.parts.len())?;
         // Between bends the slack is linear, but for the rounding of each slope.
-        let rounding = self.parts.iter().filter(|(shape, _)| matches!(shape, DemandShape::Slope { .. })).count() as u64;
+        let rounding = self.parts.keys().filter(|shape| matches!(shape, DemandShape::Slope { .. })).count() as u64;
         Ok(search.least.min(slack(from)).saturating_sub(rounding))
     }
 }

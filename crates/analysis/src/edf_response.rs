@@ -6,7 +6,7 @@
 //! the dispatcher breaks ties so.
 
 use crate::analysed_task::AnalysedTask;
-use crate::step_limit::{Exhausted, StepLimit};
+use crate::step_limit::{fixed_point, Exhausted, StepLimit};
 
 /// The worst response of each member, as far as the steps go; `None` beyond.
 ///
@@ -32,19 +32,14 @@ fn period(task: &AnalysedTask) -> u64 {
 const LONGEST: u64 = 1 << 61;
 
 fn busy_period(members: &[AnalysedTask], steps: &mut StepLimit) -> Result<u64, Exhausted> {
-    let mut length: u64 = 1;
-    loop {
-        steps.spend(members.len())?;
-        let terms = members.iter().map(|m| length.div_ceil(period(m)).saturating_mul(m.budget));
-        let next = terms.fold(0, u64::saturating_add);
-        if next >= LONGEST || members.iter().any(|m| m.deadline >= LONGEST) {
-            return Err(Exhausted);
-        }
-        if next <= length {
-            return Ok(length);
-        }
-        length = next;
+    if members.iter().any(|m| m.deadline >= LONGEST) {
+        return Err(Exhausted);
     }
+    let next = |length: u64| {
+        let terms = members.iter().map(|m| length.div_ceil(period(m)).saturating_mul(m.budget));
+        terms.fold(0, u64::saturating_add)
+    };
+    fixed_point(1, LONGEST - 1, members.len(), steps, next)?.ok_or(Exhausted)
 }
 
 fn response_of(i: usize, members: &[AnalysedTask], busy: u64, steps: &mut StepLimit) -> Result<u64, Exhausted> {
@@ -76,22 +71,13 @@ fn completion(i: usize, a: u64, members: &[AnalysedTask], steps: &mut StepLimit)
     let own = &members[i];
     let due = a + own.deadline;
     let own_jobs = (a / period(own) + 1).saturating_mul(own.budget);
-    let mut w: u64 = 1;
-    loop {
-        steps.spend(members.len())?;
-        let mut next = own_jobs;
-        for (j, m) in members.iter().enumerate() {
-            if j != i && m.deadline <= due {
-                let urgent = (due - m.deadline) / period(m) + 1;
-                next = next.saturating_add(urgent.min(w.div_ceil(period(m))).saturating_mul(m.budget));
-            }
-        }
-        if next <= w {
-            return Ok(w);
-        }
-        if next >= LONGEST << 1 {
-            return Err(Exhausted);
-        }
-        w = next;
-    }
+    let next = |w: u64| {
+        let others = members.iter().enumerate().filter(|(j, m)| *j != i && m.deadline <= due);
+        let urgent = others.map(|(_, m)| {
+            let urgent = (due - m.deadline) / period(m) + 1;
+            urgent.min(w.div_ceil(period(m))).saturating_mul(m.budget)
+        });
+        urgent.fold(own_jobs, u64::saturating_add)
+    };
+    fixed_point(1, (LONGEST << 1) - 1, members.len(), steps, next)?.ok_or(Exhausted)
 }

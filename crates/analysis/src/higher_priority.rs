@@ -7,21 +7,15 @@
 //! supply(w) >= own + sum over the tasks j of ceil((w + jitter_j) / T_j) * C_j
 //! ```
 
-use std::collections::HashMap;
-
 use crate::analysed_task::{AnalysedTask, Deferral};
-use crate::interference::Interference;
-use crate::step_limit::{Exhausted, StepLimit};
-use crate::supply::{Supply, NEVER};
+use crate::interference::{jobs_within, Interference, Terms};
+use crate::step_limit::{fixed_point, Exhausted, StepLimit};
+use crate::supply::Supply;
 
-/// The tasks that preempt the one under test. Costs are summed by period and jitter, of which a set
-/// has few different ones.
+/// The tasks that preempt the one under test.
 #[derive(Default, Clone)]
 pub(crate) struct HigherPriority {
-    /// Period, jitter, execution time; ns.
-    terms: Vec<(u64, u64, u128)>,
-    /// Index in `terms` by period and jitter.
-    index: HashMap<(u64, u64), usize>,
+    terms: Terms,
     /// Some task's releases are unbounded.
     pub(crate) unbounded: bool,
     /// Some task can be deferred, so that its jitter is an estimate.
@@ -38,9 +32,7 @@ pub(crate) struct LowerBound {
 impl HigherPriority {
     /// The host's own execution, which preempts all tasks.
     pub(crate) fn new(host: &Interference) -> HigherPriority {
-        let terms = host.terms.iter().map(|t| (t.period, t.jitter, t.amount)).collect::<Vec<_>>();
-        let index = terms.iter().enumerate().map(|(n, t)| ((t.0, t.1), n)).collect();
-        HigherPriority { terms, index, ..HigherPriority::default() }
+        HigherPriority { terms: host.terms.clone(), ..HigherPriority::default() }
     }
 
     pub(crate) fn add(&mut self, task: &AnalysedTask) {
@@ -49,12 +41,8 @@ impl HigherPriority {
             self.unbounded = true;
             return;
         };
-        let key = (period, task.effective_jitter());
-        let at = *self.index.entry(key).or_insert_with(|| {
-            self.terms.push((key.0, key.1, 0));
-            self.terms.len() - 1
-        });
-        self.terms[at].2 += u128::from(task.cost());
+        let sum = self.terms.entry((period, task.effective_jitter())).or_default();
+        *sum += u128::from(task.cost());
     }
 
     /// How many terms the recurrence sums.
@@ -64,7 +52,7 @@ impl HigherPriority {
 
     /// The greatest preemption within `w`, in ns. Saturates, beyond every period.
     pub(crate) fn demand(&self, w: u64) -> u128 {
-        let terms = self.terms.iter().map(|&(period, jitter, cost)| demand(w, period, jitter, cost));
+        let terms = self.terms.iter().map(|(&term, &cost)| demand(w, term, cost));
         terms.fold(0, u128::saturating_add)
     }
 
@@ -108,34 +96,11 @@ impl HigherPriority {
     }
 }
 
-/// The least w from `first` on with `next(w) <= w`, of a function that never decreases; `None`
-/// above `limit`. `cost`: the steps of one iteration.
-fn fixed_point(
-    first: u64,
-    limit: u64,
-    cost: usize,
-    steps: &mut StepLimit,
-    next: impl Fn(u64) -> u64,
-) -> Result<Option<u64>, Exhausted> {
-    let mut w = first;
-    loop {
-        if w > limit || w == NEVER {
-            return Ok(None);
-        }
-        steps.spend(cost)?;
-        let then = next(w);
-        if then <= w {
-            return Ok(Some(w));
-        }
-        w = then;
-    }
-}
-
 fn own_demand(task: &AnalysedTask, w: u64) -> u128 {
     let cost = u128::from(task.cost());
-    task.period.map_or(0, |period| demand(w, period, task.effective_jitter(), cost))
+    task.period.map_or(0, |period| demand(w, (period, task.effective_jitter()), cost))
 }
 
-fn demand(w: u64, period: u64, jitter: u64, cost: u128) -> u128 {
-    u128::from(w.saturating_add(jitter).div_ceil(period)).saturating_mul(cost)
+fn demand(w: u64, term: (u64, u64), cost: u128) -> u128 {
+    u128::from(jobs_within(w, term)).saturating_mul(cost)
 }

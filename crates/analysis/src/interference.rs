@@ -16,50 +16,25 @@
 //! A task that is released while a less important one is being ended or switched to waits for that
 //! once ([`Interference::blocking`]).
 
-use std::collections::HashMap;
-
+use indexmap::IndexMap;
 use punctual_taskset::{Arrival, Body, Costs, ServerSpec, TaskSet, TaskSpec};
 
 use crate::members::Policy;
 use crate::self_suspension::suspensions;
 use crate::utilization::Utilization;
 
-/// One kind of interrupt: `amount` in each period, at most `jitter` late. Times are ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) period: u64,
-    pub(crate) jitter: u64,
-    pub(crate) amount: u128,
-}
+/// Execution in each period, at most `jitter` late, by (period, jitter): the sum of all that have
+/// both. Of these a set has few different ones. Times are ns.
+pub(crate) type Terms = IndexMap<(u64, u64), u128>;
 
 /// What the host takes of the time in which one group is tested.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interference {
-    pub(crate) terms: Vec<Term>,
+    pub(crate) terms: Terms,
     /// The end of a less important job and the switch after it, once.
     pub(crate) blocking: u64,
     /// What the host adds to each job of a member that never suspends itself.
     pub(crate) per_job: u64,
-}
-
-/// Sums terms of equal period and jitter.
-#[derive(Default)]
-struct Terms {
-    all: Vec<Term>,
-    place: HashMap<(u64, u64), usize>,
-}
-
-impl Terms {
-    fn add(&mut self, period: u64, jitter: u64, amount: u64) {
-        if amount == 0 {
-            return;
-        }
-        let at = *self.place.entry((period, jitter)).or_insert_with(|| {
-            self.all.push(Term { period, jitter, amount: 0 });
-            self.all.len() - 1
-        });
-        self.all[at].amount += u128::from(amount);
-    }
 }
 
 impl Interference {
@@ -70,6 +45,11 @@ impl Interference {
             return Interference::default();
         }
         let mut terms = Terms::default();
+        let mut add = |period: u64, jitter: u64, amount: u64| {
+            if amount > 0 {
+                *terms.entry((period, jitter)).or_default() += u128::from(amount);
+            }
+        };
         let end = costs.timer.max(costs.command);
         let switches = costs.switch.saturating_mul(2);
         let policy = |group: Option<usize>| Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name);
@@ -77,7 +57,7 @@ impl Interference {
             let policy = policy(task.group);
             let period = distance(task);
             let in_dispatcher = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
-            terms.add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
+            add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
             let late = task.deadline.min(period).saturating_add(task.jitter);
             let suspensions = suspensions(&task.body);
             let jobs = 1 + u64::from(policy == Some(Policy::Imprecise) && task.mandatory.is_some());
@@ -87,33 +67,33 @@ impl Interference {
                 let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
                 let suspended =
                     switches.saturating_add(costs.command.saturating_mul(commands)).saturating_mul(suspensions);
-                terms.add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
+                add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
             }
             if policy == Some(Policy::Dual) {
                 // The promotion: a timer, and the job may preempt once more.
-                terms.add(period, late, switches + costs.timer);
+                add(period, late, switches + costs.timer);
             }
         }
         for spec in set.groups.iter().filter(|g| g.cpu == cpu) {
             let release = costs.release + costs.timer;
             match &spec.server {
                 ServerSpec::Periodic { period, deadline, .. } => {
-                    terms.add((*period).max(1), 0, release);
-                    terms.add((*period).max(1), *deadline, switches + costs.timer);
+                    add((*period).max(1), 0, release);
+                    add((*period).max(1), *deadline, switches + costs.timer);
                 }
                 ServerSpec::Windows { cycle, windows } => {
                     for window in windows {
-                        terms.add((*cycle).max(1), 0, release);
-                        terms.add((*cycle).max(1), window.length, switches + costs.timer);
+                        add((*cycle).max(1), 0, release);
+                        add((*cycle).max(1), window.length, switches + costs.timer);
                     }
                 }
             }
         }
         for node in set.budget_groups.iter().filter(|b| b.cpu == cpu) {
-            terms.add(node.period.max(1), 0, costs.release);
-            terms.add(node.period.max(1), node.period, switches + costs.timer);
+            add(node.period.max(1), 0, costs.release);
+            add(node.period.max(1), node.period, switches + costs.timer);
         }
-        Interference { terms: terms.all, blocking: costs.switch + end, per_job: switches + end }
+        Interference { terms, blocking: costs.switch + end, per_job: switches + end }
     }
 
     /// Whether the host takes nothing.
@@ -128,15 +108,20 @@ impl Interference {
 
     /// The execution of interrupts within `w`.
     pub(crate) fn interrupts(&self, w: u64) -> u128 {
-        self.terms.iter().map(|t| u128::from(w.saturating_add(t.jitter).div_ceil(t.period)) * t.amount).sum()
+        self.terms.iter().map(|(&term, amount)| u128::from(jobs_within(w, term)) * amount).sum()
     }
+}
+
+/// How often a term of this period and jitter can occur within `w`.
+pub(crate) fn jobs_within(w: u64, (period, jitter): (u64, u64)) -> u64 {
+    w.saturating_add(jitter).div_ceil(period)
 }
 
 /// The largest part of a CPU that a host with these costs takes for a set.
 pub(crate) fn share(set: &TaskSet, cpu: u32, costs: &Costs) -> Utilization {
     // No task is a member of this group, so that the terms have all of each job.
     let all = Interference::new(set, cpu, Some(usize::MAX), costs);
-    Utilization::sum_wide(all.terms.iter().map(|t| (t.amount, t.period)))
+    Utilization::sum_wide(all.terms.iter().map(|(term, amount)| (*amount, term.0)))
 }
 
 /// The least time between two releases, ns; where it is unbounded, the mean.

@@ -17,16 +17,7 @@ pub(crate) fn for_overload(set: &TaskSet, cpu: u32, capacity: &Capacity, utiliza
     let host = interference::share(set, cpu, &capacity.costs);
     let over = utilization.exact.above(capacity.limit);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]).above(capacity.total);
-    let excess = match (over, together) {
-        (Some(a), Some(b)) => {
-            if b.exceeds(&a) {
-                b
-            } else {
-                a
-            }
-        }
-        (a, b) => a.or(b)?,
-    };
+    let excess = [over, together].into_iter().flatten().reduce(|a, b| if b.exceeds(&a) { b } else { a })?;
     // The part of the host does not depend on budgets.
     let limit = Ppm(capacity.limit.0.min(capacity.total.0.saturating_sub(host.ppm().0)));
     let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group.is_none());

@@ -227,26 +227,18 @@ impl TaskResult {
     /// Why it does not fit, or nothing is guaranteed, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        let place = self.line.map_or(String::new(), |line| format!(" (line {line})"));
-        let name = &self.name;
-        match (&self.why, self.response, self.fit) {
-            (Some(why), ..) => format!("task {name:?}{place}: {why}"),
-            (None, _, Fit::NotComputed) => {
-                format!("task {name:?}{place}: not computed within the limits of the analysis, so not admitted")
-            }
-            (None, Some(response), _) => {
+        let deadline = fmt_ns(self.deadline);
+        let late = match self.response.map(fmt_ns) {
+            Some(response) => {
                 let sure = if self.exact { "" } else { ", by a test that is only sufficient" };
-                format!(
-                    "task {name:?}{place}: it may need {} to its deadline of {}{sure}",
-                    fmt_ns(response),
-                    fmt_ns(self.deadline)
-                )
+                format!("it may need {response} to its deadline of {deadline}{sure}")
             }
-            (None, None, _) => {
+            None => {
                 let sure = if self.exact { "" } else { " (a test that is only sufficient)" };
-                format!("task {name:?}{place}: its deadline of {} is not sure to be met{sure}", fmt_ns(self.deadline))
+                format!("its deadline of {deadline} is not sure to be met{sure}")
             }
-        }
+        };
+        cause("task", &self.name, self.line, self.why.as_deref(), self.fit, late)
     }
 }
 
@@ -254,16 +246,16 @@ impl GroupResult {
     /// Why its server does not fit, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        let place = self.line.map_or(String::new(), |line| format!(" (line {line})"));
-        let name = &self.name;
-        match &self.why {
-            Some(why) => format!("group {name:?}{place}: {why}"),
-            None if self.fit == Fit::NotComputed => {
-                format!("group {name:?}{place}: not computed within the limits of the analysis, so not admitted")
-            }
-            None => {
-                format!("group {name:?}{place}: its budget is not sure to be received within {}", fmt_ns(self.deadline))
-            }
-        }
+        let late = format!("its budget is not sure to be received within {}", fmt_ns(self.deadline));
+        cause("group", &self.name, self.line, self.why.as_deref(), self.fit, late)
     }
+}
+
+fn cause(kind: &str, name: &str, line: Option<u32>, why: Option<&str>, fit: Fit, late: String) -> String {
+    let place = line.map_or(String::new(), |line| format!(" (line {line})"));
+    let why = why.unwrap_or(match fit {
+        Fit::NotComputed => "not computed within the limits of the analysis, so not admitted",
+        _ => &late,
+    });
+    format!("{kind} {name:?}{place}: {why}")
 }

@@ -24,6 +24,29 @@ pub(crate) const PROMOTIONS: u64 = 1 << 26;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted;
 
+/// The least w from `first` on with `next(w) <= w`, of a function that never decreases; `None`
+/// above `limit`. `cost`: the steps of one iteration.
+pub(crate) fn fixed_point(
+    first: u64,
+    limit: u64,
+    cost: usize,
+    steps: &mut StepLimit,
+    next: impl Fn(u64) -> u64,
+) -> Result<Option<u64>, Exhausted> {
+    let mut w = first;
+    loop {
+        if w > limit || w == u64::MAX {
+            return Ok(None);
+        }
+        steps.spend(cost)?;
+        let then = next(w);
+        if then <= w {
+            return Ok(Some(w));
+        }
+        w = then;
+    }
+}
+
 /// The remaining steps.
 #[derive(Debug)]
 pub(crate) struct StepLimit {

@@ -176,41 +176,30 @@ impl Hierarchy<'_> {
     }
 
     fn report_no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
-        let (late, text) = match error {
+        self.no_cycle |= matches!(error, TableError::LongCycle | TableError::TooLarge);
+        let text = match error {
             TableError::Late { task, missing, .. } => {
-                let text =
-                    format!("no time table can be met: {} of its budget is missing at a deadline", fmt_ns(missing));
-                (Some(free[task]), text)
+                let missing = fmt_ns(missing);
+                let text = format!("no time table can be met: {missing} of its budget is missing at a deadline");
+                // The first fault of a task counts.
+                faults.push((Owner::Task(free[task]), text));
+                format!("no time table can be met, because of task {:?}", self.set.tasks[free[task]].name)
             }
             TableError::Overload { .. } => {
-                (None, "no time table can be met: the budgets are more than the time that is left for them".to_owned())
+                "no time table can be met: the budgets are more than the time that is left for them".to_owned()
             }
             TableError::LongCycle => {
-                self.no_cycle = true;
-                (None, "no time table: the periods together come again only after more than 36 years".to_owned())
+                "no time table: the periods together come again only after more than 36 years".to_owned()
             }
-            TableError::TooLarge => {
-                self.no_cycle = true;
-                (None, format!("no time table: it would have more than {LARGEST_TABLE} windows"))
-            }
+            TableError::TooLarge => format!("no time table: it would have more than {LARGEST_TABLE} windows"),
         };
-        if let Some(late) = late {
-            faults.push((Owner::Task(late), text.clone()));
-            let others = format!("no time table can be met, because of task {:?}", self.set.tasks[late].name);
-            faults.extend(free.iter().filter(|&&t| t != late).map(|&t| (Owner::Task(t), others.clone())));
-        } else {
-            faults.extend(free.iter().map(|&t| (Owner::Task(t), text.clone())));
-        }
+        faults.extend(free.iter().map(|&t| (Owner::Task(t), text.clone())));
     }
 
     fn of_task(&self, t: usize, fault: Option<String>, computed: bool, found: Option<u64>) -> TaskResult {
         let task = &self.set.tasks[t];
         let response = if task.windows.is_empty() { found } else { received(task) };
-        let fit = match (&fault, computed, response) {
-            (Some(_), ..) => Fit::Late,
-            (None, true, Some(_)) => Fit::Fits,
-            (None, ..) => Fit::NotComputed,
-        };
+        let fit = fit(&fault, computed && response.is_some());
         let response = response.filter(|_| fit == Fit::Fits);
         TaskResult {
             fit,
@@ -225,11 +214,7 @@ impl Hierarchy<'_> {
     }
 
     fn of_group(&mut self, g: usize, fault: Option<String>, computed: bool) -> Supply {
-        let fit = match (&fault, computed) {
-            (Some(_), _) => Fit::Late,
-            (None, true) => Fit::Fits,
-            (None, false) => Fit::NotComputed,
-        };
+        let fit = fit(&fault, computed);
         let supply = match &self.set.groups[g].server {
             ServerSpec::Windows { cycle, windows } if fit == Fit::Fits => {
                 Supply::Windows(WindowSupply::new(*cycle, windows))
@@ -245,6 +230,14 @@ impl Hierarchy<'_> {
             ..group_result(self.set, g, Test::Table)
         });
         supply
+    }
+}
+
+fn fit(fault: &Option<String>, computed: bool) -> Fit {
+    match (fault, computed) {
+        (Some(_), _) => Fit::Late,
+        (None, true) => Fit::Fits,
+        (None, false) => Fit::NotComputed,
     }
 }
 
