@@ -1,4 +1,5 @@
-//! Budget received: the three compute-bound tasks of the RTAI paper's Fig. 6, a hog beside.
+//! Budget received: the three compute-bound tasks of the RTAI paper's Fig. 6, beside a
+//! background load.
 
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
@@ -42,18 +43,22 @@ impl Sums {
         self.assigned += of(&task["assigned_ns"]);
         self.off_5_of.push(of(&budget["off_5_percent_ppm"]));
     }
+
+    fn off_5_spread(&self) -> Spread {
+        Spread::of(self.off_5_of.iter().copied())
+    }
 }
 
 struct Column {
     title: &'static str,
     tasks: Vec<(String, Sums)>,
-    hog: Vec<f64>,
+    load: Vec<f64>,
     not_possible: Option<String>,
 }
 
 impl Column {
     fn new(title: &'static str) -> Column {
-        Column { title, tasks: Vec::new(), hog: Vec::new(), not_possible: None }
+        Column { title, tasks: Vec::new(), load: Vec::new(), not_possible: None }
     }
 
     fn add(&mut self, run: &Value) {
@@ -68,7 +73,7 @@ impl Column {
             }
             self.tasks[i].1.add(task);
         }
-        self.hog.extend(run["load"]["share_ppm"].as_f64());
+        self.load.extend(run["load"]["share_ppm"].as_f64());
     }
 
     fn print(&self) {
@@ -77,19 +82,13 @@ impl Column {
             println!("    not possible: {reason}");
         }
         for (name, s) in &self.tasks {
-            println!(
-                "    {:<12} {:>8} {:>9.3} {:>9.3} {:>24} {:>12} {:>12.4}",
-                name,
-                s.periods,
-                100.0 * s.off_1 / s.periods,
-                100.0 * s.off_5 / s.periods,
-                Spread::of(s.off_5_of.iter().copied()).show(1e4, 3),
-                format!("{} / {}", s.late, s.late_off_5),
-                100.0 * s.received / s.assigned,
-            );
+            let [off_1, off_5] = [s.off_1, s.off_5].map(|off| 100.0 * off / s.periods);
+            let (off_5_of, late) = (s.off_5_spread().show(1e4, 3), format!("{} / {}", s.late, s.late_off_5));
+            let (periods, share) = (s.periods, 100.0 * s.received / s.assigned);
+            println!("    {name:<12} {periods:>8} {off_1:>9.3} {off_5:>9.3} {off_5_of:>24} {late:>12} {share:>12.4}");
         }
-        if !self.hog.is_empty() {
-            println!("    hog: {} % of the CPU", Spread::of(self.hog.iter().copied()).show(1e4, 2));
+        if !self.load.is_empty() {
+            println!("    background load: {} % of the CPU", Spread::of(self.load.iter().copied()).show(1e4, 2));
         }
     }
 
@@ -102,12 +101,12 @@ impl Column {
                     "periods": s.periods, "off_1_percent": s.off_1, "off_5_percent": s.off_5,
                     "woken_late": s.late, "woken_late_off_5_percent": s.late_off_5, "stalled": s.stalled,
                     "received_ns": s.received, "assigned_ns": s.assigned,
-                    "off_5_percent_ppm": Spread::of(s.off_5_of.iter().copied()).json(),
+                    "off_5_percent_ppm": s.off_5_spread().json(),
                 });
                 (name.clone(), figures)
             })
             .collect();
-        json!({ "tasks": tasks, "hog_share_ppm": Spread::of(self.hog.iter().copied()).json(),
+        json!({ "tasks": tasks, "load_share_ppm": Spread::of(self.load.iter().copied()).json(),
             "not_possible": self.not_possible })
     }
 }
@@ -138,18 +137,18 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     for (name, s) in &columns[0].tasks {
         let off = 100.0 * s.off_5 / s.periods;
         let long = 100.0 * s.received / s.assigned;
-        verdicts.push(Verdict {
-            what: format!("periods off by more than 5 %, {name}"),
-            target: "0.6 %".into(),
-            seen: format!("{off:.3} % of {}", s.periods),
-            met: off <= 0.6,
-        });
-        verdicts.push(Verdict {
-            what: format!("long-run share, {name}"),
-            target: "100 +- 0.1 %".into(),
-            seen: format!("{long:.4} %"),
-            met: (long - 100.0).abs() <= 0.1,
-        });
+        verdicts.push(Verdict::new(
+            format!("periods off by more than 5 %, {name}"),
+            "0.6 %",
+            format!("{off:.3} % of {}", s.periods),
+            off <= 0.6,
+        ));
+        verdicts.push(Verdict::new(
+            format!("long-run share, {name}"),
+            "100 +- 0.1 %",
+            format!("{long:.4} %"),
+            (long - 100.0).abs() <= 0.1,
+        ));
     }
     Ok(Part { figures: json!({ "punctual": columns[0].json(), "deadline": columns[1].json() }), verdicts })
 }

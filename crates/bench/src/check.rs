@@ -62,11 +62,11 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!();
     Ok(Part {
         figures,
-        verdicts: vec![Verdict {
-            what: "check of 100 tasks".into(),
-            target: "50 ms".into(),
-            seen: format!("{:.1} ms ({})", worst.1 / 1e6, worst.0),
-            met: worst.1 < 50e6,
-        }],
+        verdicts: vec![Verdict::new(
+            "check of 100 tasks",
+            "50 ms",
+            format!("{:.1} ms ({})", worst.1 / 1e6, worst.0),
+            worst.1 < 50e6,
+        )],
     })
 }

@@ -16,6 +16,7 @@ const COUNTED: u32 = 6_400;
 /// As BPF, for each window: some 3 ms at a time in the kernel.
 const IN_KERNEL: u32 = 10_000;
 const MOST_VERIFIED: u32 = 20_000;
+const COLUMNS: [i32; 5] = [-8, -8, 22, 22, 20];
 
 /// Where the jobs are.
 #[derive(Clone, Copy, PartialEq)]
@@ -60,13 +61,12 @@ impl Shape {
 /// The benchmark of bench/core, with the flags of crates/dispatcher/build.rs.
 fn compile(folder: &Path) -> Result<std::path::PathBuf, Failure> {
     let program = folder.join("decision");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     tools::output(
         Command::new("cc")
             .args(["-std=gnu11", "-O3", "-g", "-fno-strict-aliasing", "-Wall", "-Wextra", "-o"])
             .arg(&program)
-            .arg(root.join("bench/core/decision.c"))
-            .arg(root.join("dispatcher/dispatcher.c")),
+            .arg(tools::in_tree("bench/core/decision.c"))
+            .arg(tools::in_tree("dispatcher/dispatcher.c")),
     )?;
     Ok(program)
 }
@@ -114,20 +114,14 @@ fn side_by_side(bench: &Bench, jobs: u32, shape: Shape) -> Result<(Value, Verdic
     }
     let ratio = Spread::ratios(&bpf, &native);
     let (bpf, native) = (Spread::of(bpf), Spread::of(native));
-    println!(
-        "  {:<8} {:<8} {:>22} {:>22} {:>20}",
-        jobs,
-        shape.name(),
-        bpf.show(1.0, 0),
-        native.show(1.0, 0),
-        ratio.show(1.0, 2)
+    let [here, there] = [&native, &bpf].map(|ns| ns.show(1.0, 0));
+    tools::row(COLUMNS, [&jobs.to_string(), shape.name(), &there, &here, &ratio.show(1.0, 2)]);
+    let verdict = Verdict::new(
+        format!("a decision as BPF against native, {jobs} jobs, {}", shape.name()),
+        "3",
+        ratio.show(1.0, 2),
+        ratio.median() <= 3.0,
     );
-    let verdict = Verdict {
-        what: format!("a decision as BPF against native, {jobs} jobs, {}", shape.name()),
-        target: "3".into(),
-        seen: ratio.show(1.0, 2),
-        met: ratio.median() <= 3.0,
-    };
     Ok((json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }), verdict))
 }
 
@@ -139,7 +133,7 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
     drop(loads);
     let most = statistics.iter().max_by_key(|p| p.verified).ok_or("no programs in the object")?;
     println!("The same as BPF in the running kernel, ns per decision");
-    println!("  {:<8} {:<8} {:>22} {:>22} {:>20}", "jobs", "shape", "BPF", "native", "ratio");
+    tools::row(COLUMNS, ["jobs", "shape", "BPF", "native", "ratio"]);
     let mut figures = serde_json::Map::new();
     let mut verdicts = Vec::new();
     for shape in [Shape::Flat, Shape::Trees] {
@@ -153,12 +147,12 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
     }
     println!("  verifier: at most {} instructions in a program ({})", most.verified, most.name);
     println!("  loaded in {} ms, of which {} executed\n", wall.show(1.0, 1), executed.show(1.0, 1));
-    verdicts.push(Verdict {
-        what: "verifier instructions of a program".into(),
-        target: MOST_VERIFIED.to_string(),
-        seen: format!("{} ({})", most.verified, most.name),
-        met: most.verified < MOST_VERIFIED,
-    });
+    verdicts.push(Verdict::new(
+        "verifier instructions of a program",
+        MOST_VERIFIED.to_string(),
+        format!("{} ({})", most.verified, most.name),
+        most.verified < MOST_VERIFIED,
+    ));
     Ok((
         json!({ "jobs": figures, "verified": most.verified, "load_ms": wall.json(), "load_executed_ms": executed.json() }),
         verdicts,
@@ -170,10 +164,8 @@ fn growth(bench: &Bench, program: &Path, folder: &Path, shape: Shape) -> Result<
     let mut verdicts = Vec::new();
     let mut figures = serde_json::Map::new();
     println!("{}", shape.title());
-    println!(
-        "  {:<8} {:>14} {:>22} {:>26} {:>32}",
-        "jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"
-    );
+    const COLUMNS: [i32; 5] = [-8, 14, 22, 26, 32];
+    tools::row(COLUMNS, ["jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"]);
     let times = if bench.quick { 3 } else { 9 };
     for (n, &jobs) in shape.jobs().iter().enumerate() {
         tools::progress(&format!("core: {jobs} jobs, {}", shape.name()));
@@ -182,22 +174,17 @@ fn growth(bench: &Bench, program: &Path, folder: &Path, shape: Shape) -> Result<
         let ns = Spread::of(runs.iter().map(|r| r.0));
         let ticks = Spread::of(runs.iter().map(|r| r.1));
         tools::progress("");
-        println!(
-            "  {:<8} {:>14.0} {:>22} {:>26} {:>32}",
-            jobs,
-            counted,
-            ns.show(1.0, 0),
-            ticks.show(1.0, 0),
-            RED_LINUX.get(n).copied().filter(|_| shape == Shape::Flat).unwrap_or("-")
-        );
+        let theirs = RED_LINUX.get(n).copied().filter(|_| shape == Shape::Flat).unwrap_or("-");
+        let cells = [jobs.to_string(), format!("{counted:.0}"), ns.show(1.0, 0), ticks.show(1.0, 0), theirs.into()];
+        tools::row(COLUMNS, cells.each_ref().map(String::as_str));
         figures.insert(jobs.to_string(), json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }));
         if let Some(limit) = shape.limit(jobs) {
-            verdicts.push(Verdict {
-                what: format!("instructions of a decision, {jobs} jobs, {}", shape.name()),
-                target: format!("{limit:.0}"),
-                seen: format!("{counted:.0}"),
-                met: counted <= limit,
-            });
+            verdicts.push(Verdict::new(
+                format!("instructions of a decision, {jobs} jobs, {}", shape.name()),
+                format!("{limit:.0}"),
+                format!("{counted:.0}"),
+                counted <= limit,
+            ));
         }
     }
     println!();

@@ -2,7 +2,6 @@
 
 use crate::{tools, Bench, Failure, Part, Verdict};
 use serde_json::json;
-use std::path::Path;
 use std::process::Command;
 
 const KERNELS: [&str; 3] = ["6.18", "7.3", "7.3-rt"];
@@ -36,8 +35,7 @@ impl Decision {
 
 /// What the tests print under a kernel, and the kernel that it was.
 fn run(kernel: &str) -> Result<Vec<Decision>, Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let said = tools::output(Command::new(root.join("vm/test")).arg(kernel).args([
+    let said = tools::output(Command::new(tools::in_tree("vm/test")).arg(kernel).args([
         "--",
         "--release",
         "-p",
@@ -67,12 +65,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             println!("  {kernel:<8} {:>8} {:>8} {:>14} {:>14} {:>8.2}", d.jobs, d.shape, d.bpf, d.native, d.ratio());
         }
         let most = decisions.iter().map(Decision::ratio).fold(0.0, f64::max);
-        verdicts.push(Verdict {
-            what: format!("instructions of a decision as BPF against native, {kernel}"),
-            target: MOST_TIMES.to_string(),
-            seen: format!("at most {most:.2}"),
-            met: most <= MOST_TIMES,
-        });
+        verdicts.push(Verdict::new(
+            format!("instructions of a decision as BPF against native, {kernel}"),
+            MOST_TIMES.to_string(),
+            format!("at most {most:.2}"),
+            most <= MOST_TIMES,
+        ));
         let lines = decisions
             .iter()
             .map(|d| json!({ "jobs": d.jobs, "shape": d.shape, "bpf": d.bpf, "native": d.native, "ratio": d.ratio() }))

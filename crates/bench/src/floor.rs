@@ -1,6 +1,6 @@
 //! The floor under every dispatcher in user space: a bare SCHED_FIFO 99 thread that wakes by
 //! clock_nanosleep at given instants, reads one CPU clock and changes one priority, while a
-//! spinning SCHED_FIFO task and an ordinary hog run beneath.
+//! spinning SCHED_FIFO task and an ordinary background load run beneath.
 
 use crate::threads::{self, Load};
 use crate::Failure;
@@ -18,7 +18,7 @@ pub struct Cost {
     pub events: u64,
     /// CPU clock of the thread itself, ns.
     pub own: u64,
-    /// Wall time that neither tasks nor hog got, ns.
+    /// Wall time that neither tasks nor load got, ns.
     pub lost: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Reading {
     pub wall: u64,
     pub events: u64,
     pub own: u64,
-    /// Execution time of tasks and hog.
+    /// Execution time of tasks and load.
     pub others: u64,
 }
 
@@ -70,7 +70,7 @@ const WARM_UP: u64 = 100_000_000;
 pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Failure> {
     let length = instants.last().copied().unwrap_or(0);
     let life = length + 500_000_000;
-    let hog = Load::hog(cpu, life);
+    let load = Load::ordinary(cpu, life);
     let task = Load::fifo(cpu, LEVELS[0], life, SPINS, CYCLE);
     let tid = task.tid();
     let events = Arc::new(AtomicU64::new(0));
@@ -100,7 +100,7 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
         wall: now(),
         events: events.load(Relaxed),
         own: own.read().unwrap_or(0),
-        others: CpuClock::of_thread(tid).read().unwrap_or(0) + CpuClock::of_thread(hog.tid()).read().unwrap_or(0),
+        others: CpuClock::of_thread(tid).read().unwrap_or(0) + CpuClock::of_thread(load.tid()).read().unwrap_or(0),
     };
     sleep_until(origin + WARM_UP);
     let begin = read();

@@ -92,18 +92,18 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         figures: json!({ "version_ns": version.json(), "first_release_ns": release.json(),
             "peak_kib": own, "peak_children_kib": children, "file_bytes": size }),
         verdicts: vec![
-            Verdict {
-                what: "start to the command's first instruction".into(),
-                target: "50 ms".into(),
-                seen: format!("{} ms", release.show(1e6, 1)),
-                met: release.median() < 50e6,
-            },
-            Verdict {
-                what: "peak memory with 100 tasks, guardian included".into(),
-                target: "16 MB".into(),
-                seen: format!("{:.1} MB", (own + children) as f64 * 1.024e-3),
-                met: (own + children) * 1024 < 16_000_000,
-            },
+            Verdict::new(
+                "start to the command's first instruction",
+                "50 ms",
+                format!("{} ms", release.show(1e6, 1)),
+                release.median() < 50e6,
+            ),
+            Verdict::new(
+                "peak memory with 100 tasks, guardian included",
+                "16 MB",
+                format!("{:.1} MB", (own + children) as f64 * 1.024e-3),
+                (own + children) * 1024 < 16_000_000,
+            ),
         ],
     })
 }

@@ -22,12 +22,12 @@ const PERIODS: u64 = 500;
 const BURSTS: usize = 600;
 /// Who did not execute for so long, ns, was stopped meanwhile. An interrupt takes less.
 const GAP: u64 = 15_000;
-const HOG_LIFE: u64 = 60_000_000_000;
+const LOAD_LIFE: u64 = 60_000_000_000;
 
-/// Of SCHED_FIFO and SCHED_DEADLINE, beside a hog on the only CPU, ns.
+/// Of SCHED_FIFO and SCHED_DEADLINE, beside a background load on the only CPU, ns.
 pub fn baselines() -> Result<Value, Failure> {
     settle();
-    let _hog = BackgroundLoad::start(0, HOG_LIFE)?;
+    let _load = BackgroundLoad::start(0, LOAD_LIFE)?;
     let fifo = apart(|| {
         pin(0, 0)?;
         set_level(0, 99)?;
@@ -86,7 +86,7 @@ fn wakeups() -> Vec<u64> {
 /// When a burst of execution began, and the thread's CPU clock then.
 type Burst = (u64, u64);
 
-/// Spins through so many bursts; whoever stops us decides how long each is.
+/// Spins through so many bursts; whatever stops us decides how long each is.
 fn spin(count: usize) -> Vec<Burst> {
     let mut bursts = Vec::with_capacity(count);
     let mut last = now();

@@ -30,7 +30,7 @@ period = "5ms"
 budget = "1ms"
 work = { spin = "600us" }
 "#;
-/// First without a hog: how soon the scheduler is there.
+/// First without a load: how soon the scheduler is there.
 const JOB: &str = "./punctual-bench --load >results/load && ./punctual-bench --stamp >results/began && \
     { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml >results/results || [ $? = 1 ]; } && \
     ./punctual-bench --baselines >results/baselines && \
@@ -71,9 +71,9 @@ impl Sample {
         format!("{} / {} / {}", self.at(50), self.at(99), self.at(100))
     }
 
-    /// The one that is furthest from what was promised, ns.
-    fn worst(&self, promised: u64) -> u64 {
-        self.0.iter().copied().max_by_key(|f| f.abs_diff(promised)).unwrap_or(0)
+    /// How far the worst one is from what was promised, in percent of it.
+    fn off(&self, promised: u64) -> f64 {
+        self.0.iter().map(|f| f.abs_diff(promised)).max().unwrap_or(0) as f64 / promised as f64 * 100.0
     }
 
     fn json(&self) -> Value {
@@ -108,25 +108,25 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     for seen in &all {
         let kernel = seen.kernel;
         let running = seen.running.at(50);
-        verdicts.push(Verdict {
-            what: format!("{kernel}: release to running, median"),
-            target: format!("{} ns", most_to_running(kernel)),
-            seen: format!("{running} ns"),
-            met: running <= most_to_running(kernel),
-        });
-        let worst = seen.budget.worst(BUDGET).abs_diff(BUDGET) as f64 / BUDGET as f64 * 100.0;
-        verdicts.push(Verdict {
-            what: format!("{kernel}: each budget of 1 ms in 2 ms"),
-            target: "within 0.2 %".into(),
-            seen: format!("{worst:.3} %"),
-            met: worst <= 0.2,
-        });
-        verdicts.push(Verdict {
-            what: format!("{kernel}: the long run"),
-            target: "100 +- 0.01 %".into(),
-            seen: format!("{:.4} %", seen.long_run * 100.0),
-            met: (seen.long_run - 1.0).abs() <= 0.0001,
-        });
+        verdicts.push(Verdict::new(
+            format!("{kernel}: release to running, median"),
+            format!("{} ns", most_to_running(kernel)),
+            format!("{running} ns"),
+            running <= most_to_running(kernel),
+        ));
+        let worst = seen.budget.off(BUDGET);
+        verdicts.push(Verdict::new(
+            format!("{kernel}: each budget of 1 ms in 2 ms"),
+            "within 0.2 %",
+            format!("{worst:.3} %"),
+            worst <= 0.2,
+        ));
+        verdicts.push(Verdict::new(
+            format!("{kernel}: the long run"),
+            "100 +- 0.01 %",
+            format!("{:.4} %", seen.long_run * 100.0),
+            (seen.long_run - 1.0).abs() <= 0.0001,
+        ));
     }
     verdicts.extend(all.iter().map(|seen| seen.load.verdict(seen.kernel, &rate)));
     let figures = all.iter().map(|seen| (seen.kernel.to_owned(), seen.json(&rate))).collect();
@@ -146,8 +146,7 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
         (me.as_path(), "/job/punctual-bench"),
         (bench.punctual.as_path(), "/bin/punctual"),
     ];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut run = Command::new(root.join("vm/run"));
+    let mut run = Command::new(tools::in_tree("vm/run"));
     run.arg(kernel).arg("--results").arg(&there);
     for (what, place) in taken {
         run.arg("--with").arg(format!("{}:{place}", what.display()));
@@ -160,16 +159,16 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
     }
     let baselines: Value = serde_json::from_str(&text("baselines")?)?;
     let trace = Trace::read(&mut BufReader::new(std::fs::File::open(there.join("trace"))?))?;
-    let told = Told::of(&trace)?;
+    let seen = Observed::of(&trace)?;
     Ok(Seen {
         kernel,
         fifo: Sample::read(&baselines["fifo_wakeup_ns"])?,
         deadline: Sample::read(&baselines["deadline_wakeup_ns"])?,
         deadline_budget: Sample::read(&baselines["deadline_bursts_ns"])?,
-        running: Sample::of(told.running)?,
-        program: Sample::of(since_release(&there.join("bursts"), told.start)?)?,
-        long_run: told.received.iter().sum::<u64>() as f64 / (told.received.len() as u64 * BUDGET) as f64,
-        budget: Sample::of(told.received)?,
+        running: Sample::of(seen.running)?,
+        program: Sample::of(since_release(&there.join("bursts"), seen.start)?)?,
+        long_run: seen.received.iter().sum::<u64>() as f64 / (seen.received.len() as u64 * BUDGET) as f64,
+        budget: Sample::of(seen.received)?,
         load: Load::read(&there)?,
     })
 }
@@ -179,12 +178,12 @@ fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
     let text = std::fs::read_to_string(bursts)?;
     let times = text.lines().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
     let after = times.into_iter().filter(|&at| at >= start).map(|at| (at - start) % PERIOD);
-    // A burst that goes on after somebody nearer to its deadline begins later.
+    // A burst that goes on after a job with an earlier deadline begins later.
     Ok(after.filter(|&ns| ns < BUDGET / 4).collect())
 }
 
-/// What the trace tells of the run.
-struct Told {
+/// What the trace shows of the run.
+struct Observed {
     /// The spinning task's first release.
     start: u64,
     /// From a release at which its job was selected to its task's running, ns; of both tasks. Not from one at which a more urgent
@@ -196,8 +195,8 @@ struct Told {
 
 const RELEASED: u32 = EVENT + event::RELEASED;
 
-impl Told {
-    fn of(trace: &Trace) -> Result<Told, Failure> {
+impl Observed {
+    fn of(trace: &Trace) -> Result<Observed, Failure> {
         let records = &trace.records;
         let owner: HashMap<u64, u32> = records
             .iter()
@@ -247,7 +246,7 @@ impl Told {
         received.pop();
         received.drain(..SKIPPED.min(received.len()));
         running.drain(..2.min(running.len()));
-        Ok(Told { start, running, received })
+        Ok(Observed { start, running, received })
     }
 }
 
@@ -263,12 +262,12 @@ impl Seen {
 }
 
 fn print(all: &[Seen], rate: &Result<Rate, Failure>) {
-    println!("Inside the kernel, beside a hog, one CPU; ns of a clock that counts instructions: p50 / p99 / max");
-    let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
     println!(
-        "  {:<8} {:<34} {:>28} {:>14} {:>18}",
-        "", "from release or wake-up to", "", "ratio to FIFO", "to DEADLINE"
+        "Inside the kernel, beside a background load, one CPU; ns of a clock that counts instructions: p50 / p99 / max"
     );
+    let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
+    const COLUMNS: [i32; 5] = [-8, -34, 28, 14, 18];
+    tools::row(COLUMNS, ["", "from release or wake-up to", "", "ratio to FIFO", "to DEADLINE"]);
     for seen in all {
         let rows = [
             ("SCHED_FIFO, in the program", &seen.fifo),
@@ -277,36 +276,17 @@ fn print(all: &[Seen], rate: &Result<Rate, Failure>) {
             ("Punctual, in the program", &seen.program),
         ];
         for (n, (what, sample)) in rows.into_iter().enumerate() {
-            println!(
-                "  {:<8} {:<34} {:>28} {:>14} {:>18}",
-                if n == 0 { seen.kernel } else { "" },
-                what,
-                sample.show(),
-                ratio(sample.at(50), seen.fifo.at(50)),
-                ratio(sample.at(50), seen.deadline.at(50))
-            );
+            let kernel = if n == 0 { seen.kernel } else { "" };
+            let [fifo, deadline] = [&seen.fifo, &seen.deadline].map(|other| ratio(sample.at(50), other.at(50)));
+            tools::row(COLUMNS, [kernel, what, &sample.show(), &fifo, &deadline]);
         }
     }
-    println!("  {:<8} {:<34} {:>28} {:>14} {:>18}", "", "1 ms in 2 ms, received", "", "worst, % off", "long run, %");
+    tools::row(COLUMNS, ["", "1 ms in 2 ms, received", "", "worst, % off", "long run, %"]);
     for seen in all {
-        let off =
-            |sample: &Sample| format!("{:.3}", sample.worst(BUDGET).abs_diff(BUDGET) as f64 / BUDGET as f64 * 100.0);
-        println!(
-            "  {:<8} {:<34} {:>28} {:>14} {:>18}",
-            seen.kernel,
-            "SCHED_DEADLINE, per burst",
-            seen.deadline_budget.show(),
-            off(&seen.deadline_budget),
-            ""
-        );
-        println!(
-            "  {:<8} {:<34} {:>28} {:>14} {:>18.4}",
-            "",
-            "Punctual, per period",
-            seen.budget.show(),
-            off(&seen.budget),
-            seen.long_run * 100.0
-        );
+        let off = |sample: &Sample| format!("{:.3}", sample.off(BUDGET));
+        let (theirs, ours, long) = (&seen.deadline_budget, &seen.budget, format!("{:.4}", seen.long_run * 100.0));
+        tools::row(COLUMNS, [seen.kernel, "SCHED_DEADLINE, per burst", &theirs.show(), &off(theirs), ""]);
+        tools::row(COLUMNS, ["", "Punctual, per period", &ours.show(), &off(ours), &long]);
     }
     load::print(all.iter().map(|seen| (seen.kernel, &seen.load)), rate);
     println!();

@@ -1,5 +1,6 @@
-//! How soon the kernel host's scheduler is there: counted in a virtual machine, step by step, with nobody else to run. How long
-//! that is on this machine follows from what can be loaded in both: the dispatcher's object, which needs no sched_ext.
+//! How soon the kernel host's scheduler is there: counted in a virtual machine, step by
+//! step, on an idle machine. How long that is here follows from what can be loaded in both: the
+//! dispatcher's object, which needs no sched_ext.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -102,12 +103,12 @@ impl Load {
     pub fn verdict(&self, kernel: &str, rate: &Result<Rate, Failure>) -> Verdict {
         let (counted, loads) = self.loaded(rate);
         let here = loads.map_or("not known".to_owned(), |ns| format!("{:.0} ms", ns / 1e6));
-        Verdict {
-            what: format!("{kernel}: the scheduler is loaded after"),
-            target: format!("{:.0} ms", MOST_NS / 1e6),
-            seen: format!("{here} ({:.0} million instructions)", counted / 1e6),
-            met: loads.is_some_and(|ns| ns <= MOST_NS),
-        }
+        Verdict::new(
+            format!("{kernel}: the scheduler is loaded after"),
+            format!("{:.0} ms", MOST_NS / 1e6),
+            format!("{here} ({:.0} million instructions)", counted / 1e6),
+            loads.is_some_and(|ns| ns <= MOST_NS),
+        )
     }
 }
 

@@ -79,7 +79,8 @@ enum PartName {
     Core,
     /// One decision inside the kernel, counted in virtual machines
     Counted,
-    /// Releases and budgets inside the kernel beside SCHED_FIFO's and SCHED_DEADLINE's, in virtual machines
+    /// Releases and budgets inside the kernel beside SCHED_FIFO's and SCHED_DEADLINE's, in virtual
+    /// machines
     Kernel,
     /// Time to start, memory with 100 tasks
     Footprint,
@@ -116,6 +117,12 @@ struct Verdict {
     target: String,
     seen: String,
     met: bool,
+}
+
+impl Verdict {
+    fn new(what: impl Into<String>, target: impl Into<String>, seen: impl Into<String>, met: bool) -> Verdict {
+        Verdict { what: what.into(), target: target.into(), seen: seen.into(), met }
+    }
 }
 
 /// What a part found; its tables are printed already.
@@ -216,7 +223,7 @@ fn describe(machine: &Machine, bench: &Bench) {
 
 fn print_verdicts(verdicts: &[Verdict]) {
     println!("Promises");
-    for v in verdicts {
-        println!("  {:<58} {:>14}  {:<30} {}", v.what, v.target, v.seen, if v.met { "met" } else { "NOT MET" });
+    for Verdict { what, target, seen, met } in verdicts {
+        println!("  {what:<58} {target:>14}  {seen:<30} {}", if *met { "met" } else { "NOT MET" });
     }
 }

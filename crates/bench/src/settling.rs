@@ -173,31 +173,21 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     tools::progress("");
     tasks.sort_by_key(|task| task.budget);
     println!("Settling enforcement error: the errors of {} windows of {duration} under each rule", bench.windows);
-    println!(
-        "  {:<22} {:<12} {:>8} {:>8} {:>8} {:>16} {:>16} {:>11}",
-        "at once; part, most",
-        "budget",
-        "periods",
-        ">1 %",
-        ">5 %",
-        "unsettled, max %",
-        "longest, periods",
-        "long run %"
+    tools::row(
+        [-22, -12, 8, 8, 8, 16, 16, 11],
+        ["at once; part, most", "budget", "periods", ">1 %", ">5 %", "unsettled, %", "longest, periods", "long run %"],
     );
     let mut figures = Vec::new();
     for rule in RULES {
         let received: Vec<Received> = tasks.iter().map(|task| Received::of(task, rule)).collect();
         for (task, r) in tasks.iter().zip(&received) {
+            let [off_1, off_5] = [r.off_1, r.off_5].map(|count| r.percent(count));
+            let most = 100.0 * r.most as f64 / task.budget as f64;
+            let (periods, longest, long) = (r.periods, r.longest, r.percent(1) * r.total as f64 / task.budget as f64);
             println!(
-                "  {:<22} {:<12} {:>8} {:>8.2} {:>8.3} {:>16.1} {:>16} {:>11.4}",
+                "  {:<22} {:<12} {periods:>8} {off_1:>8.2} {off_5:>8.3} {most:>16.1} {longest:>16} {long:>11.4}",
                 rule.name(),
                 fmt_ns(task.budget),
-                r.periods,
-                r.percent(r.off_1),
-                r.percent(r.off_5),
-                100.0 * r.most as f64 / task.budget as f64,
-                r.longest,
-                100.0 * r.total as f64 / (r.periods * task.budget) as f64
             );
         }
         let received: Vec<Value> = tasks.iter().zip(&received).map(|(task, r)| r.json(task)).collect();
@@ -213,12 +203,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
 fn verdict(task: &Task) -> Verdict {
     let [once, chosen] = [ALL_AT_ONCE, CHOSEN].map(|rule| Received::of(task, rule));
     let percent = |r: &Received| r.percent(r.off_1);
-    Verdict {
-        what: format!("off by more than 1 %, against all at once, {}", fmt_ns(task.budget)),
-        target: "fewer".into(),
-        seen: format!("{:.2} % and {:.2} %", percent(&chosen), percent(&once)),
-        met: chosen.off_1 <= once.off_1,
-    }
+    Verdict::new(
+        format!("off by more than 1 %, against all at once, {}", fmt_ns(task.budget)),
+        "fewer",
+        format!("{:.2} % and {:.2} %", percent(&chosen), percent(&once)),
+        chosen.off_1 <= once.off_1,
+    )
 }
 
 #[cfg(test)]

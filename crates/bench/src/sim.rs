@@ -84,7 +84,7 @@ fn python(bench: &Bench) -> Result<PathBuf, Failure> {
 }
 
 fn theirs(python: &Path, load: u64) -> Result<f64, Failure> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/sim/simso_rate.py");
+    let script = tools::in_tree("bench/sim/simso_rate.py");
     let tasks = PERIODS.iter().map(|&p| format!("{p}:{}", budget(p, load)));
     let printed = tools::output(Command::new(python).arg(script).arg(THEIRS.to_string()).args(tasks))?;
     let numbers: Vec<f64> = printed.split_whitespace().filter_map(|n| n.parse().ok()).collect();
@@ -131,12 +131,12 @@ fn memory(bench: &Bench) -> Result<(Value, Verdict), Failure> {
     let (short, long) = (least_peak(bench, file.path(), OURS)?, least_peak(bench, file.path(), 10 * OURS)?);
     tools::progress("");
     println!("Peak memory: {short} KiB over {OURS} s of virtual time, {long} KiB over {} s\n", 10 * OURS);
-    let verdict = Verdict {
-        what: "memory of ten times the virtual time, without a trace".into(),
-        target: "the same".into(),
-        seen: format!("{:+} KiB of {short}", long - short),
-        met: long - short <= MOST_MORE,
-    };
+    let verdict = Verdict::new(
+        "memory of ten times the virtual time, without a trace",
+        "the same",
+        format!("{:+} KiB of {short}", long - short),
+        long - short <= MOST_MORE,
+    );
     Ok((json!({ "short_kib": short, "long_kib": long }), verdict))
 }
 
@@ -163,12 +163,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         let (mine, simso) = (Spread::of(mine), Spread::of(simso));
         let name = format!("{:.1} %", load as f64 / 10.0);
         println!("  {name:<8} {:>30} {:>22} {:>24}", mine.show(1e6, 2), simso.show(1.0, 0), ratio.show(1.0, 0));
-        verdicts.push(Verdict {
-            what: format!("simulated jobs per second at {name} load"),
-            target: format!("{:.0} million", LEAST_RATE / 1e6),
-            seen: format!("{} million", mine.show(1e6, 2)),
-            met: mine.median() >= LEAST_RATE,
-        });
+        verdicts.push(Verdict::new(
+            format!("simulated jobs per second at {name} load"),
+            format!("{:.0} million", LEAST_RATE / 1e6),
+            format!("{} million", mine.show(1e6, 2)),
+            mine.median() >= LEAST_RATE,
+        ));
         figures.insert(name, json!({ "punctual": mine.json(), "simso": simso.json(), "ratio": ratio.json() }));
     }
     println!();

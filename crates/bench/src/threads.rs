@@ -20,8 +20,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// An ordinary hog.
-    pub fn hog(cpu: u32, life: u64) -> Load {
+    /// An ordinary one.
+    pub fn ordinary(cpu: u32, life: u64) -> Load {
         Load::start(cpu, 0, life, u64::MAX, u64::MAX)
     }
 

@@ -3,7 +3,7 @@
 use crate::{Bench, Failure};
 use serde_json::Value;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,26 @@ pub fn load() -> String {
         .map_or_else(|_| "unknown".into(), |l| l.split(' ').take(2).collect::<Vec<_>>().join(" "))
 }
 
-/// Shows what is going on where somebody looks.
+/// Shows what is going on, on a terminal.
 pub fn progress(text: &str) {
     use std::io::IsTerminal;
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K{text}");
     }
+}
+
+/// Prints a line of a table whose columns have these widths; negative ones are aligned to the left.
+pub fn row<const N: usize>(widths: [i32; N], cells: [&str; N]) {
+    let columns = widths.into_iter().zip(cells).map(|(width, cell)| match usize::try_from(width) {
+        Ok(width) => format!(" {cell:>width$}"),
+        Err(_) => format!(" {cell:<width$}", width = width.unsigned_abs() as usize),
+    });
+    println!(" {}", columns.collect::<String>());
+}
+
+/// A file of the source tree.
+pub fn in_tree(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// A task set as a file that lives as long as this.
@@ -57,7 +71,7 @@ fn run(bench: &Bench, file: &Path, options: &[&str]) -> Result<Value, Failure> {
         .output()
         .map_err(|e| format!("{}: {e}", bench.punctual.display()))?;
     if !matches!(done.status.code(), Some(0 | 1)) {
-        // With --json a failure is told on standard output.
+        // With --json a failure is reported on standard output.
         let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
         return Err(format!("punctual run: {}: {out}{err}", done.status).into());
     }

@@ -45,7 +45,7 @@ fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64
 
 fn cyclictest_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {
     let life = (seconds + 5) * 1_000_000_000;
-    let _hog = (beside != Beside::Nothing).then(|| BackgroundLoad::start(bench.cpu, life)).transpose()?;
+    let _load = (beside != Beside::Nothing).then(|| BackgroundLoad::start(bench.cpu, life)).transpose()?;
     let _fifo = (beside == Beside::Fifo).then(|| Load::fifo(bench.cpu, 50, life, FIFO_ON, FIFO_CYCLE));
     let text = tools::output(
         Command::new("cyclictest")
@@ -79,11 +79,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mut figures = serde_json::Map::new();
     let mut verdicts = Vec::new();
     println!("Wake-up lateness, us: SCHED_FIFO 99, every {INTERVAL_US} us");
-    println!("  {:<22} {:<8} {:>22} {:>22} {:>20}", "beside", "", "Punctual", "cyclictest", "ratio");
+    const COLUMNS: [i32; 5] = [-22, -8, 22, 22, 20];
+    tools::row(COLUMNS, ["beside", "", "Punctual", "cyclictest", "ratio"]);
     for (beside, name) in [
         (Beside::Nothing, "nothing (CPU idle)"),
-        (Beside::BackgroundLoad, "a hog"),
-        (Beside::Fifo, "a FIFO task, a hog"),
+        (Beside::BackgroundLoad, "a load"),
+        (Beside::Fifo, "a FIFO task, a load"),
     ] {
         let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
         for n in 0..bench.windows {
@@ -99,24 +100,18 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         for (k, (what, target)) in [("median", 1.1), ("p99", 1.2)].into_iter().enumerate() {
             let ratio = Spread::ratios(&ours[k], &theirs[k]);
             let (a, b) = (Spread::of(ours[k].iter().copied()), Spread::of(theirs[k].iter().copied()));
-            println!(
-                "  {:<22} {:<8} {:>22} {:>22} {:>20}",
-                if k == 0 { name } else { "" },
-                what,
-                a.show(1e3, 1),
-                b.show(1e3, 1),
-                ratio.show(1.0, 2)
-            );
+            let first = if k == 0 { name } else { "" };
+            tools::row(COLUMNS, [first, what, &a.show(1e3, 1), &b.show(1e3, 1), &ratio.show(1.0, 2)]);
             part.insert(
                 what.into(),
                 json!({ "punctual_ns": a.json(), "cyclictest_ns": b.json(), "ratio": ratio.json() }),
             );
-            verdicts.push(Verdict {
-                what: format!("wake-up {what} against cyclictest, {name}"),
-                target: format!("{target}"),
-                seen: ratio.show(1.0, 2),
-                met: ratio.median() <= target,
-            });
+            verdicts.push(Verdict::new(
+                format!("wake-up {what} against cyclictest, {name}"),
+                format!("{target}"),
+                ratio.show(1.0, 2),
+                ratio.median() <= target,
+            ));
         }
         figures.insert(name.into(), Value::Object(part));
     }
