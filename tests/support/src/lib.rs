@@ -1,25 +1,49 @@
-//! What the tests of several crates share: how long a wait may take, and where timing is judged.
+//! What the tests of several crates share: how long a wait may take, where timing is judged, and
+//! what becomes of a test that cannot run.
 //!
-//! A test on the machine at hand shows what happens, never how soon: other programs and a hypervisor take the CPU at
-//! any instant. Where a clock counts instructions (docs/vm.md) the same test repeats exactly, and its timing is judged
-//! there: `vm/tests`.
+//! A test on the machine at hand shows what happens, never how soon: other programs and a
+//! hypervisor take the CPU at any instant. Where a clock counts instructions (docs/vm.md) the same
+//! test repeats exactly, and its timing is judged there: `vm/tests`.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for an event that must come: far longer than any takes, so that a hang becomes a failure.
+/// How long a test waits for an event that must come: far longer than any takes, so that a hang
+/// becomes a failure.
 pub const LIVENESS: Duration = Duration::from_secs(120);
 
-/// The command `punctual`, which cargo builds beside the folder of the test programs. Found at run time: no path of this
-/// machine is in a test program, so that the test-bed's images are the same wherever they are built.
+/// The command `punctual`, which cargo builds beside the folder of the test programs. Found at run
+/// time: no path of this machine is in a test program, so that the test-bed's images are the same
+/// wherever they are built.
 pub static PUNCTUAL: LazyLock<PathBuf> = LazyLock::new(|| {
     let me = std::env::current_exe().expect("/proc is mounted");
     me.ancestors().nth(2).expect("a test program is in target/PROFILE/deps").join("punctual")
 });
 
-/// Whether this machine's clock counts instructions: the test-bed's emulated processor. With several CPUs, which are
-/// emulated in turns, timing is not meaningful.
+/// Reports the test of this thread as ignored: the machine lacks what it needs, or a part of it
+/// needs. Its harness can only report "ok" by then; scripts/run-test corrects that.
+pub fn ignored(why: impl Display) {
+    let thread = std::thread::current();
+    let note = format!("{}\t{why}\n", thread.name().unwrap_or("main")).replace(['\r', '\x1b'], " ");
+    if let Some(path) = std::env::var_os("PUNCTUAL_TEST_IGNORED") {
+        let file = std::fs::OpenOptions::new().append(true).open(path);
+        // A test that became another user may not write it; the line below remains.
+        let _ = file.and_then(|mut file| file.write_all(note.as_bytes()));
+    }
+    eprintln!("ignored: {why}");
+}
+
+/// As [`ignored`]; where nothing may be missing (CI=true) the test fails.
+pub fn missing(why: impl Display) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "missing here, and CI=true: {why}");
+    ignored(why);
+}
+
+/// Whether this machine's clock counts instructions: the test-bed's emulated processor. With
+/// several CPUs, which are emulated in turns, timing is not meaningful.
 pub fn clock_is_counted() -> bool {
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpus.contains("QEMU TCG CPU") && cpus.matches("processor\t:").count() == 1
@@ -34,8 +58,34 @@ pub fn judge_timing(judge: impl FnOnce()) {
     }
 }
 
-/// Executes some microseconds. For loops that burn CPU time: an emulated processor leaves its translated code at each PAUSE
-/// (`spin_loop`) and at each reading of a clock, so that a loop of these alone takes ten times as long outside of the guest.
+/// Where cgroup v2 is mounted.
+pub fn cgroup_mount() -> Option<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/mounts").ok()?;
+    text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).and_then(|l| l.split(' ').nth(1)).map(PathBuf::from)
+}
+
+/// The cgroups that a Punctual with this pid made.
+pub fn groups_of(pid: i32) -> Vec<PathBuf> {
+    fn walk(dir: &Path, want: &str, out: &mut Vec<PathBuf>) {
+        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            if e.file_type().is_ok_and(|t| t.is_dir()) {
+                if e.file_name().to_string_lossy().starts_with(want) {
+                    out.push(e.path());
+                }
+                walk(&e.path(), want, out);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    if let Some(m) = cgroup_mount() {
+        walk(&m, &format!("punctual-{pid}-"), &mut out);
+    }
+    out
+}
+
+/// Executes some microseconds. For loops that burn CPU time: an emulated processor leaves its
+/// translated code at each PAUSE (`spin_loop`) and at each reading of a clock, so that a loop of
+/// these alone takes ten times as long outside of the guest.
 pub fn execute_briefly() {
     for n in 0..1000 {
         std::hint::black_box(n);

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use punctual_test_support::judge_timing;
+use punctual_test_support::{ignored, judge_timing};
 
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
@@ -52,7 +52,7 @@ impl Given {
         let tried = Command::new(words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
         let possible = tried.is_ok_and(|s| s.success());
         if !possible {
-            println!("NOT TESTED, this machine refuses it to root: {}", words.join(" "));
+            ignored(format_args!("in part: this machine refuses it to root: {}", words.join(" ")));
         }
         possible
     }
@@ -192,10 +192,7 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     }
     let v1 = std::path::Path::new("/sys/fs/cgroup/cpu");
     if !v1.join("cpu.rt_runtime_us").exists() {
-        println!(
-            "NOT TESTED: this kernel or its cgroups have no cpu.rt_runtime_us (CONFIG_RT_GROUP_SCHED with cgroup v1)"
-        );
-        return;
+        return ignored("there is no cpu.rt_runtime_us (CONFIG_RT_GROUP_SCHED with cgroup v1)");
     }
     let cpu = one_cpu();
     let group = v1.join(crate::punctual::new_mark());

@@ -1,5 +1,6 @@
 //! What /proc and the cgroups tell about processes.
 
+pub use punctual_test_support::{cgroup_mount, groups_of};
 use std::path::{Path, PathBuf};
 
 use punctual_test_support::comes_true;
@@ -106,30 +107,6 @@ pub fn switches(pid: i32) -> u64 {
 pub fn cgroup_of(pid: i32) -> String {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     text.lines().find_map(|l| l.strip_prefix("0::")).unwrap_or("").to_owned()
-}
-
-pub fn cgroup_mount() -> Option<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/mounts").ok()?;
-    text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).and_then(|l| l.split(' ').nth(1)).map(PathBuf::from)
-}
-
-/// The cgroups that a Punctual with this pid made.
-pub fn groups_of(pid: i32) -> Vec<PathBuf> {
-    fn walk(dir: &Path, want: &str, out: &mut Vec<PathBuf>) {
-        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            if e.file_type().is_ok_and(|t| t.is_dir()) {
-                if e.file_name().to_string_lossy().starts_with(want) {
-                    out.push(e.path());
-                }
-                walk(&e.path(), want, out);
-            }
-        }
-    }
-    let mut out = Vec::new();
-    if let Some(m) = cgroup_mount() {
-        walk(&m, &format!("punctual-{pid}-"), &mut out);
-    }
-    out
 }
 
 /// The journals of a Punctual with this pid, run by root without PUNCTUAL_STATE_DIR.

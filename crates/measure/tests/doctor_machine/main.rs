@@ -12,9 +12,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use punctual_measure::doctor::{examine, exit_code, Document, Probe, Verdict};
-use punctual_test_support::comes_true;
+use punctual_test_support::{comes_true, ignored, missing};
 
-use stage::{alone, get, lacking, listen, now, root, skip, Kept, Killed, RemoveDir, Stage, ASKED, NOBODY};
+use stage::{alone, get, listen, now, root, Kept, Killed, RemoveDir, Stage, ASKED, NOBODY};
 
 #[test]
 fn speaks_when_asked() {
@@ -33,10 +33,10 @@ fn throttling_is_read_at_that_moment() {
     }
     let path = "/proc/sys/kernel/sched_rt_runtime_us";
     let Some(kept) = Kept::new(path) else {
-        return skip("sched_rt_runtime_us is not writable");
+        return ignored("sched_rt_runtime_us is not writable");
     };
     if kept.before == "-1" {
-        return skip("throttling is off already");
+        return ignored("throttling is off already");
     }
     fs::write(path, "-1").unwrap();
     let off = now("rt-throttling");
@@ -61,7 +61,7 @@ fn nobody_is_refused_and_the_capability_cures_it() {
         return;
     }
     if !follow_help("command -v setcap > /dev/null") {
-        return lacking("setcap (package libcap2-bin)");
+        return missing("setcap (package libcap2-bin)");
     }
     let stage = Stage::new();
     let before = stage.run_as_nobody("$DOCTOR");
@@ -106,7 +106,7 @@ fn the_limit_of_real_time_priority_is_followed() {
     };
     if with_limit("true").status().is_err() {
         // Not a failure in CI: some machines withhold this one capability from their own root.
-        return skip("raising RLIMIT_RTPRIO needs CAP_SYS_RESOURCE, which root has not here");
+        return ignored("raising RLIMIT_RTPRIO needs CAP_SYS_RESOURCE, which root has not here");
     }
     let docs = listen(with_limit(
         "drop='setpriv --reuid=65534 --regid=65534 --clear-groups'; $drop $DOCTOR; ulimit -r 99; $drop $DOCTOR",
@@ -127,7 +127,7 @@ fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_remedies() {
     }
     let top = Path::new("/sys/fs/cgroup/cpu");
     if !top.join("cpu.rt_runtime_us").exists() {
-        return skip("no cpu hierarchy of version 1 with RT_GROUP_SCHED here");
+        return ignored("no cpu hierarchy of version 1 with RT_GROUP_SCHED here");
     }
     let group = top.join(format!("punctual-doctor-{}", std::process::id()));
     fs::create_dir(&group).unwrap();
@@ -180,7 +180,7 @@ fn a_delegated_cgroup_cures_the_freezer() {
     let stage = Stage::new();
     let here = get(&examine(&Probe::machine()), "cgroup-version");
     if here.verdict != Verdict::Good {
-        return skip("no cgroup version 2 here");
+        return ignored("no cgroup version 2 here");
     }
     // The shell asks as nobody, waits until root has done what the doctor says, and asks again.
     let mut command = stage.command("$DOCTOR; read go; $DOCTOR; exit 0");
@@ -220,7 +220,7 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     let docs = stage.run("taskset -c -p 0 $$ > /dev/null; $DOCTOR");
     let allowed = get(&docs[0].findings, "cpus-allowed");
     if docs[0].machine.cpus.len() < 2 {
-        return skip("needs two CPUs");
+        return ignored("needs two CPUs");
     }
     assert_eq!(docs[0].machine.allowed_cpus, [0]);
     assert_eq!(allowed.verdict, Verdict::Note, "{allowed:#?}");
@@ -229,7 +229,7 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
 
     let path = "/proc/irq/default_smp_affinity";
     let Some(_kept) = Kept::new(path) else {
-        return skip("default_smp_affinity is not writable");
+        return ignored("default_smp_affinity is not writable");
     };
     let all: u64 = docs[0].machine.cpus.iter().fold(0, |m, c| m | 1 << c);
     fs::write(path, format!("{all:x}")).unwrap();
@@ -246,7 +246,7 @@ fn a_thread_of_the_highest_priority_is_named() {
         return;
     }
     let Ok(child) = Command::new("chrt").args(["--fifo", "99", "sleep", "60"]).spawn() else {
-        return lacking("chrt (package util-linux)");
+        return missing("chrt (package util-linux)");
     };
     let child = Killed(child);
     let name = format!("sleep ({}), SCHED_FIFO 99", child.0.id());
@@ -275,7 +275,7 @@ fn huge_pages_are_followed() {
     }
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     let Ok(before) = fs::read_to_string(path) else {
-        return skip("no transparent huge pages here");
+        return ignored("no transparent huge pages here");
     };
     let mode = before.split(['[', ']']).nth(1).unwrap_or("madvise").to_string();
     let _kept = Kept { path: path.into(), before: mode };
@@ -296,7 +296,7 @@ fn what_is_not_mounted_is_said_and_its_mount_cures_it() {
     let stage = Stage::new();
     let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
     if !follow_help("unshare --mount true") {
-        return skip("unshare is refused");
+        return ignored("unshare is refused");
     }
     // Whatever is mounted there is taken away first.
     let bare = "umount /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/security 2> /dev/null || true";
@@ -331,11 +331,11 @@ fn a_missing_cgroup2_is_mounted_by_its_help() {
     }
     let stage = Stage::new();
     let Some(mount) = now("cgroup-version").value[0].read.strip_prefix("cgroup2 on ").map(str::to_string) else {
-        return skip("no cgroup version 2 here");
+        return ignored("no cgroup version 2 here");
     };
     let bare = format!("umount {mount}");
     if !follow_help(&format!("unshare --mount sh -ec '{bare}' 2> /dev/null")) {
-        return skip("cgroup version 2 cannot be unmounted here");
+        return ignored("cgroup version 2 cannot be unmounted here");
     }
     let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
     let docs = apart(&format!("{bare}; $DOCTOR"));

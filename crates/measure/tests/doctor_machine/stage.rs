@@ -1,8 +1,8 @@
 //! What the tests stand on: one at a time, with what they change put back, and children that examine the machine.
 
 use punctual_measure::doctor::{examine, Document, Finding, Probe};
+use punctual_test_support::missing;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -19,25 +19,14 @@ pub fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// In CI a test that lacks privilege fails; elsewhere it says so and ends.
+/// In CI a test that lacks privilege fails; elsewhere it is reported as ignored.
 pub fn root() -> bool {
     // SAFETY: geteuid takes nothing and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
         return true;
     }
-    lacking("effective user 0 (run it with sudo)");
+    missing("effective user 0 (run it with sudo)");
     false
-}
-
-/// What was missing: a failure in CI, said and passed over elsewhere.
-pub fn lacking(what: &str) {
-    let message = format!("this test needs {what}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{message}");
-    skip(&message);
-}
-
-pub fn skip(why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// A file of the machine that gets its content back, whatever happens.

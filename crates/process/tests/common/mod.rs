@@ -6,8 +6,10 @@ mod role;
 pub use role::*;
 
 use punctual_process::*;
+use punctual_test_support::missing;
+pub use punctual_test_support::{cgroup_mount, groups_of};
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -30,22 +32,17 @@ pub fn state_dir() -> PathBuf {
     dir
 }
 
-/// Says what is missing and returns `false` where these promises cannot be tested.
+/// Reports what is missing and returns `false` where these promises cannot be tested.
 pub fn permitted(need_cgroup: bool) -> bool {
     if let Err(e) = check_privileges(&[0]) {
-        eprintln!("NOT TESTED, no privilege: {e}");
+        missing(e);
         return false;
     }
-    if need_cgroup && v2_mount().is_none() {
-        eprintln!("NOT TESTED: no cgroup v2 is mounted here: mount -t cgroup2 none /sys/fs/cgroup/unified");
+    if need_cgroup && cgroup_mount().is_none() {
+        missing("no cgroup v2: mount -t cgroup2 none /sys/fs/cgroup/unified");
         return false;
     }
     true
-}
-
-pub fn v2_mount() -> Option<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).map(|l| PathBuf::from(l.split(' ').nth(1).unwrap()))
 }
 
 /// A process with threads of differing policy, nice value and affinity, one of which makes a new thread now and then.
@@ -169,25 +166,6 @@ fn oldest_threads(pid: i32) -> Vec<i32> {
     let mut oldest: Vec<i32> = tids.into_iter().map(|t| t.1).take(5).collect();
     oldest.sort_unstable();
     oldest
-}
-
-/// Our cgroups that exist now, whoever's.
-pub fn groups_of(pid: i32) -> Vec<PathBuf> {
-    fn walk(dir: &Path, want: &str, out: &mut Vec<PathBuf>) {
-        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            if e.file_type().is_ok_and(|t| t.is_dir()) {
-                if e.file_name().to_string_lossy().starts_with(want) {
-                    out.push(e.path());
-                }
-                walk(&e.path(), want, out);
-            }
-        }
-    }
-    let mut out = Vec::new();
-    if let Some(m) = v2_mount() {
-        walk(&m, &format!("punctual-{pid}-"), &mut out);
-    }
-    out
 }
 
 /// Waits until `holds`; fails with `what` if that never happens.
