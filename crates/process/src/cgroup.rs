@@ -12,7 +12,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_sys::cgroup::{Hierarchy, Mount};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -162,53 +162,29 @@ impl Cgroup {
         &self.dir
     }
 
-    /// What is in it: commands or adopted processes.
-    pub fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
     /// Freezes every process in it. Real-time safe: one pwrite. Returns at once; each thread stops at its next way out
     /// of the kernel, on this CPU as soon as the caller sleeps.
-    pub fn freeze(&self) -> io::Result<()> {
+    pub fn park(&self) -> io::Result<()> {
         rustix::io::pwrite(&self.freeze, b"1", 0)?;
         Ok(())
     }
 
     /// Lets them go on. Real-time safe: one pwrite.
-    pub fn thaw(&self) -> io::Result<()> {
+    pub fn resume(&self) -> io::Result<()> {
         rustix::io::pwrite(&self.freeze, b"0", 0)?;
         Ok(())
     }
 
     /// Whether all of them stand still now. Real-time safe: one pread.
     pub fn is_frozen(&self) -> io::Result<bool> {
-        self.event(b"frozen ")
-    }
-
-    /// Whether any process is in it, in groups below too. Real-time safe: one pread.
-    pub fn is_populated(&self) -> io::Result<bool> {
-        self.event(b"populated ")
-    }
-
-    /// A file to poll for POLLPRI: it wakes when [`is_populated`](Self::is_populated) or
-    /// [`is_frozen`](Self::is_frozen) changes.
-    pub fn events_fd(&self) -> BorrowedFd<'_> {
-        self.events.as_fd()
-    }
-
-    fn event(&self, name: &[u8]) -> io::Result<bool> {
-        let mut buf = [0u8; 128];
-        let n = rustix::io::pread(&self.events, &mut buf, 0)?;
-        number(&buf[..n], name).map(|v| v == 1).ok_or(io::ErrorKind::InvalidData.into())
+        number::<128>(&self.events, "frozen ").map(|v| v == 1)
     }
 
     /// CPU time of all that ever ran in it, in nanoseconds with microsecond resolution; the kernel cuts only what it
     /// shows, so differences do not drift. Real-time safe: one pread. Exact for what ran on the caller's CPU; what runs
     /// on another CPU at this moment is missing up to a tick.
     pub fn usage_ns(&self) -> io::Result<u64> {
-        let mut buf = [0u8; 512];
-        let n = rustix::io::pread(&self.stat, &mut buf, 0)?;
-        number(&buf[..n], b"usage_usec ").map(|us| us * 1000).ok_or(io::ErrorKind::InvalidData.into())
+        number::<512>(&self.stat, "usage_usec ").map(|us| us * 1000)
     }
 
     /// Moves a whole process into it. Write it down first: [`adopt`](crate::adopt) does.
@@ -220,8 +196,10 @@ impl Cgroup {
             _ => "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
         };
         let text = pid.to_string();
-        retry(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0))
-            .map_err(|e| Diagnostic::refused(format!("cannot move process {pid} into {}", self.dir.display()), e, help))
+        retry_on_intr(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0)).map_err(|e| {
+            Diagnostic::refused(format!("cannot move process {pid} into {}", self.dir.display()), e, help)
+        })?;
+        Ok(())
     }
 
     pub(crate) fn procs_fd(&self) -> BorrowedFd<'_> {
@@ -256,19 +234,17 @@ impl Cgroup {
     }
 }
 
-/// The number after `name` at the beginning of a line. No allocation.
-fn number(text: &[u8], name: &[u8]) -> Option<u64> {
-    let line = text.split(|b| *b == b'\n').find_map(|l| l.strip_prefix(name))?;
-    line.iter().try_fold(0u64, |n, b| Some(n.checked_mul(10)? + u64::from(b.checked_sub(b'0').filter(|d| *d < 10)?)))
+/// The number after `name` in the first `N` bytes of a file. Real-time safe: one pread.
+fn number<const N: usize>(file: &OwnedFd, name: &str) -> io::Result<u64> {
+    let mut buf = [0u8; N];
+    let n = rustix::io::pread(file, &mut buf, 0)?;
+    number_in(&buf[..n], name).ok_or(io::ErrorKind::InvalidData.into())
 }
 
-fn retry(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<(), Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            other => return other.map(|_| ()),
-        }
-    }
+/// The number after `name` at the beginning of a line. No allocation.
+fn number_in(text: &[u8], name: &str) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
 }
 
 /// Groups below `dir`, deepest first, itself last.
@@ -351,10 +327,10 @@ mod tests {
 
     #[test]
     fn without_cgroup_kill_a_frozen_group_is_killed_one_by_one() {
-        let Some(mount) = Hierarchy::V2.mount() else { return eprintln!("NOT TESTED: no cgroup v2 here") };
+        let Some(mount) = Hierarchy::V2.mount() else { return punctual_test_support::missing("no cgroup v2") };
         let dir = mount.point.join(format!("punctual-unit-{}", std::process::id()));
         if std::fs::create_dir(&dir).is_err() {
-            return eprintln!("NOT TESTED: cannot make {}", dir.display());
+            return punctual_test_support::missing(format_args!("cannot make {}", dir.display()));
         }
         let mut children: Vec<_> =
             (0..3).map(|_| std::process::Command::new("sleep").arg("20").spawn().unwrap()).collect();
@@ -369,9 +345,9 @@ mod tests {
 
     #[test]
     fn cpu_stat_is_read_without_allocation_and_refuses_nonsense() {
-        assert_eq!(number(b"usage_usec 123\nuser_usec 1\n", b"usage_usec "), Some(123));
-        assert_eq!(number(b"populated 1\nfrozen 0\n", b"frozen "), Some(0));
-        assert_eq!(number(b"usage_usec 12x\n", b"usage_usec "), None);
-        assert_eq!(number(b"", b"usage_usec "), None);
+        assert_eq!(number_in(b"usage_usec 123\nuser_usec 1\n", "usage_usec "), Some(123));
+        assert_eq!(number_in(b"populated 1\nfrozen 0\n", "frozen "), Some(0));
+        assert_eq!(number_in(b"usage_usec 12x\n", "usage_usec "), None);
+        assert_eq!(number_in(b"", "usage_usec "), None);
     }
 }

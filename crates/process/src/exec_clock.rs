@@ -17,9 +17,8 @@ pub(crate) fn read(fd: i32) -> Option<u64> {
     let mut text = [0u8; 64];
     // SAFETY: the kernel writes at most the given number of bytes into `text`.
     let n = unsafe { libc::pread(fd, text.as_mut_ptr().cast(), text.len(), 0) };
-    let text = text.get(..usize::try_from(n).ok()?)?;
-    let digits = text.iter().take_while(|b| b.is_ascii_digit());
-    (n > 0).then(|| digits.fold(0u64, |sum, b| sum.wrapping_mul(10).wrapping_add(u64::from(b - b'0'))))
+    let text = std::str::from_utf8(text.get(..usize::try_from(n).ok()?)?).ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 /// Of a file that [`open`] returned.

@@ -24,6 +24,7 @@ use punctual_sys::pidfd;
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::retry_on_intr;
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 use std::io;
@@ -33,12 +34,10 @@ use std::io;
 pub struct Guardian {
     journal: Journal,
     locks: Vec<CpuLock>,
-    pid: i32,
-    pidfd: OwnedFd,
-    control: OwnedFd,
-    real_time: bool,
+    process: Forked,
 }
 
+#[derive(Debug)]
 struct Forked {
     pid: i32,
     pidfd: OwnedFd,
@@ -53,28 +52,27 @@ impl Guardian {
     /// # Errors
     /// No process can be made. That it may not become real-time is none: see [`is_real_time`](Self::is_real_time).
     pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
-        let Forked { pid, pidfd, control, real_time } = fork_one(journal, locks)?;
-        Ok(Self { journal: journal.clone(), locks: locks.to_vec(), pid, pidfd, control, real_time })
+        Ok(Self { journal: journal.clone(), locks: locks.to_vec(), process: fork_one(journal, locks)? })
     }
 
     /// Its pid.
     pub fn pid(&self) -> i32 {
-        self.pid
+        self.process.pid
     }
 
     /// Its pidfd: readable (POLLIN) when it has died. Then call [`restart`](Self::restart).
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+        self.process.pidfd.as_fd()
     }
 
     /// Whether it got SCHED_FIFO 99. Otherwise a real-time runaway on every CPU could keep it from restoring.
     pub fn is_real_time(&self) -> bool {
-        self.real_time
+        self.process.real_time
     }
 
     /// Whether it lives. One poll: real-time safe.
     pub fn is_alive(&self) -> bool {
-        !readable(&self.pidfd, 0)
+        !readable(&self.process.pidfd, 0)
     }
 
     /// Forks a new one when it has died; does nothing while it lives. Not real-time safe.
@@ -86,8 +84,7 @@ impl Guardian {
             return Ok(());
         }
         self.reap();
-        let Forked { pid, pidfd, control, real_time } = fork_one(&self.journal, &self.locks)?;
-        (self.pid, self.pidfd, self.control, self.real_time) = (pid, pidfd, control, real_time);
+        self.process = fork_one(&self.journal, &self.locks)?;
         Ok(())
     }
 
@@ -105,11 +102,11 @@ impl Guardian {
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it is gone, so that the
     /// CPU locks are free when ours are dropped.
     pub fn dismiss(self) {
-        let _ = rustix::io::write(&self.control, b"D");
-        if !readable(&self.pidfd, 2000) {
+        let _ = rustix::io::write(&self.process.control, b"D");
+        if !readable(&self.process.pidfd, 2000) {
             // Stopped by somebody, perhaps. It has no work left that killing it could interrupt.
-            let _ = pidfd::send(&self.pidfd, libc::SIGKILL);
-            readable(&self.pidfd, 1000);
+            let _ = pidfd::send(&self.process.pidfd, libc::SIGKILL);
+            readable(&self.process.pidfd, 1000);
         }
         self.reap();
         self.journal.set_guardian(0);
@@ -117,19 +114,14 @@ impl Guardian {
 
     /// Its zombie, unless the program around us ignores SIGCHLD or has waited for it already.
     fn reap(&self) {
-        let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
+        let _ = waitpid(Pid::from_raw(self.process.pid), WaitOptions::NOHANG);
     }
 }
 
 fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::IN)];
     let timeout = Timespec { tv_sec: timeout_ms / 1000, tv_nsec: timeout_ms % 1000 * 1_000_000 };
-    loop {
-        match poll(&mut fds, Some(&timeout)) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return other.is_ok_and(|n| n > 0),
-        }
-    }
+    retry_on_intr(|| poll(&mut fds, Some(&timeout))).is_ok_and(|n| n > 0)
 }
 
 /// Forks it; again, where somebody kills it before it stands watch.

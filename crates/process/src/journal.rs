@@ -11,6 +11,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -197,13 +198,10 @@ impl Journal {
         let mut line = b"\n".to_vec();
         serde_json::to_writer(&mut line, entry).map_err(|e| failed(e.into()))?;
         line.push(b'\n');
-        loop {
-            match rustix::io::write(&self.inner.file, &line) {
-                Ok(n) if n == line.len() => return Ok(()),
-                Ok(_) => return Err(failed(rustix::io::Errno::NOSPC.into())),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(failed(e.into())),
-            }
+        match retry_on_intr(|| rustix::io::write(&self.inner.file, &line)) {
+            Ok(n) if n == line.len() => Ok(()),
+            Ok(_) => Err(failed(rustix::io::Errno::NOSPC.into())),
+            Err(e) => Err(failed(e.into())),
         }
     }
 
@@ -245,13 +243,8 @@ impl Contents {
     pub fn of(file: BorrowedFd<'_>) -> Self {
         let mut bytes = Vec::new();
         let mut chunk = [0u8; 8192];
-        loop {
-            match rustix::io::pread(file, &mut chunk, bytes.len() as u64) {
-                Ok(0) => break,
-                Ok(n) => bytes.extend_from_slice(&chunk[..n]),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => break,
-            }
+        while let Ok(n @ 1..) = retry_on_intr(|| rustix::io::pread(file, &mut chunk, bytes.len() as u64)) {
+            bytes.extend_from_slice(&chunk[..n]);
         }
         Self::parse(&bytes)
     }

@@ -158,16 +158,12 @@ fn open_file(path: &std::path::Path) -> Result<OwnedFd, Diagnostic> {
 
 /// Now, UTC, for people.
 pub(crate) fn now() -> String {
-    let secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (days, of_day) = ((secs / 86400) as i64, secs % 86400);
-    // Days to a civil date, by Howard Hinnant's algorithm.
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let doe = z - era * 146_097;
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let (day, month) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
+    // SAFETY: an all-zero tm is a valid one to write to; time with a null pointer only returns.
+    let t = unsafe {
+        let mut broken_down = std::mem::zeroed();
+        libc::gmtime_r(&libc::time(std::ptr::null_mut()), &mut broken_down);
+        broken_down
+    };
+    let (year, month, day) = (t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", t.tm_hour, t.tm_min, t.tm_sec)
 }

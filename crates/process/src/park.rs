@@ -20,6 +20,16 @@ pub enum Park {
     Stop(StopGroup),
 }
 
+/// The same call for either kind.
+macro_rules! either {
+    ($park:expr, $p:ident => $call:expr) => {
+        match $park {
+            Park::Freezer($p) => $call,
+            Park::Stop($p) => $call,
+        }
+    };
+}
+
 impl Park {
     /// For a command that is about to be started; without `base`, by stop signals.
     pub fn for_command(journal: &Journal, base: Option<&CgroupBase>, name: &str) -> Result<Self, Diagnostic> {
@@ -48,26 +58,17 @@ impl Park {
 
     /// Makes the task stand still. Real-time safe.
     pub fn park(&self) -> io::Result<()> {
-        match self {
-            Self::Freezer(c) => c.freeze(),
-            Self::Stop(s) => s.park(),
-        }
+        either!(self, p => p.park())
     }
 
     /// Lets it go on. Real-time safe.
     pub fn resume(&self) -> io::Result<()> {
-        match self {
-            Self::Freezer(c) => c.thaw(),
-            Self::Stop(s) => s.resume(),
-        }
+        either!(self, p => p.resume())
     }
 
     /// CPU time that it used, in nanoseconds. Real-time safe. See [`Cgroup::usage_ns`] and [`StopGroup::usage_ns`].
     pub fn usage_ns(&self) -> io::Result<u64> {
-        match self {
-            Self::Freezer(c) => c.usage_ns(),
-            Self::Stop(s) => s.usage_ns(),
-        }
+        either!(self, p => p.usage_ns())
     }
 
     /// Whether all of it stands still. Not real-time safe with stop signals.
@@ -103,28 +104,14 @@ impl Park {
         }
     }
 
-    /// What is in it.
-    pub fn purpose(&self) -> Purpose {
-        match self {
-            Self::Freezer(c) => c.purpose(),
-            Self::Stop(s) => s.purpose(),
-        }
-    }
-
     /// Its processes. Not real-time safe.
     pub fn procs(&self) -> Vec<i32> {
-        match self {
-            Self::Freezer(c) => c.procs(),
-            Self::Stop(s) => s.procs(),
-        }
+        either!(self, p => p.procs())
     }
 
     /// Its threads. Not real-time safe.
     pub fn threads(&self) -> Vec<i32> {
-        match self {
-            Self::Freezer(c) => c.threads(),
-            Self::Stop(s) => s.threads(),
-        }
+        either!(self, p => p.threads())
     }
 
     /// Kills all of it. Not real-time safe.

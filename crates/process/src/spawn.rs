@@ -227,7 +227,7 @@ fn start(
     let procs = match park {
         Park::Freezer(c) => {
             // Joining a frozen group would freeze the child before its exec, and us with it.
-            c.thaw().map_err(broken)?;
+            c.resume().map_err(broken)?;
             c.procs_fd().as_raw_fd()
         }
         Park::Stop(_) => -1,

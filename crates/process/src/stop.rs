@@ -66,11 +66,6 @@ impl StopGroup {
         }
     }
 
-    /// What is in it.
-    pub fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
     /// Stops every process. Real-time safe: three system calls for each. All are tried; the first error is returned,
     /// a process that is gone is none.
     pub fn park(&self) -> io::Result<()> {
@@ -177,10 +172,9 @@ impl StopGroup {
     /// ordinary thread. Returns how many it took in.
     pub fn rescan(&self) -> Result<usize, Diagnostic> {
         let before: Vec<(Identity, usize)> = self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
-        let roots: Vec<i32> = before.iter().map(|m| m.0.pid).collect();
         let cookie = format!("PUNCTUAL_RUN={}", self.journal.mark());
-        let since: Vec<(i32, u64)> = roots.iter().map(|p| (*p, self.since)).collect();
-        let mut found = proc::descendants_since(&since);
+        let roots: Vec<(i32, u64)> = before.iter().map(|m| (m.0.pid, self.since)).collect();
+        let mut found = proc::descendants_since(&roots);
         if self.purpose == Purpose::Command {
             // A child whose parent ended has another one now, but still our process group and environment.
             let ours = |s: Stat| s.start >= self.since && self.leader.load(Ordering::Relaxed) == s.pgrp;

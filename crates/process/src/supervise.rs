@@ -15,6 +15,7 @@
 use punctual_sys::clock::CpuClock;
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::retry_on_intr;
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 
 /// What the worker may execute at its level in one go, ns: as much as a whole restoration takes.
@@ -92,17 +93,10 @@ fn stand_above(worker: Pid, real_time: bool) {
 /// Waits for it; as an ordinary process, for that frees its entries of /proc.
 fn status_of(worker: Pid) -> Outcome {
     let _ = sched::set_other(0);
-    loop {
-        match waitpid(Some(worker), WaitOptions::empty()) {
-            Ok(Some((_, status))) => {
-                return match status.exit_status() {
-                    Some(answer @ 0..=1) => Outcome::Done(answer == 1),
-                    _ => Outcome::Died,
-                }
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            _ => return Outcome::Died,
-        }
+    let ended = retry_on_intr(|| waitpid(Some(worker), WaitOptions::empty()));
+    match ended.ok().flatten().and_then(|(_, status)| status.exit_status()) {
+        Some(answer @ 0..=1) => Outcome::Done(answer == 1),
+        _ => Outcome::Died,
     }
 }
 
@@ -125,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_of_the_work_comes_back_and_its_death_is_told() {
+    fn the_answer_of_the_work_comes_back_and_its_death_is_reported() {
         // SAFETY: passes no memory.
         let die = || unsafe { libc::raise(libc::SIGKILL) } == 0;
         assert!(in_guardian(|| supervised(false, || true) == Outcome::Done(true)));
@@ -148,7 +142,7 @@ mod tests {
         };
         let permitted = in_guardian(|| sched::set_fifo(0, 99).is_ok());
         if !permitted {
-            return eprintln!("NOT TESTED: SCHED_FIFO 99 is refused");
+            return punctual_test_support::missing("SCHED_FIFO 99 is refused");
         }
         assert!(in_guardian(
             || sched::set_fifo(0, 99).is_ok() && supervised(true, ordinary_once) == Outcome::Done(true)
