@@ -31,7 +31,7 @@ PD_FN int pd_tree_refusal(pd_ref d, pd_u32 group, pd_u32 server, pd_u32 budget_g
 		return pd_group_refusal(d, server, group);
 	/* Itself. */
 	if (budget_server == budget_group)
-		return PD_ETREE;
+		return -ELOOP;
 	return pd_node_refusal(d, budget_server, budget_group);
 }
 
@@ -50,9 +50,9 @@ PD_APART int pd_tied_refusal(pd_ref d)
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
 	if (pd_kind_nothing(d, a->task, a->server, a->budget_group, a->budget_server))
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (pd_kind_invalid(d, a->task, a->group, a->server, a->budget_server))
-		return PD_EINVALID;
+		return -EINVAL;
 	if (a->server | a->budget_server)
 		return pd_tree_refusal(d, a->group, a->server, a->budget_group, a->budget_server);
 	return 0;
@@ -65,7 +65,7 @@ PD_FOLD int pd_job_refusal(pd_ref d, pd_u32 ties)
 
 	if (PD_LIKELY(!ties)) {
 		if (a->task >= PD(d)->limits.tasks || !PD_TASK(d, a->task)->used)
-			return PD_ENOTHING;
+			return -ENOENT;
 	} else {
 		int refusal = pd_tied_refusal(d);
 
@@ -74,7 +74,7 @@ PD_FOLD int pd_job_refusal(pd_ref d, pd_u32 ties)
 	}
 	/* The last one is only for drafting. */
 	if (PD_JOB(d, PD(d)->free_job)->next == PD_NONE)
-		return PD_EFULL;
+		return -ENOSPC;
 	return 0;
 }
 /* The rest of what was added, and what it does to the trees. */
@@ -113,7 +113,7 @@ PD_API int pd_job_cancel(pd_ref d, pd_u64 job, pd_u64 now)
 	pd_u32 i = pd_job_index(d, job);
 
 	if (i == PD_NONE)
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_JOB_CANCEL, 0, now, job, 0);
 	pd_job_end(d, i, PD_EV_CANCELLED, now);
 	pd_settle(d, now);
@@ -125,7 +125,7 @@ PD_API int pd_job_complete(pd_ref d, pd_u64 job, pd_u64 now)
 	pd_u32 i = pd_job_index(d, job);
 
 	if (i == PD_NONE)
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_JOB_COMPLETE, 0, now, job, 0);
 	pd_job_end_here(d, i, PD_EV_COMPLETED, now);
 	pd_settle(d, now);

@@ -102,7 +102,7 @@ PD_API int pd_advance(pd_ref d, pd_u64 now)
 PD_API int pd_set_granularity(pd_ref d, pd_u64 ns)
 {
 	if (ns >> 32)
-		return PD_EINVALID;
+		return -EINVAL;
 	pd_record(d, PD_REC_GRANULARITY, 0, 0, ns, 0);
 	PD(d)->granularity = ns;
 	return 0;

@@ -20,9 +20,9 @@ PD_INLINE pd_u32 pd_current_segment(pd_ref d, pd_u32 node)
 PD_FN int pd_node_refusal(pd_ref d, pd_u32 node, pd_u32 parent)
 {
 	if (PD_NODE(d, node)->depth)
-		return PD_NODE(d, node)->parent == parent ? 0 : PD_ETREE;
+		return PD_NODE(d, node)->parent == parent ? 0 : -ELOOP;
 	if (parent && PD_NODE(d, parent)->depth >= PD(d)->limits.depth)
-		return PD_ETREE;
+		return -ELOOP;
 	return 0;
 }
 

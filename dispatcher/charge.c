@@ -94,7 +94,7 @@ PD_API int pd_charge(pd_ref d, pd_u64 job, pd_u64 ran, pd_u64 now)
 	pd_u32 i = pd_job_index(d, job);
 
 	if (i == PD_NONE)
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_CHARGE, 0, now, job, ran);
 	return pd_charge_path(d, i, ran);
 }

@@ -81,9 +81,9 @@ PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 	pd_group_p g;
 
 	if (group >= PD(d)->limits.groups)
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (!pd_order_valid(order))
-		return PD_EINVALID;
+		return -EINVAL;
 	pd_record(d, PD_REC_ORDER, group, 0, order, 0);
 	pd_group_order(d, group, order);
 	/* In the new order another of their server jobs may be first. */
@@ -104,13 +104,13 @@ PD_FN int pd_group_refusal(pd_ref d, pd_u32 s, pd_u32 group)
 	pd_u32 levels = PD_ZERO(d) + 1;
 
 	if (PD_GROUP(d, s)->parent != PD_NONE)
-		return PD_GROUP(d, s)->parent == group ? 0 : PD_ETREE;
+		return PD_GROUP(d, s)->parent == group ? 0 : -ELOOP;
 	pd_while (group != s && PD_GROUP(d, group)->parent != PD_NONE) {
 		group = PD_GROUP(d, group)->parent;
 		levels++;
 	}
 	if (group == s || levels + PD_GROUP(d, s)->height > PD(d)->limits.depth)
-		return PD_ETREE;
+		return -ELOOP;
 	return 0;
 }
 

@@ -231,7 +231,7 @@ PD_API int pd_create(pd_ref d)
 	    l->budget_groups > PD_ARENA_NODES || l->timers > PD_ARENA_TIMERS ||
 	    l->windows > PD_ARENA_WINDOWS || l->events > PD_ARENA_EVENTS ||
 	    l->records > PD_ARENA_RECORDS)
-		return PD_EINVALID;
+		return -EINVAL;
 	return pd_start(d);
 }
 

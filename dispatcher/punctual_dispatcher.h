@@ -13,12 +13,18 @@
  *   (allocators outside read the events and add jobs)
  *   pd_select, pd_runner_up, pd_timer                                       what to do now
  *
- * Functions that can fail return a negative PD_E...; nothing has changed then.
+ * Functions that can fail return a negative error number; nothing has changed then:
+ *   -ENOSPC   a limit set at creation is reached
+ *   -ENOENT   no such job, task, group, CPU or reservation, or it is gone
+ *   -EINVAL   a value outside its range
+ *   -ELOOP    a cycle of groups, another parent than before, or too deep
+ *   -EBUSY    it is in use
  * Nothing is allocated after pd_init. A dispatcher is used by one thread at a time.
  */
 #ifndef PUNCTUAL_DISPATCHER_H
 #define PUNCTUAL_DISPATCHER_H
 
+#include "errors.h"
 #include "platform.h"
 
 #define PD_INFINITE (~0ULL)
@@ -27,15 +33,6 @@
 #define PD_MAX_DELAYED 30000U
 #define PD_MAX_CPUS 64U
 #define PD_MAX_DEPTH 64U
-
-/* Refusals. */
-enum pd_error {
-	PD_EFULL = -1,	    /* a limit set at creation is reached */
-	PD_ENOTHING = -2,   /* no such job, task, group, CPU or reservation, or it is gone */
-	PD_EINVALID = -3,   /* a value outside its range */
-	PD_ETREE = -4,	    /* a cycle of groups, another parent than before, or too deep */
-	PD_EBUSY = -5,	    /* it is in use */
-};
 
 /* A group's ordering is up to four of these, the first in the lowest byte. */
 enum pd_attribute {

@@ -27,12 +27,12 @@ PD_FN int pd_reservation_refusal(pd_ref d)
 	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;
 
 	if (pd_kind_nothing(d, a->task, a->server, a->budget_group, a->budget_server))
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (a->task != PD_NONE && PD_TASK(d, a->task)->reservation != PD_NONE)
-		return PD_EBUSY;
+		return -EBUSY;
 	if (pd_kind_invalid(d, a->task, a->group, a->server, a->budget_server) ||
 	    pd_terms_invalid(d, a->task))
-		return PD_EINVALID;
+		return -EINVAL;
 	if (a->server | a->budget_server) {
 		int refusal = pd_tree_refusal(d, a->group, a->server, a->budget_group,
 					      a->budget_server);
@@ -40,7 +40,7 @@ PD_FN int pd_reservation_refusal(pd_ref d)
 		if (refusal)
 			return refusal;
 	}
-	return PD(d)->free_reservation == PD_NONE ? PD_EFULL : 0;
+	return PD(d)->free_reservation == PD_NONE ? -ENOSPC : 0;
 }
 
 /* Four records of the draft. */
@@ -117,14 +117,14 @@ PD_API int pd_reservation_change(pd_ref d, pd_u32 r, pd_u64 now)
 	pd_reservation_p v;
 
 	if (!pd_reservation_there(d, r))
-		return PD_ENOTHING;
+		return -ENOENT;
 	v = PD_RESERVATION(d, r);
 	if (pd_kind_invalid(d, v->task, a->group, v->server, v->budget_server) ||
 	    pd_terms_invalid(d, v->task))
-		return PD_EINVALID;
+		return -EINVAL;
 	/* A server job's group is its place in the tree. */
 	if (v->server && PD_GROUP(d, v->server)->parent != a->group)
-		return PD_ETREE;
+		return -ELOOP;
 	pd_record(d, PD_REC_RESERVATION_CHANGE, r, now, 0, 0);
 	pd_reservation_record(d, now);
 	if (v->changes)
@@ -160,7 +160,7 @@ PD_API int pd_reservation_remove(pd_ref d, pd_u32 r, pd_u64 now)
 	pd_u64 job;
 
 	if (!pd_reservation_there(d, r))
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_RESERVATION_REMOVE, r, now, 0, 0);
 	job = PD_RESERVATION(d, r)->job;
 	pd_reservation_drop(d, r);

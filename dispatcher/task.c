@@ -13,7 +13,7 @@ PD_API pd_i64 pd_task_add(pd_ref d, pd_u64 now)
 	pd_task_p t;
 
 	if (i == PD_NONE)
-		return PD_EFULL;
+		return -ENOSPC;
 	t = PD_TASK(d, i);
 	PD(d)->free_task = t->next_free;
 	t->used = 1;
@@ -54,7 +54,7 @@ PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now)
 	pd_u32 i;
 
 	if (!pd_task_there(d, task))
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_CHARGE_TASK, task, now, ran, 0);
 	i = (pd_u32)pd_task_best_job(d, task);
 	if (i != PD_NONE)
@@ -71,7 +71,7 @@ PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_u32 i;
 
 	if (!pd_task_there(d, task))
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (PD_TASK(d, task)->blocked)
 		return 0;
 	pd_record(d, PD_REC_TASK_BLOCKED, task, now, 0, 0);
@@ -94,7 +94,7 @@ PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_u32 i;
 
 	if (!pd_task_there(d, task))
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (!PD_TASK(d, task)->blocked)
 		return 0;
 	pd_record(d, PD_REC_TASK_READY, task, now, 0, 0);
@@ -119,7 +119,7 @@ PD_API int pd_task_done(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_u32 i;
 
 	if (!pd_task_there(d, task))
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_TASK_DONE, task, now, 0, 0);
 	if (PD_TASK(d, task)->reservation != PD_NONE) {
 		wait = pd_reservation_waits(d, PD_TASK(d, task)->reservation, now);
@@ -137,7 +137,7 @@ PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_task_p t;
 
 	if (!pd_task_there(d, task))
-		return PD_ENOTHING;
+		return -ENOENT;
 	t = PD_TASK(d, task);
 	pd_record(d, PD_REC_TASK_GONE, task, now, 0, 0);
 	if (t->reservation != PD_NONE)

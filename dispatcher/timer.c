@@ -9,7 +9,7 @@ PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now)
 	pd_timer_p t;
 
 	if (i == PD_NONE)
-		return PD_EFULL;
+		return -ENOSPC;
 	pd_record(d, PD_REC_TIMER_ASK, 0, now, at, cookie);
 	t = PD_TIMER(d, i);
 	PD(d)->free_timer = t->next_free;
@@ -42,7 +42,7 @@ PD_API int pd_timer_cancel(pd_ref d, pd_u64 timer, pd_u64 now)
 	pd_u32 i = (pd_u32)timer;
 
 	if (i >= PD(d)->limits.timers || PD_TIMER(d, i)->id != timer)
-		return PD_ENOTHING;
+		return -ENOENT;
 	pd_record(d, PD_REC_TIMER_CANCEL, 0, now, timer, 0);
 	pd_timer_free(d, i);
 	pd_settle(d, now);

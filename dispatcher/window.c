@@ -23,13 +23,13 @@ PD_API int pd_window_add(pd_ref d, pd_u64 start, pd_u64 length, pd_u32 begins, p
 	pd_window_p w;
 
 	if (!length || start >> 62 || length >> 62)
-		return PD_EINVALID;
+		return -EINVAL;
 	if (last == PD_NONE)
 		begins = 1;
 	else if (!begins && start < PD_WINDOW(d, last)->start + PD_WINDOW(d, last)->length)
-		return PD_EINVALID;
+		return -EINVAL;
 	if (i == PD_NONE)
-		return PD_EFULL;
+		return -ENOSPC;
 	pd_record(d, PD_REC_WINDOW_ADD, begins != 0, now, start, length);
 	w = PD_WINDOW(d, i);
 	p->free_window = w->next;

@@ -103,7 +103,7 @@ static void some_windows(struct shadow *s, struct stream *in, uint8_t how)
 		pd_u64 start = end + byte % 4, length = byte / 4 % 8;
 		int drafted = pd_window_add(s->d, start, length, byte / 32 % 2, s->now);
 
-		MUST(drafted == 0 || drafted == PD_EINVALID || drafted == PD_EFULL);
+		MUST(drafted == 0 || drafted == -EINVAL || drafted == -ENOSPC);
 		MUST(drafted != 0 || length != 0);
 		end = byte / 32 % 2 ? 0 : start + length;
 	}

@@ -16,13 +16,13 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// From a negative answer of the dispatcher (`enum pd_error`).
+    /// From a negative error number of the dispatcher; one that it does not return is `Invalid`.
     pub fn from_raw(code: i64) -> Refusal {
-        match code {
-            -1 => Refusal::Full,
-            -2 => Refusal::Nothing,
-            -4 => Refusal::Tree,
-            -5 => Refusal::Busy,
+        match i32::try_from(-code) {
+            Ok(libc::ENOSPC) => Refusal::Full,
+            Ok(libc::ENOENT) => Refusal::Nothing,
+            Ok(libc::ELOOP) => Refusal::Tree,
+            Ok(libc::EBUSY) => Refusal::Busy,
             _ => Refusal::Invalid,
         }
     }

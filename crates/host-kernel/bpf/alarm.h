@@ -53,9 +53,9 @@ PD_INLINE int alarm_start(__u32 domain, __u64 at)
 
 	/* The timer would be pinned to the CPU that arms it. */
 	if (elsewhere(domain))
-		return -18; /* EXDEV */
+		return -EXDEV;
 	if (!alarm || (alarm_config.fails_every && ++DOMAIN(domain)->arms % alarm_config.fails_every == 0))
-		return -12; /* ENOMEM */
+		return -ENOMEM;
 	return (int)bpf_timer_start(&alarm->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
@@ -187,7 +187,7 @@ PD_INLINE int alarm_create(__u32 domain)
 		return 0;
 	alarm = bpf_map_lookup_elem(&alarms, &key);
 	if (!alarm)
-		return PD_EINVALID;
+		return -EINVAL;
 	failed = (int)bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	return failed ? failed : (int)bpf_timer_set_callback(&alarm->timer, on_alarm);
 }

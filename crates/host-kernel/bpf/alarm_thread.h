@@ -249,16 +249,16 @@ PD_INLINE pd_i64 alarm_thread_turn(struct punctual_order *order)
 	__u64 now, again;
 
 	if (domain >= PD_DOMAINS || !over || over->kind)
-		return PD_ENOTHING;
+		return -ENOENT;
 	if (domain_on((__s32)bpf_get_smp_processor_id()) != domain)
-		return PUNCTUAL_ELSEWHERE;
+		return -EXDEV;
 	t->pid = (__u32)bpf_get_current_pid_tgid();
 	now = bpf_ktime_get_ns();
 	alarm_thread_came(domain, now);
 	if (alarm_thread_storms(t, now)) {
 		end_scheduler(PUNCTUAL_EXIT_ALARM_STORM | (__u32)domain_cpu(domain),
 			      "the alarm process of CPU %llu was woken too often", (__u32)domain_cpu(domain));
-		return PD_EFULL;
+		return -EBUSY;
 	}
 	do {
 		order->time = alarm_thread_decide(domain);

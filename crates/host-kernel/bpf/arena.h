@@ -104,8 +104,8 @@ extern void PD_ARENA *bpf_arena_alloc_pages(void *map, void PD_ARENA *address, p
 					    pd_u64 flags) __ksym;
 extern void bpf_arena_free_pages(void *map, void PD_ARENA *address, pd_u32 pages) __ksym;
 
-/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. PD_EBUSY if there is
- * one, PD_EFULL if there is no memory. */
+/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. -EBUSY if there is
+ * one, -ENOSPC if there is no memory. */
 #define pd_make(domain, given) pd_make_in(&arena, domain, given)
 PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 {
@@ -116,14 +116,14 @@ PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 	pd_ref d;
 
 	if (domain >= PD_DOMAINS || given->records > PD_ARENA_RECORDS)
-		return PD_EINVALID;
+		return -EINVAL;
 	if (pd_blocks[domain])
-		return PD_EBUSY;
+		return -EBUSY;
 	pages = (PD_OFFSET(records) + given->records * sizeof(struct pd_record) + PD_ARENA_PAGE - 1) /
 		PD_ARENA_PAGE;
 	block = bpf_arena_alloc_pages(in, (void PD_ARENA *)0, pages, -1, 0);
 	if (!block)
-		return PD_EFULL;
+		return -ENOSPC;
 	d = (pd_ref)block;
 	l = &PD(d)->limits;
 	l->jobs = given->jobs;

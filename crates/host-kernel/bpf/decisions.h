@@ -105,7 +105,7 @@ PD_FN int decisions_trees(pd_ref d)
 		a->budget_server = i;
 		a->budget_group = i / 2;
 		if (pd_job_add(d, 1) <= 0)
-			return PD_EINVALID;
+			return -EINVAL;
 		i++;
 	}
 	return 0;
@@ -116,21 +116,21 @@ PD_FOLD int decisions_begin(pd_ref d, pd_u32 jobs, pd_u32 trees)
 	pd_u32 i = PD_ZERO(d);
 
 	if (!jobs || jobs > PD_DECISION_JOBS)
-		return PD_EINVALID;
+		return -EINVAL;
 	DE(d)->random = 88172645463325252ULL;
 	DE(d)->now = 1;
 	DE(d)->hash = 0;
 	DE(d)->server_finish = 1ULL << 41;
 	DE(d)->trees = trees;
 	if (pd_group_set_order(d, 0, PD_ORDER(PD_BY_FINISH, PD_BY_PRIORITY, 0, 0)))
-		return PD_EINVALID;
+		return -EINVAL;
 	if (trees && decisions_trees(d))
-		return PD_EINVALID;
+		return -EINVAL;
 	pd_while (i < jobs) {
 		pd_i64 task = pd_task_add(d, 1);
 
 		if (task < 0 || task >= PD_DECISION_JOBS)
-			return PD_EINVALID;
+			return -EINVAL;
 		PD_NTH(DE(d)->periods, task) = (1 + decisions_below(d, 100)) * 1000 * jobs;
 		PD_NTH(DE(d)->finishes, task) = 1ULL << 40 | decisions_below(d, PD_NTH(DE(d)->periods, task));
 		decisions_add(d, (pd_u32)task, 1);

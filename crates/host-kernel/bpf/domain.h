@@ -179,7 +179,7 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task)
 		failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
 	bpf_task_release(p);
 	/* From a kernel thread none can be sent, and one may be on its way: the next look tries again. */
-	if (failed == -1 || failed == -16) {
+	if (failed == -EPERM || failed == -EBUSY) {
 		t->signal = 1;
 		note(domain, task);
 	}

@@ -99,7 +99,7 @@ static inline __s32 fair_init(void)
 	__s32 failed = scx_bpf_create_dsq(FAIR_SHARED, -1);
 
 	if (cpus > FAIR_CPUS)
-		return -7; /* E2BIG */
+		return -E2BIG;
 	fair_begin = bpf_ktime_get_ns();
 	fair_begin_jiffies = bpf_jiffies64();
 	/* Counted in memory, for the verifier need not tell the CPUs apart. */

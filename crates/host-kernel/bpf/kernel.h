@@ -16,6 +16,14 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
+/* Error numbers (asm-generic) beside the dispatcher's. */
+#define EPERM 1
+#define ESRCH 3
+#define E2BIG 7
+#define ENOMEM 12
+#define EXDEV 18
+#define EOPNOTSUPP 95
+
 enum {
 	BPF_MAP_TYPE_ARENA = 33,
 	BPF_F_MMAPABLE = 1 << 10,

@@ -255,7 +255,7 @@ PD_INLINE __s32 member_fork(struct task_struct *child)
 	born.generation = m->generation;
 	born.flags = m->flags;
 	if (!bpf_task_storage_get(&members, child, &born, BPF_LOCAL_STORAGE_GET_F_CREATE))
-		return -12; /* ENOMEM: the fork fails */
+		return -ENOMEM; /* the fork fails */
 	if (!(born.flags & PUNCTUAL_ALLOCATOR))
 		__sync_fetch_and_add(&TASK_OF(born.domain, born.task)->members, 1);
 	return 0;

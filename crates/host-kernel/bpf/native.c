@@ -13,7 +13,7 @@ pd_u64 punctual_native_size(const struct pd_limits *limits)
 
 int punctual_native_create(void *memory, const struct pd_limits *limits)
 {
-	return pd_init(memory, limits) ? 0 : PD_EINVALID;
+	return pd_init(memory, limits) ? 0 : -EINVAL;
 }
 
 int punctual_native_begin(void *memory, struct pd_call *call)

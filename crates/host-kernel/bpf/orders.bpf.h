@@ -6,7 +6,7 @@
 #ifndef PUNCTUAL_ORDERS_BPF_H
 #define PUNCTUAL_ORDERS_BPF_H
 
-/* The instant begins; `irq` is to be given to order_ends. 0, or PUNCTUAL_ELSEWHERE and it did not begin. */
+/* The instant begins; `irq` is to be given to order_ends. 0, or -EXDEV and it did not begin. */
 #define order_begins(order, irq)                                                                       \
 	({                                                                                             \
 		bpf_local_irq_save(irq);                                                               \
@@ -15,7 +15,7 @@
 			    (order)->domain < PD_DOMAINS;                                              \
 		if (here)                                                                              \
 			domain_take_in((order)->domain, (order)->now, scx_bpf_now());                  \
-		here ? 0 : PUNCTUAL_ELSEWHERE;                                                         \
+		here ? 0 : -EXDEV;                                                         \
 	})
 
 PD_INLINE void order_decides(__u32 domain, pd_u64 now)
@@ -115,7 +115,7 @@ PD_INLINE pd_i64 order_do(pd_ref d, struct punctual_order *order)
 	case PUNCTUAL_WINDOW_DROP:
 		return pd_window_drop(d, order->now);
 	}
-	return PD_EINVALID;
+	return -EINVAL;
 }
 
 PD_INLINE pd_i64 order_query(pd_ref d, struct punctual_order *order)
@@ -134,7 +134,7 @@ PD_INLINE pd_i64 order_query(pd_ref d, struct punctual_order *order)
 	case PUNCTUAL_ENFORCEMENT_ERROR:
 		return pd_reservation_error(d, order->number) - PUNCTUAL_LEAST_ERROR;
 	}
-	return PD_EINVALID;
+	return -EINVAL;
 }
 
 /* Asleep until a thread of it is runnable. */
@@ -148,7 +148,7 @@ PD_INLINE pd_i64 member_task_add(struct punctual_order *order)
 	/* Threads of the last one of this number still wait to be let out. */
 	if (number >= PUNCTUAL_TASKS || TASK_OF(order->domain, number)->runnable) {
 		pd_task_gone(d, (pd_u32)number, order->now);
-		return number >= PUNCTUAL_TASKS ? PD_EFULL : PD_EBUSY;
+		return number >= PUNCTUAL_TASKS ? -ENOSPC : -EBUSY;
 	}
 	pd_task_blocked(d, (pd_u32)number, order->now);
 	wait_begins(order->domain, (pd_u32)number);
@@ -178,12 +178,12 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_order *order
 	struct member *m;
 
 	if (p->flags & (PF_EXITING | PF_KTHREAD))
-		return PUNCTUAL_NO_THREAD;
+		return -ESRCH;
 	if (out_of_reach(p))
-		return PUNCTUAL_ABOVE;
+		return -EOPNOTSUPP;
 	if (!allocator &&
 	    (order->number >= PUNCTUAL_TASKS || !PD_TASK(PD_AT(order->domain), order->number)->used))
-		return PD_ENOTHING;
+		return -ENOENT;
 	joins.domain = order->domain;
 	joins.task = order->number % PUNCTUAL_TASKS;
 	joins.generation = t->generation;
@@ -191,10 +191,10 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_order *order
 	joins.left = 1;
 	m = bpf_task_storage_get(&members, p, &joins, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!m)
-		return PD_EFULL;
+		return -ENOMEM;
 	/* It may be one of a task that is there no longer. */
 	if (!m->left && m->generation == TASK_OF(m->domain, m->task)->generation)
-		return PD_EBUSY;
+		return -EBUSY;
 	member_leave(m);
 	m->domain = joins.domain;
 	m->task = joins.task;
@@ -213,11 +213,11 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_order *order
 static __noinline pd_i64 member_thread(struct punctual_order *order)
 {
 	struct task_struct *p = bpf_task_from_vpid((__s32)order->value);
-	pd_i64 result = PUNCTUAL_NO_THREAD;
+	pd_i64 result = -ESRCH;
 	struct member *m;
 
 	if (!p)
-		return PUNCTUAL_NO_THREAD;
+		return -ESRCH;
 	if (order->what == PUNCTUAL_JOIN) {
 		result = member_join(p, order);
 	} else {
@@ -248,19 +248,19 @@ PD_INLINE pd_i64 member_do(pd_ref d, struct punctual_order *order)
 	case PUNCTUAL_TIMER_CANCEL:
 		return pd_timer_cancel(d, order->id, order->now);
 	case PUNCTUAL_OVER:
-		return order->number < PUNCTUAL_TASKS ? wait_over(order->domain, order->number, order->id) : PD_ENOTHING;
+		return order->number < PUNCTUAL_TASKS ? wait_over(order->domain, order->number, order->id) : -ENOENT;
 	}
-	return PD_EINVALID;
+	return -EINVAL;
 }
 
 /* These take no part in an instant of the dispatcher's, or begin several. */
 PD_INLINE pd_i64 timer_do(struct punctual_order *order)
 {
 	if (order->what == PUNCTUAL_TIMER_CREATE)
-		return order->domain < PD_DOMAINS ? alarm_create(order->domain) : PD_EINVALID;
+		return order->domain < PD_DOMAINS ? alarm_create(order->domain) : -EINVAL;
 	if (order->what == PUNCTUAL_TIMER_TURN && alarm_config.by_thread)
 		return alarm_thread_turn(order);
-	return PD_EINVALID;
+	return -EINVAL;
 }
 
 SEC("syscall")
@@ -301,11 +301,11 @@ int punctual_look(struct punctual_look *look)
 	unsigned long irq;
 
 	if (look->domain >= PD_DOMAINS || !d)
-		return PD_EINVALID;
+		return -EINVAL;
 	bpf_local_irq_save(&irq);
 	if (domain_on((__s32)bpf_get_smp_processor_id()) != look->domain) {
 		bpf_local_irq_restore(&irq);
-		return PUNCTUAL_ELSEWHERE;
+		return -EXDEV;
 	}
 	pd_while (look->pop) {
 		pd_event_pop(d);
@@ -332,9 +332,9 @@ int punctual_create(struct punctual_create *create)
 	int failed;
 
 	if (create->domain >= PD_DOMAINS || create->cpu >= MOST_CPUS)
-		return PD_EINVALID;
+		return -EINVAL;
 	if (domain_of[create->cpu % MOST_CPUS])
-		return PD_EBUSY;
+		return -EBUSY;
 	failed = pd_make(create->domain, &create->limits);
 	if (!failed)
 		failed = pd_set_granularity(PD_AT(create->domain), create->granularity);

@@ -3,19 +3,19 @@
  * What user space asks of the scheduler and is answered; src/abi.rs has the same. Each struct is the context of the
  * test-run program of its name, without padding. A program's own return value is 0, or a negative error where it says so.
  *
- * The dispatcher of a domain is called on the domain's CPU only: the caller is to be pinned there, and is answered
- * PUNCTUAL_ELSEWHERE on any other CPU. Nothing was done then.
+ * The dispatcher of a domain is called on the domain's CPU only, to which the caller is pinned.
+ *
+ * Error numbers beside the dispatcher's own (punctual_dispatcher.h); nothing was done then:
+ *   -EXDEV        called on a CPU that is not the domain's
+ *   -ESRCH        no thread with that number, or an exiting or a kernel thread
+ *   -EOPNOTSUPP   its class (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) is above every sched_ext scheduler
+ *   -ENOMEM       no memory for its storage
  */
 #ifndef PUNCTUAL_ORDERS_H
 #define PUNCTUAL_ORDERS_H
 
-#define PUNCTUAL_ELSEWHERE (-100)
 /* Below any enforcement error, ns: an answer below 0 is a refusal. */
 #define PUNCTUAL_LEAST_ERROR (-(1LL << 62))
-/* No thread with that number, or it is not one that can be a member. */
-#define PUNCTUAL_NO_THREAD (-101)
-/* It is in SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: out of a sched_ext scheduler's reach. */
-#define PUNCTUAL_ABOVE (-102)
 
 /* punctual_create: makes a domain. Before the scheduler is attached; the answer is the program's return value. */
 struct punctual_create {

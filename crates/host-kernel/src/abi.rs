@@ -3,11 +3,13 @@
 use punctual_dispatcher::raw::{JobAttr, Limits, ReservationAttr};
 use punctual_dispatcher::{Job, Reservation};
 
-pub(crate) const ELSEWHERE: i64 = -100;
+/// Error numbers of commands, as the header describes them.
+pub(crate) const WRONG_CPU: i64 = -(libc::EXDEV as i64);
+pub(crate) const NO_THREAD: i64 = -(libc::ESRCH as i64);
+pub(crate) const REAL_TIME: i64 = -(libc::EOPNOTSUPP as i64);
+pub(crate) const BUSY: i64 = -(libc::EBUSY as i64);
 /// Below any enforcement error, ns: an answer below 0 is a refusal.
 pub(crate) const LEAST_ERROR: i64 = -(1 << 62);
-pub(crate) const NO_THREAD: i64 = -101;
-pub(crate) const ABOVE: i64 = -102;
 
 /// `enum punctual_what`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

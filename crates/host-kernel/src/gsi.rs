@@ -81,7 +81,7 @@ impl Desk<'_> {
         order.domain = self.domain;
         order.what = what as u32;
         let failed = match self.programs.run(abi::ORDER, order.bytes()) {
-            Ok(_) if order.result == abi::ELSEWHERE => {
+            Ok(_) if order.result == abi::WRONG_CPU => {
                 let cause = format!("the allocators of domain {} are not on its CPU", self.domain);
                 Some(Diagnostic::machine(cause, "leave the affinity of this program's threads as it is"))
             }
@@ -91,7 +91,7 @@ impl Desk<'_> {
         if failed.is_some() {
             let mut broken = self.broken.borrow_mut();
             *broken = broken.take().or(failed);
-            return -3;
+            return -i64::from(libc::EINVAL);
         }
         self.now.set(order.now.max(self.now.get()));
         order.result

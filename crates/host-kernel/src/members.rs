@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use punctual_process::{descendants, threads_of};
 use punctual_sys::sched;
 
-use crate::abi::{ABOVE, ELSEWHERE, NO_THREAD};
+use crate::abi::{BUSY, NO_THREAD, REAL_TIME, WRONG_CPU};
 use crate::diagnostics::OTHERS;
 use punctual_diagnostic::Diagnostic;
 
-/// As `PD_EBUSY`.
-const BUSY: i64 = -5;
 /// Looks at a process that has threads and children; each finds who was started meanwhile by one not yet joined.
 const ROUNDS: usize = 50;
 
@@ -29,17 +27,20 @@ pub(crate) fn pin(cpu: u32) -> Result<(), Diagnostic> {
 pub(crate) fn why(thread: i32, refusal: i64) -> String {
     match refusal {
         NO_THREAD => format!("there is no thread {thread}"),
-        ABOVE => format!("thread {thread} is in a real-time class, which is above sched_ext"),
+        REAL_TIME => format!("thread {thread} is in a real-time class, which is above sched_ext"),
         BUSY => format!("thread {thread} is a task's already"),
-        ELSEWHERE => "it was asked on another CPU".to_owned(),
-        _ => format!("the kernel refused thread {thread} ({refusal})"),
+        WRONG_CPU => "it was asked on another CPU".to_owned(),
+        _ => {
+            let error = std::io::Error::from_raw_os_error(refusal.unsigned_abs() as i32);
+            format!("the kernel refused thread {thread}: {error}")
+        }
     }
 }
 
 fn refused(pid: i32, thread: i32, refusal: i64) -> Diagnostic {
     let cause = format!("process {pid}: {}", why(thread, refusal));
     match refusal {
-        ABOVE => Diagnostic::usage(cause, format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}")),
+        REAL_TIME => Diagnostic::usage(cause, format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}")),
         NO_THREAD => Diagnostic::usage(cause, "name a process that runs"),
         BUSY => Diagnostic::usage(cause, "adopt a process once, and none within another one"),
         _ => Diagnostic::machine(cause, OTHERS),
