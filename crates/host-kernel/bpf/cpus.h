@@ -21,7 +21,7 @@ PD_INLINE __s32 domain_cpu(__u32 domain)
 }
 
 /* This callback does not execute on the domain's CPU. */
-PD_INLINE bool elsewhere(__u32 domain)
+PD_INLINE bool on_remote_cpu(__u32 domain)
 {
 	return (__s32)bpf_get_smp_processor_id() != domain_cpu(domain);
 }

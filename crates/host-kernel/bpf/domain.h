@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A domain: a dispatcher and its CPU. The dispatcher is called on that CPU only, and never by two at a time there, from
- * three places: ops.dispatch, the alarm, and orders. So there is no lock.
+ * three places: ops.dispatch, the timer, and orders. So there is no lock.
  *
  *        what was executed ┐
  *   notes of all callbacks ┤
  *                          v
- *        domain_take_in(now) ── domain_choose(now) ──> choice, allowance, next
+ *        domain_update(now) ── domain_select(now) ──> choice, allowance, next
  *                                                          │
- *            alarm, order: another one than runs? ── kick ─┤
+ *            timer, order: another one than runs? ── kick ─┤
  *                                                          v
  *                        ops.dispatch: from that task's queue, or what the others have (fair.h)
  *
@@ -42,9 +42,9 @@
 struct punctual_domain {
 	/* Who is on the CPU. */
 	__u32 task;	  /* whose thread runs from its queue, else PD_NONE */
-	__u32 paid;	  /* by its job; 0: in the background */
-	__u32 allocating; /* an allocator's thread runs */
-	__u32 others;	  /* anybody else runs */
+	__u32 by_job;	  /* by its job; 0: in the background */
+	__u32 by_allocator; /* an allocator's thread runs */
+	__u32 fair_runs;	  /* anybody else runs */
 	__u64 clock;	  /* the scheduler's clock from which the kernel counts its execution */
 	__u64 base;	  /* its execution time then */
 	__u64 charged;	  /* its execution time that was charged */
@@ -54,43 +54,43 @@ struct punctual_domain {
 	__u32 choice;	 /* the task to run, PD_NONE for anybody else */
 	__u32 fresh;	 /* nobody acted on it yet */
 	__u32 tail;	 /* a task that executed after its charge, PD_NONE for none */
-	__u32 capped;	 /* the choice waits, for the others' sake */
+	__u32 throttled;	 /* the choice waits, for the others' sake */
 	__u64 allowance; /* what the choice may execute from then on */
 	__u64 next;	 /* when something happens by itself but for its end */
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
-	/* The alarm. */
-	__u32 looks;  /* that the alarm may still make at once */
+	/* The timer. */
+	__u32 decisions_left;  /* that the timer may still make at once */
 	__u32 unused;
-	__u64 seen;   /* when the alarm last looked, CLOCK_MONOTONIC */
-	__u64 due;    /* when to look next, CLOCK_MONOTONIC */
+	__u64 decided_for;   /* when the timer last looked, CLOCK_MONOTONIC */
+	__u64 next_event;    /* when to look next, CLOCK_MONOTONIC */
 	__u64 end;    /* the scheduler's clock when to preempt the running job, if that is what is due */
-	__u64 armed;  /* what the timer stands at, 0 when it went off or could not be armed */
+	__u64 expires;  /* what the timer stands at, 0 when it went off or could not be armed */
 	__u64 unarmed; /* since when it cannot be armed, CLOCK_MONOTONIC; 0: it can */
 	__u64 arm_failures;
-	__u32 arms;    /* counted for fails_every (alarm_thread.h) */
-	__u32 dispatches; /* counted for remote_every (alarm_thread.h) */
+	__u32 arms;    /* counted for fails_every (timer_process.h) */
+	__u32 dispatches; /* counted for remote_every (timer_process.h) */
 	__u64 early;  /* how long it takes to go off */
 	__u64 deciding; /* duration of a decision, ns: the maximum of the recent ones */
 	__u64 switching; /* from a decision to the beginning of what it chose */
 	__u64 stopping;	 /* from a decision until the thread that it preempts has stopped */
-	__u64 decided;	 /* when the alarm last requested a switch, scheduler's clock; 0: it was not the alarm */
+	__u64 decided;	 /* when the timer last requested a switch, scheduler's clock; 0: it was not the timer */
 	__s64 offset;	 /* CLOCK_MONOTONIC less the scheduler's clock */
 	/* Shares. */
 	__u64 window;
 	__u64 of_jobs;
-	__u64 throttled;
+	__u64 throttles;
 	__u64 allocators_window;
 	__u64 of_allocators;
 	/* Events. */
-	__u64 heeded; /* records */
-	__u64 rung;   /* events */
-	__u32 heeds;  /* a reservation has an overrun policy that the kernel carries out */
-	__u32 hears;  /* an allocator outside */
+	__u64 overrun_pos; /* records */
+	__u64 event_pos;   /* events */
+	__u32 handles_overruns;  /* a reservation has an overrun policy that the kernel carries out */
+	__u32 asks_policies;  /* an allocator outside */
 	/* Tasks in the background. */
 	__u32 backgrounds;
 	__u32 background; /* the last one that was served */
 	__u64 background_time;
-	__u64 others_time;
+	__u64 fair_time;
 	__u64 background_tasks[TASK_WORDS];
 } domains[PD_DOMAINS];
 
@@ -100,9 +100,9 @@ struct punctual_domain {
 #define DECIDING_MOST 4000ULL
 
 /* The least of what was lately seen. */
-PD_INLINE __u64 lately(__u64 least, __u64 seen)
+PD_INLINE __u64 recent_least(__u64 least, __u64 decided_for)
 {
-	return !least || seen < least ? seen : least + ((seen - least) >> 6);
+	return !least || decided_for < least ? decided_for : least + ((decided_for - least) >> 6);
 }
 
 /* Records the duration of a decision. The maximum decays: a late decision costs more than a wait. */
@@ -120,7 +120,7 @@ PD_INLINE void record_deciding(struct punctual_domain *c, __u64 took)
  * the one before it, so that the sum is right in whatever order they come. One that counted by a `clock` that is out of date
  * charges too much or too little; the next call corrects that, or, if the thread was requeued meanwhile, there is an error
  * of that interval's length. */
-PD_INLINE void domain_count(__u32 domain, __u32 task, __u64 executed)
+PD_INLINE void domain_account(__u32 domain, __u32 task, __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 before = __sync_lock_test_and_set(&c->charged, executed);
@@ -158,8 +158,8 @@ PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on)
 		return 0;
 	}
 	/* Who was ahead still is; who was behind is so by a turn at most. */
-	if (!c->backgrounds++ && c->background_time + BACKGROUND_SLICE < c->others_time)
-		c->background_time = c->others_time - BACKGROUND_SLICE;
+	if (!c->backgrounds++ && c->background_time + BACKGROUND_SLICE < c->fair_time)
+		c->background_time = c->fair_time - BACKGROUND_SLICE;
 	return 0;
 }
 
@@ -202,7 +202,7 @@ PD_FN int domain_gone(pd_u32 domain, pd_u32 task)
 }
 
 /* How things stand with a task about which there is a note. */
-PD_INLINE void domain_take(__u32 domain, __u32 task, pd_u64 now)
+PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 	pd_ref d = PD_AT(domain);
@@ -230,12 +230,12 @@ PD_INLINE void domain_take(__u32 domain, __u32 task, pd_u64 now)
 
 /* First part of an instant: what was executed, and what happened. `clock` is the scheduler's clock
  * at `now`. */
-PD_FN int domain_take_in(pd_u32 domain, pd_u64 now, pd_u64 clock)
+PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	/* Once: ops.stopping on another CPU may write PD_NONE here at any time. If it does after this, it has charged or
-	 * will charge what the thread executed until then itself (domain_count), to the same task. */
+	 * will charge what the thread executed until then itself (domain_account), to the same task. */
 	__u32 task = READ_ONCE(c->task);
 	__u32 tail = __sync_lock_test_and_set(&c->tail, PD_NONE);
 	__u64 words;
@@ -244,20 +244,20 @@ PD_FN int domain_take_in(pd_u32 domain, pd_u64 now, pd_u64 clock)
 	/* One that another CPU leaves after this exchange is charged at the next decision. */
 	if (tail != PD_NONE)
 		domain_charge(domain, tail, now);
-	if (task != PD_NONE && c->paid) {
-		domain_count(domain, task, c->base + (c->taken - c->clock));
+	if (task != PD_NONE && c->by_job) {
+		domain_account(domain, task, c->base + (c->taken - c->clock));
 		domain_charge(domain, task, now);
 	}
 	if (!n->words)
 		return 0;
 	words = __sync_lock_test_and_set(&n->words, 0);
 	pd_while (words) {
-		__u32 word = lowest_bit(words) % TASK_WORDS;
+		__u32 word = ffs64(words) % TASK_WORDS;
 		__u64 bits = __sync_lock_test_and_set(&n->tasks[word], 0);
 
 		words &= words - 1;
 		pd_while (bits) {
-			domain_take(domain, word * 64 + lowest_bit(bits), now);
+			domain_update_task(domain, word * 64 + ffs64(bits), now);
 			bits &= bits - 1;
 		}
 	}
@@ -265,17 +265,17 @@ PD_FN int domain_take_in(pd_u32 domain, pd_u64 now, pd_u64 clock)
 }
 
 /* What the kernel does about overruns. From the records, which are there even when no event has room. */
-PD_FN int domain_heed(pd_u32 domain)
+PD_FN int domain_handle_overruns(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	pd_ref d = PD_AT(domain);
 
-	pd_while (c->heeded < PD(d)->record_count) {
-		pd_record_p r = PD_RECORD(d, c->heeded & PD(d)->record_mask);
+	pd_while (c->overrun_pos < PD(d)->record_count) {
+		pd_record_p r = PD_RECORD(d, c->overrun_pos & PD(d)->record_mask);
 		__u32 task = r->small;
 		__u32 kind = r->kind;
 
-		c->heeded++;
+		c->overrun_pos++;
 		if (kind == PD_REC_EVENT + PD_EV_OVERRUN) {
 			domain_signal(domain, task);
 		} else if (kind == PD_REC_EVENT + PD_EV_BACKGROUND && task < PUNCTUAL_TASKS) {
@@ -298,17 +298,17 @@ PD_INLINE bool domain_allocates(__u32 domain)
 }
 
 /* Somebody else would run. */
-PD_INLINE bool domain_others_wait(__u32 domain)
+PD_INLINE bool domain_fair_queued(__u32 domain)
 {
-	return DOMAIN(domain)->others || fair_waits(domain_cpu(domain));
+	return DOMAIN(domain)->fair_runs || fair_nr_queued(domain_cpu(domain));
 }
 
 PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	__u32 was = c->capped;
+	__u32 was = c->throttled;
 
-	c->capped = 0;
+	c->throttled = 0;
 	if (now - c->window >= CAP_WINDOW) {
 		c->window = now;
 		c->of_jobs = 0;
@@ -317,9 +317,9 @@ PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
 		return;
 	if (c->of_jobs < CAP_SHARE) {
 		c->allowance = pd_min(c->allowance, CAP_SHARE - c->of_jobs);
-	} else if (domain_others_wait(domain)) {
-		c->capped = 1;
-		c->throttled += !was;
+	} else if (domain_fair_queued(domain)) {
+		c->throttled = 1;
+		c->throttles += !was;
 		c->next = pd_min(c->next, c->window + CAP_WINDOW);
 	} else {
 		c->next = pd_min(c->next, now + CAP_LOOK);
@@ -327,7 +327,7 @@ PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
 }
 
 /* Second part of an instant: what is due, and who is to run. */
-PD_FN int domain_choose(pd_u32 domain, pd_u64 now)
+PD_FN int domain_select(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	pd_ref d = PD_AT(domain);
@@ -346,11 +346,11 @@ PD_FN int domain_choose(pd_u32 domain, pd_u64 now)
 	}
 	domain_cap(domain, now);
 	c->fresh = 1;
-	if (c->heeds)
-		domain_heed(domain);
-	if (c->hears && c->rung != PD(d)->event_head) {
-		c->rung = PD(d)->event_head;
-		domain_ring(domain);
+	if (c->handles_overruns)
+		domain_handle_overruns(domain);
+	if (c->asks_policies && c->event_pos != PD(d)->event_head) {
+		c->event_pos = PD(d)->event_head;
+		doorbell_ring(domain);
 	}
 	return 0;
 }
@@ -359,38 +359,38 @@ PD_FN int domain_choose(pd_u32 domain, pd_u64 now)
 PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	__u32 task = c->capped ? PD_NONE : c->choice;
+	__u32 task = c->throttled ? PD_NONE : c->choice;
 	/* If another CPU changes it after this, the answer is out of date: the requeued thread's ops.running there kicks
 	 * this CPU, and ops.dispatch compares again under the run queue's lock. */
 	__u32 runs = READ_ONCE(c->task);
 
 	if (now >= c->turn_end)
 		return true;
-	if (c->allocating)
+	if (c->by_allocator)
 		return false;
 	if (notes[IN_DOMAINS(domain)].allocators)
 		return true;
 	if (task == PD_NONE)
-		return runs != PD_NONE && c->paid;
-	return runs != task || !c->paid;
+		return runs != PD_NONE && c->by_job;
+	return runs != task || !c->by_job;
 }
 
 /* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. A turn that is over is seen to
  * already. */
-PD_FN int domain_set_due(pd_u32 domain, pd_u64 from)
+PD_FN int domain_set_next_event(pd_u32 domain, pd_u64 from)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 ends = PD_INFINITE;
 
-	c->due = c->turn_end <= c->seen ? c->next : pd_min(c->next, c->turn_end);
+	c->next_event = c->turn_end <= c->decided_for ? c->next : pd_min(c->next, c->turn_end);
 	c->end = 0;
-	if (c->choice == PD_NONE || c->capped)
+	if (c->choice == PD_NONE || c->throttled)
 		return 0;
 	ends = pd_later(from, c->allowance);
 	if (ends != PD_INFINITE)
 		ends -= c->stopping;
-	if (ends != PD_INFINITE && ends + c->offset < c->due) {
-		c->due = ends + c->offset;
+	if (ends != PD_INFINITE && ends + c->offset < c->next_event) {
+		c->next_event = ends + c->offset;
 		c->end = ends;
 	}
 	return 0;

@@ -9,9 +9,9 @@ struct {
 	__uint(max_entries, 4096);
 } doorbell SEC(".maps");
 
-PD_INLINE void domain_ring(__u32 domain)
+PD_INLINE void doorbell_ring(__u32 domain)
 {
-	struct punctual_bell bell = { .domain = domain };
+	struct punctual_doorbell bell = { .domain = domain };
 
 	bpf_ringbuf_output(&doorbell, &bell, sizeof(bell), 0);
 }

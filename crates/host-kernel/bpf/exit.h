@@ -10,12 +10,12 @@ struct {
 	__type(value, struct punctual_exit);
 } exit_info SEC(".maps");
 
-/* All tasks go back to the normal class. `code` is orders.h's, `said` a text with one %llu for `number`. */
-#define end_scheduler(code, said, number)                                                    \
+/* All tasks go back to the normal class. `code` is commands.h's, `said` a text with one %llu for `number`. */
+#define end_scheduler(code, text, number)                                                    \
 	({                                                                                   \
-		static char end_said[] = said;                                               \
+		static char end_text[] = text;                                               \
 		unsigned long long end_number = (number);                                    \
-		scx_bpf_exit_bstr((__s64)(code), end_said, &end_number, sizeof(end_number)); \
+		scx_bpf_exit_bstr((__s64)(code), end_text, &end_number, sizeof(end_number)); \
 	})
 
 /* The scheduler has ended: what the dispatcher decides is carried out no longer. */

@@ -37,7 +37,7 @@
 /* ns: less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
 /* To break into a turn. */
-#define FAIR_BREAK 1000000ULL
+#define FAIR_PREEMPT 1000000ULL
 #define FAIR_NEVER (~0ULL >> 1)
 /* Entries of a queue that are looked at in one go. */
 #define FAIR_DEPTH 64
@@ -147,7 +147,7 @@ static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate,
 
 /* Somebody who has waited for seconds gets a turn here, whatever its virtual time: a weight that gives less often than
  * the kernel's watchdog looks would end the scheduler. */
-static inline bool fair_rescue(__u64 queue, __s32 cpu)
+static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 {
 	__u64 jiffies = bpf_jiffies64();
 	__u64 age = bpf_ktime_get_ns() - fair_begin;
@@ -178,7 +178,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 	__s64 left = c->given - (__s64)ran;
 
 	if (first != FAIR_NEVER &&
-	    (c->yielded || fair_before(left > (__s64)FAIR_REST ? first + FAIR_BREAK : first, time))) {
+	    (c->yielded || fair_before(left > (__s64)FAIR_REST ? first + FAIR_PREEMPT : first, time))) {
 		c->over = 1;
 		return true;
 	}
@@ -195,7 +195,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 }
 
 /* How many wait who could run on this CPU; nearly, if some may run on a few CPUs only. */
-static inline __u32 fair_waits(__s32 cpu)
+static inline __u32 fair_nr_queued(__s32 cpu)
 {
 	__s32 own = fair_several ? scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) : 0;
 	__s32 shared = scx_bpf_dsq_nr_queued(FAIR_SHARED);
@@ -208,7 +208,7 @@ PD_FN bool fair_search(__s32 cpu)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 
-	if (fair_rescue(FAIR_SHARED, cpu) || (fair_several && fair_rescue(FAIR_OWN(cpu), cpu))) {
+	if (fair_unstarve(FAIR_SHARED, cpu) || (fair_several && fair_unstarve(FAIR_OWN(cpu), cpu))) {
 		c->over = 1;
 		return true;
 	}

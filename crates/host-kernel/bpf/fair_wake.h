@@ -35,11 +35,11 @@ static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64
 /* Whether the runner on this CPU is so far ahead of `time`, in the shared queue's terms, that its turn may be broken. */
 static inline bool fair_ahead(struct fair_cpu *c, __u64 time)
 {
-	return c->rate && fair_before(time + FAIR_BREAK, fair_now(c));
+	return c->rate && fair_before(time + FAIR_PREEMPT, fair_now(c));
 }
 
 /* Breaks into the turn on this CPU, if it is so far ahead. */
-static inline bool fair_break(__s32 cpu, __u64 time)
+static inline bool fair_preempt(__s32 cpu, __u64 time)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 
@@ -53,21 +53,21 @@ static inline bool fair_break(__s32 cpu, __u64 time)
 }
 
 /* For one that waits in the shared queue, and whose own CPU does something else. */
-static inline void fair_break_other(struct task_struct *p, __s32 cpu, __u64 time)
+static inline void fair_preempt_other(struct task_struct *p, __s32 cpu, __u64 time)
 {
-	__u32 looks = 0;
+	__u32 decisions_left = 0;
 
-	pd_while (looks < FAIR_LOOKS && looks < fair_several) {
+	pd_while (decisions_left < FAIR_LOOKS && decisions_left < fair_several) {
 		if (++cpu >= (__s32)fair_several)
 			cpu = 0;
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && fair_break(cpu, time))
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && fair_preempt(cpu, time))
 			return;
-		looks++;
+		decisions_left++;
 	}
 }
 
 /* Somebody idle takes it. */
-static inline bool fair_rouse(struct task_struct *p)
+static inline bool fair_kick_idle(struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 
@@ -77,7 +77,7 @@ static inline bool fair_rouse(struct task_struct *p)
 }
 
 /* Whether this CPU's dispatcher has no decision to make for a while. Called on any CPU, as a guess: the decision may change
- * after it is read; then run_other makes the dispatcher decide when the thread begins to run. */
+ * after it is read; then run_fair makes the dispatcher decide when the thread begins to run. */
 static inline bool fair_unasked(__s32 cpu)
 {
 	__u32 domain = domain_on(cpu);
@@ -86,8 +86,8 @@ static inline bool fair_unasked(__s32 cpu)
 
 	if (domain == PD_NONE)
 		return true;
-	return (d->choice == PD_NONE || d->capped) && !n->words && !n->allocators &&
-	       d->due > scx_bpf_now() + d->offset + FAIR_NEAR;
+	return (d->choice == PD_NONE || d->throttled) && !n->words && !n->allocators &&
+	       d->next_event > scx_bpf_now() + d->offset + FAIR_NEAR;
 }
 
 /* From ops.enqueue, for one that fair_stopping(p, true) stopped: no wake-up, and its own CPU is not kicked. */
@@ -96,7 +96,7 @@ static inline void fair_put_back(struct task_struct *p, struct fair_cpu *c, __u6
 	c->back = 0;
 	insert_vtime(p, queue, c->left, time, enq_flags);
 	if (queue == FAIR_SHARED && fair_several)
-		fair_rouse(p);
+		fair_kick_idle(p);
 }
 
 /* Virtual ns after its queue's clock at which a new thread begins: one gap for each thread that is queued. */
@@ -142,10 +142,10 @@ static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 		c->claims = 0;
 		return;
 	}
-	if (!here && fair_rouse(p))
+	if (!here && fair_kick_idle(p))
 		return;
-	if (wakes && !fair_break(cpu, shared) && !own && fair_several && !c->rate)
-		fair_break_other(p, cpu, shared);
+	if (wakes && !fair_preempt(cpu, shared) && !own && fair_several && !c->rate)
+		fair_preempt_other(p, cpu, shared);
 }
 
 #endif

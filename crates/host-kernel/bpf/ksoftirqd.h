@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The kernel's thread for soft interrupts that were left over: of a round that a switch is to follow, or of one that took
- * too long. A domain's alarm is such an interrupt. It may be among them, and would wait for that thread, which among all
- * others waits for the job that the alarm is to end.
+ * too long. A domain's timer is such an interrupt. It may be among them, and would wait for that thread, which among all
+ * others waits for the job that the timer is to end.
  *
  * So on a domain's CPU the thread goes before jobs, a quarter of the time at most; when it was stopped, next. While it
  * waits all the same, a job has no more than an instant's slice: the kernel asks for a decision then at each switch and tick.
- * Such a decision may find that the alarm is overdue (run.h), and has an interrupt come, at whose end the soft ones are
+ * Such a decision may find that the timer is overdue (run.h), and has an interrupt come, at whose end the soft ones are
  * carried out: until then a timer that is set anew does not go off either.
  */
 #ifndef PUNCTUAL_KSOFTIRQD_H
@@ -22,7 +22,7 @@ struct softirqs {
 	__u64 waits;	/* it was stopped, or has no share left */
 } softirqs[PD_DOMAINS];
 
-/* The slice of a job that could have this one: an instant's where an alarm may wait. */
+/* The slice of a job that could have this one: an instant's where an timer may wait. */
 PD_INLINE __u64 softirqs_slice(__u32 domain, __u64 slice)
 {
 	return softirqs[IN_DOMAINS(domain)].waits ? 1 : slice;
@@ -37,7 +37,7 @@ PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
 	struct softirqs *s;
 	__u64 now;
 
-	if (domain == PD_NONE || alarm_config.by_thread)
+	if (domain == PD_NONE || timer_config.by_thread)
 		return false;
 	thread = bpf_per_cpu_ptr(&ksoftirqd, cpu);
 	if (!thread || *thread != p)

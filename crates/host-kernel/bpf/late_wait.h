@@ -58,7 +58,7 @@ PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
 }
 
 /* Its allocator: a release is over, and not by the task's wait. How many waits are late, if this is one more. */
-PD_INLINE pd_i64 wait_over(__u32 domain, __u32 task, __u64 flags)
+PD_INLINE pd_i64 wait_release_ended(__u32 domain, __u32 task, __u64 flags)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 	bool late = flags & PUNCTUAL_LATE && t->waits && !t->early && t->delayed < PD_MAX_DELAYED;

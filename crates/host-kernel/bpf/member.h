@@ -40,8 +40,8 @@
 
 /* Where a thread was last put. */
 enum member_place {
-	WITH_OTHERS = 0,
-	WITH_ITS_TASK = 1,
+	BEST_EFFORT = 0,
+	WITH_TASK = 1,
 	WITH_ALLOCATORS = 2,
 };
 
@@ -56,7 +56,7 @@ struct member {
 	__u32 put_back; /* the enqueue that follows is no wake-up */
 	__u64 turn;	/* executed of it */
 	__u64 waits;	/* scheduler's clock since it waits for one */
-	__u64 told;	/* its execution time when the trace was told that it runs; 0: it was not */
+	__u64 recorded;	/* its execution time when the trace was told that it runs; 0: it was not */
 };
 
 struct {
@@ -96,21 +96,21 @@ struct punctual_notes {
 _Static_assert((PUNCTUAL_TASKS & (PUNCTUAL_TASKS - 1)) == 0, "task numbers are masked");
 
 /* Whether anybody ever joined. */
-__u32 anybody;
+__u32 has_members;
 
 #define TASK_OF(domain, task) (&tasks[IN_DOMAINS(domain)][(task) & (PUNCTUAL_TASKS - 1)])
 
 /* The lowest bit's number, by de Bruijn's sequence: BPF has no instruction for it, and the compiler's way is long. */
-const __u8 lowest_bits[64] = {
+const __u8 ffs_table[64] = {
 	0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
 	62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
 	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21, 44, 32, 23, 11,
 	46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9, 13, 8, 7, 6,
 };
 
-PD_INLINE __u32 lowest_bit(__u64 bits)
+PD_INLINE __u32 ffs64(__u64 bits)
 {
-	return lowest_bits[(bits & -bits) * 0x03f79d71b4cb0a89ULL >> 58];
+	return ffs_table[(bits & -bits) * 0x03f79d71b4cb0a89ULL >> 58];
 }
 
 /* The value before, with the order of an atomic operation that returns one: without the use of its result the compiler
@@ -121,7 +121,7 @@ PD_INLINE __u32 lowest_bit(__u64 bits)
 		asm volatile("" ::"r"(fetched));                  \
 	})
 
-/* What the note is about is written before, its bit next, and the bit's word last. Pairs with domain_take_in, which exchanges
+/* What the note is about is written before, its bit next, and the bit's word last. Pairs with domain_update, which exchanges
  * the word, then the bits, and then reads: a bit that it misses has its word set again. */
 PD_INLINE void note(__u32 domain, __u32 task)
 {
@@ -139,7 +139,7 @@ PD_INLINE void kick(__s32 cpu)
 
 PD_INLINE struct member *member_of(struct task_struct *p)
 {
-	return anybody ? bpf_task_storage_get(&members, p, 0, 0) : 0;
+	return has_members ? bpf_task_storage_get(&members, p, 0, 0) : 0;
 }
 
 /* Among its task's runnable threads, from now on. The first makes the task ready, the second has the first take turns:
@@ -185,20 +185,20 @@ PD_INLINE void member_leave(struct member *m)
 PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
 {
 	if (m->left)
-		return WITH_OTHERS;
+		return BEST_EFFORT;
 	if (p->flags & (PF_EXITING | PF_KTHREAD)) {
 		member_leave(m);
-		return WITH_OTHERS;
+		return BEST_EFFORT;
 	}
 	if (!bpf_cpumask_test_cpu((__u32)domain_cpu(m->domain), p->cpus_ptr))
-		return WITH_OTHERS;
+		return BEST_EFFORT;
 	if (m->flags & PUNCTUAL_ALLOCATOR)
 		return WITH_ALLOCATORS;
 	if (m->generation != TASK_OF(m->domain, m->task)->generation) {
 		m->left = 1;
-		return WITH_OTHERS;
+		return BEST_EFFORT;
 	}
-	return WITH_ITS_TASK;
+	return WITH_TASK;
 }
 
 /* For a turn, from now on. */
@@ -210,9 +210,9 @@ PD_INLINE void member_waits(struct member *m)
 
 /* It runs among the others, and could be with its task: it became a member in mid-run, or changed its affinity. Such a
  * one is not to go on, though nobody else wants the CPU. */
-PD_INLINE bool member_strays(struct task_struct *p, struct member *m)
+PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m)
 {
-	return m && m->place == WITH_OTHERS && !m->left && !(m->flags & PUNCTUAL_ALLOCATOR) &&
+	return m && m->place == BEST_EFFORT && !m->left && !(m->flags & PUNCTUAL_ALLOCATOR) &&
 	       !(p->flags & (PF_EXITING | PF_KTHREAD)) &&
 	       bpf_cpumask_test_cpu((__u32)domain_cpu(m->domain), p->cpus_ptr);
 }

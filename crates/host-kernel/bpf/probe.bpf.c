@@ -14,7 +14,7 @@ struct bpf_timer {
 	__u64 opaque[2];
 } __attribute__((aligned(8)));
 
-struct alarm {
+struct domain_timer {
 	struct bpf_timer timer;
 };
 
@@ -22,8 +22,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct alarm);
-} alarms SEC(".maps");
+	__type(value, struct domain_timer);
+} timers SEC(".maps");
 
 #define CLOCK_MONOTONIC 1
 
@@ -31,9 +31,9 @@ SEC("syscall")
 int punctual_probe(void *context)
 {
 	__u32 zero = 0;
-	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
+	struct domain_timer *t = bpf_map_lookup_elem(&timers, &zero);
 
-	return alarm ? (int)bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC) : 0;
+	return t ? (int)bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

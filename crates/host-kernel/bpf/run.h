@@ -36,25 +36,25 @@ PD_INLINE bool clock_stands(void)
 #define SWITCH_MOST 8000ULL
 
 /* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
-PD_INLINE void run_tell(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
+PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
 {
-	if (elsewhere(domain))
+	if (on_remote_cpu(domain))
 		return;
-	if (!stopped && !m->told) {
+	if (!stopped && !m->recorded) {
 		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, now, (__u32)p->pid, 0);
-		m->told = executed + 1;
-	} else if (stopped && m->told) {
-		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, now, executed + 1 - m->told, (__u32)p->pid);
-		m->told = 0;
+		m->recorded = executed + 1;
+	} else if (stopped && m->recorded) {
+		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, now, executed + 1 - m->recorded, (__u32)p->pid);
+		m->recorded = 0;
 	}
 }
 
 /* The slice of a job's thread: until the next event and no longer. If the timer is missed, by whatever cause, the kernel's
- * tick calls ops.dispatch. After domain_set_due; `now` is CLOCK_MONOTONIC. */
+ * tick calls ops.dispatch. After domain_set_next_event; `now` is CLOCK_MONOTONIC. */
 PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 {
-	__u64 due = DOMAIN(domain)->due;
-	__u64 left = due > now ? pd_min(due - now, SLICE_MOST) : 0;
+	__u64 next_event = DOMAIN(domain)->next_event;
+	__u64 left = next_event > now ? pd_min(next_event - now, SLICE_MOST) : 0;
 
 	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
@@ -62,9 +62,9 @@ PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 /* Continues the allocator's thread, with a timer for the end of its budget. */
 PD_INLINE void run_allocator_on(__u32 domain, struct task_struct *p, __u64 now)
 {
-	domain_set_due(domain, PD_INFINITE);
+	domain_set_next_event(domain, PD_INFINITE);
 	set_slice(p, run_slice(domain, now));
-	alarm_set(domain);
+	timer_arm(domain);
 }
 
 /* An allocator's thread began. Its budget ends as a turn does. */
@@ -79,10 +79,10 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 		c->allocators_window = now;
 		c->of_allocators = 0;
 	}
-	c->allocating = 1;
+	c->by_allocator = 1;
 	c->turn_end = now + (c->of_allocators < ALLOCATOR_SHARE ? ALLOCATOR_SHARE - c->of_allocators : 0);
 	set_slice(p, QUEUED_SLICE);
-	if (elsewhere(domain)) {
+	if (on_remote_cpu(domain)) {
 		kick(domain_cpu(domain));
 		return;
 	}
@@ -97,39 +97,39 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 
 	member_count(m);
 	c->charged = c->base;
-	c->paid = !t->background;
+	c->by_job = !t->background;
 	/* Last: a reader without the lock that sees this task counts from the base set above. */
 	WRITE_ONCE(c->task, m->task);
 	if (!m->turn && c->clock - m->waits > TURN_WAIT)
 		m->turn = TURN - TURN_SHORT;
 	if (t->runnable > 1)
 		c->turn_end = now + (TURN - pd_min(m->turn, TURN));
-	if (!c->paid) {
+	if (!c->by_job) {
 		set_slice(p, BACKGROUND_SLICE);
 		return;
 	}
-	run_tell(domain, m, p, c->base, now, false);
+	run_record(domain, m, p, c->base, now, false);
 	/* It was chosen once, but no longer. Or another CPU changed something of it while it runs: a timer set there would
 	 * go off there. */
-	if (c->choice != m->task || c->capped || elsewhere(domain)) {
+	if (c->choice != m->task || c->throttled || on_remote_cpu(domain)) {
 		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
 		return;
 	}
 	if (now - c->clock - c->offset > OFFSET_MOST)
 		c->offset = (__s64)(now - c->clock);
-	domain_set_due(domain, c->clock - t->uncharged);
+	domain_set_next_event(domain, c->clock - t->uncharged);
 	set_slice(p, run_slice(domain, now));
-	alarm_set(domain);
+	timer_arm(domain);
 }
 
 /* One of the others began. */
-PD_INLINE void run_other(__u32 domain, struct task_struct *p)
+PD_INLINE void run_fair(__u32 domain, struct task_struct *p)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	c->others = 1;
-	if (fair_running(p, c->clock) && ((c->choice != PD_NONE && !c->capped) || notes[IN_DOMAINS(domain)].words))
+	c->fair_runs = 1;
+	if (fair_running(p, c->clock) && ((c->choice != PD_NONE && !c->throttled) || notes[IN_DOMAINS(domain)].words))
 		kick(domain_cpu(domain));
 }
 
@@ -161,11 +161,11 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 	c->clock = run_counted_from(p);
 	c->base = p->se.sum_exec_runtime;
 	if (run_was_requested(c, c->clock))
-		c->switching = lately(c->switching, c->clock - c->decided);
+		c->switching = recent_least(c->switching, c->clock - c->decided);
 	c->decided = 0;
-	alarm_thread_began(domain);
-	if (!m || m->place == WITH_OTHERS) {
-		run_other(domain, p);
+	timer_process_switched(domain);
+	if (!m || m->place == BEST_EFFORT) {
+		run_fair(domain, p);
 	} else if (m->place == WITH_ALLOCATORS) {
 		run_allocator(domain, p, m);
 	} else {
@@ -174,45 +174,45 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 }
 
 /* A job's execution ends here; what the thread does next is not its job's. */
-PD_INLINE void run_unpaid(__u32 domain, struct task_struct *p, struct member *m, __u64 executed)
+PD_INLINE void run_job_stopped(__u32 domain, struct task_struct *p, struct member *m, __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	domain_count(domain, c->task, executed);
+	domain_account(domain, c->task, executed);
 	/* It is charged at the next decision, and there is no hurry. A decision on the domain's CPU may take the tail away
 	 * between these two, if this is another CPU: then it is set for the one after that. */
 	if (c->tail == PD_NONE)
 		c->tail = c->task;
 	else if (c->tail != c->task)
 		note(domain, c->task);
-	run_tell(domain, m, p, executed, bpf_ktime_get_ns(), true);
+	run_record(domain, m, p, executed, bpf_ktime_get_ns(), true);
 }
 
 PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = p->se.sum_exec_runtime;
-	struct member *m = c->others ? 0 : member_of(p);
+	struct member *m = c->fair_runs ? 0 : member_of(p);
 
 	c->stopped = c->clock + (executed - c->base);
-	if (c->others) {
+	if (c->fair_runs) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
-			c->others_time += (executed - c->base) / (1 + fair_waits(domain_cpu(domain)));
-	} else if (c->allocating) {
+			c->fair_time += (executed - c->base) / (1 + fair_nr_queued(domain_cpu(domain)));
+	} else if (c->by_allocator) {
 		c->of_allocators += executed - c->base;
 	} else if (m && c->task != PD_NONE) {
 		m->turn += executed - c->base;
 		if (run_was_requested(c, c->stopped))
-			c->stopping = lately(c->stopping, c->stopped - c->decided);
-		if (c->paid)
-			run_unpaid(domain, p, m, executed);
+			c->stopping = recent_least(c->stopping, c->stopped - c->decided);
+		if (c->by_job)
+			run_job_stopped(domain, p, m, executed);
 		else
 			c->background_time += executed - c->charged;
 	}
 	WRITE_ONCE(c->task, PD_NONE);
-	c->allocating = 0;
-	c->others = 0;
+	c->by_allocator = 0;
+	c->fair_runs = 0;
 	c->turn_end = PD_INFINITE;
 	if (!runnable)
 		return;
@@ -228,10 +228,10 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (c->taken - c->clock);
 
-	if (!c->paid) {
-		c->paid = 1;
+	if (!c->by_job) {
+		c->by_job = 1;
 		c->charged = executed;
-		run_tell(domain, m, p, executed, now, false);
+		run_record(domain, m, p, executed, now, false);
 	}
 	if (now >= c->turn_end) {
 		m->turn = 0;
@@ -239,9 +239,9 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	}
 	if (c->turn_end == PD_INFINITE && TASK_OF(domain, c->task)->runnable > 1)
 		c->turn_end = now + TURN;
-	domain_set_due(domain, c->taken);
+	domain_set_next_event(domain, c->taken);
 	set_slice(p, run_slice(domain, now));
-	alarm_set(domain);
+	timer_arm(domain);
 }
 
 /* The next task in the background, round about; PD_NONE for none. */
@@ -257,7 +257,7 @@ PD_FN pd_u32 run_next_background(pd_u32 domain)
 		later = c->background_tasks[word % TASK_WORDS];
 		words--;
 	}
-	return later ? word % TASK_WORDS * 64 + lowest_bit(later) : PD_NONE;
+	return later ? word % TASK_WORDS * 64 + ffs64(later) : PD_NONE;
 }
 
 /* Who goes on in the background, turn after turn, does not stop. */
@@ -277,9 +277,9 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 task;
 
-	if (m && !c->paid)
+	if (m && !c->by_job)
 		run_count_background(domain);
-	if (c->background_time > c->others_time && domain_others_wait(domain))
+	if (c->background_time > c->fair_time && domain_fair_queued(domain))
 		return false;
 	task = run_next_background(domain);
 	if (task == PD_NONE)
@@ -288,14 +288,14 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 	if (move_to_local(TASK_QUEUE(domain, task)))
 		return true;
 	if (prev && m && c->task == task) {
-		if (c->paid)
-			run_unpaid(domain, prev, m, c->base + (scx_bpf_now() - c->clock));
-		c->paid = 0;
+		if (c->by_job)
+			run_job_stopped(domain, prev, m, c->base + (scx_bpf_now() - c->clock));
+		c->by_job = 0;
 		set_slice(prev, BACKGROUND_SLICE);
 		return true;
 	}
 	/* It sleeps, and saves nothing up; or all who were left of it are out. */
-	c->background_time = c->others_time;
+	c->background_time = c->fair_time;
 	if (!TASK_OF(domain, task)->members)
 		domain_background(domain, task, 0);
 	return false;
@@ -303,7 +303,7 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 
 /* The allowance of the chosen task is exhausted without a decision since: the tick ended its slice, and a higher class
  * preempted it before this ops.dispatch. */
-PD_INLINE bool run_is_spent(struct punctual_domain *c, __u32 domain)
+PD_INLINE bool run_exhausted(struct punctual_domain *c, __u32 domain)
 {
 	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
 	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
@@ -317,7 +317,7 @@ PD_FN int run_decides(pd_u32 domain, pd_u64 now)
 	/* A timer that could not be armed is armed after a decision. */
 	if (notes[IN_DOMAINS(domain)].words || now >= c->next || c->unarmed)
 		return 1;
-	return !c->fresh && ((c->task != PD_NONE && c->paid) || run_is_spent(c, domain));
+	return !c->fresh && ((c->task != PD_NONE && c->by_job) || run_exhausted(c, domain));
 }
 
 PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
@@ -329,27 +329,27 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	bool decides = run_decides(domain, now);
 	__u32 task;
 
-	alarm_thread_look(domain, now);
+	timer_process_check(domain, now);
 	/* Its soft interrupt was put off (ksoftirqd.h). */
-	if (c->armed && now >= c->armed)
+	if (c->expires && now >= c->expires)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {
 		__u64 clock = scx_bpf_now();
 
 		/* The timer's decision has charged the execution until this schedule(). */
-		domain_take_in(domain, now, run_was_requested(c, clock) ? c->taken : clock);
-		domain_choose(domain, now);
+		domain_update(domain, now, run_was_requested(c, clock) ? c->taken : clock);
+		domain_select(domain, now);
 		c->decided = 0;
 	}
 	c->fresh = 0;
 	if (n->allocators && move_to_local(ALLOCATOR_QUEUE(domain)))
 		return;
-	/* A kick that was meant for the alarm only (alarm_thread_set). */
-	if (prev && c->allocating && now < c->turn_end) {
+	/* A kick that was meant for the timer only (timer_process_arm). */
+	if (prev && c->by_allocator && now < c->turn_end) {
 		run_allocator_on(domain, prev, now);
 		return;
 	}
-	task = c->capped ? PD_NONE : c->choice;
+	task = c->throttled ? PD_NONE : c->choice;
 	if (task != PD_NONE) {
 		bool runs = prev && m && c->task == task;
 
@@ -361,10 +361,10 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 		}
 	}
 	if (!c->backgrounds || !run_background(domain, prev, m))
-		fair_dispatch(cpu, prev && c->others && !member_strays(prev, member_of(prev)) ? prev : 0);
+		fair_dispatch(cpu, prev && c->fair_runs && !member_misplaced(prev, member_of(prev)) ? prev : 0);
 	if (decides) {
-		domain_set_due(domain, c->taken);
-		alarm_set(domain);
+		domain_set_next_event(domain, c->taken);
+		timer_arm(domain);
 	}
 }
 

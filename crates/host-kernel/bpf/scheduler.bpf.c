@@ -6,9 +6,9 @@
  *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
  *   late_wait.h late waits, where an allocator makes the jobs
  *   run.h      carries a decision out, and counts what was executed
- *   ksoftirqd.h what the alarm may have to wait for
- *   alarm.h    when to look again; alarm_thread.h: where there is no timer for it
- *   orders.bpf.h   what user space asks
+ *   ksoftirqd.h what the timer may have to wait for
+ *   timer.h    when to look again; timer_process.h: where there is no timer for it
+ *   commands.bpf.h   what user space asks
  *   fair.h, fair_wake.h, fair_time.h   everybody else
  *
  * A callback asks: is it a member's thread, or a domain's CPU? If not, it is the others' affair.
@@ -23,7 +23,7 @@ struct {
 } arena SEC(".maps");
 
 #include "dispatcher.c"
-#include "orders.h"
+#include "commands.h"
 #include "exit.h"
 #include "cpus.h"
 #include "fair.h"
@@ -32,11 +32,11 @@ struct {
 #include "domain.h"
 #include "late_wait.h"
 #include "fair_wake.h"
-#include "alarm_thread.h"
+#include "timer_process.h"
 #include "ksoftirqd.h"
-#include "alarm.h"
+#include "timer.h"
 #include "run.h"
-#include "orders.bpf.h"
+#include "commands.bpf.h"
 
 /* Never past the queues: an idle CPU would take a member's thread at once. */
 SEC("struct_ops/punctual_select_cpu")
@@ -44,7 +44,7 @@ __s32 BPF_PROG(punctual_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64
 {
 	struct member *m = member_of(p);
 
-	if (m && member_place(p, m) != WITH_OTHERS)
+	if (m && member_place(p, m) != BEST_EFFORT)
 		return domain_cpu(m->domain);
 	return fair_select_cpu(p, prev_cpu, wake_flags);
 }
@@ -59,7 +59,7 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 
 		m->put_back = 0;
 		m->place = member_place(p, m);
-		if (m->place == WITH_ITS_TASK) {
+		if (m->place == WITH_TASK) {
 			member_enqueue(p, m, put_back, enq_flags);
 			return;
 		}
@@ -67,7 +67,7 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 			allocator_enqueue(p, m, put_back, enq_flags);
 			return;
 		}
-		m->place = WITH_OTHERS;
+		m->place = BEST_EFFORT;
 		member_uncount(m);
 	}
 	if (!(p->flags & PF_KTHREAD) || !softirqs_enqueue(p, enq_flags))
@@ -82,9 +82,9 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 PD_INLINE bool core_scheduling(__u32 domain)
 {
 	__u32 cpu = (__u32)domain_cpu(domain);
-	bool remote = elsewhere(domain);
+	bool remote = on_remote_cpu(domain);
 
-	if (alarm_config.remote_every && ++DOMAIN(domain)->dispatches % alarm_config.remote_every == 0)
+	if (timer_config.remote_every && ++DOMAIN(domain)->dispatches % timer_config.remote_every == 0)
 		remote = true;
 	if (remote)
 		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING | cpu, "core scheduling is enabled on CPU %llu", cpu);
@@ -100,7 +100,7 @@ void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 	if (prev && !(prev->scx.flags & SCX_ENUM(scx_ent_flags, SCX_TASK_QUEUED)))
 		prev = 0;
 	if (domain == PD_NONE)
-		fair_dispatch(cpu, prev && !member_strays(prev, member_of(prev)) ? prev : 0);
+		fair_dispatch(cpu, prev && !member_misplaced(prev, member_of(prev)) ? prev : 0);
 	else if (!core_scheduling(domain))
 		run_dispatch(domain, cpu, prev);
 }
@@ -157,7 +157,7 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct member *m = member_of(from);
 
-	if (m && m->place == WITH_ITS_TASK) {
+	if (m && m->place == WITH_TASK) {
 		if (m->flags & PUNCTUAL_COOPERATES) {
 			if (wait_is_late(m->domain, m->task)) {
 				set_slice(from, 0);
@@ -187,7 +187,7 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 {
 	struct member *m = member_of(p);
 
-	alarm_thread_gone(p);
+	timer_process_exited(p);
 	/* Or a fork that failed. */
 	if (m && (args->cancelled || p->flags & PF_EXITING))
 		member_leave(m);

@@ -1,68 +1,33 @@
-//! What stands in `bpf/orders.h`, for this side.
+//! `bpf/commands.h` for this side.
 
 use punctual_dispatcher::raw::{JobAttr, Limits, ReservationAttr};
-use punctual_dispatcher::{Job, Reservation};
 
 /// Error numbers of commands, as the header describes them.
 pub(crate) const WRONG_CPU: i64 = -(libc::EXDEV as i64);
 pub(crate) const NO_THREAD: i64 = -(libc::ESRCH as i64);
 pub(crate) const REAL_TIME: i64 = -(libc::EOPNOTSUPP as i64);
 pub(crate) const BUSY: i64 = -(libc::EBUSY as i64);
-/// Below any enforcement error, ns: an answer below 0 is a refusal.
-pub(crate) const LEAST_ERROR: i64 = -(1 << 62);
-
-/// `enum punctual_what`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum What {
-    JobAdd = 2,
-    JobCancel = 3,
-    ReservationAdd = 6,
-    ReservationChange = 7,
-    ReservationRemove = 8,
-    WindowAdd = 10,
-    WindowDrop = 11,
-    Remaining = 16,
-    Used = 17,
-    Standing = 18,
-    JobOf = 19,
-    Delayed = 20,
-    EnforcementError = 21,
-    TaskAdd = 32,
-    Join = 34,
-    SetOrder = 36,
-    TimerAsk = 37,
-    TimerCancel = 38,
-    Over = 39,
-    TimerCreate = 48,
-    TimerTurn = 49,
-}
-
-/// The program whose context an [`Order`] is.
-pub(crate) const ORDER: &str = "punctual_order";
-
 /// `enum punctual_member_flag`.
-pub(crate) const COOPERATES: u64 = 1;
-pub(crate) const ALLOCATOR: u64 = 2;
+pub(crate) const COOPERATES: u32 = 1;
+pub(crate) const ALLOCATOR: u32 = 2;
 
-/// `enum punctual_over`.
-pub(crate) const LATE: u64 = 1;
-pub(crate) const IN_BACKGROUND: u64 = 2;
+/// `enum punctual_release_flag`.
+pub(crate) const LATE: u32 = 1;
+pub(crate) const IN_BACKGROUND: u32 = 2;
 
-/// A structure of `orders.h`: plain numbers without padding.
+/// The context of a test-run program.
 ///
 /// # Safety
-/// As it says: any bytes are a value of it.
-pub(crate) unsafe trait Plain: Copy {
-    fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: no padding, and whatever is written is a value: the implementor's promise.
-        unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(self).cast(), size_of::<Self>()) }
-    }
+/// It is laid out as the program's `struct` in the header, so that any bytes which the program
+/// writes are a value of it.
+pub(crate) unsafe trait Context {
+    /// The program's name.
+    const PROGRAM: &'static str;
 }
 
 /// `struct punctual_create`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Create {
     pub domain: u32,
     pub cpu: u32,
@@ -72,66 +37,64 @@ pub(crate) struct Create {
     pub granularity: u64,
 }
 
-/// `struct punctual_order`.
+/// The `kind` and the union of `struct punctual_command`.
+#[repr(C, u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// The kernel reads the arguments.
+#[allow(dead_code)]
+pub(crate) enum Command {
+    JobAdd(JobAttr) = 2,
+    JobCancel { job: u64 } = 3,
+    ReservationAdd(ReservationAttr) = 6,
+    ReservationChange { to: ReservationAttr, reservation: u32 } = 7,
+    ReservationRemove { reservation: u32 } = 8,
+    WindowAdd { start: u64, length: u64, begins: u32 } = 10,
+    WindowDrop = 11,
+    JobRemaining { job: u64 } = 16,
+    JobUsed { job: u64 } = 17,
+    JobStanding { job: u64 } = 18,
+    ReservationJob { reservation: u32 } = 19,
+    ReservationDelayed { reservation: u32 } = 20,
+    ReservationError { error: i64, reservation: u32 } = 21,
+    TaskAdd = 32,
+    TaskJoin { task: u32, thread: u32, flags: u32 } = 34,
+    GroupOrder { group: u32, order: u32 } = 36,
+    TimerAdd { at: u64, cookie: u64 } = 37,
+    TimerCancel { timer: u64 } = 38,
+    ReleaseEnd { task: u32, flags: u32 } = 39,
+    TimerCreate = 48,
+    TimerProcess = 49,
+}
+
+/// `struct punctual_command`: a command, and its result once the program has run.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Order {
-    pub domain: u32,
-    pub what: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    domain: u32,
+    unused: u32,
     pub result: i64,
     pub now: u64,
-    pub id: u64,
-    pub time: u64,
-    pub cookie: u64,
-    pub number: u32,
-    pub value: u32,
-    pub attributes: Attributes,
+    pub command: Command,
 }
 
-/// Of a job or of a reservation, whose is the larger one.
+impl Call {
+    pub fn new(domain: u32, command: Command) -> Call {
+        Call { domain, unused: 0, result: 0, now: 0, command }
+    }
+}
+
+/// `struct punctual_poll`.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) union Attributes {
-    job: JobAttr,
-    reservation: ReservationAttr,
-}
-
-impl Default for Attributes {
-    fn default() -> Attributes {
-        Attributes { reservation: ReservationAttr::default() }
-    }
-}
-
-impl From<&Job> for Attributes {
-    fn from(job: &Job) -> Attributes {
-        // What a job leaves free stays zero: every byte of it is read (`Plain`).
-        let mut attributes = Attributes::default();
-        attributes.job = job.into();
-        attributes
-    }
-}
-
-impl From<&Reservation> for Attributes {
-    fn from(reservation: &Reservation) -> Attributes {
-        Attributes { reservation: reservation.into() }
-    }
-}
-
-/// `struct punctual_look`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Look {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Poll {
     pub domain: u32,
     pub pop: u32,
     pub records: u64,
     pub events: u64,
     pub record_count: u64,
-    pub event_head: u64,
     pub event_tail: u64,
-    pub event_lost: u64,
-    pub throttled: u64,
+    pub throttles: u64,
     pub arm_failures: u64,
-    pub next: u64,
     pub head: u64,
 }
 
@@ -169,63 +132,15 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-// SAFETY: each is made of numbers alone, laid out without a gap (the tests have the sizes).
-unsafe impl Plain for Create {}
-// SAFETY: as above.
-unsafe impl Plain for Order {}
-// SAFETY: as above.
-unsafe impl Plain for Look {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use punctual_dispatcher::{For, Overrun, TaskId};
-
-    #[test]
-    fn sizes_are_those_of_the_header() {
-        assert_eq!(size_of::<Create>(), 16 + 48 + 8);
-        assert_eq!(size_of::<Order>(), 56 + 80);
-        assert_eq!(size_of::<Look>(), 88);
-        assert_eq!(size_of::<Exit>(), 16 + REASON + MESSAGE);
-    }
-
-    fn half(order: &mut Order, at: usize) -> u32 {
-        let bytes = &order.bytes()[56 + at..];
-        u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-    }
-
-    /// By the offsets of `struct pd_job_attr`: five words, then task, group, server, budget_group, budget_server.
-    #[test]
-    fn a_job_stands_where_the_dispatcher_reads_it() {
-        let mut job = Job::new(For::Task(TaskId(7)), 500);
-        (job.start, job.finish, job.priority, job.cookie) = (1, 2, -3, 4);
-        (job.group, job.budget_group) = (5, 6);
-        let mut order = Order { attributes: (&job).into(), ..Order::default() };
-        assert_eq!([0, 8, 16, 32].map(|at| half(&mut order, at)), [1, 2, 500, 4]);
-        assert_eq!(half(&mut order, 24) as i32, -3);
-        assert_eq!([40, 44, 48, 52, 56].map(|at| half(&mut order, at)), [7, 5, 0, 6, 0]);
-        assert_eq!([60, 64, 68, 72, 76].map(|at| half(&mut order, at)), [0; 5]);
-    }
-
-    /// By the offsets of `struct pd_reservation_attr`: six words, then eight halves.
-    #[test]
-    fn a_reservation_stands_where_the_dispatcher_reads_it() {
-        let reservation = Reservation {
-            serves: For::Group(3),
-            start: 1,
-            period: 2,
-            budget: 3,
-            deadline: 4,
-            priority: 5,
-            group: 6,
-            budget_group: 7,
-            cookie: Some(8),
-            overrun: Overrun::Signal,
-            wakeup_rule: true,
-        };
-        let mut order = Order { attributes: (&reservation).into(), ..Order::default() };
-        assert_eq!([0, 8, 16, 24, 32, 40].map(|at| half(&mut order, at)), [1, 2, 3, 4, 5, 8]);
-        let halves = [48, 52, 56, 60, 64, 68, 72, 76].map(|at| half(&mut order, at));
-        assert_eq!(halves, [u32::MAX, 6, 3, 1, 3, 7, 0, 1]);
-    }
+// SAFETY: the tests compare it with the header.
+unsafe impl Context for Create {
+    const PROGRAM: &'static str = "punctual_create";
+}
+// SAFETY: as above; the program does not write `kind`, and writes integers only.
+unsafe impl Context for Call {
+    const PROGRAM: &'static str = "punctual_command";
+}
+// SAFETY: as the first.
+unsafe impl Context for Poll {
+    const PROGRAM: &'static str = "punctual_poll";
 }

@@ -1,12 +1,13 @@
-//! One domain's thread in user space, on the domain's CPU: it gives the orders and reads the rings.
+//! One domain's thread in user space, on the domain's CPU: it sends the commands and reads the rings.
 //!
 //! ```text
 //!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and release events to the run ──> Stop
 //! ```
 //!
-//! With reservations only, the kernel needs nobody: the thread looks now and then, for the results, and is one of the
-//! ordinary tasks. A policy that is asked at each job hears the doorbell and answers with orders; then the thread is
-//! the domain's allocator, before all jobs, with a budget of its own (`bpf/domain.h`), and another one reads the records.
+//! With reservations only, the kernel needs no allocator: the thread polls for the results, as an
+//! ordinary task. A policy that is asked at each job waits for the doorbell and answers with commands;
+//! then the thread is the domain's allocator, before all jobs, with a budget of its own
+//! (`bpf/domain.h`), and another one reads the records.
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -23,10 +24,10 @@ use punctual_taskset::Overrun;
 
 use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::{not_done_here, wrong_cpu};
-use crate::gsi::Orders;
+use crate::gsi::KernelGsi;
 use crate::members;
 use crate::programs::Programs;
-use crate::reader::{Reader, RecordBatch, LOOK};
+use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
 use crate::ring::Rings;
 use punctual_diagnostic::Diagnostic;
 
@@ -53,7 +54,7 @@ pub(crate) struct Joining {
 
 impl Joining {
     /// Flags of the command that ends a release which an allocator made, without the task's wait; `None`: no command.
-    fn over(&self, end: End) -> Option<u64> {
+    fn over(&self, end: End) -> Option<u32> {
         let overran = matches!(end, End::Exhausted | End::Expired);
         let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };
         let background = if overran && self.overrun == Overrun::Background { IN_BACKGROUND } else { 0 };
@@ -80,7 +81,7 @@ pub(crate) enum Command {
     Begin(u64),
     /// All threads of the task are gone.
     Gone(TaskId),
-    /// One more look, and the end.
+    /// One more poll, and the end.
     Stop,
 }
 
@@ -137,10 +138,10 @@ pub(crate) fn run(config: Config, commands: &Receiver<Command>, news: &Sender<(u
 fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
     let Config { domain, cpu, programs, allocators, limits, doorbell, joining } = config;
     members::pin(cpu)?;
-    let mut orders = Orders::new(&programs, domain, monotonic_ns());
-    let bell = doorbell.as_ref().map(|bell| listen(bell, &mut orders)).transpose()?;
+    let mut gsi = KernelGsi::new(&programs, domain, monotonic_ns());
+    let bell = doorbell.as_ref().map(|bell| listen(bell, &mut gsi)).transpose()?;
     let say = |what| news.send((domain, what)).is_ok();
-    let joined = join(&mut orders, cpu, &joining)?;
+    let joined = join(&mut gsi, cpu, &joining)?;
     if !say(DomainEvent::Joined(joined.clone())) {
         return Ok(());
     }
@@ -148,13 +149,13 @@ fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, Domain
     let rings = Rings::new(&programs, domain, limits);
     // An allocator has somebody to read for it.
     let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
-    let mut at = Domain { allocators, orders, rings, joining, events: Vec::new(), handled: 0 };
+    let mut at = Domain { allocators, gsi, rings, joining, events: Vec::new(), handled: 0 };
     at.begin(origin, &joined)?;
     if !say(DomainEvent::Begun) {
         return Ok(());
     }
-    at.look()?;
-    let mut next = Instant::now() + LOOK;
+    at.poll()?;
+    let mut next = Instant::now() + POLL_PERIOD;
     loop {
         let stop = at.wait(bell.as_ref(), commands, next)?;
         at.drain_events()?;
@@ -162,8 +163,8 @@ fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, Domain
             // Jobs wait until an allocator sleeps again: its reports come later.
             continue;
         }
-        next = Instant::now() + LOOK;
-        at.look()?;
+        next = Instant::now() + POLL_PERIOD;
+        at.poll()?;
         at.drain_events()?;
         if !at.events.is_empty() && !say(DomainEvent::Events(at.take_events())) {
             return Ok(());
@@ -180,11 +181,11 @@ fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, Domain
 }
 
 /// The thread becomes the domain's allocator, and wakes from here on when there are events.
-fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBuffer<'a>, Diagnostic> {
+fn listen<'a>(doorbell: &'a MapHandle, gsi: &mut KernelGsi<'_>) -> Result<RingBuffer<'a>, Diagnostic> {
     let failed = |what: &str| Diagnostic::machine(format!("no allocator thread: {what}"), "see punctual doctor");
     let me = thread_id();
-    let refusal = orders.join(TaskId::NONE, me, ALLOCATOR);
-    orders.check()?;
+    let refusal = gsi.join(TaskId::NONE, me, ALLOCATOR);
+    gsi.check()?;
     if refusal != 0 {
         return Err(failed(&members::why(me, refusal)));
     }
@@ -194,24 +195,24 @@ fn listen<'a>(doorbell: &'a MapHandle, orders: &mut Orders<'_>) -> Result<RingBu
     builder.build().map_err(|e| failed(&e.to_string()))
 }
 
-fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
+fn join(gsi: &mut KernelGsi<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
     let mut joined = Vec::with_capacity(joining.len());
     for one in joining {
-        let mut task = orders.add_task();
+        let mut task = gsi.add_task();
         for _ in 0..TRIES {
             if task != Err(Refusal::Busy) {
                 break;
             }
             // Threads that had this number still stand in its queue.
             std::thread::sleep(Duration::from_millis(1));
-            task = orders.add_task();
+            task = gsi.add_task();
         }
-        orders.check()?;
+        gsi.check()?;
         let task = task.map_err(|e| not_done_here(format!("CPU {cpu}: no room for a task: {e}")))?;
         let flags = if one.cooperates { COOPERATES } else { 0 };
-        let mut add = |thread| orders.join(task, thread, flags);
+        let mut add = |thread| gsi.join(task, thread, flags);
         let all = if one.adopted { members::join_all(one.pid, &mut add) } else { members::join_one(one.pid, &mut add) };
-        orders.check()?;
+        gsi.check()?;
         all?;
         joined.push((one.index, task));
     }
@@ -221,7 +222,7 @@ fn join(orders: &mut Orders<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(u
 /// A domain that has begun.
 struct Domain<'a> {
     allocators: Allocators,
-    orders: Orders<'a>,
+    gsi: KernelGsi<'a>,
     rings: Rings<'a>,
     joining: Vec<Joining>,
     events: Vec<KeyedEvent>,
@@ -230,12 +231,12 @@ struct Domain<'a> {
 
 impl Domain<'_> {
     fn begin(&mut self, origin: u64, joined: &[(usize, TaskId)]) -> Result<(), Diagnostic> {
-        let Domain { allocators, orders, .. } = self;
-        let mut asked = allocators.begin(orders, origin);
+        let Domain { allocators, gsi, .. } = self;
+        let mut asked = allocators.begin(gsi, origin);
         for &(index, task) in joined {
-            asked = asked.and_then(|()| allocators.add(orders, index, task));
+            asked = asked.and_then(|()| allocators.add(gsi, index, task));
         }
-        orders.check()?;
+        gsi.check()?;
         asked.map_err(|e| not_done_here(format!("the dispatcher refused the set: {e}")))
     }
 
@@ -247,22 +248,22 @@ impl Domain<'_> {
             let Some(event) = self.rings.event() else { break };
             self.handle(&event)?;
             if self.rings.is_filling() {
-                self.look()?;
+                self.poll()?;
             }
         }
         Ok(())
     }
 
     /// Gives back the room of the events that were taken.
-    fn look(&mut self) -> Result<(), Diagnostic> {
-        self.rings.look().map_err(wrong_cpu)
+    fn poll(&mut self) -> Result<(), Diagnostic> {
+        self.rings.poll().map_err(wrong_cpu)
     }
 
     fn handle(&mut self, cause: &Event) -> Result<(), Diagnostic> {
-        let Domain { allocators, orders, joining, events, handled, .. } = self;
+        let Domain { allocators, gsi, joining, events, handled, .. } = self;
         *handled += 1;
-        orders.at(monotonic_ns());
-        let desk = orders.desk();
+        gsi.at(monotonic_ns());
+        let channel = gsi.channel();
         let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
         // What the dispatcher's own reservations say of a release, the kernel has heeded already.
         let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
@@ -271,15 +272,16 @@ impl Domain<'_> {
             Event::JobEnded { task, .. } => reserved(task),
             _ => false,
         };
-        allocators.handle(orders, cause, &mut |event| {
+        allocators.handle(gsi, cause, &mut |event| {
             let key = match *cause {
                 Event::Released { number, .. } => Key::Reserved(number),
-                _ => Key::Made(desk.last_job()),
+                _ => Key::Made(channel.last_job()),
             };
             let mut saturated = None;
             match event {
                 ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
-                    let late = whose(index).and_then(|j| j.over(end)).map_or(0, |flags| desk.over(task, flags));
+                    let late =
+                        whose(index).and_then(|j| j.over(end)).map_or(0, |flags| channel.end_release(task, flags));
                     saturated = (late == MOST_LATE).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
                 ReleaseEvent::Overrun { index, .. } if !reserved => {
@@ -290,7 +292,7 @@ impl Domain<'_> {
             }
             events.extend([event].into_iter().chain(saturated).map(|event| KeyedEvent { event, key }));
         });
-        orders.check()
+        gsi.check()
     }
 
     /// The release events since the last call.
@@ -299,7 +301,7 @@ impl Domain<'_> {
         EventBatch { at: monotonic_ns(), events, handled }
     }
 
-    /// Until the doorbell, the next look, or a command; whether it was the one to stop.
+    /// Until the doorbell, the next poll, or a command; whether it was the one to stop.
     fn wait(
         &mut self,
         bell: Option<&RingBuffer<'_>>,
@@ -308,8 +310,8 @@ impl Domain<'_> {
     ) -> Result<bool, Diagnostic> {
         let mut command = match bell {
             Some(bell) => {
-                // Whole milliseconds: what is left of a look's time would come to none. After a signal it is asked again.
-                let _ = bell.poll(LOOK);
+                // Whole milliseconds: the rest of a period may come to none. A signal is no error.
+                let _ = bell.poll(POLL_PERIOD);
                 commands.try_recv().map_err(|e| e == TryRecvError::Disconnected)
             }
             None => commands
@@ -318,12 +320,12 @@ impl Domain<'_> {
         };
         loop {
             match command {
-                Ok(Command::Gone(task)) => self.allocators.remove(&mut self.orders, task),
+                Ok(Command::Gone(task)) => self.allocators.remove(&mut self.gsi, task),
                 Ok(Command::Begin(_)) => {}
                 Ok(Command::Stop) | Err(true) => return Ok(true),
                 Err(false) => break,
             }
-            self.orders.check()?;
+            self.gsi.check()?;
             command = commands.try_recv().map_err(|e| e == TryRecvError::Disconnected);
         }
         Ok(false)

@@ -1,4 +1,4 @@
-//! How the kernel, or somebody through it, ended the scheduler, in words.
+//! How the kernel, or a process through it, ended the scheduler, in words.
 
 use crate::abi::Exit;
 use punctual_diagnostic::Diagnostic;
@@ -14,8 +14,8 @@ const ERROR_BPF: u32 = 1025;
 const STALLED: u32 = 1026;
 /// `PUNCTUAL_EXIT_...`, with the CPU in the lower half.
 const CPU_GONE: i64 = 0x5000_0000;
-const ALARM_GONE: i64 = 0x5100_0000;
-const ALARM_STORM: i64 = 0x5200_0000;
+const TIMER_GONE: i64 = 0x5100_0000;
+const TIMER_STORM: i64 = 0x5200_0000;
 const UNARMED: i64 = 0x5300_0000;
 const CORE_SCHEDULING: i64 = 0x5400_0000;
 
@@ -38,13 +38,13 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         CPU_GONE => {
             return (format!("CPU {cpu} went offline"), format!("bring it back (chcpu -e {cpu}), or use another CPU"))
         }
-        ALARM_GONE => {
+        TIMER_GONE => {
             return (
                 format!("its timer process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept from running"),
                 again,
             )
         }
-        ALARM_STORM => {
+        TIMER_STORM => {
             return (format!("its timer process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
         }
         UNARMED => return (format!("the kernel refused for a second to arm the timer of CPU {cpu}"), tell),

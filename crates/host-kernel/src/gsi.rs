@@ -1,5 +1,5 @@
-//! The allocator interface over a dispatcher in the kernel: each call is an order, carried out by a BPF program on the
-//! domain's CPU, where the calling thread is pinned.
+//! The allocator interface over a dispatcher in the kernel: each call is a command, executed by a BPF
+//! program on the domain's CPU, to which the calling thread is pinned.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,37 +7,37 @@ use std::rc::Rc;
 use punctual_dispatcher::{raw, Attribute, Job, JobId, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId};
 use punctual_policies::Gsi;
 
-use crate::abi::{self, Order, Plain, What};
+use crate::abi::{Call, Command, WRONG_CPU};
 use crate::diagnostics::OTHERS;
 use crate::programs::Programs;
 use punctual_diagnostic::Diagnostic;
 
 /// One domain's dispatcher, as its allocators see it.
-pub(crate) struct Orders<'a>(Rc<Desk<'a>>);
+pub(crate) struct KernelGsi<'a>(Rc<CommandChannel<'a>>);
 
-/// Where its orders are carried out; also for who listens to its allocators.
-pub(crate) struct Desk<'a> {
+/// Sends commands to one domain's dispatcher; also for what is not an allocator's business.
+pub(crate) struct CommandChannel<'a> {
     programs: &'a Programs,
     domain: u32,
     now: Cell<u64>,
-    /// What the kernel, not the dispatcher, said no to; the first of it.
+    /// The first failure of the kernel; refusals of the dispatcher are results.
     broken: RefCell<Option<Diagnostic>>,
     last_job: Cell<u64>,
 }
 
-impl<'a> Orders<'a> {
+impl<'a> KernelGsi<'a> {
     /// At `now`, ns. The calling thread is pinned to the domain's CPU.
-    pub fn new(programs: &'a Programs, domain: u32, now: u64) -> Orders<'a> {
+    pub fn new(programs: &'a Programs, domain: u32, now: u64) -> KernelGsi<'a> {
         let (now, broken, last_job) = (Cell::new(now), RefCell::new(None), Cell::new(0));
-        Orders(Rc::new(Desk { programs, domain, now, broken, last_job }))
+        KernelGsi(Rc::new(CommandChannel { programs, domain, now, broken, last_job }))
     }
 
-    /// For orders beside an allocator's.
-    pub fn desk(&self) -> Rc<Desk<'a>> {
+    /// For commands beside an allocator's.
+    pub fn channel(&self) -> Rc<CommandChannel<'a>> {
         self.0.clone()
     }
 
-    /// The time of the events that are told from here on, ns. Orders move it on.
+    /// The time of the events that are handled from here on, ns. Commands move it on.
     pub fn at(&mut self, now: u64) {
         self.0.now.set(now.max(self.0.now.get()));
     }
@@ -55,35 +55,35 @@ impl<'a> Orders<'a> {
     /// # Errors
     /// [`Refusal::Full`].
     pub fn add_task(&mut self) -> Result<TaskId, Refusal> {
-        self.0.done(What::TaskAdd, Order::default()).map(|n| TaskId(n as u32))
+        self.0.try_send(Command::TaskAdd).map(|n| TaskId(n as u32))
     }
 
-    /// A thread becomes a task's, with `flags` of [`abi`]; 0, or a refusal's number.
-    pub fn join(&mut self, task: TaskId, thread: i32, flags: u64) -> i64 {
-        self.0.ask(What::Join, Order { number: task.0, value: thread as u32, id: flags, ..Order::default() })
+    /// A thread becomes a task's, with `flags` of [`abi`](crate::abi); 0, or a negative error.
+    pub fn join(&mut self, task: TaskId, thread: i32, flags: u32) -> i64 {
+        self.0.send(Command::TaskJoin { task: task.0, thread: thread as u32, flags })
     }
 }
 
-impl Desk<'_> {
+impl CommandChannel<'_> {
     /// The cookie of the job that was added last.
     pub fn last_job(&self) -> u64 {
         self.last_job.get()
     }
 
-    /// A release that an allocator made is over, and not by its task's wait; `flags` of [`abi`]. How many waits are late
-    /// now; 0 if this left none.
-    pub fn over(&self, task: TaskId, flags: u64) -> i64 {
-        self.ask(What::Over, Order { number: task.0, id: flags, ..Order::default() })
+    /// Ends a release that an allocator made, without its task's wait; `flags` of
+    /// [`abi`](crate::abi). How many waits are late now; 0 if this added none.
+    pub fn end_release(&self, task: TaskId, flags: u32) -> i64 {
+        self.send(Command::ReleaseEnd { task: task.0, flags })
     }
 
-    /// Carries an order out: the dispatcher's answer.
-    fn ask(&self, what: What, mut order: Order) -> i64 {
-        order.domain = self.domain;
-        order.what = what as u32;
-        let failed = match self.programs.run(abi::ORDER, order.bytes()) {
-            Ok(_) if order.result == abi::WRONG_CPU => {
+    /// Has the kernel execute a command; the call with its results.
+    fn call(&self, command: Command) -> Call {
+        let mut call = Call::new(self.domain, command);
+        let failed = match self.programs.run(&mut call) {
+            Ok(_) if call.result == WRONG_CPU => {
                 let cause = format!("the allocators of domain {} are not on its CPU", self.domain);
-                Some(Diagnostic::machine(cause, "leave the affinity of this program's threads as it is"))
+                let help = "leave the affinity of this program's threads as it is";
+                Some(Diagnostic::machine(cause, help))
             }
             Ok(_) => None,
             Err(e) => Some(Diagnostic::machine(e, OTHERS)),
@@ -91,14 +91,19 @@ impl Desk<'_> {
         if failed.is_some() {
             let mut broken = self.broken.borrow_mut();
             *broken = broken.take().or(failed);
-            return -i64::from(libc::EINVAL);
+            call.result = -i64::from(libc::EINVAL);
+        } else {
+            self.now.set(call.now.max(self.now.get()));
         }
-        self.now.set(order.now.max(self.now.get()));
-        order.result
+        call
     }
 
-    fn done(&self, what: What, order: Order) -> Result<i64, Refusal> {
-        let result = self.ask(what, order);
+    fn send(&self, command: Command) -> i64 {
+        self.call(command).result
+    }
+
+    fn try_send(&self, command: Command) -> Result<i64, Refusal> {
+        let result = self.send(command);
         if result < 0 {
             return Err(Refusal::from_raw(result));
         }
@@ -106,70 +111,65 @@ impl Desk<'_> {
     }
 }
 
-impl Gsi for Orders<'_> {
+impl Gsi for KernelGsi<'_> {
     fn now(&self) -> u64 {
         self.0.now.get()
     }
     fn add_job(&mut self, job: &Job) -> Result<JobId, Refusal> {
-        let order = Order { attributes: job.into(), ..Order::default() };
-        let id = self.0.done(What::JobAdd, order)?;
+        let id = self.0.try_send(Command::JobAdd(job.into()))?;
         self.0.last_job.set(job.cookie);
         Ok(JobId::from_u64(id as u64))
     }
     fn cancel_job(&mut self, job: JobId) -> Result<(), Refusal> {
-        self.0.done(What::JobCancel, Order { id: job.as_u64(), ..Order::default() }).map(drop)
+        self.0.try_send(Command::JobCancel { job: job.as_u64() }).map(drop)
     }
     fn remaining(&self, job: JobId) -> u64 {
-        self.0.ask(What::Remaining, Order { id: job.as_u64(), ..Order::default() }).max(0) as u64
+        self.0.send(Command::JobRemaining { job: job.as_u64() }).max(0) as u64
     }
     fn used(&self, job: JobId) -> u64 {
-        self.0.ask(What::Used, Order { id: job.as_u64(), ..Order::default() }).max(0) as u64
+        self.0.send(Command::JobUsed { job: job.as_u64() }).max(0) as u64
     }
     fn standing(&self, job: JobId) -> Option<Standing> {
-        Standing::from_raw(self.0.ask(What::Standing, Order { id: job.as_u64(), ..Order::default() }))
+        Standing::from_raw(self.0.send(Command::JobStanding { job: job.as_u64() }))
     }
     fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
-        let value = raw::order(by)?;
-        self.0.done(What::SetOrder, Order { number: group, value, ..Order::default() }).map(drop)
+        self.0.try_send(Command::GroupOrder { group, order: raw::order(by)? }).map(drop)
     }
     fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal> {
-        let id = self.0.done(What::TimerAsk, Order { time: at, cookie, ..Order::default() })?;
-        Ok(TimerId::from_u64(id as u64))
+        self.0.try_send(Command::TimerAdd { at, cookie }).map(|id| TimerId::from_u64(id as u64))
     }
     fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal> {
-        self.0.done(What::TimerCancel, Order { id: timer.as_u64(), ..Order::default() }).map(drop)
+        self.0.try_send(Command::TimerCancel { timer: timer.as_u64() }).map(drop)
     }
     fn draft_window(&mut self, start: u64, length: u64, begins: bool) -> Result<(), Refusal> {
-        let order = Order { time: start, cookie: length, number: begins.into(), ..Order::default() };
-        self.0.done(What::WindowAdd, order).map(drop)
+        self.0.try_send(Command::WindowAdd { start, length, begins: begins.into() }).map(drop)
     }
     fn drop_windows(&mut self) {
-        self.0.ask(What::WindowDrop, Order::default());
+        self.0.send(Command::WindowDrop);
     }
     fn add_reservation(&mut self, reservation: &Reservation) -> Result<ReservationId, Refusal> {
-        let order = Order { attributes: reservation.into(), ..Order::default() };
-        self.0.done(What::ReservationAdd, order).map(|n| ReservationId(n as u32))
+        let command = Command::ReservationAdd(reservation.into());
+        self.0.try_send(command).map(|n| ReservationId(n as u32))
     }
     fn change_reservation(&mut self, id: ReservationId, to: &Reservation) -> Result<(), Refusal> {
-        let order = Order { number: id.0, attributes: to.into(), ..Order::default() };
-        self.0.done(What::ReservationChange, order).map(drop)
+        let command = Command::ReservationChange { to: to.into(), reservation: id.0 };
+        self.0.try_send(command).map(drop)
     }
     fn remove_reservation(&mut self, id: ReservationId) -> Result<(), Refusal> {
-        self.0.done(What::ReservationRemove, Order { number: id.0, ..Order::default() }).map(drop)
+        self.0.try_send(Command::ReservationRemove { reservation: id.0 }).map(drop)
     }
     fn job_of(&self, id: ReservationId) -> Option<JobId> {
-        let job = self.0.ask(What::JobOf, Order { number: id.0, ..Order::default() });
+        let job = self.0.send(Command::ReservationJob { reservation: id.0 });
         (job > 0).then(|| JobId::from_u64(job as u64))
     }
     fn delayed(&self, id: ReservationId) -> u32 {
-        self.0.ask(What::Delayed, Order { number: id.0, ..Order::default() }).max(0) as u32
+        self.0.send(Command::ReservationDelayed { reservation: id.0 }).max(0) as u32
     }
     fn enforcement_error(&self, id: ReservationId) -> i64 {
-        let answer = self.0.ask(What::EnforcementError, Order { number: id.0, ..Order::default() });
-        if answer < 0 {
-            0
-        } else {
-            answer + abi::LEAST_ERROR
+        let call = self.0.call(Command::ReservationError { error: 0, reservation: id.0 });
+        match call.command {
+            Command::ReservationError { error, .. } => error,
+            _ => 0,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::domain::{self, Command, Config, DomainEvent, Joining};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
 use crate::probe::Timer;
-use crate::reader::LOOK;
+use crate::reader::POLL_PERIOD;
 use crate::run_state::RunState;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
@@ -215,7 +215,7 @@ impl KernelHost {
         let mut done = 0;
         while done < self.domains.len() {
             let Some(events) = &self.events else { return Ok(()) };
-            match events.recv_timeout(LOOK) {
+            match events.recv_timeout(POLL_PERIOD) {
                 Ok((domain, DomainEvent::Joined(tasks))) => {
                     self.state.joined(domain, &tasks);
                     done += 1;

@@ -20,8 +20,8 @@ const FORCED: &str = "PUNCTUAL_KERNEL_TIMER";
 const FAILS: &str = "PUNCTUAL_KERNEL_ARM_FAILS";
 /// For tests: a number N has each Nth ops.dispatch count as called on another CPU.
 const REMOTE: &str = "PUNCTUAL_KERNEL_REMOTE_DISPATCH";
-/// The section of the scheduler's object that holds nothing but `alarm_config`.
-const CONSTANT: &str = ".rodata.alarm";
+/// The section of the scheduler's object that holds nothing but `timer_config`.
+const CONSTANT: &str = ".rodata.timer";
 
 /// What wakes a domain at the dispatcher's next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

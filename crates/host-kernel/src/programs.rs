@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libbpf_rs::Object;
 
+use crate::abi::Context;
+
 /// Kept apart from the object, which one thread owns.
 pub(crate) struct Programs(Vec<(OsString, OwnedFd)>);
 
@@ -23,21 +25,21 @@ impl Programs {
         found.map(|(_, fd)| fd.as_fd()).ok_or_else(|| format!("the BPF object has no program {name}"))
     }
 
-    /// Runs one once with `context`, which it may change; what it returned.
+    /// Runs a program once with its context, which it may change; what it returned.
     ///
     /// # Errors
     /// The kernel's, with the program's name.
-    pub fn run(&self, name: &str, context: &mut [u8]) -> Result<i32, String> {
-        let fd = self.fd(name)?;
+    pub fn run<C: Context>(&self, context: &mut C) -> Result<i32, String> {
+        let fd = self.fd(C::PROGRAM)?;
         // SAFETY: all zero is a value of it; the size says which fields are there.
         let mut options: libbpf_sys::bpf_test_run_opts = unsafe { std::mem::zeroed() };
         options.sz = size_of_val(&options) as _;
-        options.ctx_in = context.as_mut_ptr().cast();
-        options.ctx_size_in = context.len() as u32;
+        options.ctx_in = std::ptr::from_mut(context).cast();
+        options.ctx_size_in = size_of::<C>() as u32;
         // SAFETY: the context is valid for reading and writing as long as the call takes.
         let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &mut options) };
         if failed < 0 {
-            return Err(format!("BPF program {name}: {}", std::io::Error::from_raw_os_error(-failed)));
+            return Err(format!("BPF program {}: {}", C::PROGRAM, std::io::Error::from_raw_os_error(-failed)));
         }
         Ok(options.retval as i32)
     }

@@ -14,8 +14,8 @@ use crate::programs::Programs;
 use crate::ring::{Records, Rings};
 use punctual_diagnostic::Diagnostic;
 
-/// Between two looks for the results.
-pub(crate) const LOOK: Duration = Duration::from_millis(25);
+/// Between two polls for the results.
+pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(25);
 
 /// Some 25 ms of a domain's records.
 pub(crate) struct RecordBatch {
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     /// The kernel's.
     pub fn gather(&mut self) -> Result<RecordBatch, Diagnostic> {
         let looked = monotonic_ns();
-        self.0.look().map_err(wrong_cpu)?;
+        self.0.poll().map_err(wrong_cpu)?;
         let (throttled, arm_failures) = (self.0.throttled(), self.0.arm_failures());
         Ok(RecordBatch { looked, records: self.0.records(), throttled, arm_failures })
     }
@@ -68,7 +68,7 @@ fn live(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEven
     members::pin(config.cpu)?;
     let mut reader = Reader::new(&config.programs, config.domain, config.limits);
     loop {
-        let stop = !matches!(running.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
+        let stop = !matches!(running.recv_timeout(POLL_PERIOD), Err(RecvTimeoutError::Timeout));
         let heard = events.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
         if stop || !heard {
             return Ok(());

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{raw, Event, Limits};
 use punctual_trace::Record;
 
-use crate::abi::{Look, Plain};
+use crate::abi::Poll;
 use crate::programs::Programs;
 
 /// One domain's, from the reader's end.
@@ -11,8 +11,8 @@ pub(crate) struct Rings<'a> {
     programs: &'a Programs,
     domain: u32,
     limits: Limits,
-    /// As it was last looked.
-    look: Look,
+    /// As of the last poll.
+    poll: Poll,
     /// Events that were taken since.
     taken: u32,
     /// Records that were read.
@@ -30,44 +30,44 @@ pub(crate) struct Records {
 
 impl<'a> Rings<'a> {
     pub fn new(programs: &'a Programs, domain: u32, limits: Limits) -> Rings<'a> {
-        Rings { programs, domain, limits, look: Look::default(), taken: 0, read: 0 }
+        Rings { programs, domain, limits, poll: Poll::default(), taken: 0, read: 0 }
     }
 
-    /// Gives back the room of events that were taken, and sees what is new. The calling thread is pinned to the domain's CPU.
+    /// Gives back the room of events that were taken, and reads how much is new. The calling thread is pinned to the domain's CPU.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn look(&mut self) -> Result<(), String> {
-        let mut look = Look { domain: self.domain, pop: self.taken, ..Look::default() };
-        if self.programs.run("punctual_look", look.bytes())? != 0 {
+    pub fn poll(&mut self) -> Result<(), String> {
+        let mut poll = Poll { domain: self.domain, pop: self.taken, ..Poll::default() };
+        if self.programs.run(&mut poll)? != 0 {
             return Err(format!("the rings of domain {} cannot be read from another CPU", self.domain));
         }
-        self.look = look;
+        self.poll = poll;
         self.taken = 0;
         Ok(())
     }
 
     /// Times that jobs were held back to leave others their share.
     pub fn throttled(&self) -> u64 {
-        self.look.throttled
+        self.poll.throttles
     }
 
     /// Times that the timer could not be armed.
     pub fn arm_failures(&self) -> u64 {
-        self.look.arm_failures
+        self.poll.arm_failures
     }
 
-    /// The oldest event not yet taken, without asking the kernel. It was looked once.
+    /// The oldest event not yet taken, without asking the kernel. After the first poll.
     pub fn event(&mut self) -> Option<Event> {
         loop {
-            let number = self.look.event_tail + u64::from(self.taken);
-            // SAFETY: the arena is mapped there as long as the object is loaded. Where the dispatcher is called nobody runs
-            // but it, so that this thread, on the same CPU, sees whole events.
-            if number >= unsafe { std::ptr::read_volatile(self.look.head as *const u64) } {
+            let number = self.poll.event_tail + u64::from(self.taken);
+            // SAFETY: the arena is mapped there as long as the object is loaded. Where the dispatcher is called nothing else
+            // runs, so that this thread, on the same CPU, sees whole events.
+            if number >= unsafe { std::ptr::read_volatile(self.poll.head as *const u64) } {
                 return None;
             }
             self.taken += 1;
-            let at = self.look.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
+            let at = self.poll.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
             // SAFETY: as above, and the ring has that many entries; one between tail and head is not written again before
             // it is given back.
             let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
@@ -77,21 +77,21 @@ impl<'a> Rings<'a> {
         }
     }
 
-    /// Whether so many events were taken that their room should be given back, by a look.
+    /// Whether so many events were taken that their room should be given back, by a poll.
     pub fn is_filling(&self) -> bool {
         self.taken > self.limits.events / 4
     }
 
-    /// All records that are new as of the last look.
+    /// All records that are new as of the last poll.
     pub fn records(&mut self) -> Records {
-        let count = self.look.record_count;
+        let count = self.poll.record_count;
         let size = u64::from(self.limits.records);
         let start = self.read.max(count.saturating_sub(size));
         let records: Vec<Record> = (start..count).map(|n| self.record(n)).collect();
         // What was written meanwhile may stand where the oldest of them stood.
-        let mut now = self.look;
+        let mut now = self.poll;
         now.pop = 0;
-        let written = match self.programs.run("punctual_look", now.bytes()) {
+        let written = match self.programs.run(&mut now) {
             Ok(0) => now.record_count,
             _ => count,
         };
@@ -103,7 +103,7 @@ impl<'a> Rings<'a> {
     }
 
     fn record(&self, number: u64) -> Record {
-        let at = self.look.records + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
+        let at = self.poll.records + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
         // SAFETY: as above; a record (`struct pd_record`) that is written over meanwhile is plain numbers still.
         unsafe { std::ptr::read_volatile(at as *const Record) }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapMut, Object, ObjectBuilder, OpenObject};
 use punctual_dispatcher::{Limits, Refusal};
 
-use crate::abi::{Create, Exit, Order, Plain, What, ORDER};
+use crate::abi::{Call, Command, Context, Create, Exit};
 use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
 use crate::machine;
@@ -50,7 +50,7 @@ impl Scheduler {
         Ok(Scheduler { link: None, guard: None, object, programs: Arc::new(programs) })
     }
 
-    /// For the threads that give orders.
+    /// For the threads that send commands.
     pub fn programs(&self) -> Arc<Programs> {
         self.programs.clone()
     }
@@ -69,9 +69,9 @@ impl Scheduler {
     ) -> Result<(), Diagnostic> {
         let mut create =
             Create { domain, cpu, asks_policies: asks_policies.into(), unused: 0, limits: limits.into(), granularity };
-        let mut timer = Order { domain, what: What::TimerCreate as u32, ..Order::default() };
-        let made = self.programs.run("punctual_create", create.bytes()).and_then(|refusal| match refusal {
-            0 => self.programs.run(ORDER, timer.bytes()).map(|_| timer.result),
+        let mut timer = Call::new(domain, Command::TimerCreate);
+        let made = self.programs.run(&mut create).and_then(|refusal| match refusal {
+            0 => self.programs.run(&mut timer).map(|_| timer.result),
             refusal => Ok(refusal.into()),
         });
         let refusal = made.map_err(|e| Diagnostic::machine(e, OTHERS))?;
@@ -87,7 +87,7 @@ impl Scheduler {
     /// # Errors
     /// See [`TimerProcess::start`].
     pub fn timer_process(&self, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
-        let program = self.programs.fd(ORDER).map_err(|e| Diagnostic::machine(e, OTHERS))?;
+        let program = self.programs.fd(Call::PROGRAM).map_err(|e| Diagnostic::machine(e, OTHERS))?;
         TimerProcess::start(program, domain, cpu)
     }
 
@@ -113,7 +113,7 @@ impl Scheduler {
     /// The ring that is written to when a domain has new events.
     pub fn doorbell(&mut self, domain: u32) -> Result<MapHandle, Diagnostic> {
         let bell = map(&mut self.object, "doorbell").and_then(|m| MapHandle::try_from(&*m).map_err(|e| e.to_string()));
-        bell.map_err(|e| Diagnostic::machine(format!("the doorbell of domain {domain} cannot be heard: {e}"), OTHERS))
+        bell.map_err(|e| Diagnostic::machine(format!("the doorbell of domain {domain} cannot be opened: {e}"), OTHERS))
     }
 
     /// For statistics of its programs.

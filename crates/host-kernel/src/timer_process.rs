@@ -3,7 +3,7 @@
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
 //!     │                  ┌──────────────────────────────────────────────────────────────┐
-//!     │                  └> punctual_order: what is due, who is to run (bpf/alarm_thread.h) ──> sleep until the time it named
+//!     │                  └> punctual_command: what is due, who is to run (bpf/timer_process.h) ──> sleep until the time it named
 //!     └ killed, ended: so is the scheduler, and with it this process              ^ or until its signal: something is due earlier
 //! ```
 //!
@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::abi::{Order, What};
+use crate::abi::{Call, Command};
 use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::sleep_until;
@@ -26,7 +26,7 @@ use punctual_sys::{memory, sched};
 const PRIORITY: i32 = 99;
 /// For the end of the process.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// As `ALARM_SIGNAL` (`bpf/alarm_thread.h`).
+/// As `TIMER_SIGNAL` (`bpf/timer_process.h`).
 const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
 /// So long it goes on without a loader, ns. It wakes at least once in a second.
@@ -143,25 +143,24 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     // What its turns touch stays; the rest of the loader's memory is left alone.
     stage(2, memory::lock_touched().is_err());
     stage(3, sched::set_fifo(0, PRIORITY).is_err());
-    let mut order = Order { domain, what: What::TimerTurn as u32, ..Order::default() };
+    let mut call = Call::new(domain, Command::TimerProcess);
     // SAFETY: all zero is a value of it, and `test` the part that this command reads.
     let mut run: libbpf_sys::bpf_attr = unsafe { std::mem::zeroed() };
     run.test.prog_fd = program as u32;
-    run.test.ctx_in = &raw mut order as u64;
-    run.test.ctx_size_in = size_of::<Order>() as u32;
+    run.test.ctx_in = &raw mut call as u64;
+    run.test.ctx_size_in = size_of::<Call>() as u32;
     let (mut reported, mut orphan_since) = (false, None);
     loop {
         // SAFETY: the command with its attributes; the context is valid, and as long as is said.
         let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
         // SAFETY: the program wrote to it behind the compiler's back.
-        let refusal = unsafe { (&raw const order.result).read_volatile() };
-        stage(4, failed || refusal != 0);
+        let result = unsafe { (&raw const call.result).read_volatile() };
+        stage(4, failed || result < 0);
         if !reported {
             stage(READY, false);
             reported = true;
         }
-        // SAFETY: as above.
-        let next = unsafe { (&raw const order.time).read_volatile() };
+        let next = result as u64;
         // A signal cannot come between the program and this: it is sent on this CPU, where no other
         // task runs until then.
         sleep_until(next);

@@ -36,7 +36,7 @@ pub const SELECTED: u32 = 64;
 
 /// Hosts' own: neither inputs nor decisions.
 pub const OF_A_HOST: std::ops::Range<u32> = 96..128;
-/// The kernel host's (`bpf/orders.h`): a thread of a task began to run.
+/// The kernel host's (`bpf/commands.h`): a thread of a task began to run.
 pub const RUNNING: u32 = 96;
 /// It does not run any more.
 pub const STOPPED: u32 = 97;

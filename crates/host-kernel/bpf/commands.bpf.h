@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The programs behind commands.h. Each command charges elapsed execution, applies itself and
+ * selects again, atomically: interrupts are off, and the domain's dispatcher is called on its CPU
+ * only.
+ */
+#ifndef PUNCTUAL_COMMANDS_BPF_H
+#define PUNCTUAL_COMMANDS_BPF_H
+
+/* Turns interrupts off, also if it fails; 0, or -EXDEV on another CPU. A macro: the verifier has
+ * the flags of bpf_local_irq_save in the frame that restores them. */
+#define command_begin(command, irq)                                                                \
+	({                                                                                         \
+		bpf_local_irq_save(irq);                                                           \
+		(command)->now = bpf_ktime_get_ns();                                               \
+		bool here = domain_on((__s32)bpf_get_smp_processor_id()) == (command)->domain &&   \
+			    (command)->domain < PD_DOMAINS;                                        \
+		if (here)                                                                          \
+			domain_update((command)->domain, (command)->now, scx_bpf_now());           \
+		here ? 0 : -EXDEV;                                                                 \
+	})
+
+PD_INLINE void command_end(__u32 domain, pd_u64 now)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	domain_select(domain, now);
+	c->decided = 0;
+	if (domain_differs(domain, now))
+		kick(domain_cpu(domain));
+	domain_set_next_event(domain, c->taken);
+	timer_arm(domain);
+}
+
+/* Field by field: the draft is in the arena. */
+PD_INLINE void draft_job(pd_ref d, const struct pd_job_attr *from)
+{
+	struct pd_job_attr PD_ARENA *a = pd_draft(d);
+
+	a->start = from->start;
+	a->finish = from->finish;
+	a->budget = from->budget;
+	a->priority = from->priority;
+	a->cookie = from->cookie;
+	a->task = from->task;
+	a->group = from->group;
+	a->server = from->server;
+	a->budget_group = from->budget_group;
+	a->budget_server = from->budget_server;
+	a->reserved = 0;
+}
+
+/* Starts with the records of this reservation. Earlier records belong to other reservations, and
+ * the ring may already have overwritten them. */
+PD_INLINE void handle_overruns(pd_ref d, __u32 domain, __u32 overrun)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	if (c->handles_overruns || (overrun != PD_SIGNAL && overrun != PD_BACKGROUND))
+		return;
+	c->overrun_pos = PD(d)->record_count;
+	c->handles_overruns = 1;
+}
+
+PD_INLINE void draft_reservation(pd_ref d, __u32 domain, const struct pd_reservation_attr *from)
+{
+	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;
+
+	a->start = from->start;
+	a->period = from->period;
+	a->budget = from->budget;
+	a->deadline = from->deadline;
+	a->priority = from->priority;
+	a->cookie = from->cookie;
+	a->task = from->task;
+	a->group = from->group;
+	a->overrun = from->overrun;
+	a->wakeup_rule = from->wakeup_rule;
+	a->server = from->server;
+	a->budget_group = from->budget_group;
+	a->budget_server = from->budget_server;
+	a->own_cookie = from->own_cookie;
+	handle_overruns(d, domain, a->overrun);
+}
+
+/* A job that an allocator adds ends its task's wait (late_wait.h). */
+PD_INLINE pd_i64 command_job_add(pd_ref d, struct punctual_command *command)
+{
+	pd_i64 job;
+
+	draft_job(d, &command->job);
+	job = pd_job_add(d, command->now);
+	if (job > 0 && command->job.task < PUNCTUAL_TASKS)
+		wait_job_added(command->domain, command->job.task, command->now);
+	return job;
+}
+
+PD_INLINE pd_i64 command_change(pd_ref d, struct punctual_command *command)
+{
+	switch (command->kind) {
+	case PUNCTUAL_JOB_ADD:
+		return command_job_add(d, command);
+	case PUNCTUAL_JOB_CANCEL:
+		return pd_job_cancel(d, command->job_id, command->now);
+	case PUNCTUAL_RESERVATION_ADD:
+		draft_reservation(d, command->domain, &command->reservation_add);
+		return pd_reservation_add(d, command->now);
+	case PUNCTUAL_RESERVATION_CHANGE:
+		draft_reservation(d, command->domain, &command->reservation_change.to);
+		return pd_reservation_change(d, command->reservation_change.reservation,
+					     command->now);
+	case PUNCTUAL_RESERVATION_REMOVE:
+		return pd_reservation_remove(d, command->reservation, command->now);
+	case PUNCTUAL_WINDOW_ADD:
+		return pd_window_add(d, command->window.start, command->window.length,
+				     command->window.begins, command->now);
+	case PUNCTUAL_WINDOW_DROP:
+		return pd_window_drop(d, command->now);
+	}
+	return -EINVAL;
+}
+
+PD_INLINE pd_i64 command_query(pd_ref d, struct punctual_command *command)
+{
+	switch (command->kind) {
+	case PUNCTUAL_JOB_REMAINING:
+		return (pd_i64)pd_job_remaining(d, command->job_id);
+	case PUNCTUAL_JOB_USED:
+		return (pd_i64)pd_job_used(d, command->job_id);
+	case PUNCTUAL_JOB_STANDING:
+		return pd_job_standing(d, command->job_id);
+	case PUNCTUAL_RESERVATION_JOB:
+		return (pd_i64)pd_reservation_job(d, command->reservation);
+	case PUNCTUAL_RESERVATION_DELAYED:
+		return pd_reservation_delayed(d, command->reservation);
+	case PUNCTUAL_RESERVATION_ERROR:
+		command->reservation_error.error =
+			pd_reservation_error(d, command->reservation_error.reservation);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Blocked until a thread of it is runnable. */
+PD_INLINE pd_i64 command_task_add(pd_ref d, struct punctual_command *command)
+{
+	pd_i64 number = pd_task_add(d, command->now);
+
+	if (number < 0)
+		return number;
+	/* Threads of the previous task of this number may still be in its queue. */
+	if (number >= PUNCTUAL_TASKS || TASK_OF(command->domain, number)->runnable) {
+		pd_task_gone(d, (pd_u32)number, command->now);
+		return number >= PUNCTUAL_TASKS ? -ENOSPC : -EBUSY;
+	}
+	pd_task_blocked(d, (pd_u32)number, command->now);
+	wait_begins(command->domain, (pd_u32)number);
+	return number;
+}
+
+PD_INLINE bool in_real_time_class(struct task_struct *p)
+{
+	return p->policy == SCHED_FIFO || p->policy == SCHED_RR || p->policy == SCHED_DEADLINE;
+}
+
+PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *command)
+{
+	struct punctual_task *t = TASK_OF(command->domain, command->join.task);
+	bool allocator = command->join.flags & PUNCTUAL_ALLOCATOR;
+	struct member joins = {};
+	struct member *m;
+
+	if (p->flags & (PF_EXITING | PF_KTHREAD))
+		return -ESRCH;
+	if (in_real_time_class(p))
+		return -EOPNOTSUPP;
+	if (!allocator && (command->join.task >= PUNCTUAL_TASKS ||
+			   !PD_TASK(PD_AT(command->domain), command->join.task)->used))
+		return -ENOENT;
+	joins.domain = command->domain;
+	joins.task = command->join.task % PUNCTUAL_TASKS;
+	joins.generation = t->generation;
+	joins.flags = command->join.flags;
+	joins.left = 1;
+	m = bpf_task_storage_get(&members, p, &joins, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!m)
+		return -ENOMEM;
+	/* It may be a member of a task that has ended. */
+	if (!m->left && m->generation == TASK_OF(m->domain, m->task)->generation)
+		return -EBUSY;
+	member_leave(m);
+	m->domain = joins.domain;
+	m->task = joins.task;
+	m->generation = joins.generation;
+	m->flags = joins.flags;
+	if (!allocator) {
+		if (!__sync_fetch_and_add(&t->members, 1))
+			t->leader = (__u32)p->tgid;
+	}
+	m->left = 0;
+	has_members = 1;
+	return 0;
+}
+
+/* Not inline: its variables would be on the stack below the dispatcher's deepest calls, which takes
+ * all 512 bytes. */
+static __noinline pd_i64 command_join(struct punctual_command *command)
+{
+	struct task_struct *p = bpf_task_from_vpid((__s32)command->join.thread);
+	pd_i64 result;
+
+	if (!p)
+		return -ESRCH;
+	result = member_join(p, command);
+	bpf_task_release(p);
+	return result;
+}
+
+PD_INLINE pd_i64 command_task(pd_ref d, struct punctual_command *command)
+{
+	switch (command->kind) {
+	case PUNCTUAL_TASK_ADD:
+		return command_task_add(d, command);
+	case PUNCTUAL_TASK_JOIN:
+		return command_join(command);
+	case PUNCTUAL_GROUP_ORDER:
+		return pd_group_set_order(d, command->group.group, command->group.order);
+	case PUNCTUAL_TIMER_ADD:
+		return pd_timer_ask(d, command->timer.at, command->timer.cookie, command->now);
+	case PUNCTUAL_TIMER_CANCEL:
+		return pd_timer_cancel(d, command->timer_id, command->now);
+	case PUNCTUAL_RELEASE_END:
+		if (command->release_end.task >= PUNCTUAL_TASKS)
+			return -ENOENT;
+		return wait_release_ended(command->domain, command->release_end.task,
+					  command->release_end.flags);
+	}
+	return -EINVAL;
+}
+
+/* Not within command_begin and command_end: the first may sleep, the second makes several
+ * decisions. */
+PD_INLINE pd_i64 command_timer(struct punctual_command *command)
+{
+	if (command->domain >= PD_DOMAINS)
+		return -EINVAL;
+	if (command->kind == PUNCTUAL_TIMER_CREATE)
+		return timer_create(command->domain);
+	if (command->kind == PUNCTUAL_TIMER_PROCESS && timer_config.by_thread)
+		return timer_process_run(command->domain);
+	return -EINVAL;
+}
+
+SEC("syscall")
+int punctual_command(struct punctual_command *command)
+{
+	unsigned long irq;
+	pd_i64 result;
+
+	if (command->kind >= PUNCTUAL_TIMER_CREATE) {
+		command->result = command_timer(command);
+		return 0;
+	}
+	result = command_begin(command, &irq);
+	if (!result) {
+		pd_ref d = PD_AT(command->domain);
+
+		if (command->kind < PUNCTUAL_JOB_REMAINING)
+			result = command_change(d, command);
+		else if (command->kind < PUNCTUAL_TASK_ADD)
+			result = command_query(d, command);
+		else
+			result = command_task(d, command);
+		command_end(command->domain, command->now);
+	}
+	bpf_local_irq_restore(&irq);
+	command->result = result;
+	/* The queue stays for the next task of this number. This call may sleep. */
+	if (command->kind == PUNCTUAL_TASK_ADD && result >= 0)
+		scx_bpf_create_dsq(TASK_QUEUE(IN_DOMAINS(command->domain), result), -1);
+	return 0;
+}
+
+/* Interrupts are off while it reads the dispatcher, on the domain's CPU. */
+SEC("syscall")
+int punctual_poll(struct punctual_poll *poll)
+{
+	struct punctual_domain *c = DOMAIN(poll->domain);
+	pd_ref d = PD_AT(poll->domain);
+	unsigned long irq;
+
+	if (poll->domain >= PD_DOMAINS || !d)
+		return -EINVAL;
+	bpf_local_irq_save(&irq);
+	if (domain_on((__s32)bpf_get_smp_processor_id()) != poll->domain) {
+		bpf_local_irq_restore(&irq);
+		return -EXDEV;
+	}
+	pd_while (poll->pop) {
+		pd_event_pop(d);
+		poll->pop--;
+	}
+	poll->record_count = PD(d)->record_count;
+	poll->event_tail = PD(d)->event_tail;
+	poll->throttles = c->throttles;
+	poll->arm_failures = c->arm_failures;
+	bpf_local_irq_restore(&irq);
+	poll->records = (pd_u64)PD_RECORD(d, 0);
+	poll->events = (pd_u64)PD_EVENT(d, 0);
+	poll->head = (pd_u64)&PD(d)->event_head;
+	return 0;
+}
+
+SEC("syscall")
+int punctual_create(struct punctual_create *create)
+{
+	struct punctual_domain *c = DOMAIN(create->domain);
+	int failed;
+
+	if (create->domain >= PD_DOMAINS || create->cpu >= MOST_CPUS)
+		return -EINVAL;
+	if (domain_of[create->cpu % MOST_CPUS])
+		return -EBUSY;
+	failed = pd_make(create->domain, &create->limits);
+	if (!failed)
+		failed = pd_set_granularity(PD_AT(create->domain), create->granularity);
+	if (failed)
+		return failed;
+	c->task = PD_NONE;
+	c->choice = PD_NONE;
+	c->tail = PD_NONE;
+	c->turn_end = PD_INFINITE;
+	c->next = PD_INFINITE;
+	c->next_event = PD_INFINITE;
+	c->deciding = DECIDING_MOST;
+	c->asks_policies = create->asks_policies;
+	cpu_of[IN_DOMAINS(create->domain)] = create->cpu + 1;
+	domain_of[create->cpu % MOST_CPUS] = create->domain + 1;
+	return 0;
+}
+
+#endif

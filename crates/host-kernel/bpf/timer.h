@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A domain's timer: absolute, armed again and never cancelled, on the domain's own CPU.
+ *
+ *         timer armed      expires             decided    next_event
+ *   ──────────┼────────────────┼──────────────────┼────────┼──────────> time
+ *             └─ takes `early` ┴ takes `deciding` ┴─ wait ─┘ return: the kernel switches
+ *
+ * The callback decides before next_event, for next_event: it selects, requests the switch and
+ * arms the timer again. Then it waits until next_event, since no start fires early. The switch
+ * follows its return. No other code of the domain runs on the CPU meanwhile, and a note of an
+ * interrupt or another CPU makes ops.dispatch decide again, so the decision holds.
+ *
+ * The timer is armed early by the least latency of the recent expiries (RTAI's calibrated
+ * latency) and by the duration of a decision. The end of a budget is known only when its job
+ * begins to run (`running`); but the callback that selected the job may use the recent duration
+ * of a switch, and then the timer need not be armed a second time. It fires early by what the
+ * switch from a job takes, and the job is charged up to its stop: the kernel counts execution
+ * until the schedule() that follows the callback. What it counts beyond that is charged at the
+ * next decision.
+ *
+ * All of this is called on the domain's CPU: from ops.dispatch and ops.running under the run
+ * queue's lock, from commands with interrupts off, and from the callback in a soft interrupt,
+ * without either.
+ */
+#ifndef PUNCTUAL_TIMER_H
+#define PUNCTUAL_TIMER_H
+
+/* ns: a longer latency has another cause than the timer. */
+#define EARLY_MOST 4000ULL
+/* ns. A timer that expires so much too early is left as it is: the wait costs less than arming. */
+#define TIMER_SLACK 2000ULL
+/* ns between two expiries. */
+#define TIMER_LEAST 1000ULL
+/* ns. The callback waits for an event so near: to return and expire again takes longer. */
+#define TIMER_NEAR 4000ULL
+/* Decisions of one callback. */
+#define TIMER_DECISIONS 4
+#define WAIT_MOST (EARLY_MOST + DECIDING_MOST + TIMER_SLACK)
+/* ns. When every attempt to arm the timer has failed for so long, the scheduler ends. */
+#define UNARMED_MOST 1000000000ULL
+
+struct domain_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PD_DOMAINS);
+	__type(key, __u32);
+	__type(value, struct domain_timer);
+} timers SEC(".maps");
+
+/* Returns 0 or a negative error. From 7.x on that may be -ENOMEM: arming under the run queue's
+ * lock is deferred through an allocation. */
+PD_INLINE int timer_start(__u32 domain, __u64 at)
+{
+	__u32 key = IN_DOMAINS(domain);
+	struct domain_timer *t = bpf_map_lookup_elem(&timers, &key);
+
+	/* The timer would be pinned to the CPU that arms it. */
+	if (on_remote_cpu(domain))
+		return -EXDEV;
+	if (!t)
+		return -ENOMEM;
+	if (timer_config.fails_every && ++DOMAIN(domain)->arms % timer_config.fails_every == 0)
+		return -ENOMEM;
+	return (int)bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* The timer is not armed, and there will be no callback. The kick makes ops.dispatch decide and
+ * arm the timer again. This repeats until arming succeeds, for UNARMED_MOST at most. */
+PD_INLINE void timer_retry(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+	__u32 cpu = (__u32)domain_cpu(domain);
+
+	c->expires = 0;
+	c->arm_failures++;
+	if (!c->unarmed)
+		c->unarmed = now;
+	if (now - c->unarmed > UNARMED_MOST)
+		end_scheduler(PUNCTUAL_EXIT_UNARMED | cpu, "the timer of CPU %llu cannot be armed",
+			      cpu);
+	else
+		kick((__s32)cpu);
+}
+
+/* Arms the timer for the next event. An earlier expiry that is still pending is harmless: the
+ * callback finds nothing due, and arms the timer again. */
+PD_FN int timer_arm(pd_u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 at = c->next_event - c->early - c->deciding;
+
+	if (timer_config.by_thread) {
+		timer_process_arm(domain);
+		return 0;
+	}
+	if (c->next_event == PD_INFINITE ||
+	    (c->expires && c->expires <= at && at - c->expires <= TIMER_SLACK))
+		return 0;
+	c->expires = at;
+	if (timer_start(domain, at))
+		timer_retry(domain);
+	else
+		c->unarmed = 0;
+	return 0;
+}
+
+/* Busy-waits until `at`, and until `end` on the scheduler's clock, which counts budgets. Returns
+ * the time. */
+PD_INLINE __u64 timer_wait(__u64 at, __u64 end)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 limit = now + WAIT_MOST;
+
+	pd_while (now < at && now < limit)
+		now = bpf_ktime_get_ns();
+	pd_while (scx_bpf_now() < end && now < limit)
+		now = bpf_ktime_get_ns();
+	return now;
+}
+
+/* Decides at `now` for `at`, which may be later. Returns whether the running thread continues. */
+PD_INLINE bool timer_decide(__u32 domain, __u64 now, __u64 at)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 clock = scx_bpf_now();
+	__u64 taken = clock + (at - now);
+	bool goes_on;
+
+	if (taken < c->end)
+		taken = c->end;
+	c->decided_for = at;
+	c->offset = (__s64)(now - clock);
+	/* At the end of a budget, up to the stop. */
+	domain_update(domain, at, c->end ? taken + c->stopping : taken);
+	domain_select(domain, at);
+	goes_on = !domain_differs(domain, at);
+	c->decided = goes_on ? 0 : taken;
+	/* The switch follows the return of the callback: it is in a soft interrupt. */
+	if (!goes_on)
+		kick(domain_cpu(domain));
+	domain_set_next_event(domain, goes_on ? c->taken : taken + c->switching);
+	return goes_on;
+}
+
+/* The timer expired, on the domain's CPU. */
+PD_INLINE void timer_expired(__u32 domain)
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 now = bpf_ktime_get_ns();
+	__u64 at = 0, end = 0;
+	bool goes_on;
+
+	if (c->expires && now > c->expires)
+		c->early = pd_min(recent_least(c->early, now - c->expires), EARLY_MOST);
+	c->expires = 0;
+	if (c->next_event > now + WAIT_MOST) {
+		timer_arm(domain);
+		return;
+	}
+	c->decisions_left = TIMER_DECISIONS;
+	do {
+		now = timer_wait(at, end);
+		end = c->end;
+		at = now < c->next_event ? c->next_event : now;
+		goes_on = timer_decide(domain, now, at);
+		c->decisions_left--;
+	} while (goes_on && c->decisions_left && c->next_event < at + TIMER_NEAR && pd_can_loop);
+	/* Or the CPU would do nothing but expiries. */
+	if (c->next_event < at + TIMER_LEAST)
+		c->next_event = at + TIMER_LEAST;
+	timer_arm(domain);
+	record_deciding(c, bpf_ktime_get_ns() - now);
+	timer_wait(at, end);
+}
+
+/* Interrupts stay on: a timer that is armed with interrupts off is armed through an interrupt
+ * (7.3). In this soft interrupt the CPU runs no other code of the domain than callbacks that
+ * leave notes. */
+static int timer_callback(void *map, __u32 *key, struct domain_timer *t)
+{
+	/* Without this check the records would include releases after the end of the run. */
+	if (!READ_ONCE(has_ended))
+		timer_expired(*key);
+	return 0;
+}
+
+/* From a program that may sleep: bpf_timer_init allocates. */
+PD_INLINE int timer_create(__u32 domain)
+{
+	__u32 key = IN_DOMAINS(domain);
+	struct domain_timer *t;
+	int failed;
+
+	if (timer_config.by_thread)
+		return 0;
+	t = bpf_map_lookup_elem(&timers, &key);
+	if (!t)
+		return -EINVAL;
+	failed = (int)bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC);
+	return failed ? failed : (int)bpf_timer_set_callback(&t->timer, timer_callback);
+}
+
+#endif
