@@ -1,4 +1,5 @@
-//! Compiles the dispatcher twice more: as BPF, and natively for the self-test beside it.
+//! Compiles the scheduler and the self-test as BPF; natively the self-test, and the numbers of the
+//! headers for Rust.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ fn main() {
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-env-changed=PUNCTUAL_CLANG");
     cc::Build::new()
-        .file("bpf/native.c")
+        .file("bpf/selftest/native.c")
+        .file("bpf/abi.c")
         .include(DISPATCHER)
         .include("bpf")
         .std("gnu11")
@@ -20,12 +22,14 @@ fn main() {
         .flag("-fno-strict-aliasing")
         .warnings(true)
         .flag("-Wno-unused-function")
-        .compile("punctual_selftest");
+        .compile("punctual_host_kernel");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // libbpf's own headers, from the version that is linked.
     let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
-    for name in ["dispatcher", "probe", "scheduler"] {
-        compile_bpf(Path::new(&headers), &format!("bpf/{name}.bpf.c"), &out.join(format!("{name}.bpf.o")));
+    for source in ["selftest/dispatcher", "probe", "scheduler"] {
+        let object = Path::new(source).file_name().expect("a file").to_str().expect("plain");
+        let object = out.join(format!("{object}.bpf.o"));
+        compile_bpf(Path::new(&headers), &format!("bpf/{source}.bpf.c"), &object);
     }
 }
 

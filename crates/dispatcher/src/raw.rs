@@ -203,13 +203,104 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::{c_char, CStr};
+    use std::mem::offset_of;
+
     use super::*;
-    use crate::Overrun;
+    use crate::{Overrun, Record};
+
+    #[repr(C)]
+    struct Number {
+        name: *const c_char,
+        value: u64,
+    }
+
+    extern "C" {
+        static pd_numbers: [Number; 1];
+    }
+
+    fn numbers() -> Vec<(String, u64)> {
+        let mut all = Vec::new();
+        // SAFETY: the table's names are C strings; one that is null ends it.
+        unsafe {
+            let mut at = (&raw const pd_numbers).cast::<Number>();
+            while !(*at).name.is_null() {
+                let name = CStr::from_ptr((*at).name).to_str().expect("plain").to_owned();
+                all.push((name, (*at).value));
+                at = at.add(1);
+            }
+        }
+        all
+    }
 
     #[test]
-    fn sizes_are_those_of_the_header() {
-        let sizes = [size_of::<Limits>(), size_of::<JobAttr>(), size_of::<ReservationAttr>(), size_of::<Event>()];
-        assert_eq!(sizes, [48, 64, 80, 48]);
+    fn numbers_sizes_and_offsets_are_those_of_the_headers() {
+        macro_rules! consts {
+            ($prefix:literal, $module:path, $($name:ident)*) => {{
+                use $module as of;
+                vec![$((concat!($prefix, stringify!($name)), u64::from(of::$name))),*]
+            }};
+        }
+        macro_rules! structure {
+            ($c:literal, $ty:ident, $($field:ident)*) => {
+                vec![
+                    ($c, size_of::<$ty>() as u64),
+                    $((concat!($c, ".", stringify!($field)), offset_of!($ty, $field) as u64)),*
+                ]
+            };
+        }
+        let mut here = vec![
+            ("PD_NONE", u64::from(TaskId::NONE.0)),
+            ("PD_INFINITE", crate::INFINITE),
+            ("ENOENT", libc::ENOENT as u64),
+            ("EBUSY", libc::EBUSY as u64),
+            ("EINVAL", libc::EINVAL as u64),
+            ("ENOSPC", libc::ENOSPC as u64),
+            ("ELOOP", libc::ELOOP as u64),
+            ("PD_BY_START", Attribute::Start as u64),
+            ("PD_BY_FINISH", Attribute::Finish as u64),
+            ("PD_BY_BUDGET", Attribute::Budget as u64),
+            ("PD_BY_PRIORITY", Attribute::Priority as u64),
+            ("PD_CARRY", Overrun::Carry as u64),
+            ("PD_SKIP", Overrun::Skip as u64),
+            ("PD_BACKGROUND", Overrun::Background as u64),
+            ("PD_SIGNAL", Overrun::Signal as u64),
+        ];
+        here.extend(consts!("PD_EV_", punctual_trace::kind::event,
+            COMPLETED EXHAUSTED EXPIRED CANCELLED TASK_GONE TASK_READY TASK_BLOCKED GROUP_ACTIVE
+            GROUP_IDLE SEGMENT_EXHAUSTED TIMER LOST RELEASED RELEASES_LOST OVERRUN BACKGROUND
+            DELAYED_SATURATED SEGMENT_EXPIRED WINDOW_EXHAUSTED WINDOW_EXPIRED
+        ));
+        here.extend(consts!("PD_REC_", punctual_trace::kind,
+            GRANULARITY ORDER TASK_ADD TASK_READY TASK_BLOCKED TASK_GONE TASK_DONE CHARGE_TASK
+            CHARGE JOB_CANCEL JOB_COMPLETE ADVANCE TAKE_LOST RESERVATION_REMOVE TIMER_ASK
+            TIMER_CANCEL WINDOW_ADD WINDOW_DROP JOB_ADD JOB_ADD_2 JOB_ADD_3 RESERVATION_ADD
+            RESERVATION_ADD_2 RESERVATION_ADD_3 RESERVATION_ADD_4 RESERVATION_CHANGE SELECTED
+            EVENT
+        ));
+        here.extend(structure!("pd_limits", Limits,
+            jobs tasks reservations groups budget_groups timers depth events records cpus
+            windows
+        ));
+        here.extend(structure!("pd_job_attr", JobAttr,
+            start finish budget priority cookie task group server budget_group budget_server
+            reserved
+        ));
+        here.extend(structure!("pd_reservation_attr", ReservationAttr,
+            start period budget deadline priority cookie task group overrun wakeup_rule server
+            budget_group budget_server own_cookie
+        ));
+        here.extend(structure!("pd_event", Event,
+            time kind task job cookie used remaining
+        ));
+        here.extend(structure!("pd_record", Record,
+            time a b small kind
+        ));
+        let mut here: Vec<_> = here.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut there = numbers();
+        here.sort();
+        there.sort();
+        assert_eq!(here, there);
     }
 
     #[test]

@@ -1,35 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Where the dispatchers' objects are in the kernel: a block for each domain, in one BPF arena. A block's
- * pages come when its dispatcher is made, as far as its trace ring reaches, which is last in it.
+ * Where the dispatchers' objects are in the kernel: a block for each domain, in one BPF arena. A
+ * block's pages come when its dispatcher is made, as far as its trace ring reaches, which is last
+ * in it.
  *
- * The verifier proves nothing about an address in the arena; the kernel contains a wild one's fault.
- * Addresses are computed as plain numbers of 64 bits, of which the verifier knows nothing: ranges would
- * make it follow loops turn by turn, and kernels up to 6.18 refuse the sum of a number and an arena
- * pointer (PD_WALKS, PD_NTH).
+ * The verifier proves nothing about an address in the arena; the kernel contains a wild one's
+ * fault. Addresses are computed as plain numbers of 64 bits, of which the verifier knows nothing:
+ * ranges would make it follow loops turn by turn, and kernels up to 6.18 refuse the sum of a
+ * number and an arena pointer (PD_WALKS, PD_NTH).
  */
 #ifndef PUNCTUAL_ARENA_H
 #define PUNCTUAL_ARENA_H
 
-/* A power of two. */
-#define PD_DOMAINS 8U
+#include "limits.h"
 
-/* The most that a domain can have, where the object does not say otherwise. */
-#ifndef PD_ARENA_JOBS
-#define PD_ARENA_JOBS 1024U
-#define PD_ARENA_TASKS 256U
-#define PD_ARENA_RESERVATIONS 512U
-#define PD_ARENA_GROUPS 64U
-#define PD_ARENA_NODES 64U
-#define PD_ARENA_TIMERS 512U
-#define PD_ARENA_WINDOWS 4096U
-#define PD_ARENA_EVENTS 8192U
-#define PD_ARENA_RECORDS 65536U
-/* The verifier has less to go through. */
-#define PD_RUNNERS_UP 0
-#endif
 #define PD_ARENA_QUEUES (PD_ARENA_GROUPS + PD_ARENA_NODES)
-#define PD_ARENA_CPUS 1U
 /* Bytes of each block that are the object's own. */
 #ifndef PD_ARENA_BESIDE
 #define PD_ARENA_BESIDE 0
@@ -67,8 +52,8 @@ struct pd_block {
 /* The blocks' addresses, by domain; 0 where there is none. */
 pd_ref pd_blocks[PD_DOMAINS];
 
-/* A domain's dispatcher, for the pd_ functions and the macros below. The arena is mentioned because the
- * verifier wants that of every program that reaches into it. */
+/* A domain's dispatcher, for the pd_ functions and the macros below. The arena is mentioned
+ * because the verifier wants that of every program that reaches into it. */
 #define PD_AT(domain)                                     \
 	({                                                \
 		void *pd_in = &arena;                     \
@@ -104,8 +89,8 @@ extern void PD_ARENA *bpf_arena_alloc_pages(void *map, void PD_ARENA *address, p
 					    pd_u64 flags) __ksym;
 extern void bpf_arena_free_pages(void *map, void PD_ARENA *address, pd_u32 pages) __ksym;
 
-/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. -EBUSY if there is
- * one, -ENOSPC if there is no memory. */
+/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. -EBUSY if
+ * there is one, -ENOSPC if there is no memory. */
 #define pd_make(domain, given) pd_make_in(&arena, domain, given)
 PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 {

@@ -7,6 +7,30 @@ pub(crate) const WRONG_CPU: i64 = -(libc::EXDEV as i64);
 pub(crate) const NO_THREAD: i64 = -(libc::ESRCH as i64);
 pub(crate) const REAL_TIME: i64 = -(libc::EOPNOTSUPP as i64);
 pub(crate) const BUSY: i64 = -(libc::EBUSY as i64);
+extern "C" {
+    static punctual_domains: u32;
+    static punctual_max_delayed: u32;
+    static punctual_limits: Limits;
+}
+
+/// Domains that the arena has.
+pub(crate) fn domains() -> usize {
+    // SAFETY: a constant of `bpf/abi.c`; so below.
+    unsafe { punctual_domains as usize }
+}
+
+/// Late waits are counted up to here.
+pub(crate) fn max_delayed() -> i64 {
+    // SAFETY: as above.
+    unsafe { punctual_max_delayed.into() }
+}
+
+/// What the block of a domain has room for.
+pub(crate) fn arena_limits() -> Limits {
+    // SAFETY: as above.
+    unsafe { punctual_limits }
+}
+
 /// `enum punctual_member_flag`.
 pub(crate) const COOPERATES: u32 = 1;
 pub(crate) const ALLOCATOR: u32 = 2;
@@ -144,3 +168,7 @@ unsafe impl Context for Call {
 unsafe impl Context for Poll {
     const PROGRAM: &'static str = "punctual_poll";
 }
+
+#[cfg(test)]
+#[path = "abi/tests.rs"]
+mod tests;

@@ -22,7 +22,7 @@ use punctual_sys::pidfd;
 use punctual_sys::sched::thread_id;
 use punctual_taskset::Overrun;
 
-use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
+use crate::abi::{max_delayed, ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
 use crate::members;
@@ -31,8 +31,6 @@ use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
 use crate::ring::Rings;
 use punctual_diagnostic::Diagnostic;
 
-/// Late waits are counted up to here (`PD_MAX_DELAYED`).
-const MOST_LATE: i64 = 30_000;
 /// For a task number, a millisecond apart.
 const TRIES: u32 = 1_000;
 
@@ -282,7 +280,7 @@ impl Domain<'_> {
                 ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
                     let late =
                         whose(index).and_then(|j| j.over(end)).map_or(0, |flags| channel.end_release(task, flags));
-                    saturated = (late == MOST_LATE).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
+                    saturated = (late == max_delayed()).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
                 ReleaseEvent::Overrun { index, .. } if !reserved => {
                     // One that has ended needs no signal.

@@ -13,11 +13,11 @@ const ERROR: u32 = 1024;
 const ERROR_BPF: u32 = 1025;
 const STALLED: u32 = 1026;
 /// `PUNCTUAL_EXIT_...`, with the CPU in the lower half.
-const CPU_GONE: i64 = 0x5000_0000;
-const TIMER_GONE: i64 = 0x5100_0000;
-const TIMER_STORM: i64 = 0x5200_0000;
-const UNARMED: i64 = 0x5300_0000;
-const CORE_SCHEDULING: i64 = 0x5400_0000;
+pub(crate) const CPU_GONE: i64 = 0x5000_0000;
+pub(crate) const TIMER_GONE: i64 = 0x5100_0000;
+pub(crate) const TIMER_STORM: i64 = 0x5200_0000;
+pub(crate) const UNARMED: i64 = 0x5300_0000;
+pub(crate) const CORE_SCHEDULING: i64 = 0x5400_0000;
 
 /// The error of a run whose scheduler ended before it.
 pub(crate) fn explain(exit: &Exit) -> Diagnostic {

@@ -1,6 +1,6 @@
 //! The dispatcher inside the kernel, from the same C files.
 //!
-//! `bpf/dispatcher.bpf.c` is `dispatcher/` with its data in a BPF arena. [`Kernel`] loads it; the
+//! `bpf/selftest/dispatcher.bpf.c` is `dispatcher/` with its data in a BPF arena. [`Kernel`] loads it; the
 //! kernel's verifier proves each function then. [`selftest`] puts it and the native build through
 //! the same work, so that a machine can be asked whether both decide alike before the scheduler is
 //! trusted with it; its programs only run when called.

@@ -4,6 +4,7 @@ use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{Allocators, Native};
 use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
+use crate::abi::{arena_limits, domains};
 use crate::diagnostics::{not_done_here, OTHERS};
 use punctual_diagnostic::Diagnostic;
 
@@ -11,14 +12,6 @@ use punctual_diagnostic::Diagnostic;
 const LONGEST_WAIT: u64 = 20_000_000_000;
 /// Of random arrivals with this mean, one in a million is farther away than the watchdog's 30 s.
 const LONGEST_MEAN: u64 = 2_000_000_000;
-/// The dispatcher's rings: a stopped loader finds all of a second in them.
-const EVENTS: u32 = 8_192;
-const RECORDS: u32 = 65_536;
-/// Windows that `bpf/arena.h` has; tasks for which they are too few are carried out by the policy.
-const WINDOWS: u32 = 4_096;
-/// Domains that `bpf/arena.h` has.
-const MOST_CPUS: usize = 8;
-
 /// One CPU's part of a set.
 pub(crate) struct Part {
     pub cpu: u32,
@@ -38,9 +31,10 @@ pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
 
 /// A set by its CPUs.
 pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
-    if set.cpus.len() > MOST_CPUS {
+    if set.cpus.len() > domains() {
         return Err(not_done_here(format!(
-            "the kernel host serves {MOST_CPUS} CPUs in a set; this one has {:?}",
+            "the kernel host serves {} CPUs in a set; this one has {:?}",
+            domains(),
             set.cpus
         )));
     }
@@ -52,23 +46,27 @@ pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
 fn part(set: &TaskSet, cpu: u32) -> Result<Part, Diagnostic> {
     let allocators = Allocators::new(set, cpu)?;
     let limits = allocators.limits();
-    let windows = limits.windows.min(WINDOWS);
-    let limits = Limits { events: limits.events.max(EVENTS), records: RECORDS, windows, ..limits };
+    let arena = arena_limits();
+    // Tasks for which the windows are too few are carried out by the policy.
+    let windows = limits.windows.min(arena.windows);
+    let events = limits.events.max(arena.events);
+    let limits = Limits { events, records: arena.records, windows, ..limits };
     room(cpu, &limits)?;
     let asks_policies = rehearse(set, cpu, limits)?;
     Ok(Part { cpu, allocators, limits, asks_policies })
 }
 
-/// Whether a block of `bpf/arena.h` has room for it.
+/// Whether a block of the arena has room for it.
 fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
+    let arena = arena_limits();
     let all = [
-        ("tasks", asked.tasks, 256),
-        ("groups, with the top one", asked.groups, 64),
-        ("budget groups", asked.budget_groups, 64),
-        ("jobs at a time", asked.jobs, 1_024),
-        ("reservations of tasks and groups", asked.reservations, 512),
-        ("timers", asked.timers, 512),
-        ("events at a time", asked.events, EVENTS),
+        ("tasks", asked.tasks, arena.tasks),
+        ("groups, with the top one", asked.groups, arena.groups),
+        ("budget groups", asked.budget_groups, arena.budget_groups),
+        ("jobs at a time", asked.jobs, arena.jobs),
+        ("reservations of tasks and groups", asked.reservations, arena.reservations),
+        ("timers", asked.timers, arena.timers),
+        ("events at a time", asked.events, arena.events),
     ];
     match all.into_iter().find(|(_, asked, room)| asked > room) {
         Some((what, asked, room)) => {

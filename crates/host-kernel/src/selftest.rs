@@ -1,4 +1,4 @@
-//! The same work for the kernel's dispatcher and the native one (`bpf/exercise.h`, `bpf/decisions.h`).
+//! The same work for the kernel's dispatcher and the native one (`bpf/selftest/`).
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::cell::RefCell;
@@ -9,23 +9,18 @@ use punctual_dispatcher::raw::Limits;
 
 use crate::kernel::{Kernel, KernelError};
 
-/// All that a block of the arena has room for (`bpf/dispatcher.bpf.c`).
-const LIMITS: Limits = Limits {
-    jobs: 4096,
-    tasks: 4096,
-    reservations: 1024,
-    groups: 64,
-    budget_groups: 64,
-    timers: 1024,
-    depth: 16,
-    events: 4096,
-    records: 65536,
-    cpus: 1,
-    windows: 4096,
-    unused: 0,
-};
+extern "C" {
+    #[link_name = "punctual_selftest_limits"]
+    static LIMITS: Limits;
+}
 
-/// As `struct pd_create_call` in `bpf/calls.h`.
+/// All that a block of the arena has room for (`bpf/selftest/limits.h`).
+fn limits() -> Limits {
+    // SAFETY: a constant of `bpf/selftest/native.c`.
+    unsafe { LIMITS }
+}
+
+/// As `struct pd_create_call` in `bpf/selftest/calls.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct CreateCall {
@@ -34,7 +29,7 @@ struct CreateCall {
     unused: u32,
 }
 
-/// As `struct pd_call` in `bpf/calls.h`.
+/// As `struct pd_call` in `bpf/selftest/calls.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Call {
@@ -109,7 +104,7 @@ impl InKernel {
     }
 
     fn make(kernel: Rc<RefCell<Kernel>>, domain: u32) -> Result<InKernel, KernelError> {
-        let mut call = CreateCall { limits: LIMITS, domain, unused: 0 };
+        let mut call = CreateCall { limits: limits(), domain, unused: 0 };
         let result = kernel.borrow_mut().run("punctual_create", bytes(&mut call))?;
         match result {
             0 => Ok(InKernel { kernel, domain }),
@@ -170,7 +165,7 @@ impl Native {
     /// One with the same limits. It takes the place of this thread's earlier one.
     pub fn new() -> Native {
         // SAFETY: the limits are a plain value.
-        let size = unsafe { punctual_native_size(&LIMITS) } as usize;
+        let size = unsafe { punctual_native_size(&limits()) } as usize;
         let layout = Layout::from_size_align(size, 64).expect("the size of an array of arrays");
         // SAFETY: the limits are valid, so the size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
@@ -178,7 +173,7 @@ impl Native {
             handle_alloc_error(layout);
         }
         // SAFETY: zeroed, aligned memory of the size asked for.
-        let failed = unsafe { punctual_native_create(memory, &LIMITS) };
+        let failed = unsafe { punctual_native_create(memory, &limits()) };
         assert_eq!(failed, 0, "the native dispatcher takes the arena's limits");
         Native { memory, layout, stays: PhantomData }
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * What both builds of the dispatcher are put through: included behind dispatcher.c by
- * dispatcher.bpf.c and by native.c. Calls come from one pseudo-random sequence, and everything that
- * the dispatcher says goes into one hash. After one that begins a batch, two programs take turns, so
- * that none is large: one tells what happened (exercise_tell.h), one does what a host does at an
- * instant (here).
+ * dispatcher.bpf.c and by native.c. Calls come from one pseudo-random sequence, and everything
+ * that the dispatcher says goes into one hash. After one that begins a batch, two programs take
+ * turns, so that none is large: one tells what happened (exercise_tell.h), one does what a host
+ * does at an instant (here).
  */
 #ifndef PUNCTUAL_EXERCISE_H
 #define PUNCTUAL_EXERCISE_H

@@ -12,7 +12,7 @@ PD_INLINE pd_u32 exercise_above(pd_u32 place, pd_u64 r)
 	return r % 64 ? place / 2 : r / 64 % (EXERCISE_PLACES + 1);
 }
 
-/* Whom a job is for, and where it stands: its task is set already. */
+/* The task that a job is for, and where it stands: its task is set already. */
 PD_FOLD int exercise_place(pd_ref d, struct pd_job_attr PD_ARENA *a)
 {
 	pd_u64 r = exercise_random(d);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The dispatcher inside the kernel: ../../../dispatcher, unchanged, its data in an arena. Without the
- * scheduler: programs that are only test-run put it through its paces.
+ * The dispatcher inside the kernel, unchanged, with its data in an arena, for self-tests and
+ * benchmarks: programs that are only test-run, without the scheduler. An object of its own, which
+ * the scheduler does not load.
  */
 #include "kernel.h"
+#include "limits.h"
 
 /* Eight blocks with all that they can have. */
 struct {
@@ -12,17 +14,7 @@ struct {
 	__uint(max_entries, 10240); /* pages */
 } arena SEC(".maps");
 
-#define PD_ARENA_JOBS 4096U
-#define PD_ARENA_TASKS 4096U
-#define PD_ARENA_RESERVATIONS 1024U
-#define PD_ARENA_GROUPS 64U
-#define PD_ARENA_NODES 64U
-#define PD_ARENA_TIMERS 1024U
-#define PD_ARENA_WINDOWS 4096U
-#define PD_ARENA_EVENTS 4096U
-#define PD_ARENA_RECORDS 65536U
-#define PD_RUNNERS_UP 1
-/* What the exercise or the decisions remember. */
+/* What the exercise or the decisions keep. */
 #define PD_ARENA_BESIDE 69632U
 
 #include "dispatcher.c"

@@ -3,8 +3,11 @@
 /* Called as the library's callers do: not folded into them. */
 #define PD_API static __attribute__((noinline))
 #include "dispatcher.c"
+#include "limits.h"
 #include "decisions.h"
 #include "exercise_tell.h"
+
+const struct pd_limits punctual_selftest_limits = PD_ARENA_LIMITS;
 
 pd_u64 punctual_native_size(const struct pd_limits *limits)
 {

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* The headers' numbers for Rust: limits that it uses, and what its tests compare (src/abi.rs). */
+#include "punctual_dispatcher.h"
+#include "record.h"
+#include "commands.h"
+#include "limits.h"
+
+const pd_u32 punctual_domains = PD_DOMAINS;
+const pd_u32 punctual_max_delayed = PD_MAX_DELAYED;
+const struct pd_limits punctual_limits = PD_ARENA_LIMITS;
+
+#define NUMBER(of) { #of, (pd_u64)(of) }
+#define FIELD(type, field) { #type "." #field, __builtin_offsetof(struct type, field) }
+
+const struct punctual_number {
+	const char *name;
+	pd_u64 value;
+} punctual_numbers[] = {
+	NUMBER(PUNCTUAL_COOPERATES),
+	NUMBER(PUNCTUAL_ALLOCATOR),
+	NUMBER(PUNCTUAL_LATE),
+	NUMBER(PUNCTUAL_IN_BACKGROUND),
+	NUMBER(PUNCTUAL_EXIT_CPU_GONE),
+	NUMBER(PUNCTUAL_EXIT_TIMER_GONE),
+	NUMBER(PUNCTUAL_EXIT_TIMER_STORM),
+	NUMBER(PUNCTUAL_EXIT_UNARMED),
+	NUMBER(PUNCTUAL_EXIT_CORE_SCHEDULING),
+	NUMBER(PUNCTUAL_REC_RUNNING),
+	NUMBER(PUNCTUAL_REC_STOPPED),
+	NUMBER(sizeof(struct punctual_create)),
+	FIELD(punctual_create, domain),
+	FIELD(punctual_create, cpu),
+	FIELD(punctual_create, asks_policies),
+	FIELD(punctual_create, limits),
+	FIELD(punctual_create, granularity),
+	NUMBER(sizeof(struct punctual_command)),
+	FIELD(punctual_command, result),
+	FIELD(punctual_command, now),
+	FIELD(punctual_command, kind),
+	NUMBER(sizeof(struct punctual_poll)),
+	FIELD(punctual_poll, domain),
+	FIELD(punctual_poll, pop),
+	FIELD(punctual_poll, records),
+	FIELD(punctual_poll, events),
+	FIELD(punctual_poll, record_count),
+	FIELD(punctual_poll, event_tail),
+	FIELD(punctual_poll, throttles),
+	FIELD(punctual_poll, arm_failures),
+	FIELD(punctual_poll, head),
+	NUMBER(sizeof(struct punctual_exit)),
+	FIELD(punctual_exit, code),
+	FIELD(punctual_exit, kind),
+	FIELD(punctual_exit, reason),
+	FIELD(punctual_exit, message),
+	{ 0, 0 },
+};
+
+/* A command of that kind, whose arguments have the values 1, 2, 3 ... in the order of the header;
+ * 0 if there is no such kind. */
+int punctual_sample(struct punctual_command *command, pd_u32 kind)
+{
+	*command = (struct punctual_command){ .kind = kind };
+	switch (kind) {
+	case PUNCTUAL_JOB_ADD:
+		command->job = (struct pd_job_attr){ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+		return 1;
+	case PUNCTUAL_RESERVATION_ADD:
+		command->reservation_add = (struct pd_reservation_attr){ 1, 2,	3,  4,	5,  6,	7,
+									 8, 9, 10, 11, 12, 13, 14 };
+		return 1;
+	case PUNCTUAL_RESERVATION_CHANGE:
+		command->reservation_change.to.start = 1;
+		command->reservation_change.reservation = 2;
+		return 1;
+	case PUNCTUAL_JOB_CANCEL:
+	case PUNCTUAL_JOB_REMAINING:
+	case PUNCTUAL_JOB_USED:
+	case PUNCTUAL_JOB_STANDING:
+		command->job_id = 1;
+		return 1;
+	case PUNCTUAL_RESERVATION_REMOVE:
+	case PUNCTUAL_RESERVATION_JOB:
+	case PUNCTUAL_RESERVATION_DELAYED:
+		command->reservation = 1;
+		return 1;
+	case PUNCTUAL_WINDOW_ADD:
+		command->window.start = 1;
+		command->window.length = 2;
+		command->window.begins = 3;
+		return 1;
+	case PUNCTUAL_RESERVATION_ERROR:
+		command->reservation_error.error = 1;
+		command->reservation_error.reservation = 2;
+		return 1;
+	case PUNCTUAL_TASK_JOIN:
+		command->join.task = 1;
+		command->join.thread = 2;
+		command->join.flags = 3;
+		return 1;
+	case PUNCTUAL_GROUP_ORDER:
+		command->group.group = 1;
+		command->group.order = 2;
+		return 1;
+	case PUNCTUAL_TIMER_ADD:
+		command->timer.at = 1;
+		command->timer.cookie = 2;
+		return 1;
+	case PUNCTUAL_TIMER_CANCEL:
+		command->timer_id = 1;
+		return 1;
+	case PUNCTUAL_RELEASE_END:
+		command->release_end.task = 1;
+		command->release_end.flags = 2;
+		return 1;
+	case PUNCTUAL_WINDOW_DROP:
+	case PUNCTUAL_TASK_ADD:
+	case PUNCTUAL_TIMER_CREATE:
+	case PUNCTUAL_TIMER_PROCESS:
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* What the arena has room for: the number of domains, and the limits of each, where the object does
+ * not say otherwise. Rust takes these numbers from abi.c. */
+#ifndef PUNCTUAL_LIMITS_H
+#define PUNCTUAL_LIMITS_H
+
+/* A power of two. */
+#define PD_DOMAINS 8U
+
+#ifndef PD_ARENA_JOBS
+#define PD_ARENA_JOBS 1024U
+#define PD_ARENA_TASKS 256U
+#define PD_ARENA_RESERVATIONS 512U
+#define PD_ARENA_GROUPS 64U
+#define PD_ARENA_NODES 64U
+#define PD_ARENA_TIMERS 512U
+#define PD_ARENA_WINDOWS 4096U
+/* A loader that was stopped for a second finds all of it in the rings. */
+#define PD_ARENA_EVENTS 8192U
+#define PD_ARENA_RECORDS 65536U
+/* The verifier has less to go through. */
+#define PD_RUNNERS_UP 0
+#endif
+#define PD_ARENA_CPUS 1U
+
+/* For struct pd_limits. */
+#define PD_ARENA_LIMITS                                                                        \
+	{                                                                                      \
+		.jobs = PD_ARENA_JOBS, .tasks = PD_ARENA_TASKS,                                \
+		.reservations = PD_ARENA_RESERVATIONS, .groups = PD_ARENA_GROUPS,              \
+		.budget_groups = PD_ARENA_NODES, .timers = PD_ARENA_TIMERS, .depth = 16,       \
+		.events = PD_ARENA_EVENTS, .records = PD_ARENA_RECORDS, .cpus = PD_ARENA_CPUS, \
+		.windows = PD_ARENA_WINDOWS,                                                   \
+	}
+
+#endif
