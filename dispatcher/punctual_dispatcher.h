@@ -25,12 +25,11 @@
 #define PUNCTUAL_DISPATCHER_H
 
 #include "errors.h"
+#include "late_wait.h"
 #include "platform.h"
 
 #define PD_INFINITE (~0ULL)
 #define PD_NONE (~0U)
-/* Delayed waits are counted up to here (RTAI paper, 3.3.2: "a reasonable limit"). */
-#define PD_MAX_DELAYED 30000U
 #define PD_MAX_CPUS 64U
 #define PD_MAX_DEPTH 64U
 
@@ -263,6 +262,13 @@ PD_API pd_i64 pd_reservation_error(pd_ref d, pd_u32 reservation);
 /* What the next release settles of an enforcement error, with its sign; its budget is `budget` less
  * that. For allocators outside, which carry the errors of the jobs that they add. */
 PD_API pd_i64 pd_error_settled(pd_u64 budget, pd_i64 error);
+
+#ifndef __bpf__
+/* The functions of late_wait.h, for callers in another language. */
+PD_API pd_u32 pd_late_waits_after_release(pd_u32 late, pd_u32 waits);
+PD_API pd_u32 pd_late_waits_own(pd_u32 late, pd_u32 ended);
+PD_API pd_u32 pd_late_waits_is(pd_u32 late, pd_u32 ended);
+#endif
 
 /* Windows (the time-driven table): the next pd_reservation_add or _change takes all that were drafted
  * since the last, for a task. `start` counts from the release; `begins`: it is the first of the

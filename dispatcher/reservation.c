@@ -21,9 +21,12 @@ PD_INLINE void pd_reservation_lost(pd_reservation_p v, pd_u64 more)
 
 PD_INLINE void pd_reservation_delay(pd_ref d, pd_reservation_p v, pd_u64 now)
 {
-	if (!v->waits)
+	pd_u32 late = pd_late_after_release(v->delayed, v->waits);
+
+	if (late == v->delayed)
 		return;
-	if (v->delayed < PD_MAX_DELAYED && ++v->delayed == PD_MAX_DELAYED)
+	v->delayed = late;
+	if (late == PD_MAX_DELAYED)
 		pd_event_task(d, now, PD_EV_DELAYED_SATURATED, v->task, PD_MAX_DELAYED);
 }
 
@@ -64,14 +67,14 @@ PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now)
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	pd_u32 job = v->job ? pd_job_index(d, v->job) : PD_NONE;
 	/* Without a job the latest release has overrun itself, and this may be its own wait. */
-	pd_u32 own = job == PD_NONE && v->delayed ? 1 : 0;
+	int ended = job == PD_NONE;
 
 	v->waits = 1;
-	if (v->delayed > own && v->now.overrun != PD_SKIP) {
+	if (pd_late_is(v->delayed, ended) && v->now.overrun != PD_SKIP) {
 		v->delayed--;
 		return PD_WAIT_IGNORED;
 	}
-	pd_reservation_lost(v, v->delayed - own);
+	pd_reservation_lost(v, v->delayed - pd_late_own(v->delayed, ended));
 	v->delayed = 0;
 	if (job != PD_NONE)
 		pd_job_end(d, job, PD_EV_COMPLETED, now);

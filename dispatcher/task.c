@@ -157,3 +157,20 @@ PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task)
 
 	return i == PD_NONE ? 0 : PD_JOB(d, i)->id;
 }
+
+#ifndef __bpf__
+PD_API pd_u32 pd_late_waits_after_release(pd_u32 late, pd_u32 waits)
+{
+	return pd_late_after_release(late, waits != 0);
+}
+
+PD_API pd_u32 pd_late_waits_own(pd_u32 late, pd_u32 ended)
+{
+	return pd_late_own(late, ended != 0);
+}
+
+PD_API pd_u32 pd_late_waits_is(pd_u32 late, pd_u32 ended)
+{
+	return (pd_u32)pd_late_is(late, ended != 0);
+}
+#endif

@@ -51,6 +51,9 @@ extern "C" {
     pub fn pd_window_drop(d: *mut Pd, now: u64) -> i32;
     pub fn pd_reservation_error(d: *mut Pd, reservation: u32) -> i64;
     pub fn pd_error_settled(budget: u64, error: i64) -> i64;
+    pub fn pd_late_waits_after_release(late: u32, waits: u32) -> u32;
+    pub fn pd_late_waits_own(late: u32, ended: u32) -> u32;
+    pub fn pd_late_waits_is(late: u32, ended: u32) -> u32;
     pub fn pd_record_count(d: *mut Pd) -> u64;
     pub fn pd_record_at(d: *mut Pd, number: u64) -> *const Record;
 }

@@ -22,6 +22,7 @@ mod ffi;
 mod ids;
 mod job;
 mod jobs;
+pub mod late_waits;
 mod limits;
 pub mod raw;
 mod refusal;

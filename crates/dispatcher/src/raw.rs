@@ -252,6 +252,7 @@ mod tests {
         let mut here = vec![
             ("PD_NONE", u64::from(TaskId::NONE.0)),
             ("PD_INFINITE", crate::INFINITE),
+            ("PD_MAX_DELAYED", crate::late_waits::MAX_DELAYED.into()),
             ("ENOENT", libc::ENOENT as u64),
             ("EBUSY", libc::EBUSY as u64),
             ("EINVAL", libc::EINVAL as u64),

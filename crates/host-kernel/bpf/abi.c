@@ -6,7 +6,6 @@
 #include "limits.h"
 
 const pd_u32 punctual_domains = PD_DOMAINS;
-const pd_u32 punctual_max_delayed = PD_MAX_DELAYED;
 const struct pd_limits punctual_limits = PD_ARENA_LIMITS;
 
 #define NUMBER(of) { #of, (pd_u64)(of) }

@@ -28,19 +28,19 @@ PD_INLINE bool wait_is_late(__u32 domain, __u32 task)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 	pd_task_p u = PD_TASK(PD_AT(domain), task);
-	bool flies = u->first_job != PD_NONE;
+	bool in_flight = u->first_job != PD_NONE;
 
 	if (u->reservation != PD_NONE)
 		return false;
 	t->waits = 1;
 	/* Without a job the latest release has overrun itself, and this may be its own wait. */
-	if (t->delayed > (flies || !t->over ? 0 : 1)) {
+	if (pd_late_is(t->delayed, !in_flight && t->over)) {
 		t->delayed--;
 		return true;
 	}
 	t->delayed = 0;
-	t->early = !flies && !t->over;
-	t->over |= flies;
+	t->early = !in_flight && !t->over;
+	t->over |= in_flight;
 	return false;
 }
 
@@ -61,14 +61,16 @@ PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
 PD_INLINE pd_i64 wait_release_ended(__u32 domain, __u32 task, __u64 flags)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
-	bool late = flags & PUNCTUAL_LATE && t->waits && !t->early && t->delayed < PD_MAX_DELAYED;
+	__u32 late = pd_late_after_release(t->delayed,
+					   flags & PUNCTUAL_LATE && t->waits && !t->early);
+	__u32 before = t->delayed;
 
 	if (flags & PUNCTUAL_IN_BACKGROUND && !t->early)
 		domain_background(domain, task, 1);
 	t->over = 1;
 	t->early = 0;
-	t->delayed += late;
-	return late ? t->delayed : 0;
+	t->delayed = late;
+	return late == before ? 0 : late;
 }
 
 #endif

@@ -9,7 +9,6 @@ pub(crate) const REAL_TIME: i64 = -(libc::EOPNOTSUPP as i64);
 pub(crate) const BUSY: i64 = -(libc::EBUSY as i64);
 extern "C" {
     static punctual_domains: u32;
-    static punctual_max_delayed: u32;
     static punctual_limits: Limits;
 }
 
@@ -17,12 +16,6 @@ extern "C" {
 pub(crate) fn domains() -> usize {
     // SAFETY: a constant of `bpf/abi.c`; so below.
     unsafe { punctual_domains as usize }
-}
-
-/// Late waits are counted up to here.
-pub(crate) fn max_delayed() -> i64 {
-    // SAFETY: as above.
-    unsafe { punctual_max_delayed.into() }
 }
 
 /// What the block of a domain has room for.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use punctual_dispatcher::late_waits::MAX_DELAYED;
 use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock::monotonic_ns;
@@ -22,7 +23,7 @@ use punctual_sys::pidfd;
 use punctual_sys::sched::thread_id;
 use punctual_taskset::Overrun;
 
-use crate::abi::{max_delayed, ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
+use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
 use crate::members;
@@ -280,7 +281,8 @@ impl Domain<'_> {
                 ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
                     let late =
                         whose(index).and_then(|j| j.over(end)).map_or(0, |flags| channel.end_release(task, flags));
-                    saturated = (late == max_delayed()).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
+                    saturated =
+                        (late == i64::from(MAX_DELAYED)).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
                 ReleaseEvent::Overrun { index, .. } if !reserved => {
                     // One that has ended needs no signal.

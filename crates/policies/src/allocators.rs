@@ -1,6 +1,6 @@
 //! All policies of one dispatcher, and the tasks that they release.
 
-use punctual_dispatcher::{Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
+use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
 use punctual_taskset::{TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator, Member};
@@ -267,12 +267,12 @@ impl Allocators {
             slot.waits = true;
             if !matches!(slot.phase, Phase::Reserved(_)) {
                 // Between two releases the latest one has overrun itself, and this may be its own wait.
-                let own = u32::from(!slot.open && slot.delayed > 0);
-                if slot.delayed > own && slot.overrun != punctual_dispatcher::Overrun::Skip {
+                let ended = !slot.open;
+                if late_waits::is_late(slot.delayed, ended) && slot.overrun != punctual_dispatcher::Overrun::Skip {
                     slot.delayed -= 1;
                     return Ok(Wait::Ignored);
                 }
-                slot.lost = slot.lost.saturating_add(slot.delayed - own);
+                slot.lost = slot.lost.saturating_add(slot.delayed - late_waits::own(slot.delayed, ended));
                 slot.delayed = 0;
             }
         }

@@ -1,6 +1,6 @@
 //! From the dispatcher's events to release events: each task's releases, their jobs, their ends.
 
-use punctual_dispatcher::{error_settled, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
+use punctual_dispatcher::{error_settled, late_waits, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
 
 use crate::allocator::Part;
 use crate::allocators::Allocators;
@@ -10,9 +10,6 @@ use crate::{Gsi, ReleaseEvent};
 /// In the cookie of every job that is made here, beside slot and use.
 const MADE: u64 = 1 << 63;
 const SLOT_BITS: u64 = 0xff_ffff;
-
-/// Delayed waits are counted up to here (RTAI paper, 3.3.2: "a reasonable limit").
-const MAX_DELAYED: u32 = 30_000;
 
 impl Allocators {
     /// Handles one event of the dispatcher as its policy defines. Every event must come here, in
@@ -232,12 +229,11 @@ impl Allocators {
             slot.carry_error(slot.used as i64 - slot.granted as i64);
         }
         if end == End::Exhausted || end == End::Expired {
-            if slot.waits && slot.delayed < MAX_DELAYED {
-                slot.delayed += 1;
-                if slot.delayed == MAX_DELAYED {
-                    report(ReleaseEvent::DelayedSaturated { at, task, index });
-                }
+            let late = late_waits::after_release(slot.delayed, slot.waits);
+            if late != slot.delayed && late == late_waits::MAX_DELAYED {
+                report(ReleaseEvent::DelayedSaturated { at, task, index });
             }
+            slot.delayed = late;
             match slot.overrun {
                 Overrun::Signal => report(ReleaseEvent::Overrun { at, task, index, number }),
                 Overrun::Background => report(ReleaseEvent::Background { at, task, index, number }),
