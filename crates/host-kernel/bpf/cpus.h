@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Which CPU is which domain's. Set when a domain is made, and never after. */
+/* Which CPU is which domain's. Set before the scheduler is attached, and constant from then on:
+ * read on any CPU without a lock. */
 #ifndef PUNCTUAL_CPUS_H
 #define PUNCTUAL_CPUS_H
 

@@ -1,46 +1,51 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A domain: a dispatcher and its CPU. The dispatcher is called on that CPU only, and never by two at a time there, from
- * three places: ops.dispatch, the timer, and orders. So there is no lock.
+ * A domain: a dispatcher and its CPU. The dispatcher is called on that CPU only, and never nested
+ * there: from ops.dispatch (run queue's lock held, interrupts off), from the timer's callback (in
+ * a soft interrupt) or the timer process (interrupts off), and from commands (interrupts off).
+ * ops.dispatch does not interrupt a soft interrupt, and commands are executed by tasks, so there
+ * is no lock.
  *
  *        what was executed ┐
  *   notes of all callbacks ┤
  *                          v
  *        domain_update(now) ── domain_select(now) ──> choice, allowance, next
  *                                                          │
- *            timer, order: another one than runs? ── kick ─┤
+ *            timer, command: not the running one? ── kick ─┤
  *                                                          v
- *                        ops.dispatch: from that task's queue, or what the others have (fair.h)
+ *                        ops.dispatch: from that task's queue, or best-effort tasks (fair.h)
  *
- * What a thread executed is the kernel's own count (sum_exec_runtime), which is complete when it stops; while it runs,
- * the clock since it began is added. What was charged too much or too little meanwhile is held until the next charge, so
- * that in the long run what is charged is what the kernel counted, to the nanosecond.
+ * What a thread executed is the kernel's own count (sum_exec_runtime), which is complete when it
+ * stops; while it runs, the clock since it began is added. What was charged too much or too
+ * little meanwhile is held until the next charge, so that in the long run what is charged is what
+ * the kernel counted, to the nanosecond.
  *
- * Races. What is on the CPU (the first part of struct punctual_domain) is written by ops.running and ops.stopping, under
- * the run queue's lock: on the domain's CPU, and on another one that changes an attribute of the running thread. The timer
- * callback, commands and the timer process read it on the domain's CPU without that lock. On this CPU they cannot
- * come between two such writes, on another one they can: each reads `task` once, and where it uses a value that is out of
- * date says why that is safe. The decision and what follows is written on the domain's CPU only; other CPUs read it to
- * guess, and their kick makes the dispatcher decide again.
+ * Races. What is on the CPU (the first part of struct punctual_domain) is written by ops.running
+ * and ops.stopping, under the run queue's lock: on the domain's CPU, and on another one that
+ * changes an attribute of the running thread. The timer callback, commands and the timer process
+ * read it on the domain's CPU without that lock. On this CPU they cannot come between two such
+ * writes, on another one they can: each reads `task` once, and where it uses a value that is out
+ * of date says why that is safe. The decision and what follows is written on the domain's CPU
+ * only; other CPUs read it to guess, and their kick makes the dispatcher decide again.
  */
 #ifndef PUNCTUAL_DOMAIN_H
 #define PUNCTUAL_DOMAIN_H
 
-/* Jobs leave everybody else a twentieth of the CPU, window by window, ns. */
+/* ns. Jobs leave a twentieth of each window to best-effort tasks. */
 #define CAP_WINDOW 100000000ULL
 #define CAP_SHARE (CAP_WINDOW / 20 * 19)
-/* While jobs are over it and nobody else is there, so often it is looked whether somebody came. */
+/* ns between polls for best-effort tasks, while jobs have used their share and none is queued. */
 #define CAP_LOOK 1000000ULL
-/* Allocators have a tenth. */
+/* ns. Allocators have a tenth of each window. */
 #define ALLOCATOR_WINDOW 10000000ULL
 #define ALLOCATOR_SHARE (ALLOCATOR_WINDOW / 10)
-/* Between the two clocks' readings of one instant, ns; beyond it they drifted apart. */
+/* ns between readings of the two clocks at one instant; beyond it they drifted apart. */
 #define OFFSET_MOST 20000ULL
 /* A turn in the background, ns. */
 #define BACKGROUND_SLICE 3000000ULL
 
 struct punctual_domain {
-	/* Who is on the CPU. */
+	/* What is on the CPU. */
 	__u32 task;	  /* whose thread runs from its queue, else PD_NONE */
 	__u32 by_job;	  /* by its job; 0: in the background */
 	__u32 by_allocator; /* an allocator's thread runs */
@@ -51,29 +56,29 @@ struct punctual_domain {
 	__u64 stopped;	  /* the scheduler's clock when the last one had stopped */
 	__u64 turn_end;	  /* its turn's end, CLOCK_MONOTONIC; PD_INFINITE for none */
 	/* The decision. */
-	__u32 choice;	 /* the task to run, PD_NONE for anybody else */
-	__u32 fresh;	 /* nobody acted on it yet */
+	__u32 choice;	 /* the task to run, PD_NONE for none */
+	__u32 fresh;	 /* no ops.dispatch has executed it yet */
 	__u32 tail;	 /* a task that executed after its charge, PD_NONE for none */
-	__u32 throttled;	 /* the choice waits, for the others' sake */
+	__u32 throttled;	 /* the choice waits for best-effort tasks */
 	__u64 allowance; /* what the choice may execute from then on */
 	__u64 next;	 /* when something happens by itself but for its end */
 	__u64 taken;	 /* the scheduler's clock up to which all is charged */
 	/* The timer. */
-	__u32 decisions_left;  /* that the timer may still make at once */
+	__u32 decisions_left;  /* of this callback of the timer */
 	__u32 unused;
-	__u64 decided_for;   /* when the timer last looked, CLOCK_MONOTONIC */
-	__u64 next_event;    /* when to look next, CLOCK_MONOTONIC */
-	__u64 end;    /* the scheduler's clock when to preempt the running job, if that is what is due */
-	__u64 expires;  /* what the timer stands at, 0 when it went off or could not be armed */
+	__u64 decided_for;   /* the time of the timer's last decision, CLOCK_MONOTONIC */
+	__u64 next_event;    /* when to decide next, CLOCK_MONOTONIC */
+	__u64 end;    /* when to preempt the job, scheduler's clock; 0: not the next event */
+	__u64 expires;  /* when the timer expires; 0: it has, or could not be armed */
 	__u64 unarmed; /* since when it cannot be armed, CLOCK_MONOTONIC; 0: it can */
 	__u64 arm_failures;
 	__u32 arms;    /* counted for fails_every (timer_process.h) */
 	__u32 dispatches; /* counted for remote_every (timer_process.h) */
-	__u64 early;  /* how long it takes to go off */
+	__u64 early;  /* its least recent latency, ns */
 	__u64 deciding; /* duration of a decision, ns: the maximum of the recent ones */
-	__u64 switching; /* from a decision to the beginning of what it chose */
-	__u64 stopping;	 /* from a decision until the thread that it preempts has stopped */
-	__u64 decided;	 /* when the timer last requested a switch, scheduler's clock; 0: it was not the timer */
+	__u64 switching; /* ns from a decision to the beginning of what it selected */
+	__u64 stopping;	 /* ns from a decision until the preempted thread has stopped */
+	__u64 decided;	 /* when the timer requested a switch, scheduler's clock; 0: it did not */
 	__s64 offset;	 /* CLOCK_MONOTONIC less the scheduler's clock */
 	/* Shares. */
 	__u64 window;
@@ -84,8 +89,8 @@ struct punctual_domain {
 	/* Events. */
 	__u64 overrun_pos; /* records */
 	__u64 event_pos;   /* events */
-	__u32 handles_overruns;  /* a reservation has an overrun policy that the kernel carries out */
-	__u32 asks_policies;  /* an allocator outside */
+	__u32 handles_overruns;  /* a reservation has an overrun policy that we execute */
+	__u32 asks_policies;  /* allocators in user space wait for the doorbell */
 	/* Tasks in the background. */
 	__u32 backgrounds;
 	__u32 background; /* the last one that was served */
@@ -99,13 +104,14 @@ struct punctual_domain {
 /* ns. The maximum of `deciding`: an interrupt may have made a decision longer. */
 #define DECIDING_MOST 4000ULL
 
-/* The least of what was lately seen. */
+/* The least of recent values: a larger one raises it by a 64th of the difference. */
 PD_INLINE __u64 recent_least(__u64 least, __u64 decided_for)
 {
 	return !least || decided_for < least ? decided_for : least + ((decided_for - least) >> 6);
 }
 
-/* Records the duration of a decision. The maximum decays: a late decision costs more than a wait. */
+/* Records the duration of a decision. The maximum decays: a late decision costs more than a wait.
+ * */
 PD_INLINE void record_deciding(struct punctual_domain *c, __u64 took)
 {
 	if (took > c->deciding)
@@ -114,12 +120,15 @@ PD_INLINE void record_deciding(struct punctual_domain *c, __u64 took)
 		c->deciding -= (c->deciding - took) >> 6;
 }
 
-/* What the task's thread executed so far, and was not charged.
+/*
+ * Accounts what the task's thread has executed so far, to be charged.
  *
- * Pairs with itself on another CPU (ops.stopping there, the timer callback here): each exchange adds the difference to
- * the one before it, so that the sum is right in whatever order they come. One that counted by a `clock` that is out of date
- * charges too much or too little; the next call corrects that, or, if the thread was requeued meanwhile, there is an error
- * of that interval's length. */
+ * Pairs with itself on another CPU (ops.stopping there, under the run queue's lock; the timer's
+ * callback here): each exchange adds the difference to the one before it, so that the sum is right
+ * in any order. One that counted by a `clock` that is out of date charges too much or too little;
+ * the next call corrects that, or, if the thread was requeued meanwhile, there is an error of that
+ * interval's length.
+ */
 PD_INLINE void domain_account(__u32 domain, __u32 task, __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -157,7 +166,7 @@ PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on)
 		c->backgrounds--;
 		return 0;
 	}
-	/* Who was ahead still is; who was behind is so by a turn at most. */
+	/* A lead over best-effort tasks stays; a lag is limited to one turn. */
 	if (!c->backgrounds++ && c->background_time + BACKGROUND_SLICE < c->fair_time)
 		c->background_time = c->fair_time - BACKGROUND_SLICE;
 	return 0;
@@ -173,12 +182,13 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task)
 	t->signal = 0;
 	if (!p)
 		return 0;
-	/* The first process may have ended, and its number be somebody else's. */
+	/* The first process may have ended, and its number been given to another one. */
 	m = bpf_task_storage_get(&members, p, 0, 0);
 	if (m && m->domain == domain && m->task == task && m->generation == t->generation)
 		failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
 	bpf_task_release(p);
-	/* From a kernel thread none can be sent, and one may be on its way: the next look tries again. */
+	/* A kernel thread cannot send one (-EPERM), and another may be pending (-EBUSY): the note
+	 * makes the next decision try again. */
 	if (failed == -EPERM || failed == -EBUSY) {
 		t->signal = 1;
 		note(domain, task);
@@ -186,7 +196,7 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task)
 	return 0;
 }
 
-/* Its number may be given out again; threads that still stand in its queue are let out beside the others. */
+/* Its number may be given out again; threads that are still in its queue run in the background. */
 PD_FN int domain_gone(pd_u32 domain, pd_u32 task)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
@@ -201,7 +211,7 @@ PD_FN int domain_gone(pd_u32 domain, pd_u32 task)
 	return 0;
 }
 
-/* How things stand with a task about which there is a note. */
+/* Applies the present state of a task that has a note. */
 PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
@@ -213,7 +223,7 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now)
 		domain_signal(domain, task);
 	done = __sync_lock_test_and_set(&t->done, 0);
 	pd_while (done) {
-		/* Who waits does not go on in the background. */
+		/* A task that waits does not continue in the background. */
 		if (pd_task_done(d, task, now) == PD_WAIT_RELEASE)
 			domain_background(domain, task, 0);
 		done--;
@@ -228,14 +238,15 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now)
 	}
 }
 
-/* First part of an instant: what was executed, and what happened. `clock` is the scheduler's clock
- * at `now`. */
+/* First part of a decision: charges what was executed, and applies the notes. `clock` is the
+ * scheduler's clock at `now`. On the domain's CPU, in one of the states above. */
 PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
-	/* Once: ops.stopping on another CPU may write PD_NONE here at any time. If it does after this, it has charged or
-	 * will charge what the thread executed until then itself (domain_account), to the same task. */
+	/* Once: ops.stopping on another CPU may write PD_NONE here at any time. If it does after
+	 * this, it has charged or will charge what the thread executed until then itself
+	 * (domain_account), to the same task. */
 	__u32 task = READ_ONCE(c->task);
 	__u32 tail = __sync_lock_test_and_set(&c->tail, PD_NONE);
 	__u64 words;
@@ -264,7 +275,8 @@ PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock)
 	return 0;
 }
 
-/* What the kernel does about overruns. From the records, which are there even when no event has room. */
+/* Overruns: signals and the background. Read from the records, which are there even when the ring
+ * of events is full. */
 PD_FN int domain_handle_overruns(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -287,8 +299,9 @@ PD_FN int domain_handle_overruns(pd_u32 domain)
 	return 0;
 }
 
-/* Whether an allocator's thread goes before the jobs. Any CPU may ask: with a window that is out of date a thread is once
- * put into the wrong one of two queues, both of which are served. */
+/* Whether an allocator's thread runs before the jobs. Called on any CPU, without a lock: with a
+ * window that is out of date a thread is once put into the wrong one of two queues, both of which
+ * are served. */
 PD_INLINE bool domain_allocates(__u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -297,7 +310,7 @@ PD_INLINE bool domain_allocates(__u32 domain)
 	       bpf_ktime_get_ns() - c->allocators_window >= ALLOCATOR_WINDOW;
 }
 
-/* Somebody else would run. */
+/* Whether a best-effort task runs or is queued. Called on the domain's CPU. */
 PD_INLINE bool domain_fair_queued(__u32 domain)
 {
 	return DOMAIN(domain)->fair_runs || fair_nr_queued(domain_cpu(domain));
@@ -326,7 +339,7 @@ PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
 	}
 }
 
-/* Second part of an instant: what is due, and who is to run. */
+/* Second part of a decision: what is due, and what is to run. In the states of domain_update. */
 PD_FN int domain_select(pd_u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -355,13 +368,15 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now)
 	return 0;
 }
 
-/* Whether somebody else than who runs is to. */
+/* Whether another thread than the running one is to run. On the domain's CPU, without the run
+ * queue's lock. */
 PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 task = c->throttled ? PD_NONE : c->choice;
-	/* If another CPU changes it after this, the answer is out of date: the requeued thread's ops.running there kicks
-	 * this CPU, and ops.dispatch compares again under the run queue's lock. */
+	/* If another CPU changes it after this, the answer is out of date: the requeued thread's
+	 * ops.running there kicks this CPU, and ops.dispatch compares again under the run queue's
+	 * lock. */
 	__u32 runs = READ_ONCE(c->task);
 
 	if (now >= c->turn_end)
@@ -375,8 +390,8 @@ PD_INLINE bool domain_differs(__u32 domain, pd_u64 now)
 	return runs != task || !c->by_job;
 }
 
-/* When to look next, if the one who is to run executes from `from` (scheduler's clock) on. A turn that is over is seen to
- * already. */
+/* When to decide next, if the selected task executes from `from` (scheduler's clock) on. A turn
+ * that is over needs no event: ops.dispatch was requested already. */
 PD_FN int domain_set_next_event(pd_u32 domain, pd_u64 from)
 {
 	struct punctual_domain *c = DOMAIN(domain);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Rings when a decision left events for an allocator in user space: one ring buffer for each domain, so that nobody is
- * woken for another's. */
+/* Wakes the allocators in user space when a decision left events for them. */
 #ifndef PUNCTUAL_DOORBELL_H
 #define PUNCTUAL_DOORBELL_H
 

@@ -10,7 +10,8 @@ struct {
 	__type(value, struct punctual_exit);
 } exit_info SEC(".maps");
 
-/* All tasks go back to the normal class. `code` is commands.h's, `said` a text with one %llu for `number`. */
+/* All tasks go back to the normal class. `code` is commands.h's, `said` a text with one %llu for
+ * `number`. */
 #define end_scheduler(code, text, number)                                                    \
 	({                                                                                   \
 		static char end_text[] = text;                                               \
@@ -18,7 +19,7 @@ struct {
 		scx_bpf_exit_bstr((__s64)(code), end_text, &end_number, sizeof(end_number)); \
 	})
 
-/* The scheduler has ended: what the dispatcher decides is carried out no longer. */
+/* The scheduler has ended, and decisions have no effect any more. */
 __u32 has_ended;
 
 PD_INLINE void ended(struct scx_exit_info *info)

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Everybody else: whoever is no member of a task shares what jobs leave, on all CPUs, in proportion to weight (nice).
+ * Best-effort tasks: threads that are no members of a task share what jobs leave, on all CPUs, in
+ * proportion to weight (nice).
  *
- * Each has a virtual time: what it executed, divided by its weight. Who has least runs next, for a turn. One queue is
- * shared by all CPUs; those who may run on one CPU only wait in that CPU's own. Both are in order of virtual time, and a
- * CPU takes the lesser first of the two:
+ * Each has a virtual time: its execution divided by its weight. The least runs next, for a turn.
+ * One queue is shared by all CPUs; threads that may run on one CPU only wait in that CPU's own.
+ * Both are in order of virtual time, and a CPU takes the lesser first of the two:
  *
- *      shared:      v=7 (any CPU)   v=9 (CPUs 0, 1)   ...             CPU c runs  min(7, 4 + shift of c)
+ *      shared:      v=7 (any CPU)   v=9 (CPUs 0, 1)   ...    CPU c runs  min(7, 4 + shift of c)
  *      own of c:    v=4 (kworker)   v=12 ...
  *
- * The two have clocks of their own, since what is bound to one CPU may get more or less than those who can go elsewhere.
- * A CPU's `shift` lays one beside the other, and follows when they drift apart: neither queue's first is ahead of the
- * other's by more than it could get ahead in a few turns.
+ * Each queue has a clock of its own, since bound threads may get more or less than those that can
+ * migrate. A CPU's `shift` converts one to the other, and follows when they drift apart: neither
+ * queue's first is ahead of the other's by more than a few turns.
  *
- *                  wakes: never more than a credit behind the clock
- *      asleep ────────────────────────────────────────────────> queued <─┐ turn over: its virtual time
- *        ^                                                        │      │ turn broken by a job, or a higher class:
- *        │                                                        v      │ its place from the turn's beginning, and
- *        └──────────────────────────────────────────────────── running ──┘ what is left of the turn
+ *            wakes: never more than a credit behind the clock
+ *      asleep ────────────────────────────────────> queued <─┐ turn over: its virtual time
+ *        ^                                            │      │ turn ended by a job or higher class:
+ *        │                                            v      │ its place from the turn's begin, and
+ *        └──────────────────────────────────────── running ──┘ what is left of the turn
  *
- * Who wakes and is behind the running one by more than a threshold breaks into its turn, and that turn is over.
+ * A thread that wakes and is behind the running one by more than a threshold preempts it, and
+ * ends its turn.
  *
- * A member comes here too while it cannot be where its jobs run (member.h). Callbacks run with interrupts off; none may
- * call the dispatcher.
+ * A member is here too while it cannot run with its task (member.h). Callbacks hold the lock of
+ * the thread's run queue, with interrupts off; none may call the dispatcher. fair_clock is
+ * written by all CPUs without a common lock: a lost update leaves it behind until the next thread
+ * begins to run, and threads that wake meanwhile begin that much earlier.
  */
 #ifndef PUNCTUAL_FAIR_H
 #define PUNCTUAL_FAIR_H
@@ -36,16 +40,19 @@
 
 /* ns: less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
-/* To break into a turn. */
+/* Virtual ns behind the running thread at which a waking one preempts it. */
 #define FAIR_PREEMPT 1000000ULL
 #define FAIR_NEVER (~0ULL >> 1)
-/* Entries of a queue that are looked at in one go. */
+/* Entries of a queue that are searched at a time. */
 #define FAIR_DEPTH 64
-/* ns that somebody may wait before virtual time no longer matters; and jiffies between searches for such a one. */
+/* ns of waiting after which virtual time does not matter; and jiffies between searches for such a
+ * thread. */
 #define FAIR_PATIENCE 10000000000ULL
 #define FAIR_SEARCH 25
 
-/* What a CPU runs of ours, and its own queue. Written under its run queue's lock; others read it to guess. */
+/* A CPU's best-effort thread, and its own queue. Written under its run queue's lock; other CPUs
+ * read it without, to choose whom to preempt: a wrong guess costs one needless kick, or one that
+ * is missed until the next wake-up. */
 struct fair_cpu {
 	__u64 began;	/* the runner's virtual time when its turn began */
 	__u64 time;	/* and when `executed` was taken */
@@ -55,36 +62,37 @@ struct fair_cpu {
 	__u64 clock;	/* of the own queue */
 	__u64 shift;	/* the own queue's time + shift = the shared one's */
 	__u64 searched; /* jiffies */
-	__u64 left;	/* of the turn of who is put back */
-	__u32 rate;   /* the runner's; 0: nobody of ours runs */
-	__u32 back;   /* who is put back: the enqueue that follows is no wake-up */
-	__u32 first;  /* rate of the first in a queue that was looked at */
-	__u32 claims; /* for whom this CPU was found idle */
-	__u32 looked; /* a loop's count: in memory, for the verifier need not tell its values apart */
+	__u64 left;	/* of the turn of the thread that is put back */
+	__u32 rate;   /* the runner's; 0: no best-effort thread runs */
+	__u32 back;   /* pid of the thread that is put back: its ops.enqueue is no wake-up */
+	__u32 first;  /* rate of the first in the queue that was searched last */
+	__u32 claims; /* pid of the thread for which this CPU was found idle */
+	__u32 looked; /* a loop's count: in memory, where the verifier does not track it */
 	__u8 own;     /* the runner is of the own queue */
-	__u8 kicked;  /* somebody breaks into its turn */
+	__u8 kicked;  /* it is to be preempted */
 	__u8 over;    /* its turn is over whatever is left */
-	__u8 yielded; /* it lets others go first */
-	__u8 past;    /* somebody comes past the queues */
+	__u8 yielded; /* it called sched_yield */
+	__u8 past;    /* a thread was inserted past the queues */
 } __attribute__((aligned(128)));
 
 struct fair_cpu fair_cpus[FAIR_CPUS];
 /* Of the shared queue; not 0, which is the time of a new task. */
 __u64 fair_clock = 1ULL << 40;
 __u32 fair_several; /* the number of CPUs, if more than one */
-/* When fair_init was: the length of a jiffy follows, of which nothing else tells. */
+/* When fair_init was called: the length of a jiffy is derived from it. */
 __u64 fair_begin, fair_begin_jiffies;
 
 #define FAIR_CPU(cpu) (&fair_cpus[(__u32)(cpu) & (FAIR_CPUS - 1)])
 
-/* It can run on its CPU only. (The kernel may count its own call of us as one more reason against migration of `current`.) */
+/* It can run on its CPU only. (The kernel's call of this program may count as one disabled
+ * migration of `current`.) */
 static inline bool fair_bound(struct task_struct *p)
 {
 	return fair_several && (p->nr_cpus_allowed == 1 || p->migration_disabled > 1 ||
 				(p->migration_disabled && p->pid != (__s32)bpf_get_current_pid_tgid()));
 }
 
-/* The runner's virtual time, in the shared queue's terms; nearly, on another CPU. */
+/* The runner's virtual time, by the shared queue's clock; approximate when read on another CPU. */
 static inline __u64 fair_now(struct fair_cpu *c)
 {
 	__s64 ran = (__s64)(scx_bpf_now() - c->since);
@@ -102,7 +110,7 @@ static inline __s32 fair_init(void)
 		return -E2BIG;
 	fair_begin = bpf_ktime_get_ns();
 	fair_begin_jiffies = bpf_jiffies64();
-	/* Counted in memory, for the verifier need not tell the CPUs apart. */
+	/* Counted in memory, where the verifier does not track the value. */
 	fair_several = 0;
 	pd_while (cpus > 1 && fair_several < cpus && !failed) {
 		FAIR_CPU(fair_several)->clock = fair_clock;
@@ -112,7 +120,8 @@ static inline __s32 fair_init(void)
 	return failed;
 }
 
-/* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; its rate is noted. */
+/* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; its rate
+ * is noted. */
 PD_FN __u64 fair_first(__u64 queue, __s32 cpu)
 {
 	struct bpf_iter_scx_dsq it;
@@ -132,7 +141,8 @@ PD_FN __u64 fair_first(__u64 queue, __s32 cpu)
 	return time;
 }
 
-/* Moves the shift so that neither queue's first is further ahead of the other's than by turns of its own. */
+/* Moves the shift so that neither queue's first is further ahead of the other's than by turns of
+ * its own. */
 static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate, __u64 own, __u32 own_rate)
 {
 	__s64 ahead = (__s64)(own + c->shift - shared);
@@ -145,8 +155,8 @@ static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate,
 		c->shift += -least - ahead;
 }
 
-/* Somebody who has waited for seconds gets a turn here, whatever its virtual time: a weight that gives less often than
- * the kernel's watchdog looks would end the scheduler. */
+/* A thread that has waited for seconds gets a turn, whatever its virtual time: the kernel's
+ * watchdog would end the scheduler for a weight that is served less often. */
 static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 {
 	__u64 jiffies = bpf_jiffies64();
@@ -160,7 +170,7 @@ static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 		return false;
 	limit = (jiffies - fair_begin_jiffies) * 1000 / (age / (FAIR_PATIENCE / 1000));
 	FAIR_CPU(cpu)->looked = 0;
-	/* From the end: they are late by their virtual time. */
+	/* From the end: they are late by virtual time. */
 	bpf_iter_scx_dsq_new(&it, queue, SCX_ENUM(scx_dsq_iter_flags, SCX_DSQ_ITER_REV));
 	while (!found && FAIR_CPU(cpu)->looked++ < FAIR_DEPTH && (p = bpf_iter_scx_dsq_next(&it))) {
 		if (jiffies - p->scx.runnable_at > limit && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
@@ -170,7 +180,8 @@ static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 	return found;
 }
 
-/* Whether `first` goes before the runner, who would like to go on. Then the runner's turn is over. */
+/* Whether `first` runs before the runner, which is still runnable. Then the runner's turn is
+ * over. */
 static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, __u64 first)
 {
 	__u64 ran = scx_bpf_now() - c->since;
@@ -194,7 +205,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 	return false;
 }
 
-/* How many wait who could run on this CPU; nearly, if some may run on a few CPUs only. */
+/* Queued threads that could run on this CPU; approximate if some may run on a few CPUs only. */
 static inline __u32 fair_nr_queued(__s32 cpu)
 {
 	__s32 own = fair_several ? scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) : 0;
@@ -203,7 +214,7 @@ static inline __u32 fair_nr_queued(__s32 cpu)
 	return (own > 0 ? own : 0) + (shared > 0 ? shared : 0);
 }
 
-/* From time to time. Whether somebody who has waited for long got this CPU. */
+/* From time to time. Whether a thread that has waited for long got this CPU. */
 PD_FN bool fair_search(__s32 cpu)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
@@ -216,8 +227,9 @@ PD_FN bool fair_search(__s32 cpu)
 	return false;
 }
 
-/* From ops.dispatch, when no job is to run on this CPU. `prev` is the one that ran if it is not a member's and is still
- * runnable, else NULL. Whether the CPU got somebody, or prev goes on. */
+/* From ops.dispatch, when no job is to run on this CPU. `prev` is the thread that ran, if it is a
+ * best-effort one and still runnable, else NULL. Whether the CPU got a thread, or prev continues.
+ * */
 PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
@@ -227,7 +239,7 @@ PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg
 
 	if (bpf_jiffies64() - c->searched >= FAIR_SEARCH && fair_search(cpu))
 		return true;
-	/* Who kicked has compared already. */
+	/* The CPU that sent the kick has compared already. */
 	if (!both && (!prev || c->kicked)) {
 		if (move_to_local(FAIR_SHARED)) {
 			c->over = 1;
@@ -262,8 +274,8 @@ static inline void fair_yield(void)
 	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
 }
 
-/* From ops.running, at scx_bpf_now(); on another CPU if what is changed is who may run where. Whether it came past the
- * queues. */
+/* From ops.running, at scx_bpf_now(); on another CPU if that changes an affinity. Whether the
+ * thread was inserted past the queues. */
 static inline bool fair_running(struct task_struct *p, __u64 now)
 {
 	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));

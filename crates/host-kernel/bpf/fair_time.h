@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The virtual time of those who are nobody's job: what they executed, divided by their weight, and how much of a lead or
- * of a debt they keep over sleep. It is in p->scx.dsq_vtime, which is also what their queues are in order of.
+ * The virtual time of best-effort tasks: execution divided by weight, and how much of a lead or a
+ * lag they keep over sleep. It is in p->scx.dsq_vtime, by which their queues are ordered. Called
+ * under the lock of the thread's run queue.
  */
 #ifndef PUNCTUAL_FAIR_TIME_H
 #define PUNCTUAL_FAIR_TIME_H
 
-/* ns. The kernel looks at the end of a turn in its ticks. */
+/* ns. The kernel's tick ends a turn. */
 #define FAIR_TURN 3000000ULL
-/* Virtual ns: what a sleeper keeps of what it did not use; a CPU's own kernel threads more. So who slept long breaks into a
- * turn at once, and those who wake each other all the time leave each other whole turns. */
+/* Virtual ns that a sleeping thread keeps of what it did not use; a CPU's own kernel threads keep
+ * more. So a thread that slept long preempts at once, and threads that wake each other all the
+ * time leave each other whole turns. */
 #define FAIR_CREDIT 4000000ULL
 #define FAIR_CREDIT_KERNEL 20000000ULL
-/* Nobody is further ahead of its queue's clock than so many of its turns. */
+/* Turns by which a thread is ahead of its queue's clock at most. */
 #define FAIR_AHEAD 4
-/* Virtual ns between the first places of new threads, and the largest number of such gaps. In the steady state, busy
- * threads are spread over one time slice of virtual time. If new threads all began at the clock, a thread that is ahead of
- * it by a microsecond would wait for the first time slice of each of them. */
+/* Virtual ns between the first places of new threads, and the largest number of such gaps. In the
+ * steady state, busy threads are spread over one time slice of virtual time. If new threads all
+ * began at the clock, a thread that is ahead of it by a microsecond would wait for the first time
+ * slice of each of them. */
 #define FAIR_NEW_GAP (FAIR_TURN / 256)
 #define FAIR_NEW_MOST 256U
 
-/* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)). SCHED_IDLE has a weight of
- * 3 where nice 0 has 1,024. */
+/* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)).
+ * SCHED_IDLE has a weight of 3 where nice 0 has 1,024. */
 const __u32 fair_rates[64] = {
 	12089,	  15112,    18889,    23612,	29515,	  36893,    46117,    57646,	72058,	  90072,
 	112590,	  140737,   175922,   219902,	274878,	  343597,   429497,   536871,	671089,	  838861,

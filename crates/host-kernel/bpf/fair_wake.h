@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Everybody else, who wakes or is put back: which queue it waits in, and whether it waits at all (fair.h has the idea).
+ * Best-effort threads that wake or are put back: which queue they wait in, or whether they
+ * preempt (fair.h). All of this is called under the lock of the thread's run queue, on any CPU.
  *
- *   an idle CPU may take it ────────────────────────> that CPU's local queue, or a kick
- *   behind the runner by more than a threshold ─────> its turn is over: past the queues to this CPU's local queue
- *   the same, but this CPU may soon have a job ─────> the queue, and a kick: the dispatcher is asked between them
- *   else ───────────────────────────────────────────> the queue
+ *   an idle CPU may take it ───────────────────> that CPU's local queue, or a kick
+ *   behind the runner by more than a threshold > its turn is over: this CPU's local queue
+ *   the same, but a job may be released soon ──> the queue, and a kick: a decision comes between
+ *   else ──────────────────────────────────────> the queue
  *
- * Past the queues there is neither an interrupt nor a call of the dispatcher between the waking and the switch, which is
- * a sixth of the whole. The switch follows as soon as the kernel lets anybody preempt. If a job comes just then, run.h stops
- * the one that came past it as it begins.
+ * Past the queues there is neither an interrupt nor a decision between the wake-up and the
+ * switch, which saves a sixth of the latency. The switch follows as soon as the kernel permits
+ * preemption. If a job is released just then, run.h stops the thread as it begins.
  */
 #ifndef PUNCTUAL_FAIR_WAKE_H
 #define PUNCTUAL_FAIR_WAKE_H
 
-/* CPUs that a waker looks at when a job holds its own. */
+/* CPUs that a wake-up tries to preempt when a job has its own. */
 #define FAIR_LOOKS 4
-/* ns before a domain's next instant in which nobody goes past the queues. */
+/* ns before a domain's next event within which all threads are queued. */
 #define FAIR_NEAR 100000ULL
 
-/* From ops.select_cpu. A domain's CPU gets nobody past its queues: a release would stand behind it. */
+/* From ops.select_cpu. On a domain's CPU the thread is queued: a release would be behind it in
+ * the local queue. */
 static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
 {
 	bool idle = false;
@@ -32,13 +34,14 @@ static inline __s32 fair_select_cpu(struct task_struct *p, __s32 prev_cpu, __u64
 	return cpu;
 }
 
-/* Whether the runner on this CPU is so far ahead of `time`, in the shared queue's terms, that its turn may be broken. */
+/* Whether the runner on this CPU is so far ahead of `time`, by the shared queue's clock, that it
+ * may be preempted. */
 static inline bool fair_ahead(struct fair_cpu *c, __u64 time)
 {
 	return c->rate && fair_before(time + FAIR_PREEMPT, fair_now(c));
 }
 
-/* Breaks into the turn on this CPU, if it is so far ahead. */
+/* Preempts the runner on this CPU, if it is so far ahead. */
 static inline bool fair_preempt(__s32 cpu, __u64 time)
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
@@ -52,7 +55,7 @@ static inline bool fair_preempt(__s32 cpu, __u64 time)
 	return true;
 }
 
-/* For one that waits in the shared queue, and whose own CPU does something else. */
+/* For a thread in the shared queue whose own CPU runs no best-effort thread. */
 static inline void fair_preempt_other(struct task_struct *p, __s32 cpu, __u64 time)
 {
 	__u32 decisions_left = 0;
@@ -66,7 +69,7 @@ static inline void fair_preempt_other(struct task_struct *p, __s32 cpu, __u64 ti
 	}
 }
 
-/* Somebody idle takes it. */
+/* Wakes an idle CPU for it; whether there is one. */
 static inline bool fair_kick_idle(struct task_struct *p)
 {
 	__s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
@@ -76,8 +79,9 @@ static inline bool fair_kick_idle(struct task_struct *p)
 	return cpu >= 0;
 }
 
-/* Whether this CPU's dispatcher has no decision to make for a while. Called on any CPU, as a guess: the decision may change
- * after it is read; then run_fair makes the dispatcher decide when the thread begins to run. */
+/* Whether this CPU's dispatcher has no decision to make for a while. Called on any CPU, as a
+ * guess: the decision may change after it is read; then run_fair makes the dispatcher decide when
+ * the thread begins to run. */
 static inline bool fair_unasked(__s32 cpu)
 {
 	__u32 domain = domain_on(cpu);
@@ -90,7 +94,8 @@ static inline bool fair_unasked(__s32 cpu)
 	       d->next_event > scx_bpf_now() + d->offset + FAIR_NEAR;
 }
 
-/* From ops.enqueue, for one that fair_stopping(p, true) stopped: no wake-up, and its own CPU is not kicked. */
+/* From ops.enqueue, for one that fair_stopping(p, true) stopped: no wake-up, and its own CPU is
+ * not kicked. */
 static inline void fair_put_back(struct task_struct *p, struct fair_cpu *c, __u64 queue, __u64 time, __u64 enq_flags)
 {
 	c->back = 0;
@@ -99,7 +104,8 @@ static inline void fair_put_back(struct task_struct *p, struct fair_cpu *c, __u6
 		fair_kick_idle(p);
 }
 
-/* Virtual ns after its queue's clock at which a new thread begins: one gap for each thread that is queued. */
+/* Virtual ns after its queue's clock at which a new thread begins: one gap for each thread that
+ * is queued. */
 static inline __u64 fair_new_offset(__u64 queue)
 {
 	__u32 queued = (__u32)scx_bpf_dsq_nr_queued(queue);
@@ -126,7 +132,7 @@ static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 	}
 	wakes = enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP) && p->policy != SCHED_BATCH &&
 		p->policy != SCHED_IDLE;
-	/* A woken one that may run elsewhere was just offered to those that idle. */
+	/* ops.select_cpu has just looked for an idle CPU. */
 	here = own || !fair_several || enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_CPU_SELECTED);
 	if (wakes && here && !c->kicked && fair_ahead(c, shared) && fair_unasked(cpu)) {
 		c->kicked = 1;
@@ -138,7 +144,7 @@ static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags)
 	}
 	insert_vtime(p, queue, FAIR_TURN, time, enq_flags);
 	if (c->claims == (__u32)p->pid) {
-		/* It is on its way to an idle CPU, which the kernel wakes. */
+		/* ops.select_cpu found an idle CPU, which the kernel wakes. */
 		c->claims = 0;
 		return;
 	}

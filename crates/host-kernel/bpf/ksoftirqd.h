@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The kernel's thread for soft interrupts that were left over: of a round that a switch is to follow, or of one that took
- * too long. A domain's timer is such an interrupt. It may be among them, and would wait for that thread, which among all
- * others waits for the job that the timer is to end.
+ * ksoftirqd executes the soft interrupts that are left of a round before a switch, or of one that
+ * took too long. A domain's timer is a soft interrupt. It may be among them, and would wait for
+ * that thread, which as a best-effort one would wait for the job that the timer is to end.
  *
- * So on a domain's CPU the thread goes before jobs, a quarter of the time at most; when it was stopped, next. While it
- * waits all the same, a job has no more than an instant's slice: the kernel asks for a decision then at each switch and tick.
- * Such a decision may find that the timer is overdue (run.h), and has an interrupt come, at whose end the soft ones are
- * carried out: until then a timer that is set anew does not go off either.
+ * So on a domain's CPU the thread runs before jobs, for a quarter of the time at most. When it
+ * was stopped or has used its share, a job's slice is minimal: the kernel calls ops.dispatch at
+ * each switch and tick. A decision there may find that the timer is overdue (run.h), and sends
+ * the CPU an interrupt, at whose end the soft ones are executed: until then a timer that is armed
+ * again does not expire either.
+ *
+ * Called under the run queue's lock of that CPU.
  */
 #ifndef PUNCTUAL_KSOFTIRQD_H
 #define PUNCTUAL_KSOFTIRQD_H
@@ -22,13 +25,13 @@ struct softirqs {
 	__u64 waits;	/* it was stopped, or has no share left */
 } softirqs[PD_DOMAINS];
 
-/* The slice of a job that could have this one: an instant's where an timer may wait. */
+/* The slice of a job that could have this one: minimal where the timer may wait. */
 PD_INLINE __u64 softirqs_slice(__u32 domain, __u64 slice)
 {
 	return softirqs[IN_DOMAINS(domain)].waits ? 1 : slice;
 }
 
-/* From ops.enqueue. Whether it goes before all. */
+/* From ops.enqueue. Whether the thread is put before all others. */
 PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
 {
 	__s32 cpu = scx_bpf_task_cpu(p);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Waits for the next release, of tasks whose jobs an allocator in user space makes, one by one. By the rules of
- * dispatcher/reservation.c: a release that overran leaves a wait that is late, and is ignored when it comes. A wait is
- * answered at once, and what an allocator says of a job's end comes some microseconds later:
+ * Waits for the next release, of tasks whose jobs an allocator in user space makes, one by one,
+ * by the rule of dispatcher/late_wait.h. A wait is answered at once, under the run queue's lock
+ * (ops.yield); the allocator's command on the job's end comes some microseconds later, with
+ * interrupts off on the same CPU. So neither comes within the other:
  *
  *   job added ──> in flight ──> completed by the task's wait: over
  *                    │
- *                    └─> exhausted, expired ──> allocator: over (one wait is late), or another job of the same release
- *                                  └─ a wait meanwhile is early: it was that release's own, and ends that job
+ *                    └─> exhausted, expired ──> allocator: over (one wait is late), or another job
+ *                             │                 of the same release
+ *                             └─ a wait meanwhile is early: it was that release's own, and ends
+ *                                that job
  */
 #ifndef PUNCTUAL_LATE_WAIT_H
 #define PUNCTUAL_LATE_WAIT_H
@@ -23,7 +26,7 @@ PD_INLINE void wait_begins(__u32 domain, __u32 task)
 	t->early = 0;
 }
 
-/* The task waits. Whether that is a late one, which is ignored: then the task goes on. */
+/* The task waits. Whether that is a late wait: it is ignored, and the task continues. */
 PD_INLINE bool wait_is_late(__u32 domain, __u32 task)
 {
 	struct punctual_task *t = TASK_OF(domain, task);
@@ -57,7 +60,8 @@ PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
 	return 0;
 }
 
-/* Its allocator: a release is over, and not by the task's wait. How many waits are late, if this is one more. */
+/* A release has ended, and not by the task's wait. How many waits are late, if this added one;
+ * else 0. */
 PD_INLINE pd_i64 wait_release_ended(__u32 domain, __u32 task, __u64 flags)
 {
 	struct punctual_task *t = TASK_OF(domain, task);

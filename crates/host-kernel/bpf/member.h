@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Which threads belong to which task. A task is a process with all its threads and children: membership is inherited at
- * fork, kept over exec, and left at exit. A task is ready while one of its threads is runnable where its jobs run.
+ * Which threads belong to which task. A task is a process with all its threads and children:
+ * membership is inherited at fork, kept over exec, and left at exit. A task is ready while one of
+ * its threads is runnable where its jobs run.
  *
  *            enqueue (counted)                    job selected
- *   asleep ───────────────────> in its task's queue ─────────> running ──┐ nice value, class, affinity or cgroup
- *      ^                              ^  stopping, slice 0       │ │  ^──┘ changes: stopping, quiescent, running
+ *   asleep ───────────────────> in its task's queue ─────────> running ──┐ an attribute changes:
+ *      ^                              ^  stopping, slice 0       │ │  ^──┘ quiescent, running
  *      │                              └──────────────────────────┘ │
- *      └────────────────────────────────────────────────────────────┘ quiescent for a sleep (no longer counted)
+ *      └────────────────────────────────────────────────────────────┘ quiescent for a sleep
  *
- * The kernel dequeues a thread to change an attribute of it and enqueues it again: ops.quiescent without
- * SCX_DEQ_SLEEP. It stays counted, or the dispatcher might look in between and take it for asleep: also on
- * another CPU, which does not hold the run queue's lock. A running one goes straight back to the local queue,
- * without ops.enqueue. ops.disable is for one that leaves the class instead, for a real-time one: what it does
- * there is out of sight. ops.running counts one that is back from there in the same way.
+ * The kernel dequeues a thread to change an attribute of it and enqueues it again: ops.quiescent
+ * without SCX_DEQ_SLEEP. It stays counted, or a decision in between (on another CPU, without the
+ * run queue's lock) would find it asleep. A running one goes back to the local queue without
+ * ops.enqueue. ops.disable is for one that leaves the class for a real-time one; ops.running
+ * counts it again when it is back.
  *
- * These callbacks run on whatever CPU a waker or a signal is on, and the dispatcher is not called there. They leave notes:
- * numbers that are changed atomically, a bit for the task, and one for that bit's word. Who calls the dispatcher next,
- * on the domain's CPU, takes them in (domain.h). What it takes in is how things stand then, so that a thread that woke
- * and slept in between needs no queue of notes.
+ * These callbacks run on any CPU, with the lock of the thread's run queue held and interrupts
+ * off; the dispatcher is not called there. They leave notes: atomic counts, a bit for the task,
+ * and one for that bit's word. The next decision on the domain's CPU applies the state that it
+ * finds then (domain.h), so a thread that woke and slept in between needs no queue of notes.
  */
 #ifndef PUNCTUAL_MEMBER_H
 #define PUNCTUAL_MEMBER_H
@@ -28,17 +29,17 @@
 #define TASK_WORDS (PUNCTUAL_TASKS / 64)
 #define TASK_QUEUE(domain, task) (0x10000ULL + (__u64)(domain) * PUNCTUAL_TASKS + (task))
 #define ALLOCATOR_QUEUE(domain) (0x1000ULL + (domain))
-/* Threads of one task take turns of so much execution, ns. */
+/* ns of execution in a turn of one of a task's threads. */
 #define TURN 1000000ULL
-/* Who waited for so long, ns, has a short one: many threads on a small budget would wait until the kernel's watchdog ends
- * the scheduler. */
+/* ns. After so long a wait a turn is short: many threads on a small budget would else wait until
+ * the kernel's watchdog ends the scheduler. */
 #define TURN_WAIT 5000000000ULL
 #define TURN_SHORT 20000ULL
-/* A slice is finite, always: at its end the kernel's tick calls ops.dispatch, whatever became of the timer. This is
- * the slice from ops.enqueue to ops.running, which sets the one that counts (run.h). */
+/* Every slice is finite: at its end the kernel's tick calls ops.dispatch, even if the timer was
+ * missed. This one is from ops.enqueue to ops.running, which sets the one that counts (run.h). */
 #define QUEUED_SLICE TURN
 
-/* Where a thread was last put. */
+/* The queue into which a thread was last put. */
 enum member_place {
 	BEST_EFFORT = 0,
 	WITH_TASK = 1,
@@ -50,13 +51,13 @@ struct member {
 	__u32 task;
 	__u32 generation; /* of the task's number */
 	__u32 flags;	  /* enum punctual_member_flag */
-	__u32 left;	  /* it is one no longer */
+	__u32 left;	  /* it is not a member any more */
 	__u32 place;
 	__u32 counted;	/* among its task's runnable threads */
 	__u32 put_back; /* the enqueue that follows is no wake-up */
 	__u64 turn;	/* executed of it */
 	__u64 waits;	/* scheduler's clock since it waits for one */
-	__u64 recorded;	/* its execution time when the trace was told that it runs; 0: it was not */
+	__u64 recorded;	/* its execution time + 1 at the record that it runs; 0: none */
 };
 
 struct {
@@ -74,20 +75,20 @@ struct punctual_task {
 	__u32 done;	  /* yields of those that cooperate */
 	__u32 gone;	  /* its last thread left */
 	__u32 leader;	  /* process that gets its signal */
-	__u32 signal;	  /* it is to get one */
-	__u32 background; /* beside the others until its next release; or its threads are to be let out */
+	__u32 signal;	  /* it is to be sent */
+	__u32 background; /* until its next release; or until its last threads have run */
 	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
 	/* Where an allocator makes its jobs (late_wait.h). */
 	__u32 waits;	  /* it has waited for a release */
 	__u32 delayed;	  /* waits that are due from releases gone by */
 	__u32 over;	  /* its latest release, as far as is known */
-	__u32 early;	  /* it has waited, and what its allocator makes of that job's end is still to come */
+	__u32 early;	  /* it has waited, and its allocator has not yet answered that job's end */
 };
 
-/* Not static: the compiler would take structures apart, and their type information with them. */
+/* Not static: the compiler would split the structures, and drop their type information. */
 struct punctual_task tasks[PD_DOMAINS][PUNCTUAL_TASKS];
 struct punctual_notes {
-	__u64 words; /* bit i: something is in tasks[i] */
+	__u64 words; /* bit i: tasks[i] is not 0 */
 	__u64 tasks[TASK_WORDS];
 	__u32 allocators; /* in their queue */
 	__u32 unused;
@@ -95,12 +96,12 @@ struct punctual_notes {
 
 _Static_assert((PUNCTUAL_TASKS & (PUNCTUAL_TASKS - 1)) == 0, "task numbers are masked");
 
-/* Whether anybody ever joined. */
+/* Whether a thread ever joined a task. */
 __u32 has_members;
 
 #define TASK_OF(domain, task) (&tasks[IN_DOMAINS(domain)][(task) & (PUNCTUAL_TASKS - 1)])
 
-/* The lowest bit's number, by de Bruijn's sequence: BPF has no instruction for it, and the compiler's way is long. */
+/* ffs by de Bruijn's sequence: BPF has no instruction for it, and the compiler's way is long. */
 const __u8 ffs_table[64] = {
 	0, 1, 48, 2, 57, 49, 28, 3, 61, 58, 50, 42, 38, 29, 17, 4,
 	62, 55, 59, 36, 53, 51, 43, 22, 45, 39, 33, 30, 24, 18, 12, 5,
@@ -113,16 +114,17 @@ PD_INLINE __u32 ffs64(__u64 bits)
 	return ffs_table[(bits & -bits) * 0x03f79d71b4cb0a89ULL >> 58];
 }
 
-/* The value before, with the order of an atomic operation that returns one: without the use of its result the compiler
- * takes a form that orders nothing (arm64). */
+/* The value before, fully ordered: when the result is not used, the compiler takes a form that
+ * orders nothing (arm64). */
 #define fetch_or(at, bits)                                        \
 	({                                                        \
 		__u64 fetched = __sync_fetch_and_or(at, bits);    \
 		asm volatile("" ::"r"(fetched));                  \
 	})
 
-/* What the note is about is written before, its bit next, and the bit's word last. Pairs with domain_update, which exchanges
- * the word, then the bits, and then reads: a bit that it misses has its word set again. */
+/* The state is written before, the task's bit next, and the bit's word last. Pairs with
+ * domain_update, which exchanges the word, then the bits, and then reads the state: a bit that it
+ * misses has its word set again. */
 PD_INLINE void note(__u32 domain, __u32 task)
 {
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
@@ -142,8 +144,8 @@ PD_INLINE struct member *member_of(struct task_struct *p)
 	return has_members ? bpf_task_storage_get(&members, p, 0, 0) : 0;
 }
 
-/* Among its task's runnable threads, from now on. The first makes the task ready, the second has the first take turns:
- * whether it is one of these. */
+/* Counts a thread among its task's runnable ones. The first makes the task ready, the second
+ * makes the first take turns: returns whether it is one of these. */
 PD_INLINE bool member_count(struct member *m)
 {
 	if (__sync_lock_test_and_set(&m->counted, 1))
@@ -154,7 +156,7 @@ PD_INLINE bool member_count(struct member *m)
 	return true;
 }
 
-/* No longer among its task's runnable threads. */
+/* The reverse. Counted once, whatever callbacks of two CPUs come first: `counted` is exchanged. */
 PD_INLINE void member_uncount(struct member *m)
 {
 	if (!__sync_lock_test_and_set(&m->counted, 0))
@@ -181,7 +183,8 @@ PD_INLINE void member_leave(struct member *m)
 	note(m->domain, m->task);
 }
 
-/* Not with its task: who is dying, who may not run on the domain's CPU, and the kernel's own threads. */
+/* Exiting threads, kernel threads, and those that may not run on the domain's CPU are not with
+ * their task. */
 PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
 {
 	if (m->left)
@@ -201,15 +204,15 @@ PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
 	return WITH_TASK;
 }
 
-/* For a turn, from now on. */
+/* It waits for a turn from now on. */
 PD_INLINE void member_waits(struct member *m)
 {
 	m->turn = 0;
 	m->waits = scx_bpf_now();
 }
 
-/* It runs among the others, and could be with its task: it became a member in mid-run, or changed its affinity. Such a
- * one is not to go on, though nobody else wants the CPU. */
+/* It runs as a best-effort thread, and could be with its task: it became a member while it ran,
+ * or its affinity changed. It must not continue, even on an idle CPU. */
 PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m)
 {
 	return m && m->place == BEST_EFFORT && !m->left && !(m->flags & PUNCTUAL_ALLOCATOR) &&
@@ -218,7 +221,8 @@ PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m)
 }
 
 /* A thread is put into its task's queue: at the head if it did not end its turn. */
-PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
+PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back,
+			      __u64 enq_flags)
 {
 	if (put_back && m->turn < TURN)
 		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
@@ -229,19 +233,21 @@ PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_
 		kick(domain_cpu(m->domain));
 }
 
-PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back, __u64 enq_flags)
+PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back,
+				 __u64 enq_flags)
 {
 	insert(p, ALLOCATOR_QUEUE(m->domain), QUEUED_SLICE, enq_flags);
 	if (m->counted)
 		return;
 	m->counted = 1;
 	__sync_fetch_and_add(&notes[IN_DOMAINS(m->domain)].allocators, 1);
-	/* One that was just stopped would stop itself again. */
+	/* A kick for a thread that was just stopped would stop it again. */
 	if (!put_back)
 		kick(domain_cpu(m->domain));
 }
 
-/* A new thread or process belongs where the one that made it does. */
+/* A new thread or process belongs to its parent's task. In the parent's context, which may sleep.
+ * */
 PD_INLINE __s32 member_fork(struct task_struct *child)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Whether this kernel's verifier takes a bpf_timer: those of PREEMPT_RT answer EOPNOTSUPP. Only loaded, never run
- * (src/probe.rs).
+ * Whether this kernel's verifier takes a bpf_timer: those of PREEMPT_RT answer EOPNOTSUPP. Only
+ * loaded, never run (src/probe.rs).
  */
 #include "kernel.h"
 

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A domain's CPU: who is given it, who has it, and who had it. The kernel asks whom to run next while the last one still
- * stands there (`dispatch`), then stops that one and starts the next:
+ * The threads of a domain's CPU. The kernel asks for the next thread while the previous one is
+ * still current (`dispatch`), then stops that one and starts the next:
  *
  *   dispatch(prev) ── stopping(prev) ── enqueue(prev), if it is still runnable ── running(next)
  *
- * and when it is told that the last one goes on, it calls neither of these.
+ * and when the previous one continues, it calls none of the last three.
+ *
+ * All callbacks are called with the run queue's lock held and interrupts off: `dispatch` on the
+ * domain's CPU; `running` and `stopping` also on another one that changes an attribute of the
+ * running thread. What only the domain's CPU may do (records, the timer) is left out there, and
+ * the kick makes it up.
  */
 #ifndef PUNCTUAL_RUN_H
 #define PUNCTUAL_RUN_H
 
-/* The next schedule() would keep the run queue's clock as it is, and not count what was executed until then. */
+/* The next schedule() keeps the run queue's clock, and does not count what was executed until
+ * then. */
 #define RQCF_REQ_SKIP 1U
 
-/* Whether a dispatch has left that request behind: of a CPU that was idle, from 7.x on. It is meant for a schedule()
- * that follows a clock's update at once, but was made in the middle of one. */
+/* Whether a dispatch has left that request behind: on a CPU that was idle, from 7.x on. It is
+ * meant for a schedule() that directly follows an update of the clock, but was made within one.
+ * */
 PD_INLINE bool clock_stands(void)
 {
 	struct rq *rq;
@@ -25,7 +32,8 @@ PD_INLINE bool clock_stands(void)
 	return rq && (rq->clock_update_flags & RQCF_REQ_SKIP);
 }
 
-/* ns. A slice ends so long after the next event: the timer is to be the first to act on it, not a tick. */
+/* ns. A slice ends so long after the next event: the timer is to be the first to act on it, not a
+ * tick. */
 #define SLICE_MARGIN 20000ULL
 /* For an event that is far away. */
 #define SLICE_MOST 100000000ULL
@@ -35,8 +43,10 @@ PD_INLINE bool clock_stands(void)
 /* ns. A longer time from the timer's decision to the switch has another cause. */
 #define SWITCH_MOST 8000ULL
 
-/* The trace is told on the domain's own CPU only; what another CPU's callback could not tell is told with the next. */
-PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p, __u64 executed, __u64 now, bool stopped)
+/* Records are written on the domain's CPU only; what another CPU's callback leaves out is in the
+ * next record of the thread. */
+PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p, __u64 executed,
+			  __u64 now, bool stopped)
 {
 	if (on_remote_cpu(domain))
 		return;
@@ -44,13 +54,14 @@ PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p,
 		pd_record(PD_AT(domain), PUNCTUAL_REC_RUNNING, m->task, now, (__u32)p->pid, 0);
 		m->recorded = executed + 1;
 	} else if (stopped && m->recorded) {
-		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, now, executed + 1 - m->recorded, (__u32)p->pid);
+		pd_record(PD_AT(domain), PUNCTUAL_REC_STOPPED, m->task, now,
+			  executed + 1 - m->recorded, (__u32)p->pid);
 		m->recorded = 0;
 	}
 }
 
-/* The slice of a job's thread: until the next event and no longer. If the timer is missed, by whatever cause, the kernel's
- * tick calls ops.dispatch. After domain_set_next_event; `now` is CLOCK_MONOTONIC. */
+/* The slice of a job's thread: until the next event. If the timer is missed, the kernel's tick
+ * calls ops.dispatch. After domain_set_next_event; `now` is CLOCK_MONOTONIC. */
 PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 {
 	__u64 next_event = DOMAIN(domain)->next_event;
@@ -59,7 +70,7 @@ PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
 
-/* Continues the allocator's thread, with a timer for the end of its budget. */
+/* Continues the allocator's thread, with a timer for the end of its budget. On the domain's CPU. */
 PD_INLINE void run_allocator_on(__u32 domain, struct task_struct *p, __u64 now)
 {
 	domain_set_next_event(domain, PD_INFINITE);
@@ -80,7 +91,9 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 		c->of_allocators = 0;
 	}
 	c->by_allocator = 1;
-	c->turn_end = now + (c->of_allocators < ALLOCATOR_SHARE ? ALLOCATOR_SHARE - c->of_allocators : 0);
+	c->turn_end = now;
+	if (c->of_allocators < ALLOCATOR_SHARE)
+		c->turn_end += ALLOCATOR_SHARE - c->of_allocators;
 	set_slice(p, QUEUED_SLICE);
 	if (on_remote_cpu(domain)) {
 		kick(domain_cpu(domain));
@@ -109,8 +122,8 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 		return;
 	}
 	run_record(domain, m, p, c->base, now, false);
-	/* It was chosen once, but no longer. Or another CPU changed something of it while it runs: a timer set there would
-	 * go off there. */
+	/* It is not selected any more; or another CPU changed an attribute of it while it runs: a
+	 * timer armed there would expire there. */
 	if (c->choice != m->task || c->throttled || on_remote_cpu(domain)) {
 		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
@@ -123,13 +136,14 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	timer_arm(domain);
 }
 
-/* One of the others began. */
+/* A best-effort thread began. */
 PD_INLINE void run_fair(__u32 domain, struct task_struct *p)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
 	c->fair_runs = 1;
-	if (fair_running(p, c->clock) && ((c->choice != PD_NONE && !c->throttled) || notes[IN_DOMAINS(domain)].words))
+	if (fair_running(p, c->clock) &&
+	    ((c->choice != PD_NONE && !c->throttled) || notes[IN_DOMAINS(domain)].words))
 		kick(domain_cpu(domain));
 }
 
@@ -139,8 +153,9 @@ PD_INLINE bool run_was_requested(struct punctual_domain *c, __u64 clock)
 	return c->decided && clock - c->decided < SWITCH_MOST;
 }
 
-/* The scheduler's clock from which the kernel counts the execution of a thread that begins, which is when schedule() began.
- * A kernel that subtracts the time of interrupts counts by another clock, far behind this one: then the time now. */
+/* The scheduler's clock from which the kernel counts the execution of a thread that begins: the
+ * beginning of schedule(). A kernel that subtracts the time of interrupts counts by another
+ * clock, far behind this one: then the time now. */
 PD_INLINE __u64 run_counted_from(struct task_struct *p)
 {
 	__u64 now = scx_bpf_now();
@@ -174,13 +189,14 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 }
 
 /* A job's execution ends here; what the thread does next is not its job's. */
-PD_INLINE void run_job_stopped(__u32 domain, struct task_struct *p, struct member *m, __u64 executed)
+PD_INLINE void run_job_stopped(__u32 domain, struct task_struct *p, struct member *m,
+			       __u64 executed)
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
 	domain_account(domain, c->task, executed);
-	/* It is charged at the next decision, and there is no hurry. A decision on the domain's CPU may take the tail away
-	 * between these two, if this is another CPU: then it is set for the one after that. */
+	/* Charged at the next decision. On another CPU, a decision on the domain's CPU may take
+	 * the tail between these two: then it is set for the decision after that. */
 	if (c->tail == PD_NONE)
 		c->tail = c->task;
 	else if (c->tail != c->task)
@@ -198,7 +214,8 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 	if (c->fair_runs) {
 		fair_stopping(p, runnable);
 		if (c->backgrounds)
-			c->fair_time += (executed - c->base) / (1 + fair_nr_queued(domain_cpu(domain)));
+			c->fair_time += (executed - c->base) /
+					(1 + fair_nr_queued(domain_cpu(domain)));
 	} else if (c->by_allocator) {
 		c->of_allocators += executed - c->base;
 	} else if (m && c->task != PD_NONE) {
@@ -218,11 +235,12 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 		return;
 	if (m)
 		m->put_back = 1;
-	/* Who is put back with a slice left would stand at the head of the CPU's own queue, past the dispatcher. */
+	/* With a slice left, a thread is put back at the head of the local queue, past the
+	 * dispatcher. */
 	set_slice(p, 0);
 }
 
-/* The one that runs is chosen again. */
+/* The running thread's task is selected again. */
 PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u64 now)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -244,7 +262,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	timer_arm(domain);
 }
 
-/* The next task in the background, round about; PD_NONE for none. */
+/* The next task in the background, round-robin; PD_NONE for none. */
 PD_FN pd_u32 run_next_background(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -260,7 +278,7 @@ PD_FN pd_u32 run_next_background(pd_u32 domain)
 	return later ? word % TASK_WORDS * 64 + ffs64(later) : PD_NONE;
 }
 
-/* Who goes on in the background, turn after turn, does not stop. */
+/* A thread that continues in the background, turn after turn, is not stopped in between. */
 PD_FN int run_count_background(pd_u32 domain)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -271,7 +289,7 @@ PD_FN int run_count_background(pd_u32 domain)
 	return 0;
 }
 
-/* Tasks in the background together are as one more of the others. */
+/* All tasks in the background together share as one more best-effort task. */
 PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct member *m)
 {
 	struct punctual_domain *c = DOMAIN(domain);
@@ -294,15 +312,15 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 		set_slice(prev, BACKGROUND_SLICE);
 		return true;
 	}
-	/* It sleeps, and saves nothing up; or all who were left of it are out. */
+	/* It sleeps, and accumulates no credit; or all threads that were left of it have run. */
 	c->background_time = c->fair_time;
 	if (!TASK_OF(domain, task)->members)
 		domain_background(domain, task, 0);
 	return false;
 }
 
-/* The allowance of the chosen task is exhausted without a decision since: the tick ended its slice, and a higher class
- * preempted it before this ops.dispatch. */
+/* The allowance of the chosen task is exhausted without a decision since: the tick ended its
+ * slice, and a higher class preempted it before this ops.dispatch. */
 PD_INLINE bool run_exhausted(struct punctual_domain *c, __u32 domain)
 {
 	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
@@ -330,7 +348,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	__u32 task;
 
 	timer_process_check(domain, now);
-	/* Its soft interrupt was put off (ksoftirqd.h). */
+	/* Its soft interrupt was deferred (ksoftirqd.h). */
 	if (c->expires && now >= c->expires)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (decides) {
@@ -344,7 +362,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 	c->fresh = 0;
 	if (n->allocators && move_to_local(ALLOCATOR_QUEUE(domain)))
 		return;
-	/* A kick that was meant for the timer only (timer_process_arm). */
+	/* The kick was for the timer process only (timer_process_arm). */
 	if (prev && c->by_allocator && now < c->turn_end) {
 		run_allocator_on(domain, prev, now);
 		return;
@@ -361,7 +379,10 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 		}
 	}
 	if (!c->backgrounds || !run_background(domain, prev, m))
-		fair_dispatch(cpu, prev && c->fair_runs && !member_misplaced(prev, member_of(prev)) ? prev : 0);
+		fair_dispatch(cpu, prev && c->fair_runs &&
+					   !member_misplaced(prev, member_of(prev)) ?
+					   prev :
+					   0);
 	if (decides) {
 		domain_set_next_event(domain, c->taken);
 		timer_arm(domain);

@@ -2,16 +2,18 @@
 /*
  * A sched_ext scheduler around the dispatcher (design, "Host: kernel").
  *
- *   member.h   who belongs to which task, and the notes of what befell it
- *   domain.h   a dispatcher and its CPU: takes the notes in, and decides
+ *   member.h   which thread belongs to which task, and the notes of what happened to it
+ *   domain.h   a dispatcher and its CPU: applies the notes, and decides
  *   late_wait.h late waits, where an allocator makes the jobs
- *   run.h      carries a decision out, and counts what was executed
- *   ksoftirqd.h what the timer may have to wait for
- *   timer.h    when to look again; timer_process.h: where there is no timer for it
- *   commands.bpf.h   what user space asks
- *   fair.h, fair_wake.h, fair_time.h   everybody else
+ *   run.h      executes a decision, and measures execution
+ *   ksoftirqd.h soft interrupts for which the timer may have to wait
+ *   timer.h    when to decide next; timer_process.h: where bpf_timer is refused
+ *   commands.bpf.h   commands of user space
+ *   fair.h, fair_wake.h, fair_time.h   best-effort tasks
  *
- * A callback asks: is it a member's thread, or a domain's CPU? If not, it is the others' affair.
+ * A callback that concerns neither a member's thread nor a domain's CPU is fair.h's. The kernel
+ * calls all of them with the lock of the thread's run queue held and interrupts off, except
+ * init_task, init and exit, which may sleep (init_task in the parent's context).
  */
 #include "kernel.h"
 #include "scx.h"
@@ -38,7 +40,7 @@ struct {
 #include "run.h"
 #include "commands.bpf.h"
 
-/* Never past the queues: an idle CPU would take a member's thread at once. */
+/* Members are always queued: an idle CPU would run a member's thread at once. */
 SEC("struct_ops/punctual_select_cpu")
 __s32 BPF_PROG(punctual_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
 {
@@ -75,19 +77,22 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
 }
 
 /*
- * With core scheduling (prctl PR_SCHED_CORE) the kernel calls ops.dispatch for all hardware threads of a core on the one
- * that enters schedule(), and it leaves a CPU idle whose tasks do not match the sibling's. The dispatcher is not locked
- * against other CPUs, and no budget can be guaranteed: the scheduler ends.
+ * With core scheduling (prctl PR_SCHED_CORE) the kernel calls ops.dispatch for all hardware
+ * threads of a core on the one that enters schedule(), and it leaves a CPU idle whose tasks do
+ * not match the sibling's. The dispatcher is not locked against other CPUs, and no budget can be
+ * guaranteed: the scheduler ends.
  */
 PD_INLINE bool core_scheduling(__u32 domain)
 {
 	__u32 cpu = (__u32)domain_cpu(domain);
 	bool remote = on_remote_cpu(domain);
 
-	if (timer_config.remote_every && ++DOMAIN(domain)->dispatches % timer_config.remote_every == 0)
+	if (timer_config.remote_every &&
+	    ++DOMAIN(domain)->dispatches % timer_config.remote_every == 0)
 		remote = true;
 	if (remote)
-		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING | cpu, "core scheduling is enabled on CPU %llu", cpu);
+		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING | cpu,
+			      "core scheduling is enabled on CPU %llu", cpu);
 	return remote;
 }
 
@@ -96,7 +101,7 @@ void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 {
 	__u32 domain = domain_on(cpu);
 
-	/* One that has just blocked is told too. */
+	/* The kernel passes a thread that has just blocked, too. */
 	if (prev && !(prev->scx.flags & SCX_ENUM(scx_ent_flags, SCX_TASK_QUEUED)))
 		prev = 0;
 	if (domain == PD_NONE)
@@ -151,7 +156,7 @@ void BPF_PROG(punctual_disable, struct task_struct *p)
 		member_uncount(m);
 }
 
-/* A cooperating thread's wait for its next release; of any other it ends a turn, and nothing else. */
+/* A cooperating thread waits for its next release; another one's turn ends. */
 SEC("struct_ops/punctual_yield")
 bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 {
@@ -175,7 +180,8 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* One that may sleep: then a new thread's storage need not be there at once, or its fork fails. */
+/* May sleep, so that the allocation of a new thread's storage can wait for memory; else the fork
+ * would fail. */
 SEC("struct_ops.s/punctual_init_task")
 __s32 BPF_PROG(punctual_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
@@ -193,7 +199,8 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 		member_leave(m);
 }
 
-/* That there are these two has the kernel not end the scheduler at every CPU that comes or goes. */
+/* With these two callbacks the kernel does not end the scheduler when a CPU goes online or
+ * offline. */
 SEC("struct_ops/punctual_cpu_online")
 void BPF_PROG(punctual_cpu_online, __s32 cpu)
 {
@@ -203,7 +210,8 @@ SEC("struct_ops/punctual_cpu_offline")
 void BPF_PROG(punctual_cpu_offline, __s32 cpu)
 {
 	if (domain_on(cpu) != PD_NONE)
-		end_scheduler(PUNCTUAL_EXIT_CPU_GONE | (__u32)cpu, "CPU %llu went offline", (__u32)cpu);
+		end_scheduler(PUNCTUAL_EXIT_CPU_GONE | (__u32)cpu, "CPU %llu went offline",
+			      (__u32)cpu);
 }
 
 SEC("struct_ops.s/punctual_init")
