@@ -20,7 +20,7 @@ mod wakeup;
 mod windows;
 
 use clap::{Parser, ValueEnum};
-use punctual_report::Machine;
+use punctual_session::results::Machine;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, CpuAnalysis, Ppm};
 use punctual_report::analysis::{report, summary};
-use punctual_report::HostCosts;
+use punctual_session::results::HostCosts;
 use punctual_session::Session;
 use punctual_taskset::Loaded;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Output;
-use punctual_report::Results;
+use punctual_session::results::Results;
 use punctual_session::{HostKind, Options, Session, StartOutcome};
 use punctual_taskset::TaskSet;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_report::Results;
+use punctual_session::results::Results;
 use punctual_session::{Event, Outcome, RunningSet};
 use punctual_trace::TaskEnd;
 

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Output;
-use punctual_report::{figures, headline, side_by_side, table, verdicts, Results, RunResult, View};
+use punctual_report::analysis::summary;
+use punctual_report::{figures, headline, side_by_side, table, verdicts, RunResult, View};
+use punctual_session::results::Results;
 use punctual_session::{Admitted, HostKind, Options, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::TaskEnd;
@@ -29,7 +31,8 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
         unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
-        print_line(warn, &format!("punctual: {}", admitted.verdict()));
+        let verdict = admitted.analysis().map(summary).unwrap_or_default();
+        print_line(warn, &format!("punctual: {verdict}"));
     }
     if host == HostKind::Sim {
         let simulated = sim::of_admitted(admitted, args.trace.as_deref(), args.quiet)?;

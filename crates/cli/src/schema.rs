@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use punctual_measure::doctor::Document;
-use punctual_report::{Envelope, Results, RunResult, SCHEMA};
+use punctual_report::{Envelope, RunResult, SCHEMA};
+use punctual_session::results::Results;
 use schemars::{schema_for, Schema};
 
 use crate::check::CheckResult;

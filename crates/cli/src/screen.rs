@@ -1,6 +1,7 @@
 //! What is shown while it runs: a table redrawn in place, or plain lines where there is no terminal; and warnings.
 
-use punctual_report::{live, plain_line, Results};
+use punctual_report::{live, plain_line};
+use punctual_session::results::Results;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{horizon, Gantt, Simulation, Watcher};
-use punctual_report::{figures, headline, verdict, Results};
+use punctual_report::{figures, headline, verdict};
+use punctual_session::results::Results;
 use punctual_session::{Admitted, Event, HostKind, Options, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{fmt_ns, CostBasis, Costs, Loaded, TaskSet};
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use punctual_report::TaskResult;
+use punctual_session::results::TaskResult;
 use punctual_trace::TaskEnd;
 
 use crate::error::run_has_ended;

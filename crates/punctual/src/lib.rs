@@ -92,8 +92,13 @@ pub use task::{Released, Releases, Task};
 pub use time::Time;
 
 pub use punctual_analysis::{CpuLoad, Ppm};
-pub use punctual_report as results;
-pub use punctual_report::{Results, TaskResult};
+pub use punctual_session::results::{Results, TaskResult};
 pub use punctual_session::{Event as RunEvent, HostKind as Host, Outcome};
 pub use punctual_taskset::{Overrun, TaskSet};
 pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};
+
+/// Figures of a run, and tables and lines that show them.
+pub mod results {
+    pub use punctual_report::{headline, live, plain_line, side_by_side, table, verdicts, View};
+    pub use punctual_session::results::*;
+}

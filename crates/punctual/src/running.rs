@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use punctual_report::Results;
+use punctual_session::results::Results;
 
 use crate::draft::{Declared, Place};
 use crate::handle::{Link, TaskHandle};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_report::Results;
 use punctual_session as session;
+use punctual_session::results::Results;
 use punctual_session::{Entry, StartOutcome};
 use punctual_sys::sched::Attributes;
 use punctual_taskset::{fmt_ns, Arrival, TaskSpec};

@@ -3,10 +3,9 @@
 
 use crate::grid::{grid, wrap, Column};
 use crate::headline::headline;
-use crate::results::{Host, Results, TaskKind, TaskResult};
-use crate::spread::ppm;
 use crate::table::{unreported, View, NONE};
 use crate::units::{duration, percent, rate, time, Unit};
+use punctual_session::results::{ppm, HostKind, Results, TaskKind, TaskResult};
 
 /// Each run's verdict, a line or more each.
 #[must_use]
@@ -66,7 +65,7 @@ fn notes(runs: &[Results]) -> Vec<(Vec<&str>, &str)> {
 
 /// Under the kernel's own policies it is not known whether an unmodified program is in time.
 fn judged(run: &Results, task: &TaskResult) -> bool {
-    let baseline = matches!(run.host, Host::Fifo | Host::Deadline | Host::Other);
+    let baseline = matches!(run.host, HostKind::Fifo | HostKind::Deadline | HostKind::Other);
     task.periods > 0 && !(baseline && foreign(task))
 }
 

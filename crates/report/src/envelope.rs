@@ -2,6 +2,7 @@
 //! or not.
 
 use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_session::results::Results;
 use serde::{Deserialize, Serialize};
 
 /// The schema of the document. Its number rises when a field changes its meaning or goes; new
@@ -31,6 +32,17 @@ pub struct Envelope<T> {
     pub result: Option<T>,
     /// Why it failed; `null` if it did not.
     pub error: Option<ErrorInfo>,
+}
+
+/// The result of `punctual run --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunResult {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Results,
+    /// The same set under the kernel's own policies (`--compare`), in the order asked for.
+    pub baselines: Vec<Results>,
 }
 
 /// An error: where it is, what is wrong, and what helps.

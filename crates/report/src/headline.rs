@@ -1,7 +1,7 @@
 //! The verdict of a run in one sentence.
 
-use crate::results::{Host, Results, TaskResult};
 use crate::units::{count, duration, grouped, percent, time};
+use punctual_session::results::{HostKind, Results, TaskResult};
 
 /// Tasks that are named for missed deadlines; the others are added up.
 const MOST_NAMED: usize = 3;
@@ -31,14 +31,14 @@ pub fn headline(results: &Results) -> String {
 /// How long it ran; exact for a simulated run.
 pub(crate) fn length(results: &Results) -> String {
     match results.duration_ns {
-        ns @ 0..=59_999_999_999 if results.host == Host::Sim => time(ns),
+        ns @ 0..=59_999_999_999 if results.host == HostKind::Sim => time(ns),
         ns => duration(ns),
     }
 }
 
 /// Under the kernel's SCHED_FIFO and SCHED_OTHER a budget is a wish.
-fn enforces_budgets(host: Host) -> bool {
-    !matches!(host, Host::Fifo | Host::Other)
+fn enforces_budgets(host: HostKind) -> bool {
+    !matches!(host, HostKind::Fifo | HostKind::Other)
 }
 
 fn missed(tasks: &[TaskResult]) -> Option<String> {

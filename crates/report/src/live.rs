@@ -1,9 +1,9 @@
 //! What is shown while it runs: a compact table on a terminal, single lines elsewhere.
 
 use crate::grid::{grid, Column};
-use crate::results::{Results, TaskResult};
 use crate::table::NONE;
 use crate::units::{count, duration, percent, rate, Unit};
+use punctual_session::results::{BudgetReceived, Results, TaskResult};
 
 /// The compact table, for redrawing in place: two lines of heading, one per task, ending in a line break. 80 columns at
 /// most unless names are long, no colour. Its height is constant during a run.
@@ -14,7 +14,7 @@ pub fn live(results: &Results) -> String {
     let each = |show: &dyn Fn(&TaskResult) -> String| tasks.iter().map(show).collect::<Vec<_>>();
     let longest = tasks.iter().filter_map(|t| t.response_time).map(|r| r.p99_ns).max().unwrap_or(0);
     let unit = Unit::for_longest(longest);
-    let budget = |get: &dyn Fn(&crate::results::BudgetReceived) -> String| -> Vec<String> {
+    let budget = |get: &dyn Fn(&BudgetReceived) -> String| -> Vec<String> {
         tasks.iter().map(|t| t.budget_received.as_ref().map_or(NONE.to_owned(), get)).collect()
     };
     let missed = Column::new("", "missed", 0).marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0)));

@@ -6,9 +6,10 @@
 
 use crate::grid::{grid, paint, wrap, Column, Ink};
 use crate::headline::{headline, length};
-use crate::results::{GroupKind, GroupResult, Host, Results, TaskResult, TimeSpread};
-use crate::spread::ppm;
 use crate::units::{count, percent, rate, time, Unit};
+use punctual_session::results::{
+    ppm, BudgetReceived, GroupKind, GroupResult, HostKind, Results, TaskResult, TimeSpread,
+};
 
 /// Shown where there is nothing to show.
 pub(crate) const NONE: &str = "-";
@@ -97,7 +98,7 @@ fn heading(results: &Results, view: &View) -> String {
         if results.interrupted { ", interrupted" } else { "" },
     );
     let title = lines(&title, Ink::Plain, view);
-    if results.host == Host::Sim {
+    if results.host == HostKind::Sim {
         return title + &lines("exact virtual time, no machine", Ink::Faint, view);
     }
     let m = &results.machine;
@@ -199,7 +200,7 @@ fn budgets(tasks: &[TaskResult]) -> Vec<Column> {
     const OFF: &str = "periods off by (%)";
     const APART: &str = "counted apart";
     let tasks: Vec<&TaskResult> = tasks.iter().filter(|t| t.long_run_ppm.is_some()).collect();
-    let budget = |get: &dyn Fn(&crate::results::BudgetReceived) -> String| -> Vec<String> {
+    let budget = |get: &dyn Fn(&BudgetReceived) -> String| -> Vec<String> {
         tasks.iter().map(|t| t.budget_received.as_ref().map_or(NONE.to_owned(), get)).collect()
     };
     vec![

@@ -1,8 +1,7 @@
 //! From a task set to one that may run on a host.
 
-use punctual_analysis::{analyse_within, verdict, Capacity, CpuLoad};
+use punctual_analysis::{analyse_within, verdict, Analysis, Capacity, CpuLoad};
 use punctual_diagnostic::Diagnostic;
-use punctual_report::analysis::summary;
 use punctual_taskset::{Costs, TaskSet};
 
 use crate::driver::Execution;
@@ -25,7 +24,7 @@ pub struct Admitted {
     pub(crate) capacity: Capacity,
     pub(crate) overload: bool,
     loads: Vec<CpuLoad>,
-    verdict: String,
+    analysis: Option<Analysis>,
 }
 
 impl Session {
@@ -76,7 +75,6 @@ impl Session {
     pub fn admit(self, overload: bool) -> Result<Admitted, Diagnostic> {
         let Session { mut set, host, capacity } = self;
         let analysis = analyse_within(&set, &capacity);
-        let text = summary(&analysis);
         let (overload, loads) = match verdict(&set, &analysis) {
             Ok(admission) => (false, admission.cpus),
             Err(refusal) if overload => (true, refusal.cpus),
@@ -85,7 +83,7 @@ impl Session {
         if !capacity.costs.is_free() {
             analysis.promote(&mut set);
         }
-        Ok(Admitted { set, host, capacity, overload, loads, verdict: text })
+        Ok(Admitted { set, host, capacity, overload, loads, analysis: Some(analysis) })
     }
 
     /// Takes the set as it is, without any test: for baselines, and for sets that were admitted
@@ -96,7 +94,7 @@ impl Session {
         if !capacity.costs.is_free() {
             analyse_within(&set, &capacity).promote(&mut set);
         }
-        Admitted { set, host, capacity, overload, loads: Vec::new(), verdict: String::new() }
+        Admitted { set, host, capacity, overload, loads: Vec::new(), analysis: None }
     }
 }
 
@@ -126,9 +124,9 @@ impl Admitted {
         &self.loads
     }
 
-    /// The result of the admission tests in one line.
-    pub fn verdict(&self) -> &str {
-        &self.verdict
+    /// The admission tests and their results; `None` without any.
+    pub fn analysis(&self) -> Option<&Analysis> {
+        self.analysis.as_ref()
     }
 
     /// Starts it. From here on the machine is changed; dropping the result restores it.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user as user;
-use punctual_report::{DispatcherStats, KernelDispatcherStats};
 use punctual_taskset::TaskSpec;
 use punctual_trace::RunEvent;
+
+use crate::results::{DispatcherStats, KernelDispatcherStats};
 
 /// The code of a task that is a thread of this program.
 pub type ThreadBody = Box<dyn FnOnce(&mut user::Task) + Send>;

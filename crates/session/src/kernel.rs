@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_kernel::{KernelHost, Outcome};
-use punctual_report::KernelDispatcherStats;
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
+use crate::results::KernelDispatcherStats;
 use crate::traces::TraceFiles;
 use crate::Options;
 

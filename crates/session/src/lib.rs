@@ -7,13 +7,14 @@
 //! ```
 //!
 //! Up to [`Admitted::start`] nothing is changed on the machine. The command and the library are
-//! faces over this crate.
+//! faces over this crate; `report` prints the results.
 
 mod admitted;
 mod baseline;
 mod driver;
 mod kernel;
 mod options;
+pub mod results;
 mod running;
 mod sim;
 mod traces;
@@ -25,8 +26,8 @@ pub use driver::{Execution, ThreadBody};
 pub use options::Options;
 pub use punctual_host_user::Entry;
 pub use punctual_process::Output;
-pub use punctual_report::Host as HostKind;
 pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;
+pub use results::HostKind;
 pub use running::{Event, Outcome, RunningSet, StartOutcome};
 pub use traces::TraceFiles;

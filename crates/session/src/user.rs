@@ -8,12 +8,12 @@ use std::time::Duration;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions};
 use punctual_process::{CommandSpec, Output};
-use punctual_report::DispatcherStats;
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
+use crate::results::DispatcherStats;
 use crate::traces::TraceFiles;
 use crate::Options;
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Period `number` of the task of [`period`], in which it was ready throughout and received so much, ns.
+/// Period `number` of the task of [`period`], in which it was ready throughout and received so
+/// much, ns.
 fn ready(number: u64, received: u64) -> Period {
     Period { received, end: JobEnd::Exhausted, completed: NEVER, ..period(number) }
 }
@@ -63,7 +64,8 @@ fn periods_in_which_the_task_suspended_itself_cause_no_shortfall() {
     assert_eq!(shortfall((0..101).map(alternating)), 50 * 20_000 - 100_000);
 }
 
-/// 70 us of a budget were cut off, and the job was stopped 20 us late: the next release settles these.
+/// 70 us of a budget were cut off, and the job was stopped 20 us late: the next release settles
+/// these.
 #[test]
 fn an_overrun_in_other_periods_is_settled_in_those_in_which_the_task_is_ready() {
     let alternating = |n| if n % 2 == 0 { suspended(n, 50_000, 70_000) } else { ready(n, 80_000) };
@@ -84,7 +86,7 @@ fn periods_that_were_woken_late_count_as_well() {
 #[test]
 fn the_verdict_names_all_that_there_is() {
     let two = |received, miss: bool| {
-        let run = Run { machine: machine(), ..Run::new(Host::User, "edf", &[1]) };
+        let run = Run { machine: machine(), ..Run::new(HostKind::User, "edf", &[1]) };
         let info = |name| TaskInfo::new(name, 1_000_000, 100_000, 1_000_000);
         let mut c = Collector::new(run, vec![info("servo"), info("arm")]);
         for n in 0..11 {
@@ -117,7 +119,7 @@ fn what_is_missing_in_missed_periods_is_not_reported_again() {
         "servo missed 2 of 100 deadlines; servo received 10.00 % of its budget in the 100 of 100 periods in which \
                 it wanted all of it.";
     assert_eq!(headline(&r), both);
-    let fifo = Results { host: Host::Fifo, ..results((0..11).map(|n| ready(n, 100_000))) };
+    let fifo = Results { host: HostKind::Fifo, ..results((0..11).map(|n| ready(n, 100_000))) };
     assert!(headline(&fifo).starts_with("All deadlines met: 1 task"), "nothing keeps budgets: {}", headline(&fifo));
 }
 

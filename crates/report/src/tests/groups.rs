@@ -56,9 +56,10 @@ fn set() -> TaskSet {
     }
 }
 
-/// Each task received its index + 1 tenths of a millisecond in each of eleven periods, the first of which does not count.
+/// Each task received its index + 1 tenths of a millisecond in each of eleven periods, the first of
+/// which does not count.
 fn results() -> Results {
-    let run = Run { machine: machine(), ..Run::new(Host::User, "rm", &[1]) };
+    let run = Run { machine: machine(), ..Run::new(HostKind::User, "rm", &[1]) };
     let mut collector = Collector::for_set(run, &set());
     for number in 0..11 {
         for task in 0..4 {
@@ -97,5 +98,5 @@ fn the_table_has_a_line_for_each_group() {
     let cells: Vec<&str> = below.split_whitespace().collect();
     assert_eq!(cells, ["below", "top", "edf", "20", "ms", "2", "ms", "1", "10.00", "3.00"]);
     assert!(text.lines().any(|l| l.starts_with("some") && l.contains("(budget)")));
-    assert!(!shown(&rich(Host::User, 0), 100).contains("of a CPU (%)"), "a set without groups has none");
+    assert!(!shown(&rich(HostKind::User, 0), 100).contains("of a CPU (%)"), "a set without groups has none");
 }

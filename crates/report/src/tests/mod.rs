@@ -1,99 +1,23 @@
-//! Figures by hand, against a naive recomputation, as a document, and as people see them.
+//! Verdicts, tables and lines, as people see them.
 
 mod balance;
-mod figures;
 mod groups;
-mod naive;
+#[path = "../../../session/src/results/tests/runs.rs"]
+mod runs;
 mod tables;
 
 use crate::*;
+use punctual_session::results::*;
+use punctual_session::HostKind;
 use punctual_trace::{JobEnd, Period, NEVER};
-
-/// A period of a task 0 with 1 ms period and 100 us budget, released at `number` ms, that got it all.
-pub fn period(number: u64) -> Period {
-    let release = 1_000_000 * (number + 1);
-    Period {
-        task: 0,
-        number,
-        release,
-        deadline: release + 1_000_000,
-        assigned: 100_000,
-        received: 100_000,
-        unused: 0,
-        started: release + 3_000,
-        completed: release + 200_000,
-        end: JobEnd::Completed,
-        ready_throughout: true,
-        woken_late: false,
-        miss: false,
-        overrun: false,
-    }
-}
+use runs::*;
 
 /// Without colours.
-pub fn shown(results: &Results, width: usize) -> String {
+fn shown(results: &Results, width: usize) -> String {
     table(results, &View { width, ..View::default() })
 }
 
 /// All columns.
-pub fn shown_wide(results: &Results, width: usize) -> String {
+fn shown_wide(results: &Results, width: usize) -> String {
     table(results, &View { width, wide: true, ..View::default() })
-}
-
-/// A machine that is the same everywhere.
-pub fn machine() -> Machine {
-    Machine {
-        kernel: "6.18.15".into(),
-        arch: "x86_64".into(),
-        cpus: 2,
-        cpu_model: None,
-        clock_source: Some("tsc".into()),
-        preempt_rt: false,
-        virtualised: Some(true),
-    }
-}
-
-/// A collector for the task of [`period`].
-pub fn collector() -> Collector {
-    let run = Run { machine: machine(), ..Run::new(Host::User, "edf", &[1]) };
-    Collector::new(run, vec![TaskInfo::new("servo", 1_000_000, 100_000, 1_000_000)])
-}
-
-/// Results of three tasks with everything in them; `tilt` shifts the shares, ppm.
-pub fn rich(host: Host, tilt: u64) -> Results {
-    let run = Run { machine: machine(), ..Run::new(host, "rm", &[1]) };
-    let mut player = TaskInfo::new("player", 20_000_000, 3_000_000, 20_000_000);
-    player.kind = TaskKind::Command;
-    let mut wild = TaskInfo::new("wild", 4_000_000, 1_000_000, 4_000_000);
-    wild.kind = TaskKind::Forever;
-    let servo = TaskInfo::new("servo", 1_000_000, 250_000, 800_000);
-    let mut collector = Collector::new(run, vec![servo, wild, player]);
-    for ms in 0..2_000u64 {
-        let noise = (ms * 7_919) % 101;
-        let release = (ms + 5) * 1_000_000;
-        let mut p = Period {
-            release,
-            deadline: release + 800_000,
-            assigned: 250_000,
-            received: 249_000 + noise * 20 + tilt / 4,
-            started: release + 2_000 + noise * 150,
-            completed: release + 300_000 + noise * 1_000,
-            woken_late: ms % 300 == 7,
-            ..period(ms)
-        };
-        collector.record(&p);
-        if ms % 4 == 0 {
-            (p.task, p.assigned, p.overrun) = (1, 1_000_000, true);
-            (p.received, p.started, p.completed) = (999_000 + noise * 20 - tilt, NEVER, NEVER);
-            p.miss = tilt > 0 && ms % 16 == 0;
-            collector.record(&p);
-        }
-        if ms % 20 == 0 {
-            (p.task, p.assigned, p.overrun, p.miss) = (2, 3_000_000, false, false);
-            (p.received, p.ready_throughout) = (2_000_000 + noise * 100, false);
-            collector.record(&p);
-        }
-    }
-    collector.finish(2_005_000_000);
-    collector.snapshot()
 }

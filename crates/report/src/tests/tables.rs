@@ -4,19 +4,19 @@ use super::*;
 use unicode_width::UnicodeWidthStr;
 
 fn runs() -> Vec<Results> {
-    let run = Run { machine: machine(), ..Run::new(Host::Deadline, "rm", &[1]) };
+    let run = Run { machine: machine(), ..Run::new(HostKind::Deadline, "rm", &[1]) };
     let refused = Collector::new(run, Vec::new()).not_possible(
         "a SCHED_DEADLINE task cannot be pinned to CPU 1 (EPERM): its affinity must be the whole root domain",
         &["mkdir /sys/fs/cgroup/cpuset/punctual".to_owned()],
     );
-    let mut fifo = rich(Host::Fifo, 400_000);
+    let mut fifo = rich(HostKind::Fifo, 400_000);
     fifo.load = Some(LoadResult { share_ppm: 50_000 });
-    vec![rich(Host::User, 0), fifo, refused]
+    vec![rich(HostKind::User, 0), fifo, refused]
 }
 
 #[test]
 fn tables_fit_the_width_they_are_given() {
-    let mut results = rich(Host::User, 0);
+    let mut results = rich(HostKind::User, 0);
     results
         .notes
         .push("a note that is long enough to be broken when the terminal is narrow, as this one may well be".into());
@@ -48,20 +48,34 @@ fn tables_fit_the_width_they_are_given() {
 #[test]
 fn the_verdict_is_the_first_line() {
     let first = |results: &Results| shown(results, 100).lines().next().unwrap().to_owned();
-    assert_eq!(first(&rich(Host::User, 0)), "All deadlines met and all budgets kept: 3 tasks, 2,597 periods in 2.0 s.");
-    assert_eq!(first(&rich(Host::User, 1_000)), "wild missed 124 of 499 deadlines.");
+    assert_eq!(
+        first(&rich(HostKind::User, 0)),
+        "All deadlines met and all budgets kept: 3 tasks, 2,597 periods in 2.0 s."
+    );
+    assert_eq!(first(&rich(HostKind::User, 1_000)), "wild missed 124 of 499 deadlines.");
     assert!(first(&collector().snapshot()).starts_with("No whole period"));
-    let color = table(&rich(Host::User, 0), &View { color: true, ..View::default() });
+    let color = table(&rich(HostKind::User, 0), &View { color: true, ..View::default() });
     let verdict = color.lines().next().unwrap();
     assert!(verdict.contains("\x1b[32m"), "green: {verdict:?}");
-    assert_eq!(anstream::adapter::strip_str(&color).to_string(), shown(&rich(Host::User, 0), 100));
+    assert_eq!(anstream::adapter::strip_str(&color).to_string(), shown(&rich(HostKind::User, 0), 100));
+}
+
+#[test]
+fn unreported_periods_are_in_the_verdict_and_in_a_warning() {
+    let mut c = collector();
+    (0..3).for_each(|n| c.record(&period(n)));
+    c.record_unreported(0, 7);
+    let text = shown(&c.snapshot(), 200);
+    assert!(text.contains("warning: 7 periods are not in these figures") && text.contains("dropped: "), "{text}");
+    let verdict = "7 periods were not reported: whether their deadlines were met is not known.";
+    assert_eq!(text.lines().next(), Some(verdict));
 }
 
 /// Of the periods of `wild` all but one are ready throughout; `player` never wants all of its
 /// budget.
 #[test]
 fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
-    let mut results = rich(Host::User, 0);
+    let mut results = rich(HostKind::User, 0);
     let text = shown(&results, 100);
     let row = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
@@ -80,7 +94,7 @@ fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
 
 #[test]
 fn many_tasks_that_missed_are_added_up() {
-    let run = Run { machine: machine(), ..Run::new(Host::User, "edf", &[1]) };
+    let run = Run { machine: machine(), ..Run::new(HostKind::User, "edf", &[1]) };
     let names = ["a", "b", "c", "d", "e"];
     let mut c = Collector::new(run, names.map(|n| TaskInfo::new(n, 1_000_000, 100_000, 1_000_000)).to_vec());
     for (n, task) in (0..2_000).flat_map(|n| (0..5).map(move |task| (n, task))) {
@@ -93,8 +107,8 @@ fn many_tasks_that_missed_are_added_up() {
 
 #[test]
 fn live_is_small_and_constant_in_height() {
-    let text = live(&rich(Host::User, 0));
-    println!("{text}{}\n", plain_line(&rich(Host::User, 0)));
+    let text = live(&rich(HostKind::User, 0));
+    println!("{text}{}\n", plain_line(&rich(HostKind::User, 0)));
     assert_eq!(text.lines().count(), 5);
     assert_eq!(live(&collector().snapshot()).lines().count(), 3);
     assert!(text.lines().all(|line| line.width() <= 100));
@@ -102,7 +116,7 @@ fn live_is_small_and_constant_in_height() {
 
 #[test]
 fn plain_line_is_one_line() {
-    let line = plain_line(&rich(Host::Fifo, 1_000));
+    let line = plain_line(&rich(HostKind::Fifo, 1_000));
     assert!(!line.contains('\n') && line.contains("124 missed"), "{line}");
     assert_eq!(plain_line(&collector().snapshot()), "0.0 s: 0 periods, 0 missed");
 }

@@ -1,16 +1,17 @@
 //! From single periods to figures per task.
 //!
-//! Each task's latest record is held back until the next one comes, because only then is it known to be whole:
+//! Each task's latest record is held back until the next one comes, because only then is it known
+//! to be whole:
 //!
 //! ```text
 //! record 1 -> dropped (start-up: page faults, exec, cold caches), unless it is asked for
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
-use crate::balance::Balance;
-use crate::groups::Group;
-use crate::results::*;
-use crate::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
+use super::balance::Balance;
+use super::groups::Group;
+use super::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
+use super::*;
 use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{Body, Spin, TaskSet, TaskSpec};
 use punctual_trace::{Period, NEVER};
@@ -56,12 +57,12 @@ impl TaskInfo {
     }
 }
 
-/// What is known of a run before it starts. Fields that are found out later (dispatcher, load, notes) are set on
-/// the `Results` themselves.
+/// What is known of a run before it starts. Fields that are found out later (dispatcher, load,
+/// notes) are set on the `Results` themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// What executes the schedule.
-    pub host: Host,
+    pub host: HostKind,
     /// The policy's name.
     pub policy: String,
     /// The CPUs used.
@@ -79,7 +80,7 @@ pub struct Run {
 impl Run {
     /// A run on the machine at hand.
     #[must_use]
-    pub fn new(host: Host, policy: &str, cpus: &[u32]) -> Run {
+    pub fn new(host: HostKind, policy: &str, cpus: &[u32]) -> Run {
         Run {
             host,
             policy: policy.to_owned(),
@@ -207,7 +208,8 @@ impl Collector {
         }
     }
 
-    /// The run ended at `end` (ns on CLOCK_MONOTONIC): counts the last period of each task if it was over by then.
+    /// The run ended at `end` (ns on CLOCK_MONOTONIC): counts the last period of each task if it
+    /// was over by then.
     pub fn finish(&mut self, end: u64) {
         self.latest = self.latest.max(end);
         for task in &mut self.tasks {
@@ -252,8 +254,8 @@ impl Collector {
         }
     }
 
-    /// The results of a run that went on for `ran` and ended at `end` (ns, `end` on CLOCK_MONOTONIC), before its time if it
-    /// was `interrupted`; with what its host has to say.
+    /// The results of a run that went on for `ran` and ended at `end` (ns, `end` on
+    /// CLOCK_MONOTONIC), before its time if it was `interrupted`; with what its host has to say.
     #[must_use]
     pub fn results(mut self, ran: u64, end: u64, interrupted: bool, notes: Vec<String>) -> Results {
         self.finish(end);

@@ -1,6 +1,6 @@
 //! What a result ran on, read from the machine. What cannot be read is left out: this never fails.
 
-use crate::results::Machine;
+use super::Machine;
 use std::fs::read_to_string;
 
 impl Machine {

@@ -35,13 +35,14 @@ impl Balance {
         self.elsewhere += beyond(p).max(0);
     }
 
-    /// Received per assigned over the periods in which the task was ready throughout; `None` without any.
+    /// Received per assigned over the periods in which the task was ready throughout; `None`
+    /// without any.
     pub fn long_run(&self) -> Option<(u128, u128)> {
         (self.assigned > 0).then_some((self.received, self.assigned))
     }
 
-    /// Execution time, ns, that the task lacks beyond the tolerance: one `budget` or 1 % of all that
-    /// was assigned, whichever is more. 0: its budget was kept.
+    /// Execution time, ns, that the task lacks beyond the tolerance: one `budget` or 1 % of all
+    /// that was assigned, whichever is more. 0: its budget was kept.
     pub fn shortfall(&self, budget: u64) -> u128 {
         // Other periods reduce a shortfall, but do not cause one: what the task lacks there is
         // known only as well as the host sees suspensions.

@@ -1,6 +1,6 @@
 //! Distributions in bounded memory: a few ten KB per task however long it runs.
 
-use crate::results::TimeSpread;
+use super::TimeSpread;
 use hdrhistogram::Histogram;
 
 /// Whole of anything in parts per million.
@@ -24,7 +24,8 @@ fn rank(count: u64, percent: u64) -> u64 {
     u64::try_from((u128::from(count) * u128::from(percent)).div_ceil(100)).unwrap_or(count).max(1)
 }
 
-/// Two significant digits: within 1 %. It grows with the largest value; at its bound, some 40 bits, it has 20 KB.
+/// Two significant digits: within 1 %. It grows with the largest value; at its bound, some 40 bits,
+/// it has 20 KB.
 fn histogram() -> Histogram<u32> {
     let mut empty = Histogram::new(2).expect("2 is a permitted number of digits");
     empty.auto(true);
@@ -82,8 +83,8 @@ impl Times {
     }
 }
 
-/// Shares in ppm, kept as distances below and above the whole. What matters are hundredths of a percent around
-/// 100 %, and a histogram is finest near its zero.
+/// Shares in ppm, kept as distances below and above the whole. What matters are hundredths of a
+/// percent around 100 %, and a histogram is finest near its zero.
 #[derive(Debug, Clone)]
 pub struct Shares {
     below: Histogram<u32>,

@@ -1,18 +1,41 @@
-//! The results of a run, as `--json` prints them in its envelope. Schema: docs/run.schema.json; what its words mean:
-//! docs/results.md.
+//! The results of a run, as `--json` prints them in its envelope. Schema: docs/run.schema.json;
+//! what its words mean: docs/results.md.
 //!
 //! All of it is integers: ns, counts, and parts per million (`_ppm`; 1,000,000 is all of it).
+//!
+//! ```
+//! use punctual_session::results::{Collector, Run, TaskInfo};
+//! use punctual_session::HostKind;
+//!
+//! let tasks = vec![TaskInfo::new("servo", 1_000_000, 250_000, 1_000_000)];
+//! let mut collector = Collector::new(Run::new(HostKind::User, "edf", &[1]), tasks);
+//! // for each period: collector.record(&period);
+//! collector.finish(10_000_000_000); // when the run ended, CLOCK_MONOTONIC
+//! assert_eq!(collector.snapshot().exit_code(), 0);
+//! ```
 
-use crate::spread::WHOLE;
+mod balance;
+mod collector;
+mod groups;
+mod machine;
+mod spread;
+#[cfg(test)]
+mod tests;
+
 use punctual_taskset::{CostBasis, Costs};
 use serde::{Deserialize, Serialize};
+
+use spread::WHOLE;
+
+pub use collector::{Collector, Run, TaskInfo};
+pub use spread::ppm;
 
 /// One run of one task set under one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Results {
     /// What executed the schedule.
-    pub host: Host,
+    pub host: HostKind,
     /// What to call this run where several stand side by side; `null`: the host's name.
     pub label: Option<String>,
     /// The policy's name, as in the task-set file.
@@ -21,8 +44,8 @@ pub struct Results {
     pub cpus: Vec<u32>,
     /// How long it ran, ns.
     pub duration_ns: u64,
-    /// Sum of budget / period over all tasks and scheduling groups of the top level, to a group no more than its members
-    /// may execute: parts per million of one CPU.
+    /// Sum of budget / period over all tasks and scheduling groups of the top level, to a group no
+    /// more than its members may execute: parts per million of one CPU.
     pub utilization_ppm: u64,
     /// Admission was overridden (`--overload`): the budgets may add up to more than is guaranteed.
     pub overload: bool,
@@ -54,22 +77,11 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
-/// The result of `punctual run --json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunResult {
-    /// The run itself.
-    #[serde(flatten)]
-    pub run: Results,
-    /// The same set under the kernel's own policies (`--compare`), in the order asked for.
-    pub baselines: Vec<Results>,
-}
-
 /// What executed the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Host {
+pub enum HostKind {
     /// Punctual's user host.
     User,
     /// Punctual's kernel host.
@@ -161,14 +173,15 @@ pub struct Totals {
     pub periods: u64,
     /// Of them, those that missed their deadline.
     pub missed: u64,
-    /// Periods released that are in no other figure, because the host's reports of them were dropped: whether they met
-    /// their deadlines is not known.
+    /// Periods released that are in no other figure, because the host's reports of them were
+    /// dropped: whether they met their deadlines is not known.
     #[serde(default)]
     pub unreported: u64,
     /// Tasks that did not receive their budgets (`shortfall_ns` is not 0).
     #[serde(default)]
     pub short: u64,
-    /// No counted period missed its deadline, none is unreported, and every task received its budgets.
+    /// No counted period missed its deadline, none is unreported, and every task received its
+    /// budgets.
     pub met: bool,
 }
 
@@ -189,7 +202,8 @@ pub enum TaskKind {
     Thread,
 }
 
-/// One task's figures, over whole periods only: its first period and one cut off by the end of the run are left out.
+/// One task's figures, over whole periods only: its first period and one cut off by the end of the
+/// run are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResult {
@@ -209,8 +223,8 @@ pub struct TaskResult {
     pub misses: u64,
     /// Misses per period.
     pub misses_ppm: u64,
-    /// Periods released that are in no other figure, because the host's reports of them were dropped (it did not get the
-    /// CPU for seconds).
+    /// Periods released that are in no other figure, because the host's reports of them were
+    /// dropped (it did not get the CPU for seconds).
     #[serde(default)]
     pub unreported: u64,
     /// Periods in which the budget was used up, or the finish reached, before the task was done.
@@ -221,18 +235,22 @@ pub struct TaskResult {
     pub received_ns: u64,
     /// Budget assigned in all counted periods, ns.
     pub assigned_ns: u64,
-    /// Periods in which the task did not want its whole budget (it suspended itself, or was done early): no measure of the
-    /// enforcer.
+    /// Periods in which the task did not want its whole budget (it suspended itself, or was done
+    /// early): no measure of the enforcer.
     pub not_ready: u64,
-    /// Sum received per sum assigned over all periods in which the task was ready throughout; `null` without any.
+    /// Sum received per sum assigned over all periods in which the task was ready throughout;
+    /// `null` without any.
     pub long_run_ppm: Option<u64>,
-    /// Execution time that the task lacks over these periods beyond the error that is carried from one to the next: beyond
-    /// one budget or 1 % of all that was assigned in them, whichever is more, ns. 0: its budget was kept.
+    /// Execution time that the task lacks over these periods beyond the error that is carried from
+    /// one to the next: beyond one budget or 1 % of all that was assigned in them, whichever is
+    /// more, ns. 0: its budget was kept.
     #[serde(default)]
     pub shortfall_ns: u64,
-    /// Budget received over periods in which the task was ready throughout and the enforcer punctual; `null` without any.
+    /// Budget received over periods in which the task was ready throughout and the enforcer
+    /// punctual; `null` without any.
     pub budget_received: Option<BudgetReceived>,
-    /// Periods in which the task was ready throughout, but the dispatcher (or observer) itself woke up late.
+    /// Periods in which the task was ready throughout, but the dispatcher (or observer) itself woke
+    /// up late.
     pub late_wakeups: Late,
     /// Release to first execution; `null` where that is not known.
     pub release_latency: Option<TimeSpread>,
@@ -275,8 +293,8 @@ pub struct GroupResult {
     pub received_ppm: u64,
 }
 
-/// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1 % of their
-/// distance from 1,000,000; counts and worst are exact.
+/// Received per assigned execution time of single periods. Percentiles are nearest ranks, within 1
+/// % of their distance from 1,000,000; counts and worst are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetReceived {
@@ -315,7 +333,8 @@ pub struct Late {
     pub worst_ppm: Option<u64>,
 }
 
-/// A distribution of times, ns. Percentiles are nearest ranks, within 1 %; count and worst are exact.
+/// A distribution of times, ns. Percentiles are nearest ranks, within 1 %; count and worst are
+/// exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpread {
@@ -353,8 +372,8 @@ pub struct DispatcherStats {
     pub cpu_ns: u64,
 }
 
-/// A dispatcher inside the kernel. Its release latency: from the time that a release was due until the kernel ran a
-/// thread of its task, over the releases that were selected at once.
+/// A dispatcher inside the kernel. Its release latency: from the time that a release was due until
+/// the kernel ran a thread of its task, over the releases that were selected at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelDispatcherStats {
@@ -395,7 +414,8 @@ impl TaskResult {
         self.budget_received.map_or(0, |b| b.periods) + self.late_wakeups.periods
     }
 
-    /// Of these periods the one furthest from 1,000,000 parts of the budget received; `None` without any.
+    /// Of these periods the one furthest from 1,000,000 parts of the budget received; `None`
+    /// without any.
     #[must_use]
     pub fn worst_received_ppm(&self) -> Option<u64> {
         let both = [self.budget_received.map(|b| b.worst_ppm), self.late_wakeups.worst_ppm];
@@ -415,8 +435,8 @@ impl Totals {
 }
 
 impl Results {
-    /// 0: every counted period met its deadline and every task received its budgets; 1: some did not, or periods are
-    /// unreported.
+    /// 0: every counted period met its deadline and every task received its budgets; 1: some did
+    /// not, or periods are unreported.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         i32::from(!self.totals.met)
@@ -435,17 +455,17 @@ impl Results {
     }
 }
 
-impl Host {
+impl HostKind {
     /// What to call a run on it in a column.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Host::User => "punctual",
-            Host::Kernel => "punctual (kernel)",
-            Host::Sim => "simulated",
-            Host::Fifo => "fifo",
-            Host::Deadline => "deadline",
-            Host::Other => "other",
+            HostKind::User => "punctual",
+            HostKind::Kernel => "punctual (kernel)",
+            HostKind::Sim => "simulated",
+            HostKind::Fifo => "fifo",
+            HostKind::Deadline => "deadline",
+            HostKind::Other => "other",
         }
     }
 }

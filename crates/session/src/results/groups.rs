@@ -1,7 +1,7 @@
 //! What each scheduling group and budget group received: the sum of what the tasks below it did.
 
-use crate::results::{GroupKind, GroupResult, TaskResult};
-use crate::spread::ppm;
+use super::spread::ppm;
+use super::{GroupKind, GroupResult, TaskResult};
 use punctual_taskset::{Arrival, ServerSpec, TaskSet};
 
 /// A group, and the tasks that are limited by it.
