@@ -6,6 +6,7 @@ use crate::{threads, tools, Bench, Failure, Part, Verdict};
 use punctual_host_user::{Host, HostOptions, Output};
 use punctual_sys::clock::CpuClock;
 use punctual_taskset::TaskSet;
+use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits, TraceSink};
 use serde_json::json;
 use std::time::Duration;
 
@@ -56,7 +57,11 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
             });
         }
     };
-    let options = HostOptions { set: set.clone(), room: 0, owner: "bench".into(), records: 1 << 17 };
+    let buffer = TraceBuffer::default();
+    let header = Header::new("user", set.cpus[0], &set.policy.name, Vec::new(), TraceLimits::default());
+    let sink = TraceSink::new(buffer.clone(), header);
+    let traces = vec![(set.cpus[0], sink.clone())];
+    let options = HostOptions { set: set.clone(), room: 0, owner: "bench".into(), traces, records: 1 << 17 };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {
         host.add_spec(index as u32, spec, false, Output::Nowhere)?;
@@ -73,13 +78,9 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
         return Err("the window was too short".into());
     };
     let reading = finished.readings[0].reading;
-    let (_, dispatcher) = &finished.dispatchers[0];
-    let count = dispatcher.record_count();
-    let mut times = (count.saturating_sub(1 << 17)..count)
-        .filter_map(|n| dispatcher.record(n))
-        .filter(|r| IN_EVENTS.contains(&r.kind))
-        .map(|r| r.time)
-        .collect::<Vec<_>>();
+    sink.finish()?;
+    let trace = Trace::read(&mut &buffer.bytes()[..])?;
+    let mut times = trace.records.iter().filter(|r| IN_EVENTS.contains(&r.kind)).map(|r| r.time).collect::<Vec<_>>();
     times.dedup();
     let origin = times.first().copied().unwrap_or(0);
     Ok(Window {

@@ -112,10 +112,11 @@ pub struct Run {
     /// virtual machines, for more power; user host only
     #[arg(long)]
     pub no_idle: bool,
-    /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
+    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Trace records kept, 32 bytes each: the newest; rounded up to a power of two (the kernel host keeps all)
+    /// Trace records of each CPU that may wait for their file, 32 bytes each; what finds no room is
+    /// missing in the trace (user host)
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub trace_records: u32,
     /// Which host executes the decisions
@@ -240,7 +241,7 @@ pub struct Sim {
         conflicts_with = "replay"
     )]
     pub costs: Option<String>,
-    /// Write the trace (inputs and decisions) to this file; with several CPUs, .cpuN is appended
+    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs, .cpuN is appended
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub trace: Option<PathBuf>,
     /// Feed the inputs of this trace, of any host, to the dispatcher: it must decide the same

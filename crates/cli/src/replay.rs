@@ -33,7 +33,6 @@ pub fn run(args: &Sim, path: &Path) -> Result<Outcome<ReplayResult>, Diagnostic>
             ReplayError::Trace(TraceError::Io(_) | TraceError::Format(_)) => {
                 "name a trace that this version's `run --trace` or `sim --trace` wrote"
             }
-            ReplayError::BeginningLost(_) => "record it again, with a larger --trace-records",
             _ => "use the file as it was written, or record the run again",
         };
         Diagnostic::usage(format!("{name}: {e}"), help)
@@ -81,8 +80,10 @@ struct Replay {
     same: bool,
     /// It was interrupted before the end of the trace.
     interrupted: bool,
-    /// The file is cut short at this record; `null` if it is whole.
+    /// The file is cut short at this record, or records are missing there; `null` if it is whole.
     cut_at_record: Option<u64>,
+    /// So many records are missing there; 0 where the file is cut short.
+    lost_records: u64,
     /// The first decision that was different; `null` without one.
     difference: Option<Difference>,
 }
@@ -115,6 +116,7 @@ impl Replay {
             same: r.difference.is_none() && !r.interrupted,
             interrupted: r.interrupted,
             cut_at_record: r.cut,
+            lost_records: r.lost,
             difference: r.difference.as_ref().map(|d| Difference {
                 record: d.number,
                 at_ns: d.at,
@@ -154,7 +156,11 @@ fn text(verdict: &str, name: &str, r: &Replayed) -> String {
     if let Some(d) = &r.difference {
         text.push_str(&format!("  recorded: {}\n  replayed: {}\n", d.recorded, d.replayed));
     } else if let Some(record) = r.cut {
-        text.push_str(&format!("The file is cut short at record {record}; what is before was replayed.\n"));
+        let what = match r.lost {
+            0 => format!("The file is cut short at record {record}"),
+            lost => format!("At record {record}, {lost} records are missing"),
+        };
+        text.push_str(&format!("{what}; what is before was replayed.\n"));
     }
     text
 }

@@ -17,7 +17,7 @@ use crate::replay::ReplayResult;
 #[allow(dead_code)]
 enum SimResult {
     /// With --replay.
-    Replayed(ReplayResult),
+    Replayed(Box<ReplayResult>),
     /// A set that was simulated.
     Simulated(Box<Results>),
 }

@@ -128,6 +128,12 @@ fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     ended(&[&file, "--trace", &trace], 0);
     assert!(ended(&["--replay", &trace], 0).contains("led to the same"));
+    let read = punctual_trace::Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..]).expect("whole");
+    let of = |task: u32| read.periods().filter(|p| p.task == task).map(|p| p.number).collect::<Vec<_>>();
+    assert!(of(0).len() > 1 && of(1).len() > 1, "each task has its periods");
+    assert!([0, 1].map(of).iter().all(|numbers| numbers.iter().copied().eq(0..numbers.len() as u64)), "in order");
+    let received: u64 = read.periods().map(|p| p.received).sum();
+    assert_eq!(received, read.intervals().iter().map(|i| i.to - i.from).sum::<u64>(), "both have all execution");
     let out: serde_json::Value = serde_json::from_str(&ended(&["--replay", &trace, "--json"], 0)).expect("JSON");
     assert_eq!((&out["result"]["replay"]["same"], &out["result"]["replay"]["host"]), (&true.into(), &"sim".into()));
 

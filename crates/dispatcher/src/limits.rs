@@ -44,6 +44,12 @@ impl Limits {
             windows: 0,
         }
     }
+
+    /// Records that one instant makes at most, at which every job may end and begin: a power of
+    /// two.
+    pub fn records_at_once(&self) -> u32 {
+        self.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two()
+    }
 }
 
 /// For the header of a trace.

@@ -5,7 +5,7 @@
 //!      ──> first releases ──> poll ... ──> finish: domains stop ──> scheduler detached ──> what was started is ended
 //! ```
 
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory;
 use punctual_taskset::TaskSet;
-use punctual_trace::RunEvent;
+use punctual_trace::{RunEvent, TraceSink};
 
 use crate::domain::{self, Command, Config, DomainEvent, Joining};
 use crate::lateness::Lateness;
@@ -26,7 +26,6 @@ use crate::run_state::RunState;
 use crate::scheduler::Scheduler;
 use crate::tasks::Tasks;
 use crate::timer_process::TimerProcess;
-use crate::trace_file::Traces;
 use crate::{exit_reason, machine, reader};
 use punctual_diagnostic::{Diagnostic, Kind};
 
@@ -41,8 +40,8 @@ const END_KNOWN: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Shown to those who are refused because of this run: a command line, say.
     pub owner: String,
-    /// By CPU: a file for its trace.
-    pub traces: Vec<(u32, File)>,
+    /// Traces of CPUs.
+    pub traces: Vec<(u32, TraceSink)>,
     /// Whether commands get our standard input (only sensible with a single one).
     pub stdin: bool,
     /// Where commands' output goes.
@@ -111,7 +110,7 @@ impl KernelHost {
         machine::check(&set.cpus)?;
         let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
-        let traces = Traces::new(&set, &parts, options.traces)?;
+        let traces = traces(&parts, options.traces);
         let tasks = Tasks::start(&set, &locks, options.stdin, options.output)?;
         let timer = Timer::of_this_kernel()?;
         let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
@@ -262,7 +261,7 @@ impl KernelHost {
         match event {
             DomainEvent::Events(batch) => self.state.release_events(domain, batch),
             DomainEvent::Records(batch) => {
-                for task in self.state.records(domain, &batch, sink)? {
+                for task in self.state.records(domain, &batch, sink) {
                     drop(self.domains[domain as usize].commands.send(Command::Gone(task)));
                 }
             }
@@ -287,7 +286,7 @@ impl KernelHost {
     /// The end of the run.
     ///
     /// # Errors
-    /// Something failed, and not because the kernel ended the scheduler; a trace cannot be written.
+    /// Something failed, and not because the kernel ended the scheduler.
     pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<Outcome, Diagnostic> {
         let ended = monotonic_ns();
         if self.failure.is_none() {
@@ -303,7 +302,7 @@ impl KernelHost {
         if let (Some(e), None) = (failure, &exit) {
             return Err(e);
         }
-        let (events, lateness, notes) = self.state.finish(sink)?;
+        let (events, lateness, notes) = self.state.finish(sink);
         Ok(Outcome { ended, events, lateness, notes, exit })
     }
 
@@ -377,6 +376,16 @@ impl Drop for KernelHost {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Begins the traces; by domain.
+fn traces(parts: &[Part], sinks: Vec<(u32, TraceSink)>) -> BTreeMap<u32, TraceSink> {
+    let with_domain = sinks.into_iter().filter_map(|(cpu, sink)| {
+        let domain = parts.iter().position(|part| part.cpu == cpu)?;
+        sink.begin(parts[domain].limits.into());
+        Some((domain as u32, sink))
+    });
+    with_domain.collect()
 }
 
 fn silent(what: &str) -> Diagnostic {

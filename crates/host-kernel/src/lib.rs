@@ -46,7 +46,6 @@ mod start_barrier;
 mod synthetic;
 mod tasks;
 mod timer_process;
-mod trace_file;
 mod verifier_log;
 
 pub use choose::best_for;

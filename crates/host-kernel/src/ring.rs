@@ -1,4 +1,5 @@
-//! The dispatcher's rings in the kernel: its events and records stand in an arena that is mapped here.
+//! The dispatcher's rings in the kernel: its events and records stand in an arena that is mapped
+//! here.
 
 use punctual_dispatcher::{raw, Event, Limits};
 use punctual_trace::Record;
@@ -21,8 +22,6 @@ pub(crate) struct Rings<'a> {
 
 /// Records, oldest first.
 pub(crate) struct Records {
-    /// Number of the first of them.
-    pub first: u64,
     /// So many before it were overwritten before they were read.
     pub lost: u64,
     pub records: Vec<Record>,
@@ -33,7 +32,8 @@ impl<'a> Rings<'a> {
         Rings { programs, domain, limits, poll: Poll::default(), taken: 0, read: 0 }
     }
 
-    /// Gives back the room of events that were taken, and reads how much is new. The calling thread is pinned to the domain's CPU.
+    /// Gives back the room of events that were taken, and sees what is new. The calling thread is
+    /// pinned to the domain's CPU.
     ///
     /// # Errors
     /// The kernel's.
@@ -61,15 +61,16 @@ impl<'a> Rings<'a> {
     pub fn event(&mut self) -> Option<Event> {
         loop {
             let number = self.poll.event_tail + u64::from(self.taken);
-            // SAFETY: the arena is mapped there as long as the object is loaded. Where the dispatcher is called nothing else
-            // runs, so that this thread, on the same CPU, sees whole events.
+            // SAFETY: the arena is mapped there as long as the object is loaded. Where the
+            // dispatcher is called nothing else runs, so that this thread, on the same CPU, sees
+            // whole events.
             if number >= unsafe { std::ptr::read_volatile(self.poll.head as *const u64) } {
                 return None;
             }
             self.taken += 1;
             let at = self.poll.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
-            // SAFETY: as above, and the ring has that many entries; one between tail and head is not written again before
-            // it is given back.
+            // SAFETY: as above, and the ring has that many entries; one between tail and head is
+            // not written again before it is given back.
             let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
             if let Some(event) = raw.told() {
                 return Some(event);
@@ -99,12 +100,13 @@ impl<'a> Rings<'a> {
         let lost = first - self.read;
         let records = records.into_iter().skip((first - start) as usize).collect();
         self.read = count;
-        Records { first, lost, records }
+        Records { lost, records }
     }
 
     fn record(&self, number: u64) -> Record {
         let at = self.poll.records + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
-        // SAFETY: as above; a record (`struct pd_record`) that is written over meanwhile is plain numbers still.
+        // SAFETY: as above; a record (`struct pd_record`) that is written over meanwhile is plain
+        // numbers still.
         unsafe { std::ptr::read_volatile(at as *const Record) }
     }
 }

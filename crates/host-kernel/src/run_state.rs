@@ -6,21 +6,19 @@ use std::sync::Arc;
 use punctual_dispatcher::TaskId;
 use punctual_policies::ReleaseEvent;
 use punctual_taskset::TaskSet;
-use punctual_trace::{kind, Period, RunEvent};
+use punctual_trace::{kind, Period, Record, RunEvent, TraceSink};
 
 use crate::domain::{EventBatch, KeyedEvent};
 use crate::lateness::Lateness;
 use crate::periods::DomainPeriods;
 use crate::reader::RecordBatch;
-use crate::trace_file::Traces;
-use punctual_diagnostic::Diagnostic;
 
 pub(crate) struct RunState {
     set: Arc<TaskSet>,
     periods: BTreeMap<u32, DomainPeriods>,
     /// RunEvent, and their records are still to come.
     waiting: BTreeMap<u32, VecDeque<EventBatch>>,
-    traces: Traces,
+    traces: BTreeMap<u32, TraceSink>,
     /// By place in the set: its dispatcher has removed it.
     gone: Vec<bool>,
     events: u64,
@@ -30,7 +28,7 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub fn new(set: Arc<TaskSet>, traces: Traces) -> RunState {
+    pub fn new(set: Arc<TaskSet>, traces: BTreeMap<u32, TraceSink>) -> RunState {
         RunState {
             periods: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -52,6 +50,10 @@ impl RunState {
     /// A domain's tasks have these numbers in its dispatcher.
     pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
         self.periods.insert(domain, DomainPeriods::new(&self.set, tasks));
+        if let Some(trace) = self.traces.get(&domain) {
+            let places = tasks.iter().map(|&(index, task)| Record::task_place(task.0, index as u32));
+            trace.records(&places.collect::<Vec<_>>());
+        }
     }
 
     /// Whether the dispatcher has removed a task, all threads of which are gone.
@@ -66,27 +68,23 @@ impl RunState {
     }
 
     /// A domain's next records: the tasks that are gone.
-    ///
-    /// # Errors
-    /// The trace file's.
-    pub fn records(
-        &mut self,
-        domain: u32,
-        batch: &RecordBatch,
-        sink: &mut dyn FnMut(RunEvent),
-    ) -> Result<Vec<TaskId>, Diagnostic> {
+    pub fn records(&mut self, domain: u32, batch: &RecordBatch, sink: &mut dyn FnMut(RunEvent)) -> Vec<TaskId> {
         let records = &batch.records;
-        self.traces.records(domain, records)?;
+        if let Some(trace) = self.traces.get(&domain) {
+            trace.lost(records.lost);
+            trace.records(&records.records);
+        }
         self.throttled.insert(domain, batch.throttled);
         self.arm_failures.insert(domain, batch.arm_failures);
-        let Some(periods) = self.periods.get_mut(&domain) else { return Ok(Vec::new()) };
+        let Some(periods) = self.periods.get_mut(&domain) else { return Vec::new() };
         if records.lost > 0 {
             periods.gap();
             // Ends of tasks may be among them: from here on the end of a first process counts.
             self.gone.fill(true);
             let lost = records.lost;
-            self.notes
-                .push(format!("{lost} records were overwritten before they were read: the trace has a gap there"));
+            self.notes.push(format!(
+                "{lost} records were overwritten before they were read; periods of that time may be missing"
+            ));
         }
         periods.records(&records.records);
         let waiting = self.waiting.entry(domain).or_default();
@@ -100,23 +98,16 @@ impl RunState {
         for place in gone.iter().filter_map(|task| periods.place(task.0)) {
             self.gone[place] = true;
         }
-        Ok(gone)
+        gone
     }
 
     /// The end: events, from due to running, notes.
-    ///
-    /// # Errors
-    /// The trace file's.
-    pub fn finish(
-        &mut self,
-        sink: &mut dyn FnMut(RunEvent),
-    ) -> Result<(u64, Option<Lateness>, Vec<String>), Diagnostic> {
+    pub fn finish(&mut self, sink: &mut dyn FnMut(RunEvent)) -> (u64, Option<Lateness>, Vec<String>) {
         let mut lateness = None;
         for periods in self.periods.values_mut() {
             periods.finish(&mut |period: Period| sink(period.into()));
             lateness = Lateness::worse(lateness, periods.lateness());
         }
-        self.notes.extend(std::mem::take(&mut self.traces).finish()?);
         let throttled: u64 = self.throttled.values().sum();
         if throttled > 0 {
             self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
@@ -125,7 +116,7 @@ impl RunState {
         if failures > 0 {
             self.notes.push(format!("the kernel refused {failures} times to arm a timer; the timer was armed again"));
         }
-        Ok((self.events, lateness, std::mem::take(&mut self.notes)))
+        (self.events, lateness, std::mem::take(&mut self.notes))
     }
 }
 

@@ -134,7 +134,10 @@ impl Engine {
             watcher.period(&period);
         }
         match self.recorder.take() {
-            Some(recorder) => recorder.finish(&self.dispatcher),
+            Some(mut recorder) => {
+                recorder.stopped();
+                recorder.drain(&self.dispatcher)
+            }
             None => Ok(()),
         }
     }
@@ -179,6 +182,7 @@ impl Engine {
         self.count.overhead += stolen;
         let ran = lapse - stolen;
         if ran == 0 || self.running == NOBODY {
+            self.recorder.iter_mut().for_each(Recorder::stopped);
             return;
         }
         let task = &mut self.tasks[self.running as usize];
@@ -190,13 +194,11 @@ impl Engine {
             let _ = self.dispatcher.charge_job(job, ran, now);
             task.executed(ran, now);
         }
-        watcher.executed(&Interval {
-            cpu: self.cpu,
-            task: task.index(),
-            from: now - ran,
-            to: now,
-            background: self.job.is_none(),
-        });
+        let (from, background) = (now - ran, self.job.is_none());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.executed(self.running, background, from, now);
+        }
+        watcher.executed(&Interval { cpu: self.cpu, task: task.index(), from, to: now, background });
     }
 
     /// Whoever has the CPU has nothing left to execute for now.

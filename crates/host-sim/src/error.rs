@@ -2,11 +2,6 @@
 
 use punctual_diagnostic::Diagnostic;
 
-/// The trace could not be written.
-pub(crate) fn trace(error: impl std::fmt::Display) -> Diagnostic {
-    Diagnostic::machine(format!("the trace cannot be written: {error}"), "free some room, or name another file")
-}
-
 /// A policy issues jobs without end at one instant: virtual time stands still.
 pub(crate) fn stuck(cpu: u32, at: u64) -> Diagnostic {
     let cause = format!("CPU {cpu}: time stands still at {at} ns, since a policy never comes to an end there");

@@ -1,40 +1,66 @@
 //! The trace of a simulated run, written while it runs: the dispatcher's ring never overflows.
 
-use std::io::Write;
-
-use punctual_dispatcher::Dispatcher;
-use punctual_trace::{Header, TraceWriter};
-
-use crate::error;
 use punctual_diagnostic::Diagnostic;
+use punctual_dispatcher::Dispatcher;
+use punctual_trace::{Record, TraceSink};
 
-/// Where a CPU's trace goes.
+/// From a CPU's engine to its trace.
 pub(crate) struct Recorder {
-    writer: TraceWriter<Box<dyn Write + Send>>,
-    written: u64,
+    sink: TraceSink,
+    /// Records of the dispatcher that were read.
+    read: u64,
+    /// Who executed last, until it is known that it stopped.
+    running: Option<Running>,
+    /// What is new at one instant.
+    batch: Vec<Record>,
+}
+
+/// One task's execution, without a break. Times are ns.
+struct Running {
+    task: u32,
+    background: bool,
+    from: u64,
+    to: u64,
 }
 
 impl Recorder {
-    pub(crate) fn new(out: Box<dyn Write + Send>, header: &Header) -> Result<Recorder, Diagnostic> {
-        Ok(Recorder { writer: TraceWriter::new(out, header).map_err(error::trace)?, written: 0 })
+    pub(crate) fn new(sink: TraceSink) -> Recorder {
+        Recorder { sink, read: 0, running: None, batch: Vec::new() }
     }
 
-    /// Writes what the ring has and the trace has not.
+    /// A task of the dispatcher executed. In order of time, and before the records of the instant
+    /// `to` are drained.
+    pub(crate) fn executed(&mut self, task: u32, background: bool, from: u64, to: u64) {
+        match &mut self.running {
+            Some(r) if (r.task, r.background, r.to) == (task, background, from) => r.to = to,
+            _ => {
+                self.stopped();
+                self.batch.push(Record::running(from, task, 0, background));
+                self.running = Some(Running { task, background, from, to });
+            }
+        }
+    }
+
+    /// No task executed since the last instant, or none will.
+    pub(crate) fn stopped(&mut self) {
+        if let Some(Running { task, from, to, .. }) = self.running.take() {
+            self.batch.push(Record::stopped(to, task, 0, to - from));
+        }
+    }
+
+    /// Writes what is new.
     pub(crate) fn drain(&mut self, dispatcher: &Dispatcher) -> Result<(), Diagnostic> {
         let count = dispatcher.record_count();
-        while self.written < count {
-            let Some(record) = dispatcher.record(self.written) else {
-                return Err(error::trace("more happened at one instant than the dispatcher's ring holds"));
+        while self.read < count {
+            let Some(record) = dispatcher.record(self.read) else {
+                let cause = "more happened at one instant than the dispatcher's ring holds";
+                return Err(Diagnostic::usage(cause, "simulate it without a trace"));
             };
-            self.writer.record(&record).map_err(error::trace)?;
-            self.written += 1;
+            self.batch.push(record);
+            self.read += 1;
         }
+        self.sink.records(&self.batch);
+        self.batch.clear();
         Ok(())
-    }
-
-    /// Writes the rest and the trace's end.
-    pub(crate) fn finish(mut self, dispatcher: &Dispatcher) -> Result<(), Diagnostic> {
-        self.drain(dispatcher)?;
-        self.writer.finish().map(drop).map_err(error::trace)
     }
 }

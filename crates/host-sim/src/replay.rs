@@ -33,8 +33,11 @@ pub struct Replayed {
     pub difference: Option<Difference>,
     /// Whoever watched it ended it before its end.
     pub interrupted: bool,
-    /// The file ends in the middle: the number of the first record that is not there whole. What stands before was replayed.
+    /// The number of the first record that is not there whole: the file ends there, or has a gap.
+    /// What stands before was replayed.
     pub cut: Option<u64>,
+    /// Records that are missing there; 0 where the file ends.
+    pub lost: u64,
 }
 
 /// The first record at which a replay is different.
@@ -56,9 +59,6 @@ pub enum ReplayError {
     /// It is none, or damaged.
     #[error("{0}")]
     Trace(#[from] TraceError),
-    /// Its beginning is gone, and with it what the dispatcher knew then.
-    #[error("its first {0} records are gone: they were overwritten in the dispatcher's ring")]
-    BeginningLost(u64),
     /// No dispatcher can have its limits.
     #[error("its header has limits that no dispatcher can have: {0}")]
     Limits(Refusal),
@@ -72,20 +72,17 @@ pub enum ReplayError {
     },
 }
 
-/// Replays a trace. `proceeds` receives the virtual time, ns, now and then, and ends the replay with
-/// false.
+/// Replays a trace. `proceeds` receives the virtual time, ns, now and then, and ends the replay
+/// with false.
 ///
 /// # Errors
 /// See [`ReplayError`]. A difference is no error but a result.
 pub fn replay(input: impl BufRead, proceeds: &mut dyn FnMut(u64) -> bool) -> Result<Replayed, ReplayError> {
     let reader = TraceReader::new(input)?;
     let header = reader.header().clone();
-    if header.first > 0 {
-        return Err(ReplayError::BeginningLost(header.first));
-    }
     let mut limits = Limits::from(header.limits);
-    // What one input leads to; it is read at once. Every job may end and begin.
-    limits.records = limits.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two();
+    // What one input leads to; it is read at once.
+    limits.records = limits.records_at_once();
     let mut replay = Replay {
         reader,
         ahead: VecDeque::with_capacity(MOST),
@@ -96,6 +93,7 @@ pub fn replay(input: impl BufRead, proceeds: &mut dyn FnMut(u64) -> bool) -> Res
         now: 0,
         decisions: 0,
         cut: None,
+        lost: 0,
     };
     let (mut inputs, mut begun, mut interrupted) = (0, false, false);
     let mut difference = None;
@@ -120,8 +118,8 @@ pub fn replay(input: impl BufRead, proceeds: &mut dyn FnMut(u64) -> bool) -> Res
             }
         }
     }
-    let Replay { decisions, now, cut, .. } = replay;
-    Ok(Replayed { header, inputs, decisions, until: now, difference, interrupted, cut })
+    let Replay { decisions, now, cut, lost, .. } = replay;
+    Ok(Replayed { header, inputs, decisions, until: now, difference, interrupted, cut, lost })
 }
 
 struct Replay<R: BufRead> {
@@ -138,6 +136,7 @@ struct Replay<R: BufRead> {
     now: u64,
     decisions: u64,
     cut: Option<u64>,
+    lost: u64,
 }
 
 type Found = Result<Option<Difference>, ReplayError>;
@@ -150,7 +149,7 @@ impl<R: BufRead> Replay<R> {
 
     /// Reads on until so many records are there, if there are as many.
     fn look(&mut self, records: usize) -> Result<(), TraceError> {
-        while self.ahead.len() < records {
+        while self.ahead.len() < records && self.cut.is_none() {
             let record = match self.reader.next() {
                 Some(Ok(record)) => record,
                 Some(Err(TraceError::Short { number })) => {
@@ -160,6 +159,11 @@ impl<R: BufRead> Replay<R> {
                 Some(Err(e)) => return Err(e),
                 None => break,
             };
+            if let Some(lost) = record.lost_before() {
+                self.lost = lost;
+                self.cut = Some(self.read);
+                break;
+            }
             if !record.is_of_a_host() {
                 self.ahead.push_back(record);
                 self.numbers.push_back(self.read);

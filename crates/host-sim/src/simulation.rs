@@ -1,11 +1,9 @@
 //! A whole set: one engine per CPU, run in step.
 
-use std::io::Write;
-
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native};
 use punctual_taskset::{Costs, Domain, TaskSet};
-use punctual_trace::{Header, Interval, Period};
+use punctual_trace::{Interval, Period, Record, TraceSink};
 
 use crate::engine::{Count, Engine};
 use crate::record::Recorder;
@@ -47,8 +45,8 @@ pub struct Options {
     /// CPU, and is charged to none of them: as on the user host, whose dispatcher has a clock of
     /// its own.
     pub costs: Costs,
-    /// Where traces go: CPU and writer.
-    pub traces: Vec<(u32, Box<dyn Write + Send>)>,
+    /// Traces of CPUs.
+    pub traces: Vec<(u32, TraceSink)>,
     /// How the allocators are made.
     pub allocators: punctual_policies::Options,
 }
@@ -75,7 +73,7 @@ impl Simulation {
     /// Makes dispatchers and allocators.
     ///
     /// # Errors
-    /// A policy cannot do what the set asks; several CPUs with one dispatcher; a trace's writer.
+    /// A policy cannot do what the set asks; several CPUs with one dispatcher.
     pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, Diagnostic> {
         if set.domain == Domain::Global && set.cpus.len() > 1 {
             let help = "use domain = \"partitioned\", with a cpu for each task";
@@ -94,7 +92,7 @@ impl Simulation {
     /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is reported.
     ///
     /// # Errors
-    /// A policy without end, a trace's writer; an end beyond 2^62 ns.
+    /// A policy without end; an end beyond 2^62 ns.
     pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
         self.advance(end, watcher)?;
         self.finish(end, watcher)
@@ -151,17 +149,11 @@ impl Simulation {
 }
 
 /// The engine of one CPU, at time 0.
-fn engine(
-    set: &TaskSet,
-    cpu: u32,
-    options: &Options,
-    trace: Option<Box<dyn Write + Send>>,
-) -> Result<Engine, Diagnostic> {
+fn engine(set: &TaskSet, cpu: u32, options: &Options, trace: Option<TraceSink>) -> Result<Engine, Diagnostic> {
     let mut allocators = Allocators::with(set, cpu, options.allocators)?;
     let mut limits = allocators.limits();
     limits.records = match trace {
-        // Of one instant, at which every job may end and begin.
-        Some(_) => limits.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two(),
+        Some(_) => limits.records_at_once(),
         None => UNREAD,
     };
     let refused = |what: &str, e| {
@@ -180,13 +172,11 @@ fn engine(
         allocators.add(&mut gsi, index, id).map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;
         tasks.push(Task::new(index as u32, spec));
     }
-    let recorder = match trace {
-        Some(out) => {
-            let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-            let header = Header::new("sim", cpu, &set.policy.name, names, dispatcher.limits().into());
-            Some(Recorder::new(out, &Header { set: set.to_toml(), ..header })?)
-        }
-        None => None,
-    };
+    let recorder = trace.map(|sink| {
+        sink.begin(dispatcher.limits().into());
+        let places = (0..).zip(&tasks).map(|(n, task)| Record::task_place(n, task.index()));
+        sink.records(&places.collect::<Vec<_>>());
+        Recorder::new(sink)
+    });
     Ok(Engine::new(cpu, dispatcher, allocators, tasks, options.costs, recorder))
 }

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{set, trace, MS};
+use common::{set, trace, Seen, MS};
 use punctual_dispatcher::{Attribute, Dispatcher, For, Job, Limits};
-use punctual_host_sim::{replay, ReplayError, Replayed};
-use punctual_taskset::TaskSet;
-use punctual_trace::{Header, Record, Trace, TraceError};
+use punctual_host_sim::{replay, Options, ReplayError, Replayed, Simulation, Watcher};
+use punctual_taskset::{Costs, TaskSet};
+use punctual_trace::{Header, Record, Trace, TraceBuffer, TraceError, TraceLimits, TraceSink};
 
 /// Preemption, overruns, sleeps and the wake-up rule; carried out by reservations.
 fn busy() -> TaskSet {
@@ -99,7 +99,8 @@ fn records_of_a_host_are_passed_over_and_counted() {
 /// Somebody who makes the checks anew is found out by the decisions themselves.
 #[test]
 fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() {
-    let whole = Trace::read(&mut &trace(&busy(), 30 * MS)[..]).expect("it is a trace");
+    let mut whole = Trace::read(&mut &trace(&busy(), 30 * MS)[..]).expect("it is a trace");
+    whole.records.retain(|r| !r.is_of_a_host());
     let again = |records: Vec<Record>| {
         let mut bytes = Vec::new();
         Trace { records, header: whole.header.clone() }.write(&mut bytes).expect("memory takes it");
@@ -143,12 +144,35 @@ fn an_input_that_was_changed_leads_to_other_decisions() {
 }
 
 #[test]
-fn a_trace_whose_ring_lost_its_beginning_is_refused() {
-    let mut whole = Trace::read(&mut &trace(&busy(), 10 * MS)[..]).expect("it is a trace");
-    whole.header.first = 17;
-    let mut bytes = Vec::new();
-    whole.write(&mut bytes).expect("memory takes it");
-    assert!(matches!(replayed(&bytes), Err(ReplayError::BeginningLost(17))));
+fn a_trace_with_a_gap_is_replayed_up_to_it() {
+    let whole = Trace::read(&mut &trace(&busy(), 30 * MS)[..]).expect("it is a trace");
+    for gap in [0, 1, 40, 99] {
+        let mut records = whole.records.clone();
+        records.splice(gap..gap + 17, [Record::lost(17)]);
+        let mut bytes = Vec::new();
+        Trace { records, header: whole.header.clone() }.write(&mut bytes).expect("memory takes it");
+        let replayed = replayed(&bytes).expect("what is before makes sense");
+        assert_eq!((replayed.difference, replayed.cut, replayed.lost), (None, Some(gap as u64), 17));
+    }
+}
+
+/// What was simulated, and what its trace has of it.
+#[test]
+fn a_trace_has_the_execution_of_every_task() {
+    let (set, end) = (busy(), 385 * MS);
+    let (mut seen, buffer) = (Seen::default(), TraceBuffer::default());
+    let sink = TraceSink::new(buffer.clone(), Header::new("sim", 0, "edf", vec![], TraceLimits::default()));
+    let costs = Costs { release: 20_000, switch: 10_000, ..Costs::default() };
+    let options = Options { traces: vec![(0, sink.clone())], costs, ..Options::default() };
+    Simulation::new(&set, options).expect("it can be simulated").run(end, &mut seen).expect("it runs");
+    sink.finish().expect("memory takes it");
+    let trace = Trace::read(&mut &buffer.bytes()[..]).expect("it is whole");
+    let intervals = trace.intervals();
+    let mut read = Seen::default();
+    intervals.iter().for_each(|interval| read.executed(interval));
+    assert!((read.intervals, read.background) == (seen.intervals, seen.background), "not what was simulated");
+    assert!(intervals.iter().any(|i| i.background) && intervals.iter().any(|i| !i.background));
+    assert!(trace.records.iter().filter_map(Record::at).is_sorted(), "in order of time");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use punctual_dispatcher::{Dispatcher, Wait};
 use punctual_policies::{Allocators, Native, ReleaseEvent};
 use punctual_sys::clock;
+use punctual_trace::Record;
 use rtrb::Consumer;
 
 use crate::arrange::UNPARKED;
@@ -20,6 +21,7 @@ use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
+use crate::trace::RecordSender;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
 /// spoilt, ns; for large budgets, a hundredth of them.
@@ -47,6 +49,8 @@ pub struct Ends {
     pub reports: ReportSender,
     pub stats: Arc<EngineStats>,
     pub freezer: FreezerQueue,
+    /// Where the trace goes, if there is one.
+    pub trace: Option<RecordSender>,
 }
 
 /// Everything an engine's thread owns.
@@ -70,6 +74,7 @@ pub struct Engine {
     pub(crate) reports: ReportSender,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
+    trace: Option<RecordSender>,
     /// Since the last event, ns: time that the ranked tasks could execute in.
     pub(crate) available: u64,
     /// When it last went to sleep.
@@ -86,7 +91,7 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { bell, commands, notices, reports, stats, freezer } = ends;
+        let Ends { bell, commands, notices, reports, stats, freezer, trace } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -107,15 +112,15 @@ impl Engine {
             reports,
             stats,
             freezer,
+            trace,
             available: 0,
             slept_at: clock::monotonic_ns(),
             stop: false,
         }
     }
 
-    /// Runs until told to stop; the dispatcher, for its trace. The calling thread is pinned and at
-    /// the dispatcher's level.
-    pub fn run(mut self) -> Dispatcher {
+    /// Runs until it is asked to stop. The calling thread is pinned and at the dispatcher's level.
+    pub fn run(mut self) {
         let mut until = u64::MAX;
         loop {
             let seen = self.bell.rings();
@@ -132,7 +137,6 @@ impl Engine {
             self.bell.sleep(seen, until);
         }
         self.release_all();
-        self.dispatcher
     }
 
     /// The next event: the dispatcher's own times, and for each unparked task the time at which its
@@ -186,6 +190,9 @@ impl Engine {
         self.end_slices();
         self.post_freezer_requests();
         self.settle();
+        if let Some(trace) = &mut self.trace {
+            trace.send_new(&self.dispatcher);
+        }
     }
 
     /// Charges what was executed since the last instant, and finds who slept. When the best ran
@@ -338,6 +345,11 @@ impl Engine {
             return;
         }
         member.task = task;
+        if let Some(trace) = &mut self.trace {
+            // Charges of the task that had this number before come first.
+            trace.send_new(&self.dispatcher);
+            trace.send(Record::task_place(task.0, index));
+        }
         member.charges_idle =
             !member.confined && member.periods.params().suspends && self.allocators.cuts_on_waking(task);
         member.owes = member.confined || self.allocators.reservation_of(task).is_none();

@@ -11,13 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use punctual_dispatcher::Dispatcher;
 use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
 use punctual_taskset::TaskSet;
-use punctual_trace::RunEvent;
+use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
 use crate::calibrate::Precision;
@@ -28,6 +27,7 @@ use crate::gate;
 use crate::member::Member;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
+use crate::trace::RecordReceiver;
 use punctual_diagnostic::Diagnostic;
 
 /// Stack of a task's thread, bytes, where the caller does not say.
@@ -42,7 +42,9 @@ pub struct HostOptions {
     pub room: u32,
     /// What a refused second dispatcher is told about us: a command line, say.
     pub owner: String,
-    /// Trace records kept per engine: a power of two, 32 bytes each.
+    /// Traces of CPUs.
+    pub traces: Vec<(u32, TraceSink)>,
+    /// Records of each trace that may wait for the housekeeper, 32 bytes each.
     pub records: u32,
 }
 
@@ -77,8 +79,6 @@ pub struct EngineCost {
 
 /// What is left of a host at its end.
 pub struct Finished {
-    /// Per CPU: the dispatcher, with its trace ring.
-    pub dispatchers: Vec<(u32, Dispatcher)>,
     /// Per CPU: what the dispatcher thread cost.
     pub readings: Vec<EngineCost>,
     /// What could not be given back; empty when all was.
@@ -254,29 +254,26 @@ impl Host {
     /// the run is over and waited for (one second at most).
     pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Finished {
         let readings = self.readings();
-        let dispatchers = self.stop_engines();
+        self.stop_engines();
         self.forward_reports(sink);
+        self.engines.iter_mut().filter_map(|engine| engine.trace.as_mut()).for_each(RecordReceiver::finish);
         self.children.clear();
         self.base = None;
         let problems = self.supervision.take().map(Supervision::give_back).unwrap_or_default();
         self.join_threads();
-        Finished { dispatchers, readings, problems }
+        Finished { readings, problems }
     }
 
-    fn stop_engines(&mut self) -> Vec<(u32, Dispatcher)> {
+    fn stop_engines(&mut self) {
         self.engines.iter().for_each(|engine| engine.bell.request_stop());
-        let mut dispatchers = Vec::new();
         for engine in &mut self.engines {
-            if let Some(Ok(d)) = engine.thread.take().map(JoinHandle::join) {
-                dispatchers.push((engine.cpu, d));
-            }
+            drop(engine.thread.take().map(JoinHandle::join));
             // A write that waits could freeze what is given back meanwhile. Nothing on this CPU
             // keeps the lock's holder from the CPU any more.
             if let Some(freezer) = engine.freezer.take() {
                 drop(freezer.handle.join());
             }
         }
-        dispatchers
     }
 
     /// A task that never looks whether the run is over cannot be ended: it goes on in the

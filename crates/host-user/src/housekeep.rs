@@ -1,6 +1,7 @@
 //! Work that is not urgent: forwarding the engines' reports, exits of programs, the guardian.
 //!
-//! It runs in an ordinary thread, with unbounded latency; `reports.rs` says what is dropped when it is late.
+//! It runs in an ordinary thread, with unbounded latency; `reports.rs` says what is dropped when it
+//! is late.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,6 +12,7 @@ use crate::gate;
 use crate::host::Host;
 use crate::member::Member;
 use crate::reports::Notice;
+use crate::trace::RecordReceiver;
 
 impl Host {
     /// Forwards the engines' reports to `sink`, handles exits of programs and restarts a killed
@@ -42,8 +44,9 @@ impl Host {
         }
     }
 
-    /// Forwards what the engines have sent. Notices are popped first and forwarded last: a task's reports were sent
-    /// before its last notice, so all of them precede it.
+    /// Forwards what the engines have sent, their records to the trace. Notices are popped first
+    /// and forwarded last: a task's reports were sent before its last notice, so all of them
+    /// precede it.
     pub(crate) fn forward_reports(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let mut notices = Vec::new();
         for (e, engine) in self.engines.iter_mut().enumerate() {
@@ -51,6 +54,7 @@ impl Host {
             while let Ok(report) = engine.reports.pop() {
                 report.periods().for_each(|period| sink(period.into()));
             }
+            engine.trace.iter_mut().for_each(RecordReceiver::forward);
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
                 sink(RunEvent::Warning(format!(

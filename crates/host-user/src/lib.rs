@@ -29,6 +29,7 @@ mod stray;
 mod take_in;
 mod task;
 mod time_slices;
+mod trace;
 
 pub use calibrate::Precision;
 pub use costs::capacity;

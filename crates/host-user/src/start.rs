@@ -17,7 +17,11 @@ use crate::host::HostOptions;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
+use crate::trace::{self, RecordReceiver};
 use punctual_diagnostic::Diagnostic;
+
+/// Records that a dispatcher keeps where no trace has them: few, so that they stay in the cache.
+const UNREAD: u32 = 256;
 
 /// How long a new thread may take to be heard of.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,7 +51,8 @@ pub(crate) struct EngineHandle {
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) precision: Precision,
     pub(crate) tid: i32,
-    pub(crate) thread: Option<JoinHandle<Dispatcher>>,
+    pub(crate) thread: Option<JoinHandle<()>>,
+    pub(crate) trace: Option<RecordReceiver>,
     /// Ends after the dispatcher.
     pub(crate) freezer: Option<FreezerThread>,
 }
@@ -72,10 +77,19 @@ impl EngineHandle {
 pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, Diagnostic> {
     let with_room = Options { room: options.room, ..Options::default() };
     let allocators = Allocators::with(&options.set, cpu, with_room)?;
-    let limits = Limits { records: options.records, ..allocators.limits() };
+    let sink = options.traces.iter().find(|(of, _)| *of == cpu).map(|(_, sink)| sink.clone());
+    let limits = allocators.limits();
+    let records = if sink.is_some() { limits.records_at_once() } else { UNREAD };
+    let limits = Limits { records, ..limits };
     let dispatcher = Dispatcher::new(limits).map_err(|e| {
         Diagnostic::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
     })?;
+    let (sender, trace) = sink
+        .map(|sink| {
+            sink.begin(dispatcher.limits().into());
+            trace::channel(options.records as usize, sink)
+        })
+        .unzip();
     let room = members_in_flight(limits.tasks);
     // `Add` and `Gone` of each, and `Begin`.
     let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 1);
@@ -93,6 +107,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             reports: reports_in,
             stats: stats.clone(),
             freezer: freezer_queue,
+            trace: sender,
         };
         std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
             let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
@@ -100,7 +115,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
             let engine = Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
             let tid = thread_id();
             drop(ready.send(placed.map(|()| (precision, tid))));
-            engine.run()
+            engine.run();
         })
     };
     let thread = thread
@@ -133,6 +148,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
         precision,
         tid,
         thread,
+        trace,
         freezer,
     })
 }

@@ -40,7 +40,7 @@ fn parsed(text: &str, cpu: u32) -> TaskSet {
 }
 
 fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
-    let options = HostOptions { set: set.clone(), room: 0, owner: "test".to_owned(), records: 1 << 10 };
+    let options = HostOptions { set: set.clone(), room: 0, owner: "test".to_owned(), traces: Vec::new(), records: 0 };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {
         host.add_spec(index as u32, spec, false, Output::Nowhere)?;

@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_dispatcher::Dispatcher;
 use punctual_host_user::{now, Host, RunEvent, Task};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
-use punctual_trace::{Record, TaskEnd};
+use punctual_trace::{Header, Record, TaskEnd, Trace, TraceBuffer, TraceLimits, TraceSink};
 
 mod common;
 
@@ -32,10 +31,10 @@ fn add(host: &mut Host, cpu: u32, index: u32, body: impl FnOnce(&mut Task) + Sen
 }
 
 /// Releases of a task by the dispatcher's own records: those made, and those that it lost.
-fn released(dispatcher: &Dispatcher, task: u32) -> u64 {
-    assert!(dispatcher.record_count() <= u64::from(RECORDS), "the trace has lost its beginning");
-    let of_task = |r: &Record| r.small == task;
-    let records = (0..dispatcher.record_count()).filter_map(|n| dispatcher.record(n)).filter(of_task);
+fn released(trace: &Trace, task: u32) -> u64 {
+    assert_eq!(trace.lost(), 0, "the trace has gaps");
+    let of_task = |r: &&Record| r.small == task;
+    let records = trace.records.iter().filter(of_task);
     records
         .map(|r| match r.kind.checked_sub(kind::EVENT) {
             Some(event::RELEASED) => 1,
@@ -47,7 +46,9 @@ fn released(dispatcher: &Dispatcher, task: u32) -> u64 {
 
 #[test]
 fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
-    let Some((mut host, cpu)) = common::start(RECORDS) else { return };
+    let buffer = TraceBuffer::default();
+    let trace = TraceSink::new(buffer.clone(), Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()));
+    let Some((mut host, cpu)) = common::start(RECORDS, Some(&trace)) else { return };
     let (jobs, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     for index in [0, 1] {
         let jobs = jobs.clone();
@@ -77,13 +78,14 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
         RunEvent::Executed { .. } => {}
     };
     host.housekeep(&mut sink);
-    let finished = host.finish(&mut sink);
+    host.finish(&mut sink);
     assert_eq!(ended, [(2, TaskEnd::Returned)]);
     assert!(unreported.iter().sum::<u64>() > 0, "the ring was never full: {reported:?}");
-    let (_, dispatcher) = &finished.dispatchers[0];
+    trace.finish().expect("memory takes it");
+    let trace = Trace::read(&mut &buffer.bytes()[..]).expect("it is whole");
     for task in 0..3 {
         // A period is reported at the next release, so that the last one never is.
-        let (of_task, all) = (task as usize, released(dispatcher, task));
+        let (of_task, all) = (task as usize, released(&trace, task));
         assert_eq!(reported[of_task] + unreported[of_task] + 1, all, "task {task}: {reported:?} {unreported:?}");
     }
 }

@@ -39,7 +39,7 @@ fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
 
 #[test]
 fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
-    let Some((mut host, cpu)) = common::start(1 << 10) else { return };
+    let Some((mut host, cpu)) = common::start(0, None) else { return };
     let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, over) = (returns.clone(), done.clone());
     host.add_thread(0, &spec(cpu), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");

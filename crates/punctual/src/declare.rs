@@ -19,8 +19,8 @@ use crate::{Error, Host, Policy, RunEvent, Running, TaskDraft};
 
 /// Tasks at one time on each CPU, by default.
 const TASK_LIMIT: u32 = 64;
-/// Records kept in each CPU's trace ring, 32 bytes each, by default.
-const RECORDS: u32 = 1 << 12;
+/// Records of each trace that may wait for their file, 32 bytes each, by default.
+const RECORDS: u32 = 1 << 16;
 
 /// A set of tasks that is being declared. Nothing is started or changed before [`Admitted::start`].
 #[must_use = "nothing runs before admit and start"]
@@ -80,13 +80,14 @@ impl Settings {
 }
 
 impl Punctual {
-    /// A set on one CPU, by EDF until [`policy`](Punctual::policy) is called. A CPU has one dispatcher on a
-    /// machine at one time, whatever programs there are.
+    /// A set on one CPU, by EDF until [`policy`](Punctual::policy) is called. A CPU has one
+    /// dispatcher on a machine at one time, whatever programs there are.
     pub fn on_cpu(cpu: u32) -> Punctual {
         Punctual::on_cpus([cpu])
     }
 
-    /// A set on several CPUs, each with a dispatcher of its own; every task then names the one on which it runs.
+    /// A set on several CPUs, each with a dispatcher of its own; every task then names the one on
+    /// which it runs.
     pub fn on_cpus(cpus: impl IntoIterator<Item = u32>) -> Punctual {
         let mut cpus: Vec<u32> = cpus.into_iter().collect();
         let fault = cpus.is_empty().then(|| Error::usage("the set has no CPU", "name at least one"));
@@ -104,8 +105,8 @@ impl Punctual {
         Punctual { settings: Settings::new(set), tasks: Vec::new(), observer: None, fault }
     }
 
-    /// A task set as a file describes it (docs/task-set.md): any policy, groups and budget groups. Tasks may be added,
-    /// in the top group.
+    /// A task set as a file describes it (docs/task-set.md): any policy, groups and budget groups.
+    /// Tasks may be added, in the top group.
     pub fn from_set(mut set: TaskSet) -> Punctual {
         let tasks = std::mem::take(&mut set.tasks);
         let declared = |spec| {
@@ -126,13 +127,15 @@ impl Punctual {
         Ok(Punctual::from_set(Loaded::load(path.as_ref(), &ReadOptions { default_cpu, ..ReadOptions::default() })?.set))
     }
 
-    /// Which host runs it; else [`Host::User`], which alone takes threads of this program and further tasks while it runs.
+    /// Which host runs it; else [`Host::User`], which alone takes threads of this program and
+    /// further tasks while it runs.
     pub fn host(mut self, host: Host) -> Self {
         self.settings.host = host;
         self
     }
 
-    /// Ends the run after this time; else it goes on until [`Running::stop`]. The simulator needs it.
+    /// Ends the run after this time; else it goes on until [`Running::stop`]. The simulator needs
+    /// it.
     pub fn duration(mut self, duration: std::time::Duration) -> Self {
         match u64::try_from(duration.as_nanos()).ok().filter(|ns| (1..punctual_taskset::DURATION_LIMIT).contains(ns)) {
             Some(ns) => self.settings.set.duration = Some(ns),
@@ -141,13 +144,15 @@ impl Punctual {
         self
     }
 
-    /// Writes a trace (inputs and decisions, docs/traces.md) to this file; with several CPUs, `.cpuN` is appended.
+    /// Writes a trace (inputs, decisions, execution, periods: docs/traces.md) to this file; with
+    /// several CPUs, `.cpuN` is appended.
     pub fn trace(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.trace = Some(path.into());
         self
     }
 
-    /// Trace records that the user host keeps per CPU, 32 bytes each: the newest; else 4,096.
+    /// Trace records of each CPU that may wait for their file on the user host, 32 bytes each; else
+    /// 65,536. What finds no room is missing in the trace.
     pub fn trace_records(mut self, records: u32) -> Self {
         match (1..=1 << 26).contains(&records) {
             true => self.settings.records = records,
@@ -165,8 +170,9 @@ impl Punctual {
         self
     }
 
-    /// Admits the set, and whatever is added when it runs, even if it does not fit. Deadlines
-    /// may then be missed and ordinary programs starve; the kernel's own real-time throttling is the only limit.
+    /// Admits the set, and whatever is added when it runs, even if it does not fit. Deadlines may
+    /// then be missed and ordinary programs starve; the kernel's own real-time throttling is the
+    /// only limit.
     pub fn overload(mut self) -> Self {
         self.settings.overload = true;
         self
@@ -178,7 +184,8 @@ impl Punctual {
         self
     }
 
-    /// The most tasks that one CPU has at one time, 1 to 10,000; else 64. Memory for them is taken at the start.
+    /// The most tasks that one CPU has at one time, 1 to 10,000; else 64. Memory for them is taken
+    /// at the start.
     pub fn task_limit(mut self, limit: u32) -> Self {
         if !(1..=10_000).contains(&limit) {
             self.blame(Error::usage(format!("a task limit of {limit} is out of range"), "use 1 to 10,000"));
@@ -187,9 +194,10 @@ impl Punctual {
         self
     }
 
-    /// Calls `observer` with every period, end and warning as it becomes known, in order, within some 25 ms, on a
-    /// thread of its own class: it may allocate and print. Only one is kept. It must not wait for a method of
-    /// [`Running`], which waits for it; to read a stream elsewhere, send the events through a channel.
+    /// Calls `observer` with every period, end and warning as it becomes known, in order, within
+    /// some 25 ms, on a thread of its own class: it may allocate and print. Only one is kept. It
+    /// must not wait for a method of [`Running`], which waits for it; to read a stream elsewhere,
+    /// send the events through a channel.
     pub fn observe(mut self, observer: impl FnMut(RunEvent) + Send + 'static) -> Self {
         self.observer = Some(Observer::new(observer));
         self
@@ -205,13 +213,15 @@ impl Punctual {
         TaskDraft::new(self, name.into())
     }
 
-    /// Whether each CPU can keep what the set promises, in exact integers: budgets at most 90 % of it, none below what the
-    /// dispatcher can enforce, and every task done by its deadline even at the worst, with the dispatcher's own work, by
-    /// response-time analysis under fixed priorities and by processor demand under EDF (docs/check.md).
+    /// Whether each CPU can keep what the set promises, in exact integers: budgets at most 90 % of
+    /// it, none below what the dispatcher can enforce, and every task done by its deadline even at
+    /// the worst, with the dispatcher's own work, by response-time analysis under fixed priorities
+    /// and by processor demand under EDF (docs/check.md).
     ///
     /// # Errors
-    /// The first thing that was wrong with the declaration ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that
-    /// cannot, with the least change that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
+    /// The first thing that was wrong with the declaration
+    /// ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that cannot, with the least change
+    /// that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
     pub fn admit(self) -> Result<Admitted, Error> {
         let Punctual { settings, tasks, observer, fault } = self;
         if let Some(fault) = fault {
@@ -288,14 +298,17 @@ impl Admitted {
         self.admitted.loads()
     }
 
-    /// Takes the CPUs and starts everything: the first release is some 20 ms from now. Takes some 30 ms per CPU.
+    /// Takes the CPUs and starts everything: the first release is some 20 ms from now. Takes some
+    /// 30 ms per CPU.
     ///
-    /// The memory of the whole program is locked (what is touched stays in memory), and stays so. Needs root, or
-    /// CAP_SYS_NICE and CAP_IPC_LOCK, or the limits `rtprio 99` and `memlock unlimited`.
+    /// The memory of the whole program is locked (what is touched stays in memory), and stays so.
+    /// Needs root, or CAP_SYS_NICE and CAP_IPC_LOCK, or the limits `rtprio 99` and `memlock
+    /// unlimited`.
     ///
     /// # Errors
-    /// A CPU that is not there or that another dispatcher has (who, is said), missing privileges (which, and how to
-    /// get them), a command or process that is not there. Nothing is left behind then, and no closure was called.
+    /// A CPU that is not there or that another dispatcher has (who, is said), missing privileges
+    /// (which, and how to get them), a command or process that is not there. Nothing is left behind
+    /// then, and no closure was called.
     pub fn start(self) -> Result<Running, Error> {
         let Admitted { settings, admitted, tasks, observer } = self;
         let (policy, cpus) = (settings.set.policy.name.clone(), settings.set.cpus.clone());

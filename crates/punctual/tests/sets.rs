@@ -38,8 +38,8 @@ fn a_trace_of_the_simulator_is_written_and_whole() {
     let mut file = std::io::BufReader::new(std::fs::File::open(&path).expect("it was written"));
     let trace = punctual_trace::Trace::read(&mut file).expect("it is whole");
     std::fs::remove_file(&path).expect("it is there");
-    assert_eq!((trace.header.host.as_str(), trace.header.first), ("sim", 0));
-    assert!(trace.records.len() > 100);
+    assert_eq!((trace.header.host.as_str(), trace.lost()), ("sim", 0));
+    assert!(trace.records.len() > 100 && trace.periods().count() > 5 && !trace.intervals().is_empty());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The kernel host, driven by a session.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
@@ -11,17 +10,21 @@ use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
 use crate::results::KernelDispatcherStats;
-use crate::traces::TraceFiles;
+use crate::traces::Traces;
 use crate::Options;
 
 pub(crate) struct KernelDriver(KernelHost);
 
 impl KernelDriver {
-    pub fn start(set: &Arc<TaskSet>, options: Options, executions: &[Execution]) -> Result<KernelDriver, Diagnostic> {
+    pub fn start(
+        set: &TaskSet,
+        options: Options,
+        executions: &[Execution],
+        traces: &Traces,
+    ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
-        let Options { owner, stdin, output, traces, .. } = options;
-        let traces = traces.map(TraceFiles::into_files).unwrap_or_default();
-        let options = punctual_host_kernel::Options { owner, traces, stdin, output };
+        let Options { owner, stdin, output, .. } = options;
+        let options = punctual_host_kernel::Options { owner, traces: traces.0.clone(), stdin, output };
         KernelHost::start(set, options).map(KernelDriver)
     }
 }

@@ -16,7 +16,7 @@ pub struct Options {
     pub owner: String,
     /// Where the trace goes, if one is wanted.
     pub traces: Option<TraceFiles>,
-    /// Trace records kept per CPU by the user host: rounded up to a power of two, 32 bytes each.
+    /// Trace records of each CPU that may wait for their file, on the user host: 32 bytes each.
     pub trace_records: u32,
     /// Whether commands get our standard input (only sensible with a single one).
     pub stdin: bool,
@@ -42,7 +42,7 @@ impl Default for Options {
             stop: Arc::default(),
             owner: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
             traces: None,
-            trace_records: 1 << 12,
+            trace_records: 1 << 16,
             stdin: false,
             output: Output::Inherit,
             load: false,

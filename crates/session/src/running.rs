@@ -8,7 +8,7 @@ use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{Entry, NoIdle};
 use punctual_taskset::TaskSpec;
-use punctual_trace::RunEvent;
+use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
 
 use crate::baseline::{BaselineDriver, Refusal};
@@ -16,6 +16,7 @@ use crate::driver::{Driver, Execution, HostFigures};
 use crate::kernel::KernelDriver;
 use crate::results::{Collector, HostCosts, LoadResult, Results, Run, TaskInfo, TaskKind};
 use crate::sim::SimDriver;
+use crate::traces::Traces;
 use crate::user::UserDriver;
 use crate::{Admitted, HostKind, Options};
 
@@ -54,6 +55,8 @@ pub struct Outcome {
 /// which calls [`poll`](RunningSet::poll) again and again.
 pub struct RunningSet {
     driver: Box<dyn Driver>,
+    host: HostKind,
+    traces: Traces,
     collector: Collector,
     tasks: Vec<Task>,
     /// When the run ends, by the host's clock, ns.
@@ -70,6 +73,13 @@ pub struct RunningSet {
 struct Task {
     name: Arc<str>,
     alive: bool,
+    trace: Option<TraceSink>,
+}
+
+impl Task {
+    fn new(spec: &TaskSpec, traces: &Traces) -> Task {
+        Task { name: spec.name.as_str().into(), alive: true, trace: traces.of(spec.cpu) }
+    }
 }
 
 pub(crate) fn start(
@@ -93,10 +103,11 @@ pub(crate) fn start(
     let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus)).transpose()?;
     let load = options.load.then(|| background_load(set.cpus[0])).transpose()?;
     let stop = options.stop.clone();
+    let traces = Traces::new(options.traces.take(), host, &set);
     let driver: Box<dyn Driver> = match host {
-        HostKind::User => Box::new(UserDriver::start(set.clone(), options, executions)?),
-        HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions)?),
-        HostKind::Sim => Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions)?),
+        HostKind::User => Box::new(UserDriver::start(&set, options, executions, &traces)?),
+        HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions, &traces)?),
+        HostKind::Sim => Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions, &traces)?),
         HostKind::Fifo | HostKind::Deadline | HostKind::Other => {
             match BaselineDriver::start(&set, baseline(host), &options, &executions)? {
                 Ok(driver) => Box::new(driver),
@@ -107,12 +118,14 @@ pub(crate) fn start(
             }
         }
     };
-    let tasks = set.tasks.iter().map(|t| Task { name: t.name.as_str().into(), alive: true }).collect();
+    let tasks = set.tasks.iter().map(|task| Task::new(task, &traces)).collect();
     Ok(StartOutcome::Running(Box::new(RunningSet {
         collector,
         tasks,
         end: set.duration.map(|duration| driver.origin().saturating_add(duration)),
         driver,
+        host,
+        traces,
         stop,
         over: false,
         costs: HostCosts::of(&capacity.costs),
@@ -157,6 +170,7 @@ impl RunningSet {
         let wait = wait.min(Duration::from_nanos(left));
         let RunningSet { driver, collector, tasks, .. } = self;
         let over = driver.poll(wait, &mut |event| handle(event, collector, tasks, observe))?;
+        self.traces.flush();
         self.over |= over;
         Ok(!self.has_ended() && self.tasks.iter().any(|t| t.alive))
     }
@@ -177,7 +191,7 @@ impl RunningSet {
         };
         self.driver.add(index, spec, execution)?;
         self.collector.add(info);
-        self.tasks.push(Task { name: spec.name.as_str().into(), alive: true });
+        self.tasks.push(Task::new(spec, &self.traces));
         Ok(())
     }
 
@@ -246,13 +260,14 @@ impl RunningSet {
     /// # Errors
     /// What kept the host from ending as it should; a trace that cannot be written.
     pub fn finish(self, observe: &mut dyn FnMut(Event)) -> Result<Outcome, Diagnostic> {
-        let RunningSet { driver, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
+        let RunningSet { driver, host, traces, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
         let origin = driver.origin();
         let outcome = driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
         let load = load.map(BackgroundLoad::stop);
         let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
         let ran = outcome.ended.saturating_sub(origin);
-        let mut results = collector.results(ran, outcome.ended, interrupted, Vec::new());
+        let notes = traces.finish(host)?;
+        let mut results = collector.results(ran, outcome.ended, interrupted, notes);
         results.add_unreported(outcome.unreported);
         complete(&mut results, outcome.figures, costs);
         results.load = load.map(|h| LoadResult { share_ppm: h.share_ppm() });
@@ -274,7 +289,12 @@ fn complete(results: &mut Results, figures: HostFigures, costs: Option<HostCosts
 /// One event of the host: into the figures, and to the caller.
 fn handle(event: RunEvent, collector: &mut Collector, tasks: &mut [Task], observe: &mut dyn FnMut(Event)) {
     match &event {
-        RunEvent::Period { period, .. } => collector.record(period),
+        RunEvent::Period { task, period } => {
+            if let Some(trace) = tasks.get(*task as usize).and_then(|task| task.trace.as_ref()) {
+                trace.period(period);
+            }
+            collector.record(period);
+        }
         RunEvent::Unreported { task, count } => collector.record_unreported(*task, *count),
         RunEvent::Ended { task, .. } => tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false),
         RunEvent::Executed { .. } | RunEvent::Warning(_) => {}

@@ -1,6 +1,5 @@
 //! The simulator, driven by a session.
 
-use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use punctual_taskset::{fmt_ns, Body, Costs, TaskSet, TaskSpec};
 use punctual_trace::{Interval, Period, RunEvent};
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
-use crate::traces::TraceFiles;
+use crate::traces::Traces;
 use crate::Options;
 
 pub(crate) struct SimDriver {
@@ -28,16 +27,14 @@ impl SimDriver {
         costs: Costs,
         options: Options,
         executions: &[Execution],
+        traces: &Traces,
     ) -> Result<SimDriver, Diagnostic> {
         as_declared(executions)?;
         let Some(end) = set.duration else {
             let cause = "a simulation needs an end, and the set has no duration";
             return Err(Diagnostic::usage(cause, "give it one, such as 10s"));
         };
-        let files = options.traces.map(TraceFiles::into_files).unwrap_or_default();
-        let buffered = |(cpu, file)| (cpu, Box::new(BufWriter::new(file)) as Box<dyn Write + Send>);
-        let traces = files.into_iter().map(buffered).collect();
-        let host_options = punctual_host_sim::Options { costs, traces, ..Default::default() };
+        let host_options = punctual_host_sim::Options { costs, traces: traces.0.clone(), ..Default::default() };
         let simulation = Simulation::new(&set, host_options)?;
         Ok(SimDriver { simulation, set, costs, end, intervals: options.intervals })
     }

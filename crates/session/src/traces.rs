@@ -1,13 +1,13 @@
-//! The files of a trace: one for each CPU.
+//! The traces of a run: one for each CPU, from the files to their ends.
 
 use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::Dispatcher;
 use punctual_taskset::TaskSet;
-use punctual_trace::{Header, Trace};
+use punctual_trace::{Header, TraceError, TraceLimits, TraceSink};
+
+use crate::HostKind;
 
 /// Files for the traces of a set's CPUs.
 #[derive(Debug)]
@@ -34,37 +34,53 @@ impl TraceFiles {
         };
         set.cpus.iter().map(create).collect::<Result<_, _>>().map(TraceFiles)
     }
+}
 
-    pub(crate) fn into_files(self) -> Vec<(u32, File)> {
-        self.0
+/// Those of a run, by CPU. Its host writes records, and the session the periods that it reports.
+#[derive(Clone, Default)]
+pub(crate) struct Traces(pub(crate) Vec<(u32, TraceSink)>);
+
+impl Traces {
+    pub fn new(files: Option<TraceFiles>, host: HostKind, set: &TaskSet) -> Traces {
+        let host = match host {
+            HostKind::Kernel => "kernel",
+            HostKind::Sim => "sim",
+            _ => "user",
+        };
+        let sink = |(cpu, file)| {
+            let names = set.tasks.iter().map(|t| t.name.clone()).collect();
+            let header = Header::new(host, cpu, &set.policy.name, names, TraceLimits::default());
+            (cpu, TraceSink::new(file, Header { set: set.to_toml(), ..header }))
+        };
+        Traces(files.into_iter().flat_map(|files| files.0).map(sink).collect())
     }
 
-    /// Writes those of the user host, which are in its dispatchers' rings until the run is over.
-    /// What a reader should know of them.
-    pub(crate) fn write(self, set: &TaskSet, dispatchers: &[(u32, Dispatcher)]) -> Result<Vec<String>, Diagnostic> {
+    /// The trace of a CPU.
+    pub fn of(&self, cpu: u32) -> Option<TraceSink> {
+        self.0.iter().find(|(of, _)| *of == cpu).map(|(_, sink)| sink.clone())
+    }
+
+    /// Hands everything so far to the system, for the case that this process is killed.
+    pub fn flush(&self) {
+        self.0.iter().for_each(|(_, sink)| sink.flush());
+    }
+
+    /// Writes the ends. What a reader should know of the traces.
+    pub fn finish(self, host: HostKind) -> Result<Vec<String>, Diagnostic> {
         let mut notes = Vec::new();
-        for (cpu, file) in self.0 {
-            let Some((_, dispatcher)) = dispatchers.iter().find(|(c, _)| *c == cpu) else { continue };
-            let end = dispatcher.record_count();
-            let records: Vec<_> = (0..end).rev().map_while(|n| dispatcher.record(n)).collect();
-            let first = end - records.len() as u64;
-            if first > 0 {
+        for (cpu, sink) in self.0 {
+            let lost = sink.finish().map_err(not_written)?;
+            if lost > 0 {
+                let help = if host == HostKind::User { "; a larger --trace-records loses fewer" } else { "" };
                 notes.push(format!(
-                    "the trace of CPU {cpu} has the newest {} of {end} records and cannot be replayed; --trace-records \
-                     {} keeps all",
-                    records.len(),
-                    end.next_power_of_two()
+                    "the trace of CPU {cpu} lacks {lost} records and is replayed up to the first of them{help}"
                 ));
             }
-            let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-            let limits = dispatcher.limits().into();
-            let header = Header::new("user", cpu, &set.policy.name, names, limits);
-            let header = Header { first, set: set.to_toml(), ..header };
-            let trace = Trace { header, records: records.into_iter().rev().collect() };
-            trace.write(&mut BufWriter::new(file)).map_err(|e| {
-                Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
-            })?;
         }
         Ok(notes)
     }
+}
+
+fn not_written(e: TraceError) -> Diagnostic {
+    Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
 }

@@ -14,7 +14,7 @@ use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
 use crate::results::DispatcherStats;
-use crate::traces::TraceFiles;
+use crate::traces::Traces;
 use crate::Options;
 
 /// From handing over to the first release, ns: every task is registered by then.
@@ -22,11 +22,9 @@ const LEAD: u64 = 20_000_000;
 
 pub(crate) struct UserDriver {
     host: Host,
-    set: Arc<TaskSet>,
     origin: u64,
     stdin: bool,
     output: Output,
-    traces: Option<TraceFiles>,
     threads: Vec<Thread>,
 }
 
@@ -40,15 +38,21 @@ struct Thread {
 }
 
 impl UserDriver {
-    pub fn start(set: Arc<TaskSet>, options: Options, executions: Vec<Execution>) -> Result<UserDriver, Diagnostic> {
+    pub fn start(
+        set: &TaskSet,
+        options: Options,
+        executions: Vec<Execution>,
+        traces: &Traces,
+    ) -> Result<UserDriver, Diagnostic> {
         let host = Host::start(&HostOptions {
-            set: (*set).clone(),
+            set: set.clone(),
             room: options.room,
             owner: options.owner,
-            records: options.trace_records.next_power_of_two(),
+            traces: traces.0.clone(),
+            records: options.trace_records,
         })?;
-        let Options { stdin, output, traces, .. } = options;
-        let mut driver = UserDriver { host, set: set.clone(), origin: 0, stdin, output, traces, threads: Vec::new() };
+        let Options { stdin, output, .. } = options;
+        let mut driver = UserDriver { host, origin: 0, stdin, output, threads: Vec::new() };
         for (index, (spec, execution)) in set.tasks.iter().zip(executions).enumerate() {
             driver.register(index as u32, spec, execution)?;
         }
@@ -112,16 +116,13 @@ impl Driver for UserDriver {
     }
 
     fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
-        let UserDriver { host, set, traces, mut threads, .. } = *self;
+        let UserDriver { host, mut threads, .. } = *self;
         let ended = monotonic_ns();
-        let mut notes = host.notes().to_vec();
+        let notes = host.notes().to_vec();
         let finished = host.finish(&mut |event| sink(with_end(event, &mut threads)));
         for thread in threads.iter().filter(|t| !t.reported) {
             let how = thread.how.get().cloned();
             how.into_iter().for_each(|how| sink(RunEvent::Ended { task: thread.task, how }));
-        }
-        if let Some(traces) = traces {
-            notes.extend(traces.write(&set, &finished.dispatchers)?);
         }
         let mut problems = finished.problems;
         for Thread { name, .. } in threads.iter().filter(|t| t.how.get().is_none()) {

@@ -1,4 +1,4 @@
-//! Trace files, version 2 (docs/traces.md):
+//! Trace files, version 3 (docs/traces.md):
 //!
 //! ```text
 //! header       one line of JSON, ending in a line break
@@ -100,6 +100,14 @@ impl<W: Write> TraceWriter<W> {
         Ok(self.out)
     }
 
+    /// Hands everything so far to the system.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        Ok(self.out.flush()?)
+    }
+
     fn frame(&mut self, record: &Record) -> Result<(), TraceError> {
         let mut frame = [0; FRAME];
         frame[..Record::BYTES].copy_from_slice(&record.to_bytes());
@@ -138,9 +146,9 @@ impl<R: BufRead> TraceReader<R> {
         if format != FORMAT {
             return Err(TraceError::Format(format!("its first line says: {format}")));
         }
-        if version == 1 {
-            let help = "it lacks what a replay needs; record the run again";
-            return Err(TraceError::Format(format!("it is of version 1, this is version {VERSION}: {help}")));
+        if version < u64::from(VERSION) {
+            let what = format!("it is of version {version}, this is version {VERSION}; record the run again");
+            return Err(TraceError::Format(what));
         }
         let mut check = Hasher::new();
         check.update(&line);
@@ -165,7 +173,7 @@ impl<R: BufRead> TraceReader<R> {
 
     fn record(&mut self) -> Result<Option<Record>, TraceError> {
         let mut frame = [0; FRAME];
-        let number = self.header.first.saturating_add(self.count);
+        let number = self.count;
         let read = self.input.read_exact(&mut frame);
         read.map_err(|e| if is_end(&e) { TraceError::Short { number } } else { e.into() })?;
         let mut bytes = [0; Record::BYTES];

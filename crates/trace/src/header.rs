@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) const FORMAT: &str = "punctual-trace";
 /// The version that is written and read.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Whose trace it is. The dispatcher's limits are needed to replay it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Always `punctual-trace`.
     pub format: String,
-    /// Of this format; 2.
+    /// Of this format; 3.
     pub version: u32,
     /// Who recorded: `user`, `kernel`, `sim`.
     pub host: String,
@@ -22,18 +22,16 @@ pub struct Header {
     /// Names of the tasks, by index in their set.
     pub tasks: Vec<String>,
     /// The whole set, as the text of a task-set file (`punctual_taskset::TaskSet::to_toml`); empty
-    /// where the records are of no set. The dispatcher's task n is the n-th of the set on its CPU,
-    /// from 0.
+    /// where the records are of no set. Which of the dispatcher's tasks is which of the set's
+    /// stands in records of the kind `TASK_PLACE`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub set: String,
     /// What the dispatcher was made with.
     pub limits: TraceLimits,
-    /// Number of the first record here; those before were overwritten in the ring.
-    pub first: u64,
 }
 
 /// A dispatcher's limits, as `dispatcher/punctual_dispatcher.h` has them (it says what each means).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct TraceLimits {
     pub jobs: u32,
@@ -45,13 +43,11 @@ pub struct TraceLimits {
     pub depth: u32,
     pub events: u32,
     pub records: u32,
-    /// Traces from before there were windows do not name it.
-    #[serde(default)]
     pub windows: u32,
 }
 
 impl Header {
-    /// A header of this version, of a trace from its first record on, without its set.
+    /// A header of this version, without its set.
     pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>, limits: TraceLimits) -> Header {
         Header {
             format: FORMAT.to_owned(),
@@ -62,7 +58,6 @@ impl Header {
             tasks,
             set: String::new(),
             limits,
-            first: 0,
         }
     }
 }

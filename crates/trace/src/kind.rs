@@ -36,10 +36,18 @@ pub const SELECTED: u32 = 64;
 
 /// Hosts' own: neither inputs nor decisions.
 pub const OF_A_HOST: std::ops::Range<u32> = 96..128;
-/// The kernel host's (`bpf/commands.h`): a thread of a task began to run.
+/// A thread of a task began to run (simulator; kernel host, `bpf/commands.h`).
 pub const RUNNING: u32 = 96;
 /// It does not run any more.
 pub const STOPPED: u32 = 97;
+/// `small` of the dispatcher is the task at place `a` of the set.
+pub const TASK_PLACE: u32 = 98;
+/// `a` records are missing here.
+pub const LOST_RECORDS: u32 = 99;
+/// One release of a task, as it turned out: three records.
+pub const PERIOD: u32 = 100;
+pub const PERIOD_2: u32 = 101;
+pub const PERIOD_3: u32 = 102;
 
 /// A decision that was told: this, and the event's own kind ([`event`]).
 pub const EVENT: u32 = 128;

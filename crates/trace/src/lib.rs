@@ -5,9 +5,11 @@ mod error;
 mod file;
 mod header;
 pub mod kind;
+mod of_hosts;
 mod period;
 mod record;
 mod run_event;
+mod sink;
 mod task_end;
 #[cfg(test)]
 mod tests;
@@ -18,4 +20,5 @@ pub use header::{Header, TraceLimits};
 pub use period::*;
 pub use record::*;
 pub use run_event::{Interval, RunEvent};
+pub use sink::{TraceBuffer, TraceSink};
 pub use task_end::TaskEnd;

@@ -60,6 +60,9 @@ impl Record {
             kind::SELECTED => "selected",
             kind::RUNNING => "running",
             kind::STOPPED => "stopped",
+            kind::TASK_PLACE => "place of a task",
+            kind::LOST_RECORDS => "records lost",
+            kind::PERIOD..=kind::PERIOD_3 => "period",
             k if k > kind::EVENT => match k - kind::EVENT {
                 event::COMPLETED => "completed",
                 event::EXHAUSTED => "exhausted",
@@ -91,6 +94,7 @@ impl Record {
     pub fn at(&self) -> Option<u64> {
         match self.kind {
             kind::GRANULARITY | kind::ORDER | kind::TAKE_LOST => None,
+            kind::TASK_PLACE..=kind::PERIOD_3 => None,
             kind::JOB_ADD_2..=kind::JOB_ADD_3 | kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4 => None,
             _ => Some(self.time),
         }
@@ -138,6 +142,8 @@ impl std::fmt::Display for Record {
             kind::SELECTED => write!(f, ": job {:#x}", self.a)?,
             kind::RUNNING => write!(f, ": task {}, thread {}", self.small, self.a)?,
             kind::STOPPED => write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?,
+            kind::TASK_PLACE => write!(f, ": task {} is the set's {}", self.small, self.a)?,
+            kind::LOST_RECORDS => write!(f, ": {}", self.a)?,
             k if k > kind::EVENT => match k - kind::EVENT {
                 event::COMPLETED..=event::TASK_GONE
                 | event::SEGMENT_EXHAUSTED

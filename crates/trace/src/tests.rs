@@ -91,24 +91,82 @@ fn what_is_no_trace_is_refused() {
 
 #[test]
 fn another_version_is_named() {
-    let old = b"{\"format\":\"punctual-trace\",\"version\":1,\"host\":\"user\"}\n";
-    assert!(refusal(old).to_string().contains("version 1"), "{}", refusal(old));
+    for version in [1, 2] {
+        let old = format!("{{\"format\":\"punctual-trace\",\"version\":{version},\"host\":\"user\"}}\n");
+        let why = refusal(old.as_bytes()).to_string();
+        assert!(why.contains(&format!("of version {version}")) && why.contains("record the run again"), "{why}");
+    }
     let mut later = sample();
-    later.header.version = 3;
-    assert!(refusal(&bytes_of(&later)).to_string().contains("version 3"));
-}
-
-#[test]
-fn a_header_from_before_there_were_windows_has_none() {
-    let line = serde_json::to_string(&sample().header).expect("a header");
-    let older = line.replace(",\"windows\":0", "");
-    assert_ne!(line, older);
-    assert_eq!(serde_json::from_str::<Header>(&older).expect("a header"), sample().header);
+    later.header.version = 4;
+    assert!(refusal(&bytes_of(&later)).to_string().contains("version 4"));
 }
 
 #[test]
 fn every_kind_of_record_has_its_word() {
     let known = |kind| Record { kind, ..Record::default() }.what().is_some();
-    assert!((1..=18).chain(20..=27).chain([64]).chain(129..=148).all(known));
-    assert!(![0, 19, 28, 65, 128, 149].into_iter().any(known));
+    assert!((1..=18).chain(20..=27).chain([64]).chain(96..=102).chain(129..=148).all(known));
+    assert!(![0, 19, 28, 65, 103, 128, 149].into_iter().any(known));
+}
+
+#[test]
+fn periods_are_read_back() {
+    let whole = Period {
+        received: 7,
+        unused: 3,
+        started: 12,
+        completed: NEVER,
+        end: JobEnd::TaskGone,
+        ready_throughout: true,
+        miss: true,
+        ..Period::unjudged(3, 1 << 40, 10, 20, 5)
+    };
+    let periods = [Period::lost(0, 1, 10, 20, 5), whole, Period { woken_late: true, overrun: true, ..whole }];
+    let mut trace = sample();
+    for (n, period) in periods.iter().enumerate() {
+        trace.records.splice(10 * n..10 * n, period.to_records());
+    }
+    assert_eq!(trace.periods().collect::<Vec<_>>(), periods);
+    let read = Trace::read(&mut &bytes_of(&trace)[..]).expect("it is whole");
+    assert_eq!(read.periods().collect::<Vec<_>>(), periods);
+    assert!(trace.records.iter().filter(|r| r.what() == Some("period")).all(Record::is_of_a_host));
+}
+
+fn intervals(host: &str, records: &[Record]) -> Vec<(u32, u64, u64, bool)> {
+    let header = Header::new(host, 1, "edf", Vec::new(), limits());
+    let intervals = Trace { header, records: records.to_vec() }.intervals();
+    assert!(intervals.iter().all(|i| i.cpu == 1));
+    intervals.into_iter().map(|i| (i.task, i.from, i.to, i.background)).collect()
+}
+
+#[test]
+fn intervals_are_from_running_to_stopped_of_each_thread() {
+    let records = [
+        Record::running(10, 0, 71, false),
+        Record::task_place(0, 4),
+        Record::task_place(1, 5),
+        Record::stopped(15, 0, 71, 5),
+        Record::running(15, 1, 0, true),
+        Record::running(16, 0, 72, false),
+        Record::stopped(18, 0, 72, 2),
+        Record::stopped(20, 1, 0, 5),
+        Record::running(21, 0, 71, false),
+        Record::lost(9),
+        Record::stopped(30, 0, 71, 3),
+        // The number is used again, by a task that was added.
+        Record::task_place(0, 6),
+        Record::running(31, 0, 73, false),
+        Record::stopped(33, 0, 73, 2),
+    ];
+    let expected = [(4, 10, 15, false), (4, 16, 18, false), (5, 15, 20, true), (6, 31, 33, false)];
+    assert_eq!(intervals("kernel", &records), expected);
+}
+
+#[test]
+fn intervals_of_the_user_host_are_as_long_as_its_charges() {
+    let charge = |time, small, a| Record { time, a, b: 0, small, kind: kind::CHARGE_TASK };
+    let records =
+        [Record::task_place(0, 0), Record::task_place(1, 1), charge(10, 1, 4), charge(20, 0, 5), charge(20, 1, 3)];
+    let expected = [(1, 6, 10, false), (0, 12, 17, false), (1, 17, 20, false)];
+    assert_eq!(intervals("user", &records), expected);
+    assert_eq!(intervals("kernel", &records), [], "other hosts record it");
 }

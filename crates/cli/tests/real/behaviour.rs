@@ -201,7 +201,7 @@ fn the_trace_of_a_run_is_read_back_with_inputs_and_decisions() {
     let read = Trace::read(&mut BufReader::new(std::fs::File::open(&trace).unwrap())).unwrap();
     assert_eq!((read.header.cpu, read.header.policy.as_str(), read.header.host.as_str()), (cpu.0, "edf", "user"));
     assert_eq!(read.header.tasks, ["loop", "family"]);
-    assert_eq!(read.header.first, 0, "a run this short is there from its first record");
+    assert_eq!(read.lost(), 0, "a run this short is there from its first record");
     let count = |decision: bool| read.records.iter().filter(|r| r.is_decision() == decision).count();
     judge_timing(|| {
         assert!(count(true) > 100 && count(false) > 100, "{} decisions, {} inputs", count(true), count(false))

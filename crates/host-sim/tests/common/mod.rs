@@ -2,12 +2,9 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use punctual_host_sim::{Interval, Options, Outcome, Simulation, Watcher};
 use punctual_taskset::TaskSet;
-use punctual_trace::Period;
+use punctual_trace::{Header, Period, TraceBuffer, TraceLimits, TraceSink};
 
 /// A set of CPU 0: the policy, and lines of TOML for each task.
 pub fn set(policy: &str, tasks: &[&str]) -> TaskSet {
@@ -71,26 +68,13 @@ pub fn run(set: &TaskSet, end: u64) -> Seen {
     run_with(set, end, Options::default()).0
 }
 
-/// A writer whose bytes can be read afterwards.
-#[derive(Clone, Default)]
-pub struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics with it").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The trace of a set that is simulated until `end`.
 pub fn trace(set: &TaskSet, end: u64) -> Vec<u8> {
-    let out = Shared::default();
-    let traces = vec![(0, Box::new(out.clone()) as Box<dyn Write + Send>)];
-    run_with(set, end, Options { traces, ..Options::default() });
-    let bytes = out.0.lock().expect("nobody panics with it").clone();
-    bytes
+    let buffer = TraceBuffer::default();
+    let names = set.tasks.iter().map(|t| t.name.clone()).collect();
+    let header = Header::new("sim", 0, &set.policy.name, names, TraceLimits::default());
+    let sink = TraceSink::new(buffer.clone(), Header { set: set.to_toml(), ..header });
+    run_with(set, end, Options { traces: vec![(0, sink.clone())], ..Options::default() });
+    assert_eq!(sink.finish().expect("memory takes it"), 0);
+    buffer.bytes()
 }

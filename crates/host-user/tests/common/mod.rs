@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use punctual_host_user::{Host, HostOptions};
 use punctual_taskset::{Domain, PolicySpec, TaskSet};
 use punctual_test_support::LIVENESS;
+use punctual_trace::TraceSink;
 
 /// A host under EDF with room for four tasks, and its CPU: the first that is free, since another test of this machine may
 /// have one for a while. `None` where the machine does not permit it.
-pub fn start(records: u32) -> Option<(Host, u32)> {
+pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<(Host, u32)> {
     let until = Instant::now() + LIVENESS;
     loop {
         for cpu in [0, 1] {
@@ -24,6 +25,7 @@ pub fn start(records: u32) -> Option<(Host, u32)> {
                 },
                 room: 4,
                 owner: "test".to_owned(),
+                traces: trace.into_iter().map(|sink| (cpu, sink.clone())).collect(),
                 records,
             });
             match host {

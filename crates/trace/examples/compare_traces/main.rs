@@ -55,8 +55,8 @@ fn compare(args: &[String]) -> Result<Result<String, Difference>, String> {
 fn read(path: &str) -> Result<Trace, String> {
     let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
     let trace = Trace::read(&mut BufReader::new(file)).map_err(|e| format!("{path}: {e}"))?;
-    match trace.header.first {
+    match trace.lost() {
         0 => Ok(trace),
-        lost => Err(format!("{path}: its first {lost} records are lost; record more of them")),
+        lost => Err(format!("{path}: {lost} records are missing; give them more room")),
     }
 }

@@ -1,0 +1,117 @@
+//! An engine's records on their way to the trace, over a ring of fixed size: the engine writes, the
+//! housekeeper reads. Records that find it full are dropped and counted.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+
+use punctual_dispatcher::Dispatcher;
+use punctual_trace::{Record, TraceSink};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// Records that go to the file at a time.
+const BATCH: usize = 256;
+
+/// The engine's end. Real-time safe.
+pub struct RecordSender {
+    ring: Producer<Record>,
+    /// Records of the dispatcher that were sent.
+    sent: u64,
+    /// Records dropped since the last one that was not.
+    lost: Arc<AtomicU64>,
+}
+
+impl RecordSender {
+    /// Sends a record that follows those before.
+    pub fn send(&mut self, record: Record) {
+        let lost = self.lost.load(Relaxed);
+        // Where some are missing, it is reported first.
+        if lost > 0 && self.ring.slots() >= 2 && self.ring.push(Record::lost(lost)).is_ok() {
+            self.lost.store(0, Relaxed);
+        }
+        let lost = self.lost.load(Relaxed);
+        if lost > 0 || self.ring.push(record).is_err() {
+            self.lost.store(lost + 1, Relaxed);
+        }
+    }
+
+    /// Sends what the dispatcher recorded since this was last called.
+    pub fn send_new(&mut self, dispatcher: &Dispatcher) {
+        let count = dispatcher.record_count();
+        while self.sent < count {
+            match dispatcher.record(self.sent) {
+                Some(record) => self.send(record),
+                // More happened at one instant than the dispatcher's ring holds.
+                None => self.lost.store(self.lost.load(Relaxed) + 1, Relaxed),
+            }
+            self.sent += 1;
+        }
+    }
+}
+
+/// The housekeeper's end.
+pub struct RecordReceiver {
+    ring: Consumer<Record>,
+    lost: Arc<AtomicU64>,
+    sink: TraceSink,
+}
+
+impl RecordReceiver {
+    /// Writes what the engine has sent.
+    pub fn forward(&mut self) {
+        let mut batch = [Record::default(); BATCH];
+        loop {
+            let count = batch.iter_mut().map_while(|r| self.ring.pop().ok().map(|new| *r = new)).count();
+            self.sink.records(&batch[..count]);
+            if count < BATCH {
+                return;
+            }
+        }
+    }
+
+    /// Writes the rest, after the engine has ended.
+    pub fn finish(&mut self) {
+        self.forward();
+        self.sink.lost(self.lost.swap(0, Relaxed));
+    }
+}
+
+/// Both ends of a ring for so many records.
+pub fn channel(records: usize, sink: TraceSink) -> (RecordSender, RecordReceiver) {
+    let (mut sender, mut ring) = RingBuffer::new(records);
+    // Touches each page, so that the engine's writes have no page faults.
+    while sender.push(Record::default()).is_ok() {}
+    while ring.pop().is_ok() {}
+    let lost = Arc::new(AtomicU64::new(0));
+    (RecordSender { ring: sender, sent: 0, lost: lost.clone() }, RecordReceiver { ring, lost, sink })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits};
+
+    #[test]
+    fn records_are_written_in_order_and_those_dropped_are_counted_where_they_were() {
+        let buffer = TraceBuffer::default();
+        let sink = TraceSink::new(buffer.clone(), Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()));
+        sink.begin(TraceLimits::default());
+        let (mut sender, mut receiver) = channel(4, sink.clone());
+        let mut send = |times: std::ops::Range<u64>| {
+            times.for_each(|time| sender.send(Record { time, kind: 12, ..Record::default() }));
+        };
+        send(0..3);
+        receiver.forward();
+        send(3..10);
+        receiver.forward();
+        send(10..12);
+        receiver.forward();
+        send(12..20);
+        receiver.finish();
+        assert_eq!(sink.finish().expect("memory takes it"), 3 + 4);
+        let trace = Trace::read(&mut &buffer.bytes()[..]).expect("it is whole");
+        let read: Vec<(u64, u64)> = trace.records.iter().map(|r| (r.time, r.a)).collect();
+        let at = |times: std::ops::Range<u64>| times.map(|time| (time, 0));
+        let expected = at(0..7).chain([(0, 3)]).chain(at(10..16)).chain([(0, 4)]);
+        assert_eq!(read, expected.collect::<Vec<_>>());
+    }
+}
