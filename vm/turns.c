@@ -1,17 +1,19 @@
 /*
  * Loaded into QEMU (LD_PRELOAD): its main loop works only while the processor waits for an event.
  *
- * With a counted clock and sleep=off, QEMU's main loop advances the guest's clock to the next timer when the processor is
- * halted. But the processor's thread sets "halted" some instructions before it adds up what it has executed, and the main
- * loop may look in between: it comes by a second time after each advance, whenever this machine schedules it. Then it
- * computes with a clock that is some instructions old, and advances the guest's clock that much too far: 1 to 4 of 10 boots
- * with 40,000 short sleeps differed from the others by 5 to 11 ns, beside other work (docs/vm.md).
+ * With a counted clock and sleep=off, QEMU's main loop advances the guest's clock to the next timer
+ * when the processor is halted. But the processor's thread sets "halted" some instructions before
+ * it adds up what it has executed, and the main loop may look in between: it comes by a second time
+ * after each advance, whenever this machine schedules it. Then it computes with a clock that is
+ * some instructions old, and advances the guest's clock that much too far: 1 to 4 of 10 boots with
+ * 40,000 short sleeps differed from the others by 5 to 11 ns, beside other work (docs/vm.md).
  *
- * So whenever the main loop has waited for events and takes QEMU's lock, it takes it again and again until the processor's
- * thread waits under that lock, and so has added up everything.
+ * So whenever the main loop has waited for events and takes QEMU's lock, it takes it again and
+ * again until the processor's thread waits under that lock, and so has added up everything.
  *
- * QEMU's part in this: os_host_main_loop_wait (util/main-loop.c) calls ppoll and then locks the lock of all devices;
- * rr_wait_io_event (accel/tcg/tcg-accel-ops-rr.c) waits for a condition under the same lock, in the one other thread that does.
+ * QEMU's part in this: os_host_main_loop_wait (util/main-loop.c) calls ppoll and then locks the
+ * lock of all devices; rr_wait_io_event (accel/tcg/tcg-accel-ops-rr.c) waits for a condition under
+ * the same lock, in the one other thread that does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,8 +29,9 @@
 #include <unistd.h>
 
 /*
- * So long a processor may execute before the main loop works beside it: after a guest's end, or its reset, it need not wait
- * again. What a main loop does then was due long ago, and it meets a processor that is just halting once in a million times.
+ * So long a processor may execute before the main loop works beside it: after a guest's end, or its
+ * reset, it need not wait again. What a main loop does then was due long ago, and it meets a
+ * processor that is just halting once in a million times.
  */
 enum { PATIENCE_MS = 200 };
 
@@ -50,7 +53,8 @@ static bool is_main(void)
 	return is > 0;
 }
 
-/* QEMU's libraries are bound to the version of a name that has all its features, which dlsym need not find. */
+/* QEMU's libraries are bound to the version of a name that has all its features, which dlsym need
+ * not find. */
 static void *real(const char *name, const char *version)
 {
 	void *found = dlvsym(RTLD_NEXT, name, version);

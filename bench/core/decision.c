@@ -81,7 +81,7 @@ static int plant(pd_ref d, uint64_t now)
 	return 0;
 }
 
-/* The server jobs of the running one are replenished, and give way to the others of their groups. */
+/* The server jobs of the running one are replenished, and yield to the others of their groups. */
 static void turn(pd_ref d, uint64_t now)
 {
 	uint64_t path[2] = { pd_path(d, 0, 0), pd_path(d, 0, 1) };
@@ -95,7 +95,7 @@ static void turn(pd_ref d, uint64_t now)
 
 static uint64_t running; /* id */
 
-/* The running job has executed for `ran` ns and is done; its task's next one finishes at `finish`. */
+/* The running job executed for `ran` ns and is done; its task's next one finishes at `finish`. */
 __attribute__((noipa)) uint64_t decide(pd_ref d, uint64_t now, uint64_t ran, uint32_t task,
 				       uint64_t finish)
 {

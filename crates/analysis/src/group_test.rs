@@ -115,7 +115,8 @@ impl Hierarchy<'_> {
         let Ok(Some(in_time)) = offset_demand::in_time(members, windows, host, &mut self.steps) else { return };
         let exact = host.is_none() && members.iter().all(|m| m.deferral == Deferral::Never);
         for ((m, outcome), in_time) in members.iter().zip(outcomes).zip(in_time) {
-            *outcome = if in_time { Outcome::within(m.deadline, exact) } else { Outcome { exact, ..Outcome::LATE } };
+            let late = Outcome { exact, ..Outcome::LATE };
+            *outcome = if in_time { Outcome::within(m.deadline, exact) } else { late };
         }
     }
 

@@ -71,7 +71,8 @@ pub(crate) fn promote(given: Option<u64>, task: &AnalysedTask, outcome: &mut Out
     let response = promotion.saturating_add(response);
     let met = if response <= task.deadline { DeadlineMet::Yes } else { DeadlineMet::No };
     let computed = (given.is_none() && met == DeadlineMet::Yes).then_some(latest);
-    *outcome = Outcome { met, response: Some(response), reached: false, promotion: computed, ..*outcome };
+    (outcome.met, outcome.response, outcome.reached) = (met, Some(response), false);
+    outcome.promotion = computed;
 }
 
 #[cfg(test)]

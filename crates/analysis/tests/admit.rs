@@ -25,7 +25,7 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
     }
 }
 
-/// Applies the cure of every CPU, as its user would.
+/// Applies the help for every CPU, as its user would.
 fn fixed(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
     for over in &refusal.over {
         match &over.help {
@@ -43,7 +43,7 @@ fn fixed(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => panic!("no cure"),
+            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => panic!("no help"),
         }
     }
     set
@@ -177,7 +177,7 @@ proptest! {
 }
 
 /// Each file of tests/overload is read, and refused with the lines of its .err sidecar; `UPDATE=1`
-/// writes the sidecars anew.
+/// writes the sidecars again.
 #[test]
 fn every_overloaded_file_is_refused_with_cause_and_help() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/overload");

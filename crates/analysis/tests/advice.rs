@@ -51,8 +51,8 @@ fn change_of(set: &TaskSet) -> Change {
 
 #[test]
 fn two_tasks_that_miss_under_rm_get_the_smallest_change() {
-    // Buttazzo's 2 in 5 and 4 in 7, in ms, 97 %. A seventh more of the period makes 90 % of it, and 8
-    // are just met; of the budget it would be a quarter.
+    // Buttazzo's 2 in 5 and 4 in 7, in ms, 97 %. A seventh more of the period makes 90 % of it, and
+    // 8 are just met; of the budget it would be a quarter.
     let ms = 1_000_000;
     let set = set("rm", vec![task(2 * ms, 5 * ms, 5 * ms), task(4 * ms, 7 * ms, 7 * ms)]);
     let change = change_of(&set);

@@ -103,7 +103,8 @@ fn fig_6_of_red_linux_fits_because_its_offsets_are_looked_at() {
 
 #[test]
 fn what_is_overloaded_so_slowly_that_a_few_rounds_do_not_show_it_is_refused_within_windows() {
-    // 11 of the 10 that the windows have in every 20; with offsets the first misses come much later.
+    // 11 of the 10 that the windows have in every 20; with offsets the first misses come much
+    // later.
     let late = TaskSpec { start: 10, ..task(5, 20, 20) };
     let mut set = set("td", vec![inside(0, task(6, 20, 20)), inside(0, late)]);
     set.groups.push(group("edf", windows(10, &[(0, 5)])));
@@ -126,7 +127,8 @@ fn a_server_that_begins_later_than_its_tasks_has_a_first_blackout_until_then() {
 
 #[test]
 fn an_interval_without_supply_is_not_too_short_to_fail() {
-    // A server that wants 1 within 2, in a group whose blackout is 4: between the bends of its demand.
+    // A server that wants 1 within 2, in a group whose blackout is 4: between the bends of its
+    // demand.
     let mut set = set("dm", vec![inside(1, task(1, 80, 74))]);
     set.groups.push(group(
         "edf",

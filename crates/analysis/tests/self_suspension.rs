@@ -44,7 +44,8 @@ fn under_edf_a_suspending_task_with_room_is_promised_what_the_cut_leaves() {
 
 #[test]
 fn under_edf_a_cut_that_leaves_nothing_for_the_last_sleep_is_not_enough() {
-    // On waking 38 before its deadline: 38 * 3 / 39 are the 2 that it spins, and it is stopped in its last sleep.
+    // On waking 38 before its deadline: 38 * 3 / 39 are the 2 that it spins, and it is stopped in
+    // its last sleep.
     let body = |last| Body::Steps(vec![Step::Sleep(1), Step::Spin(Spin::For(2)), last]);
     let of = |last| set("edf", vec![TaskSpec { body: body(last), ..task(3, 39, 39) }]);
     late_because(&of(Step::Sleep(4)), "under EDF what is left of its budget is cut");
@@ -95,8 +96,8 @@ fn a_sleep_behind_all_of_the_budget_is_never_slept_to_its_end() {
 #[test]
 fn a_job_that_ends_with_a_sleep_needs_a_promotion_in_the_set() {
     late_because(&set("dual", vec![suspending(&[4, 1], 5, 20)]), "give it its promotion");
-    let told = TaskSpec { promotion: Some(3), ..suspending(&[4, 1], 5, 20) };
-    assert!(cpu(&set("dual", vec![told])).schedulable());
+    let given = TaskSpec { promotion: Some(3), ..suspending(&[4, 1], 5, 20) };
+    assert!(cpu(&set("dual", vec![given])).schedulable());
 }
 
 #[test]

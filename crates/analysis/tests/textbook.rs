@@ -42,7 +42,8 @@ fn deadline_monotonic_meets_what_rate_monotonic_misses() {
 
 #[test]
 fn four_tasks_of_shorter_deadlines_fill_theirs_to_the_last_slot() {
-    // Burns and Wellings, deadline-monotonic example: (3, 20, 5), (3, 15, 7), (4, 10, 10), (3, 20, 20).
+    // Burns and Wellings, deadline-monotonic example: (3, 20, 5), (3, 15, 7), (4, 10, 10), (3, 20,
+    // 20).
     let of = vec![task(3, 20, 5), task(3, 15, 7), task(4, 10, 10), task(3, 20, 20)];
     assert_eq!(responses(&set("dm", of)), [Some(3), Some(6), Some(10), Some(20)]);
 }

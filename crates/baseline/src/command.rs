@@ -59,7 +59,8 @@ impl TaskCommands {
         self.all.release();
     }
 
-    /// The tasks whose first process has ended. They are not reaped, so that their ids stay their own.
+    /// The tasks whose first process has ended. They are not reaped, so that their ids stay their
+    /// own.
     pub fn ended(&self) -> impl Iterator<Item = usize> + '_ {
         let ended = self.tasks.iter().zip(self.all.iter()).filter(|(_, spawned)| spawned.has_ended());
         ended.map(|(&task, _)| task)

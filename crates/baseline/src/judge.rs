@@ -10,7 +10,7 @@ pub enum Nature {
     Ends,
     /// Never done.
     Forever,
-    /// Somebody else's program.
+    /// A program that is not ours.
     Command,
 }
 
@@ -96,8 +96,8 @@ fn end(completed: u64, boundary: u64) -> JobEnd {
     }
 }
 
-/// Whether a record still waits for its job to be done, so that its response time is not lost; if it was done
-/// meanwhile, takes that over.
+/// Whether a record still waits for its job to be done, so that its response time is not lost; if
+/// it was done meanwhile, takes that over.
 pub fn still_open(period: &mut Period, state: &TaskState) -> bool {
     let (started, completed) = state.stamps(period.number);
     if started != NEVER {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_reading_is_told() {
+    fn a_late_reading_is_reported() {
         let t = terms(Nature::Forever);
         let late = |late_begin, late_end| {
             judge(&t, &Measured { late_begin, late_end, ..measured(0) }, &TaskState::new()).woken_late

@@ -1,5 +1,5 @@
-//! Reads each task's CPU clock at each of its period boundaries, on the task's CPU and above it, so that while it
-//! reads, nobody runs whose clock it reads. Nothing here allocates or panics.
+//! Reads each task's CPU clock at each of its period boundaries, on the task's CPU and above it, so
+//! that while it reads, no task runs whose clock it reads. Nothing here allocates or panics.
 
 use crate::judge::{judge, still_open, Measured, Nature, Terms};
 use crate::shared::{Control, Step, TaskState, STAMPS};
@@ -11,13 +11,14 @@ use std::sync::atomic::Ordering::*;
 
 /// Longest sleep between two looks at the stop flag, ns.
 const NAP: u64 = 50_000_000;
-/// Records held back until their job is done. Fewer than there are stamps, or they would be overwritten.
+/// Records held back until their job is done. Fewer than there are stamps, or they would be
+/// overwritten.
 const HELD: usize = STAMPS / 2;
 
 /// The observer's policies beside FIFO and ordinary tasks.
 pub const ABOVE_ALL: &[Policy] = &[Policy::Fifo(99)];
-/// Beside SCHED_DEADLINE tasks, which are above SCHED_FIFO 99: one of them, with a deadline before all others. Where the 5 %
-/// that it takes do not fit, it is often late.
+/// Beside SCHED_DEADLINE tasks, which are above SCHED_FIFO 99: one of them, with a deadline before
+/// all others. Where the 5 % that it takes do not fit, it is often late.
 pub const AMONG_DEADLINES: &[Policy] = &[reservation(10_000), Policy::Fifo(99)];
 /// The same where it shares several CPUs' bandwidth.
 pub const AMONG_DEADLINES_FREE: &[Policy] = &[reservation(40_000), Policy::Fifo(99)];
@@ -64,7 +65,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The boundary at `self.next` has been reached: the record of the period that it ends, if it is one.
+    /// The boundary at `self.next` has been reached: the record of the period that it ends, if it
+    /// is one.
     fn sample(&mut self) -> Option<Period> {
         let boundary = self.next;
         let late = monotonic_ns().saturating_sub(boundary);
@@ -96,7 +98,8 @@ impl<'a> Watch<'a> {
         left.saturating_sub(u64::from(self.number == 0 && self.last.is_none()))
     }
 
-    /// Keeps a record until its job is done, or no longer than there is room; gives what can go out to `emit`.
+    /// Keeps a record until its job is done, or no longer than there is room; gives what can go out
+    /// to `emit`.
     fn hold(&mut self, period: Period, emit: &mut impl FnMut(Period)) {
         if self.count_held == HELD {
             self.release_first(emit);
@@ -133,7 +136,8 @@ impl<'a> Watch<'a> {
 pub struct Observer<'a> {
     /// Its CPU.
     pub cpu: u32,
-    /// Where it may be; `None`: anywhere. The clocks of this process's own threads are exact from any CPU.
+    /// Where it may be; `None`: anywhere. The clocks of this process's own threads are exact from
+    /// any CPU.
     pub pinned: Option<u32>,
     /// Its policy, the first that the kernel gives it.
     pub policies: &'static [Policy],
@@ -173,7 +177,8 @@ impl Observer<'_> {
     }
 
     fn observe(&mut self) {
-        // Those that run for ever do not end by themselves: the end of the run is the watchdog's, and the flag is ours.
+        // Those that run for ever do not end by themselves: the end of the run is the watchdog's,
+        // and the flag is ours.
         let end = self.control.end.load(Acquire);
         let (ring, lost) = (&mut self.ring, &self.control.lost);
         let mut emit = |period: Period| {
@@ -195,7 +200,8 @@ impl Observer<'_> {
                 }
             }
         }
-        // The watchdogs stopped the run first: the tasks' threads, and with them their clocks, may have gone.
+        // The watchdogs stopped the run first: the tasks' threads, and with them their clocks, may
+        // have gone.
         let reached = end.min(monotonic_ns());
         let unsampled = self.watches.iter().map(|watch| watch.unsampled_until(reached)).sum();
         lost.fetch_add(unsampled, Relaxed);

@@ -25,8 +25,8 @@ pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<Policy> {
     }
 }
 
-/// FIFO priorities in the order of the set's own policy. EDF has no fixed priorities: rate monotonic stands in for
-/// it. Beyond 90 tasks the least urgent share the lowest level.
+/// FIFO priorities in the order of the set's own policy. EDF has no fixed priorities: rate
+/// monotonic stands in for it. Beyond 90 tasks the least urgent share the lowest level.
 fn priorities(set: &TaskSet) -> Vec<i32> {
     let key = |task: &TaskSpec| -> i128 {
         match set.policy.name.as_str() {
@@ -55,8 +55,9 @@ pub fn cpus(set: &TaskSet) -> Vec<u32> {
     cpus
 }
 
-/// Whether an observer of `percent` of a CPU fits beside the set's budgets, on each CPU by itself or, unpinned, on so
-/// many CPUs together. The kernel usually admits 95 % and keeps 5 of these for its fair server; 1 is for rounding.
+/// Whether an observer of `percent` of a CPU fits beside the set's budgets, on each CPU by itself
+/// or, unpinned, on so many CPUs together. The kernel usually admits 95 % and keeps 5 of these for
+/// its fair server; 1 is for rounding.
 pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize>) -> bool {
     // The kernel counts the same way: budget / period of each task in 20 bits.
     let ratio = |task: &TaskSpec| (u128::from(task.budget) << 20) / u128::from(task.period.max(1));
@@ -94,7 +95,8 @@ pub fn suspends(body: &Body) -> bool {
     matches!(body, Body::Steps(steps) if steps.iter().any(|step| matches!(step, Step::Sleep(_))))
 }
 
-/// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU either.
+/// The CPUs used and, if there is one, another: a watchdog that no task can be above on its own CPU
+/// either.
 pub fn guarded(cpus: &[u32]) -> Vec<u32> {
     let mut guarded = cpus.to_vec();
     guarded.extend(affinity().into_iter().find(|cpu| !cpus.contains(cpu)));

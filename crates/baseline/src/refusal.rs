@@ -106,8 +106,9 @@ fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
     }
 }
 
-/// The commands that make an exclusive cpuset of one CPU on this machine. Named and not done: in version 1 they change
-/// the balancing of the whole machine, and what no process can promise to give back is not taken.
+/// The commands that make an exclusive cpuset of one CPU on this machine. Named and not done: in
+/// version 1 they change the balancing of the whole machine, and what no process can promise to
+/// give back is not taken.
 fn exclusive_cpuset(cpu: u32) -> Vec<String> {
     let lines: &[&str] = if Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
         &[

@@ -65,7 +65,8 @@ pub struct BaselineRun {
     pub pinned: bool,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
-    /// Periods without a record because the caller, or an observer, did not get the CPU for too long.
+    /// Periods without a record because the caller, or an observer, did not get the CPU for too
+    /// long.
     pub lost: u64,
     /// What a reader should know.
     pub notes: Vec<String>,
@@ -76,7 +77,8 @@ const SET_UP: u64 = 5;
 /// Stack of each thread: they call nothing deep.
 const STACK: usize = 128 * 1024;
 const SECOND: u64 = 1_000_000_000;
-/// Time between two readings of the rings: the caller's thread sleeps in between, so that it disturbs no task.
+/// Time between two readings of the rings: the caller's thread sleeps in between, so that it
+/// disturbs no task.
 const POLL: u64 = 10_000_000;
 
 /// What the threads of a run share.
@@ -92,7 +94,8 @@ struct Shared {
 
 /// A running set. Dropped, it ends everything.
 ///
-/// The thread that started it must keep it: commands die with that thread. It should be an ordinary one.
+/// The thread that started it must keep it: commands die with that thread. It should be an ordinary
+/// one.
 #[derive(Debug)]
 pub struct BaselineHost {
     shared: Arc<Shared>,
@@ -271,8 +274,8 @@ impl BaselineHost {
         control.end.store(self.ended, Release);
         control.start.store(self.started, Release);
         if let Some(commands) = &self.commands {
-            // Watchdogs learn of them when nothing returns early any more: until then none executes, and they are
-            // reaped where the run ends.
+            // Watchdogs learn of them when nothing returns early any more: until then none
+            // executes, and they are reaped where the run ends.
             commands.pids().for_each(|(task, pid)| tasks[task].id.store(pid, Release));
             commands.release();
         }
@@ -283,7 +286,8 @@ impl BaselineHost {
         self.started
     }
 
-    /// Sleeps for 10 ms, and gives each whole period of each task to `sink`. Whether the run is over.
+    /// Sleeps for 10 ms, and gives each whole period of each task to `sink`. Whether the run is
+    /// over.
     pub fn poll(&mut self, sink: &mut dyn FnMut(Period)) -> bool {
         sleep_until(monotonic_ns() + POLL);
         let Shared { control, tasks, .. } = &*self.shared;
@@ -301,8 +305,8 @@ impl BaselineHost {
         over
     }
 
-    /// The end: everything is stopped and restored. After [`poll`](BaselineHost::poll) returned true all periods have
-    /// been reported; earlier, the rest is dropped.
+    /// The end: everything is stopped and restored. After [`poll`](BaselineHost::poll) returned
+    /// true all periods have been reported; earlier, the rest is dropped.
     pub fn finish(mut self) -> BaselineRun {
         let stopped = monotonic_ns();
         let problems = self.end();

@@ -22,11 +22,11 @@ const STEPS: [Step; 4] = [Step::TaskAffinity, Step::TaskPolicy, Step::ObserverAf
 /// The run as a whole.
 #[derive(Debug)]
 pub struct Control {
-    /// First instant of the run, ns; 0 until everybody is ready.
+    /// First instant of the run, ns; 0 until all threads are ready.
     pub start: AtomicU64,
     /// When the watchdogs end it, ns. Set before anything starts, so that set-up is bounded too.
     pub end: AtomicU64,
-    /// Everybody stops.
+    /// All threads stop.
     pub stop: AtomicBool,
     /// Threads that are set up.
     pub ready: AtomicU32,
@@ -54,7 +54,7 @@ impl Control {
         }
     }
 
-    /// Tells the first failure and stops everybody.
+    /// Records the first failure and stops all threads.
     pub fn fail(&self, step: Step, of: u32, errno: i32) {
         if !self.failed.swap(true, AcqRel) {
             self.failure[1].store(step as u32, Relaxed);
@@ -71,7 +71,7 @@ impl Control {
         (errno != 0).then(|| (step, self.failure[2].load(Relaxed), errno))
     }
 
-    /// Tells that the caller is set up and waits for the beginning; `None` if there will be none.
+    /// Reports that the caller is set up and waits for the beginning; `None` if there will be none.
     pub fn wait_for_start(&self) -> Option<u64> {
         self.ready.fetch_add(1, AcqRel);
         loop {
@@ -125,7 +125,8 @@ impl TaskState {
     /// The job with this number begins.
     pub fn begin(&self, number: u64, now: u64) {
         let stamp = &self.stamps[number as usize % STAMPS];
-        // Nobody reads it under its old number any more: the observer waits for fewer jobs than there are stamps.
+        // It is not read under its old number any more: the observer waits for fewer jobs than
+        // there are stamps.
         stamp.number.store(NEVER, Release);
         stamp.completed.store(NEVER, Release);
         stamp.started.store(now, Release);

@@ -1,4 +1,5 @@
-//! What a baseline needs of the kernel. All may be made from a real-time thread but `affinity`: none allocates.
+//! What a baseline needs of the kernel. All may be made from a real-time thread but `affinity`:
+//! none allocates.
 
 use std::io;
 
@@ -22,7 +23,8 @@ pub enum Policy {
     },
 }
 
-/// Gives a thread (0: the caller) a policy. `forks`: under SCHED_DEADLINE its children become ordinary.
+/// Gives a thread (0: the caller) a policy. `forks`: under SCHED_DEADLINE its children become
+/// ordinary.
 pub fn set_policy(tid: i32, policy: Policy, forks: bool) -> Result<(), i32> {
     let attributes = match policy {
         Policy::Other => Attributes::ordinary(),

@@ -1,5 +1,5 @@
-//! Ends a run whatever happens. Above every task, on each CPU used and on one other, so that it needs nobody's help:
-//! not the caller's, who may never get the CPU again under a SCHED_FIFO runaway.
+//! Ends a run whatever happens. Above every task, on each CPU used and on one other, so that it
+//! needs no help of the caller, which may never get the CPU again under a SCHED_FIFO runaway.
 
 use crate::shared::{Control, Step, TaskState};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
@@ -52,7 +52,7 @@ impl Watchdog<'_> {
         }
     }
 
-    /// Stops everybody, and takes away what nobody may keep. A task that is gone has id 0.
+    /// Stops all tasks, and takes their priorities away. A task that is gone has id 0.
     fn disarm(&self) {
         self.control.stop.store(true, Release);
         for (task, &command) in self.tasks.iter().zip(self.commands) {

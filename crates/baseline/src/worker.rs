@@ -1,4 +1,5 @@
-//! A synthetic task under a baseline: spin, stamp, sleep to the next absolute release. Nothing here allocates or panics.
+//! A synthetic task under a baseline: spin, stamp, sleep to the next absolute release. Nothing here
+//! allocates or panics.
 
 use crate::shared::{Control, Step, TaskState};
 use crate::sys::{set_affinity, set_policy, Policy};

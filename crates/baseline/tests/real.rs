@@ -1,5 +1,6 @@
-//! Real runs on the machine at hand, half a second each, one after the other. Figures are only asserted by orders of
-//! magnitude; without the right to SCHED_FIFO each test checks that the refusal names a help.
+//! Real runs on the machine at hand, half a second each, one after the other. Figures are only
+//! asserted by orders of magnitude; without the right to SCHED_FIFO each test checks that the
+//! refusal names a help.
 
 use punctual_baseline::{start, Baseline, BaselineRun, BaselineStart, Options, Refusal};
 use punctual_diagnostic::Diagnostic;
@@ -158,7 +159,8 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
     for baseline in [Baseline::Fifo, Baseline::Other] {
         let Some((run, periods)) = ran(&set(tasks()), baseline, &options()) else { return };
         assert_eq!(run.ended - run.started, 500 * MS);
-        // 50 and 25 periods; the observer may be late, but all are there or counted as lost, in order, and their times fit.
+        // 50 and 25 periods; the observer may be late, but all are there or counted as lost, in
+        // order, and their times fit.
         assert_eq!(periods.len() as u64 + run.lost, 75, "{baseline:?}");
         for (index, count) in [(0, 50u64), (1, 25)] {
             let of_task: Vec<&Period> = periods.iter().filter(|p| p.task == index).collect();
@@ -239,7 +241,7 @@ fn a_stop_ends_it_early() {
 #[test]
 fn a_command_and_its_children_are_measured_and_killed() {
     let _alone = alone();
-    // A duration that nobody else sleeps for marks the grandchild.
+    // A duration that no other process sleeps for marks the grandchild.
     let words = ["sh", "-c", "sleep 86399.25 & while :; do :; done"].map(String::from).to_vec();
     let tasks = set(vec![
         task("shell", 20 * MS, 2 * MS, Body::Command(words)),
@@ -247,14 +249,14 @@ fn a_command_and_its_children_are_measured_and_killed() {
     ]);
     let long = Options { duration: 2_000 * MS, ..options() };
     for baseline in [Baseline::Fifo, Baseline::Other] {
-        let hog = BackgroundLoad::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
+        let load = BackgroundLoad::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
         let Some((run, periods)) = ran(&tasks, baseline, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{baseline:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
         assert!(of_true.iter().all(|p| !p.miss && !p.ready_throughout));
         assert!(run.notes.iter().any(|note| note.contains("command")));
-        let hog = hog.stop();
-        judge_timing(|| assert!(hog.share_ppm() < 950_000));
+        let load = load.stop();
+        judge_timing(|| assert!(load.share_ppm() < 950_000));
         assert!(vanishes("^sleep 86399.25"), "{baseline:?}: a grandchild is left");
     }
 }
@@ -292,7 +294,8 @@ fn a_cpu_that_is_not_there_is_an_error() {
 
 const ROLE: &str = "PUNCTUAL_TEST_ROLE";
 
-/// The program that the next one kills; nothing unless it was started for it. Its arguments are how that one finds it.
+/// The program that the next one kills; nothing unless it was started for it. Its arguments are how
+/// that one finds it.
 #[test]
 fn the_one_that_is_killed() {
     if std::env::var_os(ROLE).is_none() {

@@ -1,4 +1,5 @@
-//! One full decision of the dispatcher: charge, due timers, end one job, add one, select, next timer.
+//! One full decision of the dispatcher: charge, due timers, end one job, add one, select, next
+//! timer.
 
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};

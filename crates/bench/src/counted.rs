@@ -1,4 +1,5 @@
-//! Instructions of a full decision inside the kernel and natively, counted in virtual machines (docs/vm.md).
+//! Instructions of a full decision inside the kernel and natively, counted in virtual machines
+//! (docs/vm.md).
 
 use crate::{tools, Bench, Failure, Part, Verdict};
 use serde_json::json;

@@ -1,5 +1,6 @@
-//! Inside a virtual machine: the kernel's own policies, measured from user space, and the program that is measured under
-//! ours. What it sees is written to standard output or a file; crate::kernel reads it.
+//! Inside a virtual machine: the kernel's own policies, measured from user space, and the program
+//! that is measured under ours. What it sees is written to standard output or a file; crate::kernel
+//! reads it.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The kernel host beside SCHED_FIFO and SCHED_DEADLINE, in the same boot of a virtual machine whose clock counts
-//! instructions: the figures repeat, to the nanosecond, for one build.
+//! The kernel host beside SCHED_FIFO and SCHED_DEADLINE, in the same boot of a virtual machine
+//! whose clock counts instructions: the figures repeat, to the nanosecond, for one build.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -173,7 +173,8 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
     })
 }
 
-/// The beginnings of the program's bursts after the releases, ns, where it was not stopped in between.
+/// The beginnings of the program's bursts after the releases, ns, where it was not stopped in
+/// between.
 fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
     let text = std::fs::read_to_string(bursts)?;
     let times = text.lines().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
@@ -186,8 +187,8 @@ fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
 struct Observed {
     /// The spinning task's first release.
     start: u64,
-    /// From a release at which its job was selected to its task's running, ns; of both tasks. Not from one at which a more urgent
-    /// job went on.
+    /// From a release at which its job was selected to its task's running, ns; of both tasks. Not
+    /// from one at which a more urgent job went on.
     running: Vec<u64>,
     /// By the spinning task in each whole period, by the kernel's count.
     received: Vec<u64>,
@@ -241,8 +242,8 @@ impl Observed {
                 _ => {}
             }
         }
-        // The program starts in the first periods: page faults, in which the kernel defers preemption.
-        // The last one may be cut.
+        // The program starts in the first periods: page faults, in which the kernel defers
+        // preemption. The last one may be cut.
         received.pop();
         received.drain(..SKIPPED.min(received.len()));
         running.drain(..2.min(running.len()));

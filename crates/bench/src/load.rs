@@ -37,7 +37,8 @@ pub struct Rate {
     /// The dispatcher's object, ns, of which each is so many counted ones.
     here: f64,
     ratio: f64,
-    /// The guest's kernel, which is to be the nearest to ours: each version's verifier does something else.
+    /// The guest's kernel, which is to be the nearest to ours: each version's verifier does
+    /// something else.
     kernel: &'static str,
 }
 

@@ -78,8 +78,8 @@ fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
     assert!(bad.starts_with("long missed "), "{bad}");
 }
 
-/// Woken 5 ms before its deadline, the job of 2 ms in 10 ms may execute 1 ms more (docs/model.md): by sleeping, its
-/// task gave up the rest.
+/// Woken 5 ms before its deadline, the job of 2 ms in 10 ms may execute 1 ms more (docs/model.md):
+/// by sleeping, its task gave up the rest.
 #[test]
 fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
     let scratch = Scratch::new("cut");
@@ -290,7 +290,7 @@ fn pipe_without_reader() -> OwnedFd {
 }
 
 #[test]
-fn results_that_nobody_gets_are_a_failure_unless_the_reader_has_gone() {
+fn results_that_are_not_read_are_a_failure_unless_the_reader_has_gone() {
     let scratch = Scratch::new("full");
     let file = scratch.file("set.toml", FULL);
     for arguments in [vec!["sim", &file], vec!["sim", &file, "--json"]] {

@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Nothing on the machine is changed, and nothing is remembered: every examination reads again. The
-//! one thing it *does* is to ask for SCHED_FIFO in a thread of its own that returns to its own policy at once,
-//! since no file shows reliably whether the kernel would grant it.
+//! one thing it *does* is to ask for SCHED_FIFO in a thread of its own that returns to its own
+//! policy at once, since no file shows reliably whether the kernel would grant it.
 //!
-//! Findings of others (what a killed dispatcher left behind, say) are plain [`Finding`]s too: append
-//! them to the vector before it is rendered.
+//! Findings of others (what a killed dispatcher left behind, say) are plain [`Finding`]s too:
+//! append them to the vector before it is rendered.
 
 mod calls;
 mod cgroup;

@@ -237,7 +237,7 @@ fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it()
 }
 
 #[test]
-fn forced_lockdown_is_seen_without_securityfs_and_no_cure_goes_through_debugfs() {
+fn forced_lockdown_is_seen_without_securityfs_and_no_help_goes_through_debugfs() {
     let dir = tree(&[(
         "boot/config-6.18.15-rt-amd64",
         "CONFIG_SCHED_HRTICK=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y\n",
@@ -253,7 +253,7 @@ fn forced_lockdown_is_seen_without_securityfs_and_no_cure_goes_through_debugfs()
 }
 
 #[test]
-fn a_dispatcher_of_ours_is_not_to_be_cured() {
+fn a_dispatcher_of_ours_needs_no_help() {
     let stat = |name: &str, priority: u32| {
         format!("7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 {priority} 1 0 0 0")
     };

@@ -1,5 +1,6 @@
-//! What the real-time operations cost on this machine, and how exact cpu.stat is:
-//! `cargo run --release -p punctual-process --example cost [CPU]` (as root; two seconds; keeps the CPU half busy).
+//! What the real-time operations cost on this machine, and how exact cpu.stat is: `cargo run
+//! --release -p punctual-process --example cost [CPU]` (as root; two seconds; keeps the CPU half
+//! busy).
 
 use punctual_process::*;
 use std::time::Duration;

@@ -22,14 +22,14 @@ pub struct Adopted {
     journal: Journal,
 }
 
-/// Adopts `pid` with all its threads (and later children): writes down how it is, then moves it into
-/// `park`, which was made by [`Park::for_process`]. Its children of before stay out: adopt them too
-/// ([`descendants`](crate::descendants)). Level and CPU are left as they are: see [`Threads`](crate::Threads). Not
-/// real-time safe.
+/// Adopts `pid` with all its threads (and later children): writes down how it is, then moves it
+/// into `park`, which was made by [`Park::for_process`]. Its children of before stay out: adopt
+/// them too ([`descendants`](crate::descendants)). Level and CPU are left as they are: see
+/// [`Threads`](crate::Threads). Not real-time safe.
 ///
 /// # Errors
-/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, adopted by
-/// another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
+/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, adopted
+/// by another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
     let (id, pidfd) = check_adoptable(pid)?;
     if pid == journal.guardian() {
@@ -58,7 +58,8 @@ fn no_process(pid: i32) -> Diagnostic {
     Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)")
 }
 
-/// Whether `pid` is a process that any host may schedule for its user; its identity and its pidfd. Not real-time safe.
+/// Whether `pid` is a process that any host may schedule for its user; its identity and its pidfd.
+/// Not real-time safe.
 ///
 /// # Errors
 /// As of [`adopt`], but what the user host alone needs: real-time priorities for it.
@@ -107,7 +108,8 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Which process adopted it: by its cgroup's name, and without cgroups by the journals of this user.
+/// Which process adopted it: by its cgroup's name, and without cgroups by the journals of this
+/// user.
 fn custodian_of(id: Identity) -> Option<i32> {
     let path = Hierarchy::V2.path_of(id.pid).unwrap_or_default();
     let by_group = path.split('/').find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
@@ -168,8 +170,8 @@ impl Adopted {
         !self.id.is_alive()
     }
 
-    /// Gives it, and its children in the same `park`, back what they came with, and lets them go on. The park can be
-    /// removed afterwards. Not real-time safe.
+    /// Gives it, and its children in the same `park`, back what they came with, and lets them go
+    /// on. The park can be removed afterwards. Not real-time safe.
     pub fn give_back(self, park: &Park) -> RestoreReport {
         let mut report = RestoreReport { owner: self.journal.owner().pid, ..RestoreReport::default() };
         match park {

@@ -1,9 +1,9 @@
 //! A task in a cgroup v2 of its own: parked and resumed by the freezer, measured by cpu.stat.
 //!
-//! Where: commands in `punctual-ID/NAME` below the group that we ourselves are in. An adopted process in
-//! `punctual-ID.NAME` below *its own* group, so that the limits of its unit go on to hold and systemd does not see the
-//! unit empty and end it. ID is pid, start time and pid namespace of the owner, so that whoever finds a group without a
-//! journal can still tell whether its owner lives.
+//! Where: commands in `punctual-ID/NAME` below the group that we ourselves are in. An adopted
+//! process in `punctual-ID.NAME` below *its own* group, so that the limits of its unit still hold
+//! and systemd does not see the unit empty and end it. ID is pid, start time and pid namespace of
+//! the owner, so that `clean` can find out whether the owner of a group without a journal lives.
 //! Threads of a process cannot be in different domain groups, so only whole processes are moved.
 
 use crate::journal::{Entry, Journal, Purpose};
@@ -29,8 +29,8 @@ impl CgroupBase {
     /// Finds cgroup v2 and makes our group below the one that we are in. Not real-time safe.
     ///
     /// # Errors
-    /// No v2 is mounted, the kernel has no freezer, or we may not make groups there; the caller may then go on with
-    /// [`StopGroup`](crate::StopGroup).
+    /// No v2 is mounted, the kernel has no freezer, or we may not make groups there; the caller may
+    /// then go on with [`StopGroup`](crate::StopGroup).
     pub fn create(journal: &Journal) -> Result<Self, Diagnostic> {
         let mount = Hierarchy::V2.mount().ok_or_else(|| {
             Diagnostic::machine(
@@ -49,13 +49,14 @@ impl CgroupBase {
         Ok(Self { dir, mount, journal: journal.clone() })
     }
 
-    /// Makes the group of a command that is about to be started. `name` is for people; it is made fit and unique.
+    /// Makes the group of a command that is about to be started. `name` is for people; it is made
+    /// fit and unique.
     pub fn group(&self, name: &str) -> Result<Cgroup, Diagnostic> {
         self.numbered(&self.dir, &format!("run.{}", fit(name)), Purpose::Command)
     }
 
-    /// Makes the group for a process that is about to be adopted: below its own group, or where that is not permitted
-    /// below ours.
+    /// Makes the group for a process that is about to be adopted: below its own group, or where
+    /// that is not permitted below ours.
     pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, Diagnostic> {
         let own = Hierarchy::V2.path_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
@@ -123,7 +124,8 @@ fn fit(name: &str) -> String {
     }
 }
 
-/// One task's group. Dropping it closes the files and leaves the group; [`remove`](Self::remove) removes it.
+/// One task's group. Dropping it closes the files and leaves the group; [`remove`](Self::remove)
+/// removes it.
 #[derive(Debug)]
 pub struct Cgroup {
     dir: PathBuf,
@@ -162,8 +164,8 @@ impl Cgroup {
         &self.dir
     }
 
-    /// Freezes every process in it. Real-time safe: one pwrite. Returns at once; each thread stops at its next way out
-    /// of the kernel, on this CPU as soon as the caller sleeps.
+    /// Freezes every process in it. Real-time safe: one pwrite. Returns at once; each thread stops
+    /// at its next way out of the kernel, on this CPU as soon as the caller sleeps.
     pub fn park(&self) -> io::Result<()> {
         rustix::io::pwrite(&self.freeze, b"1", 0)?;
         Ok(())
@@ -180,9 +182,10 @@ impl Cgroup {
         number::<128>(&self.events, "frozen ").map(|v| v == 1)
     }
 
-    /// CPU time of all that ever ran in it, in nanoseconds with microsecond resolution; the kernel cuts only what it
-    /// shows, so differences do not drift. Real-time safe: one pread. Exact for what ran on the caller's CPU; what runs
-    /// on another CPU at this moment is missing up to a tick.
+    /// CPU time of all that ever ran in it, in nanoseconds with microsecond resolution; the kernel
+    /// cuts only what it shows, so differences do not drift. Real-time safe: one pread. Exact for
+    /// what ran on the caller's CPU; what runs on another CPU at this moment is missing up to a
+    /// tick.
     pub fn usage_ns(&self) -> io::Result<u64> {
         number::<512>(&self.stat, "usage_usec ").map(|us| us * 1000)
     }
@@ -221,7 +224,8 @@ impl Cgroup {
         kill_all(&self.dir)
     }
 
-    /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at most.
+    /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at
+    /// most.
     pub fn remove(&self) -> Result<(), Diagnostic> {
         remove_tree(&self.dir, Duration::from_millis(200), || ()).map_err(|e| {
             Diagnostic::refused(
@@ -300,8 +304,8 @@ fn kill_one_by_one(dir: &Path) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Removes a group with all below it, waiting while the last processes are on their way out; `meanwhile` is called in each
-/// round of waiting.
+/// Removes a group with all below it, waiting while the last processes are on their way out;
+/// `meanwhile` is called in each round of waiting.
 pub(crate) fn remove_tree(dir: &Path, patience: Duration, mut meanwhile: impl FnMut()) -> io::Result<()> {
     let deadline = std::time::Instant::now() + patience;
     loop {

@@ -1,10 +1,11 @@
-//! What a child does to itself before it executes a program: system calls only, for it may share its parent's memory, or
-//! be the copy of a thread among others.
+//! What a child does to itself before it executes a program: system calls only, for it may share
+//! its parent's memory, or be the copy of a thread among others.
 
 /// All signals as a program expects them: their default actions, none blocked.
 ///
 /// # Safety
-/// In a child that is to execute a program: the handlers, the mask and the actions are its own to change.
+/// In a child that is to execute a program: the handlers, the mask and the actions are its own to
+/// change.
 pub(crate) unsafe fn ordinary_signals() {
     // SAFETY: a zeroed action with the default handler is valid; masks are valid for the calls.
     unsafe {
@@ -19,7 +20,8 @@ pub(crate) unsafe fn ordinary_signals() {
     }
 }
 
-/// Makes these files the standard streams; one that is closed stays closed. `false`: the system refused, errno says why.
+/// Makes these files the standard streams; one that is closed stays closed. `false`: the system
+/// refused, errno says why.
 ///
 /// # Safety
 /// In a child that is to execute a program: its standard streams are replaced.

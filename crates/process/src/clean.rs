@@ -1,4 +1,4 @@
-//! What dead owners left: found and told (`doctor`), or given back (`clean`).
+//! What dead owners left: found and reported (`doctor`), or restored (`clean`).
 
 use crate::demote::{self, Dying};
 use crate::journal::{self, Contents, Journal, Purpose};
@@ -58,15 +58,16 @@ fn of_journal(j: &Journal) -> Leftover {
     }
 }
 
-/// Gives back everything that dead owners left: first by their journals, then cgroups of ours that no journal names.
-/// Never touches what a living owner has. Not real-time safe.
+/// Gives back everything that dead owners left: first by their journals, then cgroups of ours that
+/// no journal names. Never touches what a living owner has. Not real-time safe.
 ///
 /// # Errors
 /// None so far; a journal or cgroup that cannot be given back is a report with problems.
 pub fn clean() -> Result<Vec<RestoreReport>, Diagnostic> {
     let mut reports: Vec<RestoreReport> = dead_journals().iter().map(restore::restore).collect();
     if !orphan_groups().is_empty() {
-        // A guardian with a state directory that we do not see may be at work on it this very moment.
+        // A guardian with a state directory that we do not see may be at work on it this very
+        // moment.
         std::thread::sleep(Duration::from_millis(300));
         let named = groups_of_journals();
         for (dir, id) in orphan_groups().into_iter().filter(|(d, _)| !named.contains(d)) {
@@ -97,7 +98,7 @@ fn clean_group(dir: &Path, id: Identity) -> RestoreReport {
     report
 }
 
-/// Journals of this user whose owner is dead. Journals that others could have written are not obeyed.
+/// Journals of this user whose owner is dead. Journals that others could have written are ignored.
 fn dead_journals() -> Vec<Journal> {
     all_journals().into_iter().filter(|j| !j.owner().can_act()).collect()
 }

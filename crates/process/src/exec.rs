@@ -1,4 +1,5 @@
-//! The way of a command from clone to exec. Between the two it shares our memory, so it makes system calls only.
+//! The way of a command from clone to exec. Between the two it shares our memory, so it makes
+//! system calls only.
 
 use crate::child::{arrange_streams, ordinary_signals};
 use crate::guardian::SignalMask;
@@ -37,9 +38,10 @@ pub(crate) fn clone_and_exec(plan: &mut Plan) -> io::Result<i32> {
     let mut stack = vec![0u128; 8 * 1024];
     let plan = &raw mut *plan;
     let mask = SignalMask::block_all();
-    // SAFETY: CLONE_VFORK keeps us asleep until the child has left our memory (exec or exit), so `plan`, what it points
-    // to and `stack` outlive the child's use; the top of the stack is 16-byte aligned; no handler of ours runs in it.
-    // The child writes to `plan` through the pointer that this opaque call was given, so its writes are seen.
+    // SAFETY: CLONE_VFORK keeps us asleep until the child has left our memory (exec or exit), so
+    // `plan`, what it points to and `stack` outlive the child's use; the top of the stack is
+    // 16-byte aligned; no handler of ours runs in it. The child writes to `plan` through the
+    // pointer that this opaque call was given, so its writes are seen.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len()).cast();
         libc::clone(child, top, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, plan.cast())
@@ -54,7 +56,8 @@ pub(crate) fn clone_and_exec(plan: &mut Plan) -> io::Result<i32> {
 
 /// The child, from clone to exec: system calls only.
 extern "C" fn child(plan: *mut c_void) -> c_int {
-    // SAFETY: our parent passed its Plan and sleeps until we exec or exit; all pointers in it are alive and terminated.
+    // SAFETY: our parent passed its Plan and sleeps until we exec or exit; all pointers in it are
+    // alive and terminated.
     unsafe {
         let plan = plan.cast::<Plan>();
         (*plan).failed = prepare(&*plan);
@@ -134,7 +137,8 @@ pub(crate) fn wait_blocking(pid: i32) -> Option<c_int> {
     }
 }
 
-/// Waits until the child stands at its exec; other signals that reach it before are passed on. `false`: it ended.
+/// Waits until the child stands at its exec; other signals that reach it before are passed on.
+/// `false`: it ended.
 pub(crate) fn wait_for_exec(pid: i32) -> bool {
     loop {
         match stop_of(pid) {

@@ -1,8 +1,9 @@
 //! The CPU time of single threads of other processes.
 //!
-//! clock_gettime reads the clock of a thread only within its own process (EINVAL otherwise). /proc/TID/schedstat has
-//! the same figure for any thread. The housekeeper opens it, so that the dispatcher looks up no names; a read takes
-//! some 0.9 us. The file stays bound to its thread: after the thread's end it reads as an error.
+//! clock_gettime reads the clock of a thread only within its own process (EINVAL otherwise).
+//! /proc/TID/schedstat has the same figure for any thread. The housekeeper opens it, so that the
+//! dispatcher looks up no names; a read takes some 0.9 us. The file stays bound to its thread:
+//! after the thread's end it reads as an error.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

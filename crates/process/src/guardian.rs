@@ -8,11 +8,11 @@
 //!     └ polls the guardian's pidfd: dead? restart()
 //! ```
 //!
-//! It does not exec, so it works from a library inside any program. After the fork of a program with threads it uses
-//! system calls and the allocator only (glibc makes malloc usable in the child of fork; no environment, no standard
-//! streams, no locks of ours), and never returns into the program.
-//! The fork makes the owner's pages copy-on-write: the first write to each afterwards costs a page fault. Start it before
-//! the dispatcher runs; a restart costs these faults once more.
+//! It does not exec, so it works from a library inside any program. After the fork of a program
+//! with threads it uses system calls and the allocator only (glibc makes malloc usable in the child
+//! of fork; no environment, no standard streams, no locks of ours), and never returns into the
+//! program. The fork makes the owner's pages copy-on-write: the first write to each afterwards
+//! costs a page fault. Start it before the dispatcher runs; a restart costs these faults once more.
 
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
@@ -29,7 +29,8 @@ use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 use std::io;
 
-/// The owner's end. Dropping it without [`dismiss`](Self::dismiss) makes the guardian restore at once.
+/// The owner's end. Dropping it without [`dismiss`](Self::dismiss) makes the guardian restore at
+/// once.
 #[derive(Debug)]
 pub struct Guardian {
     journal: Journal,
@@ -46,11 +47,12 @@ struct Forked {
 }
 
 impl Guardian {
-    /// Forks the guardian and returns when it stands watch. It holds the CPU locks with us until it has restored.
-    /// Not real-time safe.
+    /// Forks the guardian and returns when it stands watch. It holds the CPU locks with us until it
+    /// has restored. Not real-time safe.
     ///
     /// # Errors
-    /// No process can be made. That it may not become real-time is none: see [`is_real_time`](Self::is_real_time).
+    /// No process can be made. That it may not become real-time is none: see
+    /// [`is_real_time`](Self::is_real_time).
     pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
         Ok(Self { journal: journal.clone(), locks: locks.to_vec(), process: fork_one(journal, locks)? })
     }
@@ -65,7 +67,8 @@ impl Guardian {
         self.process.pidfd.as_fd()
     }
 
-    /// Whether it got SCHED_FIFO 99. Otherwise a real-time runaway on every CPU could keep it from restoring.
+    /// Whether it got SCHED_FIFO 99. Otherwise a real-time runaway on every CPU could keep it from
+    /// restoring.
     pub fn is_real_time(&self) -> bool {
         self.process.real_time
     }
@@ -99,12 +102,12 @@ impl Guardian {
         })
     }
 
-    /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it is gone, so that the
-    /// CPU locks are free when ours are dropped.
+    /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it
+    /// is gone, so that the CPU locks are free when ours are dropped.
     pub fn dismiss(self) {
         let _ = rustix::io::write(&self.process.control, b"D");
         if !readable(&self.process.pidfd, 2000) {
-            // Stopped by somebody, perhaps. It has no work left that killing it could interrupt.
+            // Stopped by a signal, perhaps. It has no work left that killing it could interrupt.
             let _ = pidfd::send(&self.process.pidfd, libc::SIGKILL);
             readable(&self.process.pidfd, 1000);
         }
@@ -124,7 +127,7 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
     retry_on_intr(|| poll(&mut fds, Some(&timeout))).is_ok_and(|n| n > 0)
 }
 
-/// Forks it; again, where somebody kills it before it stands watch.
+/// Forks it; again, where it is killed before it stands watch.
 fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, Diagnostic> {
     for _ in 1..TRIES {
         if let Some(forked) = fork_once(journal, locks)? {
@@ -157,9 +160,11 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
     keep.sort_unstable();
     let every = sched::every();
 
-    // No handler of the program may ever run in the guardian, nor anything but SIGKILL and SIGSTOP reach it.
+    // No handler of the program may ever run in the guardian, nor anything but SIGKILL and SIGSTOP
+    // reach it.
     let mask = SignalMask::block_all();
-    // SAFETY: the child runs `stand_watch` alone, which restricts itself as the module says and never returns.
+    // SAFETY: the child runs `stand_watch` alone, which restricts itself as the module says and
+    // never returns.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         stand_watch(journal, &keep, &every, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
@@ -282,9 +287,9 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
 /// Closes a range of descriptors; kernels before 5.9 get each closed one by one, up to a bound.
 ///
 /// # Safety
-/// Nobody in this process uses them any more.
+/// This process does not use them any more.
 unsafe fn close_range(first: u32, last: u32) {
-    // SAFETY: these descriptors are copies that belong to nobody in this process.
+    // SAFETY: these descriptors are copies that nothing in this process owns.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, 0u32) != 0 {
             for fd in first..=last.min(65_535) {
@@ -294,14 +299,14 @@ unsafe fn close_range(first: u32, last: u32) {
     }
 }
 
-/// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU to die, and only we
-/// can end the runaway: so now and then we look whether the owner was killed.
+/// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU
+/// to die, and only we can end the runaway: so now and then we look whether the owner was killed.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How often a start or a restoration is tried when whoever does it is killed.
+/// How often a start or a restoration is tried when the process that does it is killed.
 const TRIES: u32 = 3;
 
-/// What /proc says of the owner, opened while it was well: at SCHED_FIFO 99 no name is looked up there, for that may have
-/// to wait for a lower thread that is just freeing it (`demote` says how).
+/// What /proc says of the owner, opened while it was well: at SCHED_FIFO 99 no name is looked up
+/// there, for that may have to wait for a lower thread that is just freeing it (`demote` says how).
 struct Status(Option<[std::fs::File; 2]>);
 
 impl Status {
@@ -313,7 +318,7 @@ impl Status {
 
     /// Of its first thread; `None` when all of it was waited for.
     fn look(&self) -> Option<Course> {
-        // Without these files whoever may look up names is to look.
+        // Without these files, the worker has to look it up by name.
         let Some([status, stat]) = &self.0 else { return Some(Course::Ends) };
         let (mut a, mut b) = ([0u8; 16_384], [0u8; 1024]);
         let text = |file, buf: &mut [u8]| rustix::io::pread(file, &mut *buf, 0).ok();

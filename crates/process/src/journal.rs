@@ -1,10 +1,11 @@
 //! What we changed, written down before we change it.
 //!
-//! One file for each running Punctual process, one JSON object to a line, each line one write(2) to a file opened for
-//! appending. The invariant: *a change is made only after its line was written*; so whoever reads the file afterwards
-//! knows at least everything that happened, and each line means "this may have been done". A killed process needs no
-//! fsync: what was written to the page cache stays. A torn line (a full disk) is skipped by the reader, and its change
-//! was never made because its write was seen to fail.
+//! One file for each running Punctual process, one JSON object to a line, each line one write(2) to
+//! a file opened for appending. The invariant: *a change is made only after its line was written*;
+//! so a later reader finds at least everything that happened, and each line means "this may have
+//! been done". A killed process needs no fsync: what was written to the page cache stays. A torn
+//! line (a full disk) is skipped by the reader, and its change was never made because its write was
+//! seen to fail.
 
 use crate::proc::{self, Identity};
 use punctual_diagnostic::Diagnostic;
@@ -39,8 +40,8 @@ pub(crate) struct ThreadRecord {
     pub affinity: sched::Mask,
 }
 
-/// How one process was before we adopted it. A thread that is not listed came later and inherits the first record,
-/// its leader's.
+/// How one process was before we adopted it. A thread that is not listed came later and inherits
+/// the first record, its leader's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProcessRecord {
     pub id: Identity,
@@ -50,7 +51,7 @@ pub(crate) struct ProcessRecord {
     pub group: PathBuf,
     /// When this was written, in clock ticks since boot: a child that started later belongs to it.
     pub at: u64,
-    /// It was stopped by somebody else before.
+    /// It was stopped before we adopted it.
     pub stopped: bool,
     pub threads: Vec<ThreadRecord>,
 }
@@ -124,10 +125,11 @@ struct Inner {
 }
 
 impl Journal {
-    /// Makes the journal of this process in the state directory and writes its first line. Not real-time safe.
+    /// Makes the journal of this process in the state directory and writes its first line. Not
+    /// real-time safe.
     ///
     /// # Errors
-    /// The state directory cannot be made or belongs to somebody else.
+    /// The state directory cannot be made or belongs to another user.
     pub fn create() -> Result<Self, Diagnostic> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let dir = own_directory()?;
@@ -166,8 +168,8 @@ impl Journal {
         self.inner.owner
     }
 
-    /// `PUNCTUAL_RUN` in the environment of all that is started under it. A process may have several
-    /// journals, and the end of one run must not find what another has started.
+    /// `PUNCTUAL_RUN` in the environment of all that is started under it. A process may have
+    /// several journals, and the end of one run must not find what another has started.
     pub(crate) fn mark(&self) -> &str {
         &self.inner.mark
     }
@@ -289,8 +291,8 @@ impl Contents {
     }
 }
 
-/// Where journals of this user are: PUNCTUAL_STATE_DIR, else /run/punctual for root, else XDG_RUNTIME_DIR/punctual,
-/// else /tmp/punctual-UID.
+/// Where journals of this user are: PUNCTUAL_STATE_DIR, else /run/punctual for root, else
+/// XDG_RUNTIME_DIR/punctual, else /tmp/punctual-UID.
 pub(crate) fn directory() -> PathBuf {
     let uid = rustix::process::geteuid();
     if let Some(dir) = std::env::var_os("PUNCTUAL_STATE_DIR") {
@@ -309,7 +311,7 @@ fn own_directory() -> Result<PathBuf, Diagnostic> {
     let help = "remove it or set PUNCTUAL_STATE_DIR to a directory of your own";
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
     made.map_err(|e| Diagnostic::refused(format!("cannot make the state directory {}", dir.display()), e, help))?;
-    // Restoring obeys what a journal says, so nobody else may write there.
+    // Restoring executes what a journal records, so no other user may write there.
     if !is_ours_alone(&dir) {
         return Err(Diagnostic::machine(
             format!(
@@ -322,7 +324,8 @@ fn own_directory() -> Result<PathBuf, Diagnostic> {
     Ok(dir)
 }
 
-/// Whether a directory or file is ours and nobody else can write it; a sticky directory of ours will do.
+/// Whether a directory or file is ours and no other user can write it; a sticky directory of ours
+/// is accepted.
 pub(crate) fn is_ours_alone(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| {
         !m.file_type().is_symlink()

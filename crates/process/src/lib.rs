@@ -1,4 +1,5 @@
-//! What Punctual changes on a machine, written down before it is done and given back whatever happens.
+//! What Punctual changes on a machine: recorded before it is changed, and restored whatever
+//! happens.
 //!
 //! ```text
 //!   CpuLock::take ─> Journal::create ─> Guardian::start      before anything is changed
@@ -11,9 +12,10 @@
 //!   restore(&journal) ─> Guardian::dismiss                   the orderly end
 //! ```
 //!
-//! Whoever is killed: the guardian restores for the owner, the owner starts a new guardian, and when both are killed at
-//! one instant [`clean`] does it later. Functions say whether they are real-time safe; those that are neither allocate
-//! nor lock nor panic, and return [`std::io::Error`] made from an error number.
+//! After SIGKILL of the owner the guardian restores; after that of the guardian the owner starts
+//! another one; when both are killed at one instant, [`clean`] restores later. Functions say
+//! whether they are real-time safe; those that are neither allocate nor lock nor panic, and return
+//! [`std::io::Error`] made from an error number.
 #![forbid(clippy::panic)]
 #![deny(clippy::unwrap_in_result)]
 

@@ -1,10 +1,11 @@
 //! One dispatcher per CPU on a machine.
 //!
-//! The lock is an flock on an open file. Whoever shares that open file holds it too, and on purpose the guardian does:
-//! when the owner is killed, the CPU stays taken until the guardian has given everything back and gone, so a new
-//! dispatcher never starts among the remains of the old one. Commands do not share it (close-on-exec, and
-//! [`spawn`](crate::spawn) starts no process that stays between fork and exec).
-//! The file is never unlinked: unlinking would let two processes hold two locks of one name.
+//! The lock is an flock on an open file. All that share this open file hold it, as the guardian
+//! does: when the owner is killed, the CPU stays taken until the guardian has given everything back
+//! and gone, so a new dispatcher never starts among the remains of the old one. Commands do not
+//! share it (close-on-exec, and [`spawn`](crate::spawn) starts no process that stays between fork
+//! and exec). The file is never unlinked: unlinking would let two processes hold two locks of one
+//! name.
 
 use crate::proc::{printable, Identity};
 use punctual_diagnostic::Diagnostic;
@@ -15,7 +16,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A CPU that this process dispatches. Given up when all clones, and the guardian that shares it, are gone.
+/// A CPU that this process dispatches. Given up when all clones, and the guardian that shares it,
+/// are gone.
 #[derive(Debug, Clone)]
 pub struct CpuLock {
     cpu: u32,
@@ -23,10 +25,11 @@ pub struct CpuLock {
 }
 
 impl CpuLock {
-    /// Takes `cpu`; `owner` is what a refused second dispatcher is told about us (a command line, say).
+    /// Takes `cpu`; `owner` describes us to a second dispatcher that is refused (a command line,
+    /// for example).
     ///
-    /// Where the old owner is dead and its guardian still restores, this waits for it, five seconds at most.
-    /// Not real-time safe.
+    /// Where the old owner is dead and its guardian still restores, this waits for it, five seconds
+    /// at most. Not real-time safe.
     ///
     /// # Errors
     /// The CPU belongs to another dispatcher (named), or no lock file can be made.
@@ -55,7 +58,8 @@ impl CpuLock {
         }
         let me = Identity::own();
         let text = format!("pid {}\nstart {}\nsince {}\ncommand {}\n", me.pid, me.start, now(), printable(owner));
-        // The contents only inform: failing to write them (a full file system) does not weaken the lock.
+        // The contents only inform: failing to write them (a full file system) does not weaken the
+        // lock.
         let _ = rustix::fs::ftruncate(&file, 0);
         let _ = rustix::io::pwrite(&file, text.as_bytes(), 0);
         Ok(Self { cpu, file: Arc::new(file) })
@@ -107,7 +111,8 @@ fn read(file: &OwnedFd) -> Held {
     let field = |name: &str| printable(text.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("unknown"));
     let pid = field("pid ").parse().unwrap_or(0);
     let start = field("start ").parse().unwrap_or(0);
-    // Just taken and not yet written looks like a dead owner: the caller then waits and reads again.
+    // Just taken and not yet written looks like a dead owner: the caller then waits and reads
+    // again.
     Held { pid, since: field("since "), command: field("command "), alive: Identity { pid, start }.can_act() }
 }
 
@@ -136,7 +141,8 @@ fn open_file(path: &std::path::Path) -> Result<OwnedFd, Diagnostic> {
         let _ = std::fs::create_dir_all(dir);
     }
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    // Opened before created: fs.protected_regular refuses O_CREAT on a file that another user made in a sticky directory.
+    // Opened before created: fs.protected_regular refuses O_CREAT on a file that another user made
+    // in a sticky directory.
     let file = match open(path, flags, Mode::empty()) {
         Err(Errno::NOENT) => match open(path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o666)) {
             Ok(f) => {

@@ -1,7 +1,9 @@
-//! Real-time priorities that a program chose for threads of its own: within the task's levels their order holds.
+//! Real-time priorities that a program chose for threads of its own: within the task's levels their
+//! order holds.
 //!
-//! The task's ordinary threads have its level; a thread with a priority of its own is one level higher for each lower
-//! priority that the program chose, eight at most. A thread's choice shows as a priority that it was not given.
+//! The task's ordinary threads have its level; a thread with a priority of its own is one level
+//! higher for each lower priority that the program chose, eight at most. A thread's choice shows as
+//! a priority that it was not given.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -39,7 +41,8 @@ impl OwnPriorities {
         }
     }
 
-    /// The task has this level from now on. Only the dispatcher calls it, and the thread that made the table before.
+    /// The task has this level from now on. Only the dispatcher calls it, and the thread that made
+    /// the table before.
     pub fn note_level(&self, level: i32) {
         if level > 0 && self.recent.iter().all(|r| r.load(Relaxed) != level) {
             let n = self.next.load(Relaxed);
@@ -57,9 +60,9 @@ impl OwnPriorities {
 }
 
 impl Threads {
-    /// Notices what the program chose for this thread since it was given a level, and gives it that level back. An
-    /// ordinary thread would never execute beside one that spins at the task's level. Real-time safe: one system
-    /// call, or two.
+    /// Notices what the program chose for this thread since it was given a level, and gives it that
+    /// level back. An ordinary thread would never execute beside one that spins at the task's
+    /// level. Real-time safe: one system call, or two.
     pub(crate) fn notice_choice(&self, slot: &Slot, tid: i32) {
         if slot.requeued.load(SeqCst) {
             return;
@@ -78,8 +81,8 @@ impl Threads {
         }
     }
 
-    /// Notices the priority with which a new thread was found: its own, or inherited from its creator. Not real-time
-    /// safe.
+    /// Notices the priority with which a new thread was found: its own, or inherited from its
+    /// creator. Not real-time safe.
     pub(crate) fn notice_new(&self, slot: &Slot, tid: i32) {
         let priority = sched::priority(tid).unwrap_or(0);
         let of = |s: &&Slot| s.tid().is_some_and(|t| t != tid) && s.given.load(Relaxed) == priority;
@@ -93,7 +96,8 @@ impl Threads {
     }
 
     /// Gives each choice its level above the task's own; whether anything changed, so that
-    /// [`set_level`](Self::set_level) has to be called. Only the dispatcher calls it. Real-time safe: no system call.
+    /// [`set_level`](Self::set_level) has to be called. Only the dispatcher calls it. Real-time
+    /// safe: no system call.
     pub fn rank_choices(&self) -> bool {
         if !self.own.changed.load(Relaxed) || !self.own.changed.swap(false, SeqCst) {
             return false;

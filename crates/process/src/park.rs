@@ -1,4 +1,5 @@
-//! How a task of unmodified programs is made to stand still: one face over freezer and stop signals.
+//! How a task of unmodified programs is made to stand still: one face over freezer and stop
+//! signals.
 
 use crate::cgroup::{Cgroup, CgroupBase};
 use crate::journal::{Journal, Purpose};
@@ -47,8 +48,8 @@ impl Park {
         }
     }
 
-    /// What its threads hand on: a new process is in the cgroup of its parent at once, but no stop signal reaches it before
-    /// the housekeeper has found it.
+    /// What its threads hand on: a new process is in the cgroup of its parent at once, but no stop
+    /// signal reaches it before the housekeeper has found it.
     pub(crate) fn children(&self) -> Children {
         match self {
             Self::Freezer(_) => Children::Inherit,
@@ -66,7 +67,8 @@ impl Park {
         either!(self, p => p.resume())
     }
 
-    /// CPU time that it used, in nanoseconds. Real-time safe. See [`Cgroup::usage_ns`] and [`StopGroup::usage_ns`].
+    /// CPU time that it used, in nanoseconds. Real-time safe. See [`Cgroup::usage_ns`] and
+    /// [`StopGroup::usage_ns`].
     pub fn usage_ns(&self) -> io::Result<u64> {
         either!(self, p => p.usage_ns())
     }
@@ -79,17 +81,18 @@ impl Park {
         }
     }
 
-    /// Whether all of it stands still, as far as one system call tells: `None` with stop signals. Real-time safe.
+    /// Whether all of it stands still, as far as one system call tells: `None` with stop signals.
+    /// Real-time safe.
     pub fn stands_still(&self) -> Option<bool> {
         match self {
-            // A group that is gone moves nobody.
+            // A group that is gone has no processes.
             Self::Freezer(c) => Some(c.is_frozen().unwrap_or(true)),
             Self::Stop(_) => None,
         }
     }
 
-    /// Tells the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals only, which change the
-    /// leaders' level. Real-time safe.
+    /// Tells the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals
+    /// only, which change the leaders' level. Real-time safe.
     pub fn set_level(&self, level: i32) {
         if let Self::Stop(s) = self {
             s.set_level(level);

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 /// Has the real-time shares of RT_GROUP_SCHED.
 const CPU: Hierarchy = Hierarchy::V1("cpu");
 
-/// Whether a dispatcher can run on these CPUs: they exist, are online and in our cpuset; SCHED_FIFO 99 is permitted;
-/// memory can be locked. Nothing is changed: a thread made for it tries and ends. Not real-time safe.
+/// Whether a dispatcher can run on these CPUs: they exist, are online and in our cpuset; SCHED_FIFO
+/// 99 is permitted; memory can be locked. Nothing is changed: a thread made for it tries and ends.
+/// Not real-time safe.
 ///
 /// # Errors
 /// The first thing in the way, with its help.
@@ -115,7 +116,8 @@ fn real_time_limit(pid: i32) -> Option<u64> {
     line.split_ascii_whitespace().nth(3)?.parse().ok()
 }
 
-/// Why SCHED_FIFO was refused to `pid`, and the help: the capability, or the group of RT_GROUP_SCHED.
+/// Why SCHED_FIFO was refused to `pid`, and the help: the capability, or the group of
+/// RT_GROUP_SCHED.
 pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> Diagnostic {
     if error.raw_os_error() == Some(libc::EPERM) {
         if let Some(group) = forbidding_group(pid) {

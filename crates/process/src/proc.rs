@@ -1,7 +1,8 @@
-//! What /proc says about processes, and who a process *is*.
+//! What /proc shows of processes, and the identity of a process.
 //!
-//! A pid alone names nobody for long: the kernel gives it to the next process. An [`Identity`] is a pid with the
-//! start time of the process that had it, and every signal goes through a pidfd whose start time was compared.
+//! A pid alone identifies no process for long: the kernel reuses it. An [`Identity`] is a pid with
+//! the start time of the process that had it, and every signal goes through a pidfd whose start
+//! time was compared.
 
 use punctual_diagnostic::is_printable;
 use punctual_sys::pidfd;
@@ -32,19 +33,22 @@ impl Identity {
     /// This process itself.
     pub fn own() -> Self {
         let pid = rustix::process::getpid().as_raw_pid();
-        // /proc may be missing in a broken container; a start of 0 then matches no process, which errs towards leaving alone.
+        // /proc may be missing in a broken container; a start of 0 then matches no process, which
+        // errs towards leaving alone.
         Self::of(pid).unwrap_or(Self { pid, start: 0 })
     }
 
-    /// Whether it still runs (a zombie does not; a process whose first thread alone has ended does).
+    /// Whether it still runs (a zombie does not; a process whose first thread alone has ended
+    /// does).
     pub fn is_alive(&self) -> bool {
         let ended = |s: Stat| matches!(s.state, 'Z' | 'X') && threads_of(self.pid).iter().all(|t| *t == self.pid);
         Stat::of(self.pid).is_some_and(|s| s.start == self.start && !ended(s))
     }
 
-    /// Whether it can still do anything: it lives, and no SIGKILL is on its way through its threads. A killed thread
-    /// needs the CPU to die, and below a real-time runaway it never gets it; the process then counts as alive for the
-    /// kernel (its pidfd stays silent) until somebody ends the runaway.
+    /// Whether it can still do anything: it lives, and no SIGKILL is on its way through its
+    /// threads. A killed thread needs the CPU to die, and below a real-time runaway it never gets
+    /// it; the process then counts as alive for the kernel (its pidfd stays silent) until the
+    /// runaway is ended.
     pub(crate) fn can_act(&self) -> bool {
         self.is_alive() && !is_doomed(self.pid)
     }
@@ -52,12 +56,14 @@ impl Identity {
     /// A pidfd for it, or `None` when it is gone or its number belongs to another process now.
     pub fn open(&self) -> Option<OwnedFd> {
         let fd = pidfd::open(self.pid).ok()?;
-        // The comparison comes after the opening: the pidfd then holds on to the very process that was compared.
+        // The comparison comes after the opening: the pidfd then holds on to the very process that
+        // was compared.
         (Stat::of(self.pid)?.start == self.start).then_some(fd)
     }
 }
 
-/// Whether SIGKILL is pending for a process: for its first thread, or where that has ended already, for the others.
+/// Whether SIGKILL is pending for a process: for its first thread, or where that has ended already,
+/// for the others.
 fn is_doomed(pid: i32) -> bool {
     let read = |of: String| {
         let status = std::fs::read_to_string(format!("{of}/status")).ok()?;
@@ -106,7 +112,7 @@ pub(crate) struct Stat {
     pub pgrp: i32,
     pub flags: u64,
     pub start: u64,
-    /// How the process is told to end, in the file of the process; 0 where the kernel does not tell yet.
+    /// The signal that ends the process, in the file of the process; 0 while there is none.
     pub exit_code: i32,
 }
 
@@ -217,7 +223,8 @@ pub(crate) fn process_of(tid: i32) -> Option<i32> {
     text.lines().find_map(|l| l.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
-/// The command line for people: arguments separated by blanks, nothing unprintable, at most 200 characters.
+/// The command line for people: arguments separated by blanks, nothing unprintable, at most 200
+/// characters.
 pub(crate) fn command_of(pid: i32) -> String {
     let raw = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let raw = if raw.is_empty() { std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default() } else { raw };
@@ -240,7 +247,7 @@ pub(crate) fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Our pid namespace; a pid written down in another one names somebody else here.
+/// Our pid namespace; a pid recorded in another one is another process here.
 pub(crate) fn pid_namespace() -> u64 {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_else(|_| PathBuf::new());
     link.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0)

@@ -1,11 +1,12 @@
 //! Giving the machine back, from what a journal says.
 //!
-//! Order: a dying owner and its commands lose their real-time priority (`demote` says why). Commands are
-//! killed while they stand still, so that a frozen runaway never gets another turn. Adopted
-//! processes are frozen, get their attributes back, are moved home (which thaws them), and only then do their groups
-//! go. The journal is unlinked last, and only if nothing remains; every step bears being done twice, by us or by
-//! another process, and every signal goes to the identity (pid and start time) that was written down.
-//! An flock on the journal keeps restorers apart; the guardian shares its owner's open file and so inherits its turn.
+//! Order: a dying owner and its commands lose their real-time priority (`demote` says why).
+//! Commands are killed while they stand still, so that a frozen runaway never gets another turn.
+//! Adopted processes are frozen, get their attributes back, are moved home (which thaws them), and
+//! only then do their groups go. The journal is unlinked last, and only if nothing remains; every
+//! step bears being done twice, by us or by another process, and every signal goes to the identity
+//! (pid and start time) that was written down. An flock on the journal keeps restorers apart; the
+//! guardian shares its owner's open file and so inherits its turn.
 
 use crate::cgroup;
 use crate::demote::{self, Dying};
@@ -19,11 +20,12 @@ use rustix::fs::{flock, FlockOperation};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long killed processes are waited for before the rest is given back; those that take longer are waited for
-/// once more when their group is to go.
+/// How long killed processes are waited for before the rest is given back; those that take longer
+/// are waited for once more when their group is to go.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// How long at most what was killed may take to be gone; longer is a problem to be reported. An ordinary process needs the
-/// CPU to die, of which real-time programs of others may leave it a twentieth.
+/// How long at most what was killed may take to be gone; longer is a problem to be reported. An
+/// ordinary process needs the CPU to die, of which real-time programs of others may leave it a
+/// twentieth.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a restoration did.
@@ -43,7 +45,8 @@ pub struct RestoreReport {
     pub continued: usize,
     /// Cgroups removed.
     pub groups: usize,
-    /// What could not be given back, in words for people. The journal then stays for `punctual clean`.
+    /// What could not be given back, in words for people. The journal then stays for `punctual
+    /// clean`.
     pub problems: Vec<String>,
 }
 
@@ -68,9 +71,9 @@ impl RestoreReport {
     }
 }
 
-/// Gives back everything that the journal says was changed. Stop the dispatcher first: it would park what is given
-/// back. Idempotent; bounded (some seconds at the worst). Not
-/// real-time safe. Does not panic.
+/// Gives back everything that the journal says was changed. Stop the dispatcher first: it would
+/// park what is given back. Idempotent; bounded (some seconds at the worst). Not real-time safe.
+/// Does not panic.
 pub fn restore(journal: &Journal) -> RestoreReport {
     let mut report = RestoreReport::default();
     for round in 0.. {
@@ -79,7 +82,7 @@ pub fn restore(journal: &Journal) -> RestoreReport {
             Err(_) if round < 250 => std::thread::sleep(Duration::from_millis(20)),
             Err(e) => {
                 report.owner = journal.owner().pid;
-                report.problems.push(format!("somebody else is restoring from {}: {e}", journal.path().display()));
+                report.problems.push(format!("another process is restoring from {}: {e}", journal.path().display()));
                 return report;
             }
         }
@@ -102,7 +105,7 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
         report.owner = id.pid;
         report.command = command.clone();
         if *boot != proc::boot_id() {
-            return; // The machine was started anew since: nothing of it is left.
+            return; // The machine was restarted since: nothing of it is left.
         }
         if *pidns != proc::pid_namespace() {
             report.problems.push(format!(
@@ -124,7 +127,7 @@ fn from_contents(c: &Contents, report: &mut RestoreReport) {
     for (dir, _) in c.groups.iter().filter(|g| g.1 == Purpose::Adopted) {
         empty_adopted_group(dir, &c.adopted, report);
     }
-    give_back_strays(c, report);
+    restore_ungrouped(c, report);
     let mut groups: Vec<&(PathBuf, Purpose)> = c.groups.iter().collect();
     groups.sort_by_key(|(dir, _)| std::cmp::Reverse(dir.as_os_str().len()));
     for (dir, purpose) in groups {
@@ -150,8 +153,8 @@ pub(crate) fn kill_group(dir: &Path, dying: &mut Dying, report: &mut RestoreRepo
     dying.await_end(FIRST_WAIT);
 }
 
-/// Children by identity, and without cgroups also what descends from them: by parent, and by the mark in the
-/// environment where the parent has ended.
+/// Children by identity, and without cgroups also what descends from them: by parent, and by the
+/// mark in the environment where the parent has ended.
 fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut RestoreReport) {
     let without_groups = !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
     let end = Instant::now() + LAST_WAIT;
@@ -188,7 +191,8 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
     dying.await_end(FIRST_WAIT);
 }
 
-/// Gives back all processes of a group of adopted ones, those too that joined after the records were made.
+/// Gives back all processes of a group of adopted ones, those too that joined after the records
+/// were made.
 pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report: &mut RestoreReport) {
     if !dir.exists() {
         return;
@@ -270,8 +274,9 @@ fn outside(dir: &Path) -> PathBuf {
     ours.parent().unwrap_or(dir).to_owned()
 }
 
-/// Adopted processes that are in no group of ours: parked by stop signals, or written down and never moved.
-fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
+/// Adopted processes that are in no group of ours: parked by stop signals, or written down and
+/// never moved.
+fn restore_ungrouped(c: &Contents, report: &mut RestoreReport) {
     for r in &c.adopted {
         let with_group = c.groups.iter().any(|g| g.0 == r.group);
         let mut ids = vec![r.id];
@@ -299,7 +304,8 @@ fn give_back_strays(c: &Contents, report: &mut RestoreReport) {
     }
 }
 
-/// Removes a group that should be empty by now. What is still in a group of commands is killed again in each round.
+/// Removes a group that should be empty by now. What is still in a group of commands is killed
+/// again in each round.
 pub(crate) fn remove_group(dir: &Path, purpose: Purpose, dying: &mut Dying, report: &mut RestoreReport) {
     if !dir.exists() {
         return;

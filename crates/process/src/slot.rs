@@ -1,8 +1,8 @@
 //! One thread in the table of a task's threads.
 //!
-//! The housekeeper fills and empties slots, the dispatcher reads them at any time. A slot that is reused while the
-//! dispatcher works on it gets at most one turn or one priority of the thread before: that is corrected at the next
-//! change of level.
+//! The housekeeper fills and empties slots, the dispatcher reads them at any time. A slot that is
+//! reused while the dispatcher works on it gets at most one turn or one priority of the thread
+//! before: that is corrected at the next change of level.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 

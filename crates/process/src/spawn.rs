@@ -9,12 +9,13 @@
 //!    └ PTRACE_DETACH ───────────────────────>   parked; runs at release()
 //! ```
 //!
-//! vfork's way, not fork's: a fork would make the pages of the running dispatcher copy-on-write, and each of its next
-//! writes a page fault. Sharing memory, the child tells its error through it.
+//! vfork's way, not fork's: a fork would make the pages of the running dispatcher copy-on-write,
+//! and each of its next writes a page fault. Sharing memory, the child tells its error through it.
 //!
-//! The child dies with the *thread* that started it (PR_SET_PDEATHSIG): call [`spawn`] from one that lives as long as
-//! the task is to. A program with set-user-id rights, started by an ordinary user, does not get them, for it is
-//! traced at exec. Do not wait for "any child" in another thread meanwhile.
+//! The child dies with the *thread* that started it (PR_SET_PDEATHSIG): call [`spawn`] from one
+//! that lives as long as the task is to. A program with set-user-id rights, started by an ordinary
+//! user, does not get them, for it is traced at exec. Do not wait for "any child" in another thread
+//! meanwhile.
 
 use crate::exec::{self, wait_blocking, wait_for_exec, Plan, Step};
 use crate::journal::{Entry, Journal};
@@ -34,7 +35,8 @@ use std::process::ExitStatus;
 /// Where a standard stream of a command goes.
 #[derive(Debug)]
 pub enum Stream {
-    /// Ours. A terminal as standard input stops a command of another process group that reads it (SIGTTIN).
+    /// Ours. A terminal as standard input stops a command of another process group that reads it
+    /// (SIGTTIN).
     Inherit,
     /// Our standard error.
     StandardError,
@@ -75,8 +77,8 @@ pub enum Hold {
     Nowhere,
     /// It is parked.
     Parked,
-    /// Before its first instruction, not parked. The thread that started it has to release it. Where
-    /// tracing is forbidden it is stopped some microseconds later (SIGSTOP).
+    /// Before its first instruction, not parked. The thread that started it has to release it.
+    /// Where tracing is forbidden it is stopped some microseconds later (SIGSTOP).
     AtExec,
 }
 
@@ -131,12 +133,13 @@ pub struct Spawned {
 /// Starts a command in `park`, which was made by [`Park::for_command`]. Not real-time safe.
 ///
 /// # Errors
-/// The program is not there or cannot be executed (exit code 2); the machine does not permit its cgroup, level or CPU
-/// (4). Nothing is left running then.
+/// The program is not there or cannot be executed (exit code 2); the machine does not permit its
+/// cgroup, level or CPU (4). Nothing is left running then.
 pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawned, Diagnostic> {
     let name = spec.argv.first().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let child = match start(journal, &spec, park, true) {
-        // No tracing here (Yama's ptrace_scope 3, seccomp): it may then execute some microseconds before it is parked.
+        // No tracing here (Yama's ptrace_scope 3, seccomp): it may then execute some microseconds
+        // before it is parked.
         Err(Failure { step: Step::Trace, .. }) => start(journal, &spec, park, false),
         other => other,
     };
@@ -256,7 +259,8 @@ fn start(
     match (id, pidfd::open(pid)) {
         (Some(id), Ok(fd)) => Ok((id, fd, held)),
         (_, fd) => {
-            // SAFETY: kills our own child, which nobody has waited for, so the number is still its own.
+            // SAFETY: kills our own child, which was not waited for, so the number is still its
+            // own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             wait_blocking(pid);
             Err(Failure { step: Step::None, errno: fd.err().and_then(|e| e.raw_os_error()).unwrap_or(libc::ESRCH) })
@@ -274,7 +278,8 @@ fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failu
     std::env::split_paths(&path).map(|d| cstring(d.join(program).as_os_str())).collect()
 }
 
-/// Ours, what the command adds, and the mark by which descendants are found where there is no cgroup.
+/// Ours, what the command adds, and the mark by which descendants are found where there is no
+/// cgroup.
 fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
     let mark = ("PUNCTUAL_RUN".into(), journal.mark().into());
     let added: Vec<&(OsString, OsString)> = spec.env.iter().chain([&mark]).collect();
@@ -343,7 +348,8 @@ impl Spawned {
     /// Its first release. Real-time safe.
     ///
     /// # Errors
-    /// The kernel's: the cgroup is gone, or the thread is not the one that started it ([`Hold::AtExec`]).
+    /// The kernel's: the cgroup is gone, or the thread is not the one that started it
+    /// ([`Hold::AtExec`]).
     pub fn release(&self, park: &Park) -> io::Result<()> {
         match (self.hold, self.held) {
             (Hold::AtExec, true) => unless_ended(self.detach()),
@@ -366,7 +372,7 @@ impl Spawned {
     /// [`Park::procs`]. Not real-time safe.
     ///
     /// # Errors
-    /// ECHILD: somebody else in this program waited for it.
+    /// ECHILD: another part of this program waited for it.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             let mut status = 0;
@@ -384,7 +390,8 @@ impl Spawned {
         Ok(self.status)
     }
 
-    /// Kills it and its process group, unless it was waited for: its number may be another group's then. Real-time safe.
+    /// Kills it and its process group, unless it was waited for: its number may be another group's
+    /// then. Real-time safe.
     pub fn kill_group(&self) {
         if self.status.is_some() {
             return;

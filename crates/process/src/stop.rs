@@ -1,12 +1,13 @@
 //! Parking without cgroup v2: SIGSTOP and SIGCONT to every process of a task.
 //!
-//! A stop signal is taken by the process's leader thread, which must run to stop the others. While the other threads
-//! keep the CPU busy at the leader's own FIFO level it waits for them, by tens of milliseconds (facts.md). So the leader
-//! is raised above them before the signal and lowered before the one that continues.
+//! A stop signal is taken by the process's leader thread, which must run to stop the others. While
+//! the other threads keep the CPU busy at the leader's own FIFO level it waits for them, by tens of
+//! milliseconds (facts.md). So the leader is raised above them before the signal and lowered before
+//! the one that continues.
 //!
-//! The real-time path reads a fixed table of slots; the housekeeper fills it. A slot's pidfd must not be closed while
-//! the real-time path may be using it: `turn` is odd while that path is inside, and the housekeeper closes a retired
-//! pidfd only after it has seen `turn` even.
+//! The real-time path reads a fixed table of slots; the housekeeper fills it. A slot's pidfd must
+//! not be closed while the real-time path may be using it: `turn` is odd while that path is inside,
+//! and the housekeeper closes a retired pidfd only after it has seen `turn` even.
 
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc::{self, Identity, Stat};
@@ -44,12 +45,14 @@ pub struct StopGroup {
     members: Mutex<Vec<(Identity, usize)>>,
     /// The first process of it: a command's process group goes by its number, also after its end.
     leader: AtomicI32,
-    /// When its first process joined, in ticks since boot: children from before stay out, as with a cgroup.
+    /// When its first process joined, in ticks since boot: children from before stay out, as with a
+    /// cgroup.
     since: u64,
 }
 
 impl StopGroup {
-    /// A group with room for `capacity` processes. Nothing is allocated afterwards on the real-time path.
+    /// A group with room for `capacity` processes. Nothing is allocated afterwards on the real-time
+    /// path.
     pub fn new(journal: &Journal, purpose: Purpose, capacity: usize) -> Self {
         let slot = || Slot { pid: AtomicI32::new(0), fd: AtomicI32::new(-1), used: AtomicU64::new(0) };
         Self {
@@ -66,12 +69,13 @@ impl StopGroup {
         }
     }
 
-    /// Stops every process. Real-time safe: three system calls for each. All are tried; the first error is returned,
-    /// a process that is gone is none.
+    /// Stops every process. Real-time safe: three system calls for each. All are tried; the first
+    /// error is returned, a process that is gone is none.
     pub fn park(&self) -> io::Result<()> {
         self.parked.store(true, Ordering::SeqCst);
         self.each(|pid, fd| {
-            // Signal 0 first: were the process gone, its number might be somebody else's, whom we must not raise.
+            // Signal 0 first: were the process gone, its number might be another one's, which must
+            // not be raised.
             pidfd::send(&fd, 0)?;
             let raised = sched::set_level(pid, LEADER_LEVEL, Children::AreOrdinary);
             pidfd::send(&fd, libc::SIGSTOP)?;
@@ -79,7 +83,8 @@ impl StopGroup {
         })
     }
 
-    /// Continues every process, with its leader back at the task's level. Real-time safe, as [`park`](Self::park).
+    /// Continues every process, with its leader back at the task's level. Real-time safe, as
+    /// [`park`](Self::park).
     pub fn resume(&self) -> io::Result<()> {
         self.parked.store(false, Ordering::SeqCst);
         let level = self.level.load(Ordering::Relaxed);
@@ -91,14 +96,15 @@ impl StopGroup {
         })
     }
 
-    /// The FIFO level (0: ordinary) that leaders get when they are resumed. Real-time safe: one store.
+    /// The FIFO level (0: ordinary) that leaders get when they are resumed. Real-time safe: one
+    /// store.
     pub fn set_level(&self, level: i32) {
         self.level.store(level, Ordering::Relaxed);
     }
 
-    /// CPU time of all its processes, ended ones as they were last read, in nanoseconds. Real-time safe: one system
-    /// call for each. What an ended process used after the last reading is lost; what runs on another CPU is stale by
-    /// up to a tick.
+    /// CPU time of all its processes, ended ones as they were last read, in nanoseconds. Real-time
+    /// safe: one system call for each. What an ended process used after the last reading is lost;
+    /// what runs on another CPU is stale by up to a tick.
     pub fn usage_ns(&self) -> io::Result<u64> {
         let mut sum = self.gone_ns.load(Ordering::Relaxed);
         for s in &self.slots {
@@ -156,8 +162,8 @@ impl StopGroup {
         // Published first, looked at afterwards: a park that missed it is made up for here.
         if self.parked.load(Ordering::SeqCst) {
             let fd = slot.fd.load(Ordering::SeqCst);
-            // The signal first: once raised, the process is above this ordinary thread, which may not get the CPU again
-            // before the process has stopped.
+            // The signal first: once raised, the process is above this ordinary thread, which may
+            // not get the CPU again before the process has stopped.
             let _ = pidfd::send(&fd, libc::SIGSTOP);
             let _ = sched::set_level(id.pid, LEADER_LEVEL, Children::AreOrdinary);
             if !self.parked.load(Ordering::SeqCst) {
@@ -168,20 +174,21 @@ impl StopGroup {
         Ok(())
     }
 
-    /// Housekeeping: takes in new descendants of its members, drops ended ones. Call it every few milliseconds from an
-    /// ordinary thread. Returns how many it took in.
+    /// Housekeeping: takes in new descendants of its members, drops ended ones. Call it every few
+    /// milliseconds from an ordinary thread. Returns how many it took in.
     pub fn rescan(&self) -> Result<usize, Diagnostic> {
         let before: Vec<(Identity, usize)> = self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let cookie = format!("PUNCTUAL_RUN={}", self.journal.mark());
         let roots: Vec<(i32, u64)> = before.iter().map(|m| (m.0.pid, self.since)).collect();
         let mut found = proc::descendants_since(&roots);
         if self.purpose == Purpose::Command {
-            // A child whose parent ended has another one now, but still our process group and environment.
+            // A child whose parent ended has another one now, but still our process group and
+            // environment.
             let ours = |s: Stat| s.start >= self.since && self.leader.load(Ordering::Relaxed) == s.pgrp;
-            let strays = proc::pids()
+            let orphans = proc::pids()
                 .into_iter()
                 .filter(|p| Stat::of(*p).is_some_and(ours) && proc::environment_has(*p, &cookie));
-            found.extend(strays.filter_map(Identity::of));
+            found.extend(orphans.filter_map(Identity::of));
         }
         let mut taken = 0;
         for id in found {
@@ -208,7 +215,8 @@ impl StopGroup {
             let slot = &self.slots[*n];
             slot.pid.store(0, Ordering::SeqCst);
             self.gone_ns.fetch_add(slot.used.swap(0, Ordering::SeqCst), Ordering::SeqCst);
-            // The slot is reused only once its pidfd is closed, and that waits for the real-time path to be outside.
+            // The slot is reused only once its pidfd is closed, and that waits for the real-time
+            // path to be outside.
             for _ in 0..1000 {
                 if self.turn.load(Ordering::SeqCst) % 2 == 0 {
                     close(slot.fd.swap(-1, Ordering::SeqCst));

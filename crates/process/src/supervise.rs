@@ -7,10 +7,11 @@
 //!     └ it has ended: how?
 //! ```
 //!
-//! To give back, names are looked up in /proc while their processes die, and cgroups are removed. Inside the kernel that may
-//! mean to wait, by trying again and again, for a thread that was preempted in the middle of freeing the same entry
-//! (`demote`). At SCHED_FIFO 99 nobody on that CPU would ever go on. In the pauses everybody does. Who stands above
-//! only sleeps and makes calls that name nothing, so nothing can hold it up.
+//! To give back, names are looked up in /proc while their processes die, and cgroups are removed.
+//! Inside the kernel that may mean to wait, by trying again and again, for a thread that was
+//! preempted in the middle of freeing the same entry (`demote`). At SCHED_FIFO 99 no other thread
+//! of that CPU would ever continue. In the pauses all do. The guardian only sleeps and makes calls
+//! that look up no names, so that nothing blocks it.
 
 use punctual_sys::clock::CpuClock;
 use punctual_sys::sched;
@@ -20,8 +21,8 @@ use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
 
 /// What the worker may execute at its level in one go, ns: as much as a whole restoration takes.
 const SLICE: u64 = 20_000_000;
-/// How long it is then an ordinary process, ns: twice as long each time, for on a busy machine it may take long until
-/// those run for whom it waits.
+/// How long it is then an ordinary process, ns: twice as long each time, since on a busy machine it
+/// may take long until the threads that it waits for run.
 const PAUSES: std::ops::RangeInclusive<i64> = 10_000_000..=160_000_000;
 /// How often its clock is read.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -35,10 +36,12 @@ pub(crate) enum Outcome {
     Died,
 }
 
-/// Does `work` in a forked process. For a process of one thread whose signals are all blocked (the guardian). Where
-/// none can be forked, it is done here. With `real_time`, the caller is at SCHED_FIFO 99, and is again afterwards.
+/// Does `work` in a forked process. For a process of one thread whose signals are all blocked (the
+/// guardian). Where none can be forked, it is done here. With `real_time`, the caller is at
+/// SCHED_FIFO 99, and is again afterwards.
 pub(crate) fn supervised(real_time: bool, work: impl Fn() -> bool) -> Outcome {
-    // SAFETY: one thread, so that the child has all that we have, and every lock is free; it never returns.
+    // SAFETY: one thread, so that the child has all that we have, and every lock is free; it never
+    // returns.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         be_worker(real_time, &work);
@@ -107,7 +110,8 @@ mod tests {
 
     /// In a process of one thread, as the guardian is; its exit code is the answer.
     fn in_guardian(life: impl Fn() -> bool) -> bool {
-        // SAFETY: the child makes system calls and uses the allocator alone, which glibc makes usable there.
+        // SAFETY: the child makes system calls and uses the allocator alone, which glibc makes
+        // usable there.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let code = i32::from(!life());

@@ -1,12 +1,12 @@
 //! The threads of one task, all at its FIFO level and on one CPU.
 //!
-//! The real-time path goes through a fixed table of thread ids; the housekeeper looks for new threads and fills it. A
-//! new thread inherits level and CPU from the thread that made it, so one that is not in the table yet can only lag
-//! behind one change of level. In a task that is parked by stop signals a new thread is an ordinary one until then
-//! ([`Children`]).
+//! The real-time path goes through a fixed table of thread ids; the housekeeper looks for new
+//! threads and fills it. A new thread inherits level and CPU from the thread that made it, so one
+//! that is not in the table yet can only lag behind one change of level. In a task that is parked
+//! by stop signals a new thread is an ordinary one until then ([`Children`]).
 //!
-//! Two files more see to it that threads of one level get the CPU in turns (turns.rs), and that those with a priority
-//! of their own go before the others (own_priority.rs).
+//! Two files more see to it that threads of one level get the CPU in turns (turns.rs), and that
+//! those with a priority of their own go before the others (own_priority.rs).
 
 use crate::exec_clock;
 use crate::own_priority::OwnPriorities;
@@ -23,7 +23,8 @@ use std::sync::Mutex;
 /// Slots whose threads' clocks are kept open. Threads in further ones take no turns.
 pub(crate) const CLOCKS: usize = 64;
 
-/// Files from this number on are not kept: half of the usual limit (1,024) is left to the rest of the process.
+/// Files from this number on are not kept: half of the usual limit (1,024) is left to the rest of
+/// the process.
 const FILES: i32 = 512;
 
 /// A table of thread ids with the FIFO level that all of them have.
@@ -46,15 +47,16 @@ pub struct Threads {
 struct Clocks {
     /// By slot.
     open: Vec<Option<File>>,
-    /// Files of ended threads, closed at the next rescan, because the dispatcher may be about to read one: delayed
-    /// for that long, it reads another file, and a thread gets one time slice too many or too few. An exiting thread
-    /// retries removing its /proc entries while another thread frees one of them (demote.rs).
+    /// Files of ended threads, closed at the next rescan, because the dispatcher may be about to
+    /// read one: delayed for that long, it reads another file, and a thread gets one time slice too
+    /// many or too few. An exiting thread retries removing its /proc entries while another thread
+    /// frees one of them (demote.rs).
     retired: Vec<File>,
 }
 
 impl Threads {
-    /// A table for `capacity` threads of a task that `park` stops, which are to run on `cpu`, at level 0 (SCHED_OTHER)
-    /// until [`set_level`](Self::set_level).
+    /// A table for `capacity` threads of a task that `park` stops, which are to run on `cpu`, at
+    /// level 0 (SCHED_OTHER) until [`set_level`](Self::set_level).
     pub fn new(park: &Park, capacity: usize, cpu: u32) -> Self {
         Self::with_children(park.children(), capacity, cpu)
     }
@@ -72,10 +74,11 @@ impl Threads {
         }
     }
 
-    /// Gives all threads this SCHED_FIFO level (1 to 90), or SCHED_OTHER when it is 0. Threads for which the program
-    /// chose real-time priorities get up to [`OWN_LEVELS`](crate::OWN_LEVELS) more. Real-time safe: one system call for
-    /// each thread, two where there are several. Every thread is tried; the first error is returned, a thread that is
-    /// gone is none. Only the dispatcher calls it, and before it the thread that made the table.
+    /// Gives all threads this SCHED_FIFO level (1 to 90), or SCHED_OTHER when it is 0. Threads for
+    /// which the program chose real-time priorities get up to [`OWN_LEVELS`](crate::OWN_LEVELS)
+    /// more. Real-time safe: one system call for each thread, two where there are several. Every
+    /// thread is tried; the first error is returned, a thread that is gone is none. Only the
+    /// dispatcher calls it, and before it the thread that made the table.
     pub fn set_level(&self, level: i32) -> io::Result<()> {
         self.own.note_level(level);
         let before = self.level.swap(level, Ordering::SeqCst);
@@ -129,11 +132,13 @@ impl Threads {
         self.count.store(used, Ordering::SeqCst);
     }
 
-    /// Housekeeping: makes the table hold just these threads ([`Park::threads`](crate::Park::threads)) and gives new
-    /// ones the CPU and the level. Returns how many were new. Not real-time safe.
+    /// Housekeeping: makes the table hold just these threads
+    /// ([`Park::threads`](crate::Park::threads)) and gives new ones the CPU and the level. Returns
+    /// how many were new. Not real-time safe.
     ///
     /// # Errors
-    /// A level or an affinity is refused, or the table is full (ENOSPC): the threads beyond it keep what they inherited.
+    /// A level or an affinity is refused, or the table is full (ENOSPC): the threads beyond it keep
+    /// what they inherited.
     pub fn rescan(&self, now: &[i32]) -> io::Result<usize> {
         let mut clocks = self.housekeeper.lock().unwrap_or_else(|e| e.into_inner());
         clocks.retired.clear();
@@ -191,8 +196,8 @@ impl Threads {
         }
     }
 
-    /// Sets the level of a thread that is already in the table, so that a change at the same time is not overwritten
-    /// by an older value: repeat until the level stayed the same.
+    /// Sets the level of a thread that is already in the table, so that a change at the same time
+    /// is not overwritten by an older value: repeat until the level stayed the same.
     fn settle(&self, slot: &Slot, tid: i32) -> io::Result<()> {
         for _ in 0..16 {
             let level = self.level.load(Ordering::SeqCst);

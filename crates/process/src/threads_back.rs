@@ -1,7 +1,7 @@
 //! Giving the threads of an adopted process their attributes back.
 //!
-//! A process that runs meanwhile may start threads, which inherit what we have not yet taken back; so its threads are
-//! gone through until one whole pass finds nothing to change.
+//! A process that runs meanwhile may start threads, which inherit what we have not yet taken back;
+//! so its threads are gone through until one whole pass finds nothing to change.
 
 use crate::journal::{ProcessRecord, ThreadRecord};
 use crate::proc::{self, Stat};
@@ -74,7 +74,8 @@ fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bo
     // Without a record nothing but real-time priority is taken away.
     if now != *want && (own.is_some() || now.is_real_time()) {
         if let Err(e) = want.give(tid) {
-            // A reservation that no longer fits (SCHED_DEADLINE) must not leave the thread at our level.
+            // A reservation that no longer fits (SCHED_DEADLINE) must not leave the thread at our
+            // level.
             ordinary.give(tid)?;
             return Err(e);
         }

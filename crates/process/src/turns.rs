@@ -1,16 +1,18 @@
-//! Time slices for the threads of one task: at the end of one, each thread that executed in it goes behind the others.
+//! Time slices for the threads of one task: at the end of one, each thread that executed in it goes
+//! behind the others.
 //!
-//! SCHED_FIFO has no time slices, and SCHED_RR has one of 100 ms for the whole machine. A thread that waits for
-//! another one by spinning would keep it from the CPU.
+//! SCHED_FIFO has no time slices, and SCHED_RR has one of 100 ms for the whole machine. A thread
+//! that waits for another one by spinning would keep it from the CPU.
 //!
 //! ```text
 //!   level of the task:   others, in the kernel's order │ queue: executed lately, the latest last
 //!                                                      end_slice() appends, requeue() carries it out
 //! ```
 //!
-//! The kernel loses this order: it wakes a task that was stopped or frozen in the order of its table, and a change of
-//! level reorders the threads. So the queue is kept here. Threads that did not execute in as many slices as there are
-//! threads leave it: they wait for something, or stand first already.
+//! The kernel loses this order: it wakes a task that was stopped or frozen in the order of its
+//! table, and a change of level reorders the threads. So the queue is kept here. Threads that did
+//! not execute in as many slices as there are threads leave it: they wait for something, or stand
+//! first already.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -65,8 +67,9 @@ impl Threads {
         others.chain(self.turns.queued())
     }
 
-    /// Ends a time slice: finds the threads that executed for `least` ns or more in it. [`requeue`](Self::requeue)
-    /// then puts them behind the others. Real-time safe: two system calls for each thread.
+    /// Ends a time slice: finds the threads that executed for `least` ns or more in it.
+    /// [`requeue`](Self::requeue) then puts them behind the others. Real-time safe: two system
+    /// calls for each thread.
     pub fn end_slice(&self, least: u64) -> Executed {
         let slice = self.turns.slice.load(Relaxed) + 1;
         self.turns.slice.store(slice, Relaxed);
@@ -83,7 +86,8 @@ impl Threads {
         executed
     }
 
-    /// Drops from the queue what executed in this slice, or not for long; and appends what executed.
+    /// Drops from the queue what executed in this slice, or not for long; and appends what
+    /// executed.
     fn update_queue(&self, slice: u64) {
         let oldest = slice.saturating_sub(self.count_in_turns().max(2) as u64);
         let length = self.turns.length.swap(0, Relaxed);
@@ -104,8 +108,8 @@ impl Threads {
         }
     }
 
-    /// Puts the threads that executed in the latest slice behind the others of their level. The caller is above the
-    /// task on its CPU. Real-time safe: two system calls for each.
+    /// Puts the threads that executed in the latest slice behind the others of their level. The
+    /// caller is above the task on its CPU. Real-time safe: two system calls for each.
     pub fn requeue(&self, executed: Executed) {
         let length = self.turns.length.load(Relaxed);
         for n in self.turns.queued().skip(length.saturating_sub(executed.threads)) {

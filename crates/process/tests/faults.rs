@@ -42,12 +42,12 @@ fn owner_killed(freezer: bool) {
         let pid = owner.id() as i32;
         let mut children = Vec::new();
         if round % 3 == 0 {
-            // In the middle of setting up; where, nobody knows: from before the journal's first line on.
+            // At a random instant of the set-up: from before the journal's first line on.
             std::thread::sleep(Duration::from_micros(random(25_000)));
         } else {
-            children.push(heard(&mut out).1);
+            children.push(started_processes(&mut out).1);
             if round % 3 == 1 {
-                expect_line(&mut out, "CUSTODY");
+                expect_line(&mut out, "ADOPTED");
                 std::thread::sleep(Duration::from_micros(random(30_000)));
             } else {
                 std::thread::sleep(Duration::from_micros(random(5_000)));
@@ -59,7 +59,8 @@ fn owner_killed(freezer: bool) {
         if !children.is_empty() {
             assert_restored(pid, victim.pid(), &before, &children);
         } else {
-            // Killed before it had a guardian it leaves at most a journal that says so, and nothing else.
+            // Killed before it had a guardian it leaves at most a journal that says so, and nothing
+            // else.
             std::thread::sleep(Duration::from_millis(60));
             clean().unwrap();
             assert_restored(pid, victim.pid(), &before, &[]);
@@ -89,8 +90,8 @@ fn an_owner_killed_while_it_restores_leaves_nothing() {
         let freezer = if round % 2 == 0 { "1" } else { "0" };
         let (mut owner, mut out) =
             role("owner", &[("VICTIM", &victim.pid().to_string()), ("FREEZER", freezer), ("ENDS", "3")]);
-        let (_, child) = heard(&mut out);
-        expect_line(&mut out, "CUSTODY");
+        let (_, child) = started_processes(&mut out);
+        expect_line(&mut out, "ADOPTED");
         std::thread::sleep(Duration::from_micros(2_000 + random(9_000)));
         let pid = owner.id() as i32;
         kill(pid, libc::SIGKILL);
@@ -109,8 +110,8 @@ fn a_guardian_killed_while_it_restores_leaves_what_clean_mends() {
     let before = Snapshot::of(victim.pid());
     for round in 0..rounds() {
         let (mut owner, mut out) = start_owner(victim.pid(), round % 2 == 0);
-        let (guardian, child) = heard(&mut out);
-        expect_line(&mut out, "CUSTODY");
+        let (guardian, child) = started_processes(&mut out);
+        expect_line(&mut out, "ADOPTED");
         let pid = owner.id() as i32;
         kill(pid, libc::SIGKILL);
         owner.end();
@@ -144,8 +145,8 @@ fn guardian_killed(freezer: bool) {
     let victim = Victim::start();
     let before = Snapshot::of(victim.pid());
     let (mut owner, mut out) = start_owner(victim.pid(), freezer);
-    let (mut guardian, child) = heard(&mut out);
-    expect_line(&mut out, "CUSTODY");
+    let (mut guardian, child) = started_processes(&mut out);
+    expect_line(&mut out, "ADOPTED");
     for _ in 0..rounds() / 2 {
         std::thread::sleep(Duration::from_micros(random(10_000)));
         kill(guardian, libc::SIGKILL);
@@ -180,8 +181,8 @@ fn both_killed(freezer: bool) {
     let before = Snapshot::of(victim.pid());
     for _ in 0..rounds() / 3 {
         let (mut owner, mut out) = start_owner(victim.pid(), freezer);
-        let (guardian, child) = heard(&mut out);
-        expect_line(&mut out, "CUSTODY");
+        let (guardian, child) = started_processes(&mut out);
+        expect_line(&mut out, "ADOPTED");
         std::thread::sleep(Duration::from_micros(random(20_000)));
         let pid = owner.id() as i32;
         // Guardian first, and the owner before it can notice.
@@ -216,8 +217,8 @@ fn clean_does_not_touch_what_a_living_owner_has() {
     }
     let victim = Victim::start();
     let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, child) = heard(&mut out);
-    expect_line(&mut out, "CUSTODY");
+    let (guardian, child) = started_processes(&mut out);
+    expect_line(&mut out, "ADOPTED");
     // Its guardian's death makes it no less alive.
     kill(guardian, libc::SIGKILL);
     let pid = owner.id() as i32;
@@ -239,8 +240,8 @@ fn a_cgroup_whose_journal_is_lost_is_cleaned_by_its_name() {
     }
     let victim = Victim::start();
     let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, child) = heard(&mut out);
-    expect_line(&mut out, "CUSTODY");
+    let (guardian, child) = started_processes(&mut out);
+    expect_line(&mut out, "ADOPTED");
     let pid = owner.id() as i32;
     kill(guardian, libc::SIGSTOP);
     kill(pid, libc::SIGKILL);
@@ -267,8 +268,8 @@ fn the_cpu_stays_taken_until_the_guardian_has_restored() {
     }
     let victim = Victim::start();
     let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, _) = heard(&mut out);
-    expect_line(&mut out, "CUSTODY");
+    let (guardian, _) = started_processes(&mut out);
+    expect_line(&mut out, "ADOPTED");
     let pid = owner.id() as i32;
     kill(guardian, libc::SIGSTOP);
     kill(pid, libc::SIGKILL);

@@ -1,5 +1,5 @@
-//! What is killed loses its real-time priority, for it may need others to run before it can die. Here a killed command
-//! spins inside the kernel at its level until a thread below it goes on:
+//! What is killed loses its real-time priority, for it may need others to run before it can die.
+//! Here a killed command spins inside the kernel at its level until a thread below it goes on:
 //!
 //! ```text
 //!   CPU 1: FIFO 61  the command: reaps `many`, and so removes its entries of /proc
@@ -7,8 +7,9 @@
 //!   CPU 0: ordinary `many`: had hundreds of threads, ends while the files are being closed
 //! ```
 //!
-//! Where the command wakes while our thread is in the middle of freeing an entry, it tries again and again until nobody
-//! frees any, and our thread never runs again. Neither SIGKILL nor the freezer can stop it.
+//! Where the command wakes while our thread is in the middle of freeing an entry, it retries until
+//! no thread frees any, and our thread never runs again. Neither SIGKILL nor the freezer can stop
+//! it.
 
 mod common;
 use common::*;
@@ -65,7 +66,7 @@ impl Stage {
         self.word(1)
     }
 
-    /// Waits for a step; ten seconds at most, then whoever waits ends.
+    /// Waits for a step; ten seconds at most, then the waiting process ends.
     fn await_step(&self, step: u32) -> bool {
         let end = Instant::now() + Duration::from_secs(10);
         while self.step().load(SeqCst) < step {
@@ -130,7 +131,7 @@ fn be_many() {
     unsafe { libc::_exit(0) };
 }
 
-/// Opens what is to be freed, and closes it below the command when told so.
+/// Opens what is to be freed, and closes it below the command on request.
 fn closer(pid: u32, go: Arc<AtomicBool>, done: Arc<AtomicBool>, ready: Arc<AtomicBool>) {
     let open = |t: &i32| File::open(format!("/proc/{pid}/task/{t}/stat")).ok();
     let files: Vec<File> = threads_of(pid as i32).iter().filter(|t| **t != pid as i32).filter_map(open).collect();
@@ -143,7 +144,7 @@ fn closer(pid: u32, go: Arc<AtomicBool>, done: Arc<AtomicBool>, ready: Arc<Atomi
     done.store(true, SeqCst);
 }
 
-/// Whoever is left by a test that failed does not keep a CPU.
+/// What a failed test leaves does not keep a CPU.
 struct Unwind(i32);
 
 impl Drop for Unwind {

@@ -1,5 +1,5 @@
-//! Which execution times a task draws, job after job: one generator for every host, so that the same seed gives the
-//! same numbers in a simulation and on a machine.
+//! Which execution times a task draws, job after job: one generator for every host, so that the
+//! same seed gives the same numbers in a simulation and on a machine.
 
 use oorandom::Rand64;
 use punctual_taskset::{Body, Spin, Step};
@@ -13,7 +13,8 @@ pub enum Demand {
     Forever,
 }
 
-/// A sequence of demands that never ends; the same description gives the same sequence on every machine.
+/// A sequence of demands that never ends; the same description gives the same sequence on every
+/// machine.
 #[derive(Debug, Clone)]
 pub struct Draw {
     source: Source,

@@ -1,4 +1,5 @@
-//! What synthetic tasks execute: calibrated spinning, and an ordinary process that wants everything.
+//! What synthetic tasks execute: calibrated spinning, and an ordinary process that wants
+//! everything.
 //!
 //! ```no_run
 //! use punctual_workload::{Spinner, Work};

@@ -1,8 +1,9 @@
 //! Spinning for so much *execution* time, exact to about a microsecond.
 //!
-//! Reading the thread's CPU clock is a system call of some 200 ns, so it is not read all the time: of what is left
-//! 7/8 are spun through by counting, then the clock is read again. Counting uses the fastest speed that calibration
-//! saw; should the CPU have become faster still, 1/8 is the room for it. 1 ms takes about six readings.
+//! Reading the thread's CPU clock is a system call of some 200 ns, so it is not read all the time:
+//! of what is left 7/8 are spun through by counting, then the clock is read again. Counting uses
+//! the fastest speed that calibration saw; should the CPU have become faster still, 1/8 is the room
+//! for it. 1 ms takes about six readings.
 
 use punctual_sys::clock::{monotonic_ns, thread_cpu_ns};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +23,8 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// Measures this machine's speed: about 2 ms, never more than 20 ms of wall time. The fastest of several runs
-    /// counts, because everything that disturbs a run makes it slower.
+    /// Measures this machine's speed: about 2 ms, never more than 20 ms of wall time. The fastest
+    /// of several runs counts, because everything that disturbs a run makes it slower.
     #[must_use]
     pub fn calibrate() -> Spinner {
         let give_up = monotonic_ns() + 15_000_000;
@@ -54,8 +55,8 @@ impl Spinner {
         self.spin_for_unless(ns, &NEVER);
     }
 
-    /// As [`spin_for`](Self::spin_for), but ends early when `stop` becomes true, which is seen within about 20 us of execution.
-    /// Returns whether it executed to the end.
+    /// As [`spin_for`](Self::spin_for), but ends early when `stop` becomes true, which is seen
+    /// within about 20 us of execution. Returns whether it executed to the end.
     pub fn spin_for_unless(&self, ns: u64, stop: &AtomicBool) -> bool {
         let end = thread_cpu_ns().saturating_add(ns);
         loop {
@@ -72,7 +73,8 @@ impl Spinner {
         }
     }
 
-    /// Executes about 20 us without reading any clock: the grain in which a runaway looks at its stop flag.
+    /// Executes about 20 us without reading any clock: the grain in which a runaway looks at its
+    /// stop flag.
     pub fn spin_chunk(&self) {
         iterate(self.iterations(STRETCH));
     }
@@ -105,7 +107,8 @@ fn timed(iterations: u64) -> u64 {
     thread_cpu_ns() - begin
 }
 
-/// A chain in which each step needs the one before, so that no compiler shortens it and no CPU overlaps it.
+/// A chain in which each step needs the one before, so that no compiler shortens it and no CPU
+/// overlaps it.
 #[inline(never)]
 fn iterate(n: u64) {
     let mut x = std::hint::black_box(0x9E37_79B9_7F4A_7C15u64);

@@ -36,7 +36,8 @@ impl Work {
         self.forever
     }
 
-    /// Executes the next job. Returns whether it was done; `false` means that `stop` became true. Allocates nothing.
+    /// Executes the next job. Returns whether it was done; `false` means that `stop` became true.
+    /// Allocates nothing.
     pub fn run_job(&mut self, spinner: &Spinner, stop: &AtomicBool) -> bool {
         loop {
             let done = match self.script.next() {

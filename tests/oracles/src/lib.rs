@@ -1,6 +1,6 @@
 //! Admission against simulation: random sets, small enough to be simulated until everything has
-//! come round. How many is `PUNCTUAL_SETS`, the first seed `PUNCTUAL_SEED`; a set that fails is told
-//! with its seed.
+//! come round. How many is `PUNCTUAL_SETS`, the first seed `PUNCTUAL_SEED`; a set that fails is
+//! named with its seed.
 
 mod costs;
 mod random;

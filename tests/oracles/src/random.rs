@@ -73,7 +73,7 @@ fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Rando
         let start = random.within(0, task.deadline - task.budget);
         task.windows = vec![Window { start, length: task.budget }];
     }
-    // Promised is the mandatory part; whoever executes more may be late with it.
+    // Promised is the mandatory part; a task that executes more may be late with it.
     let promised = task.mandatory.unwrap_or(task.budget);
     task.body = whole(promised);
     if kind == Flat::Critical {
@@ -125,7 +125,8 @@ pub(crate) fn sleeper(budget: u64, longest: u64, random: &mut Random) -> Body {
     Body::Steps(steps)
 }
 
-/// Windows before the deadline, in order, `budget` long together and what is left of the time besides.
+/// Windows before the deadline, in order, `budget` long together and what is left of the time
+/// besides.
 fn apart(budget: u64, deadline: u64, random: &mut Random) -> Vec<Window> {
     let mut windows = Vec::new();
     let (mut at, mut left) = (0, budget);

@@ -1,5 +1,5 @@
-//! Random hierarchies: up to three levels of groups, servers of both kinds, budget groups, aperiodic
-//! disturbers on servers of their own.
+//! Random hierarchies: up to three levels of groups, servers of both kinds, budget groups,
+//! aperiodic disturbers on servers of their own.
 
 use punctual_taskset::{
     Arrival, Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,

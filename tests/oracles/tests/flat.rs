@@ -9,7 +9,7 @@ use punctual_taskset::Body;
 const LONG: u64 = 2 * 240 + 120;
 
 fn none_misses(policy: &str) {
-    let (mut admitted, mut sleepers) = (0, 0);
+    let (mut admitted, mut suspending) = (0, 0);
     for seed in seeds(4000) {
         let set = flat(policy, Flat::Any, &mut Random::new(seed));
         let cpu = analyse(&set).cpus.remove(0);
@@ -29,11 +29,11 @@ fn none_misses(policy: &str) {
             let bound = t.response.unwrap();
             assert!(seen.worst <= bound, "seed {seed}: {} took {} of {bound}: {set:#?}", t.name, seen.worst);
             admitted += seen.releases.min(1);
-            sleepers += u64::from(matches!(set.tasks[t.task].body, Body::Steps(_)));
+            suspending += u64::from(matches!(set.tasks[t.task].body, Body::Steps(_)));
         }
     }
-    println!("{policy}: {admitted} admitted, {sleepers} of them sleep");
-    assert!(admitted > 0 && sleepers > 0);
+    println!("{policy}: {admitted} admitted, {suspending} of them sleep");
+    assert!(admitted > 0 && suspending > 0);
 }
 
 fn refused_miss(policy: &str) {
@@ -44,7 +44,7 @@ fn refused_miss(policy: &str) {
         let seen = simulate(&set, 2 * LONG).unwrap();
         let late: Vec<_> = cpu.tasks.iter().filter(|t| t.fit == Fit::Late && t.exact).collect();
         if policy == "edf" {
-            assert!(late.is_empty() || seen.iter().any(|s| s.misses > 0), "seed {seed}: nobody misses: {set:#?}");
+            assert!(late.is_empty() || seen.iter().any(|s| s.misses > 0), "seed {seed}: no task misses: {set:#?}");
             refused += u64::from(!late.is_empty());
         } else {
             for t in late {

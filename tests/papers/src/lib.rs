@@ -22,9 +22,10 @@ pub struct Machine {
     pub now: u64,
     /// What was executed, in order; neighbours of one task are one stretch.
     pub executed: Vec<Stretch>,
-    /// What the dispatcher told.
+    /// What the dispatcher reported.
     pub events: Vec<Event>,
-    /// How much each task still executes before it says that it is done, by number; missing: for ever.
+    /// How much each task still executes before it says that it is done, by number; missing: for
+    /// ever.
     wants: Vec<u64>,
 }
 
@@ -78,7 +79,7 @@ impl Machine {
         self.select_with(&mut |_, _| ())
     }
 
-    /// Likewise, with an allocator that hears each event and may add jobs.
+    /// Likewise, with an allocator that is given each event and may add jobs.
     fn select_with(&mut self, allocator: &mut dyn FnMut(&mut Dispatcher, &Event)) -> Option<JobId> {
         self.dispatcher.advance(self.now);
         while let Some(event) = self.dispatcher.next_event() {
@@ -93,7 +94,7 @@ impl Machine {
         self.run_until_with(end, &mut |_, _| ());
     }
 
-    /// Likewise, with an allocator that hears each event and may add jobs.
+    /// Likewise, with an allocator that is given each event and may add jobs.
     pub fn run_until_with(&mut self, end: u64, allocator: &mut dyn FnMut(&mut Dispatcher, &Event)) {
         while self.now < end {
             let job = self.select_with(allocator);

@@ -1,5 +1,6 @@
-//! RED-Linux, IV-E.2, Fig. 5: the event handler for dual priority, with the papers' errata: the promoted job starts at
-//! the promotion time, and a low-band job that completes goes straight to the next period.
+//! RED-Linux, IV-E.2, Fig. 5: the event handler for dual priority, with the papers' errata: the
+//! promoted job starts at the promotion time, and a low-band job that completes goes straight to
+//! the next period.
 
 use punctual_dispatcher::{Dispatcher, End, Event, For, Job, TaskId};
 use punctual_papers::{Machine, Stretch};

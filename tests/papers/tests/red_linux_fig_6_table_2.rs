@@ -1,4 +1,5 @@
-//! RED-Linux, V-A, Fig. 6 with Table 2: time-driven above rate monotonic and EDF, with two groups below EDF.
+//! RED-Linux, V-A, Fig. 6 with Table 2: time-driven above rate monotonic and EDF, with two groups
+//! below EDF.
 
 use punctual_dispatcher::{Attribute, For, Job, JobId, TaskId};
 use punctual_papers::Machine;
@@ -95,7 +96,7 @@ fn within_edf1_the_earlier_finish_is_first() {
 }
 
 #[test]
-fn an_idle_group_leaves_its_time_to_nobody_else_and_its_budget_is_kept() {
+fn an_idle_group_leaves_its_time_to_no_other_and_its_budget_is_kept() {
     let mut m = machine();
     let [rm, ..] = servers(&mut m, 0);
     let only = greedy(&mut m, EDF2, 0, 90_000);

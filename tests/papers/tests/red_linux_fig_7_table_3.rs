@@ -3,7 +3,8 @@
 use punctual_dispatcher::{Attribute, Event, For, Job, JobId, Standing, TaskId};
 use punctual_papers::Machine;
 
-/// J0 and J1 are segments; J2, J3 and J4 jobs. Where a leaf's server is its own group it has none (papers' errata).
+/// J0 and J1 are segments; J2, J3 and J4 jobs. Where a leaf's server is its own group it has none
+/// (papers' errata).
 struct Table3 {
     machine: Machine,
     segments: [JobId; 2],
@@ -39,19 +40,19 @@ fn when_j3_is_interrupted_its_ancestors_have_less_by_what_it_used() {
 }
 
 #[test]
-fn with_the_root_used_up_everybody_below_sleeps_until_it_is_replenished() {
+fn with_the_root_used_up_all_below_wait_until_it_is_replenished() {
     let Table3 { mut machine, segments: [j0, j1], jobs: [(_, j2), (t3, j3), (_, j4)] } = table_3();
     machine.run_until(50);
     assert_eq!(machine.received(t3, 0, 50), 30, "J3 gets 30 of its 40");
-    assert_eq!(machine.executed.len(), 1, "and nobody else gets any: {:?}", machine.executed);
+    assert_eq!(machine.executed.len(), 1, "and no other task gets any: {:?}", machine.executed);
     assert_eq!(machine.dispatcher.standing(j0), None, "J0 is used up");
     assert_eq!((machine.dispatcher.remaining(j1), machine.dispatcher.remaining(j3)), (50, 10));
     for job in [j2, j3, j4] {
         assert_eq!(machine.dispatcher.standing(job), Some(Standing::Starved));
     }
-    let told =
+    let reported =
         machine.events.iter().any(|e| matches!(e, Event::SegmentEnded { at: 30, node: 1, used: 30, remaining: 0, .. }));
-    assert!(told, "the allocator hears of it: {:?}", machine.events);
+    assert!(reported, "the allocator is given the event: {:?}", machine.events);
 
     machine.add(Job::new(For::Budget(1), 30));
     machine.run_until(60);

@@ -1,7 +1,7 @@
 //! RED-Linux, V-C, Fig. 8 with Table 4: both trees at once. J1 has 80, then 60.
 //!
-//! Starts and finishes are not printed; they are chosen so that the text's selections follow. Leaves whose server is
-//! their own group have none (papers' errata).
+//! Starts and finishes are not printed; they are chosen so that the text's selections follow.
+//! Leaves whose server is their own group have none (papers' errata).
 
 use punctual_dispatcher::{Attribute, For, Job, JobId, Standing, TaskId};
 use punctual_papers::Machine;
@@ -72,7 +72,7 @@ fn after_the_execution_all_nodes_are_reduced_by_the_time_that_j1_used() {
     let left = |job| t.machine.dispatcher.remaining(job);
     assert_eq!((left(t.j0), left(t.j3), left(t.j1.1)), (175, 75, 55), "the scheduling groups");
     assert_eq!((left(t.j5), left(t.j6)), (75, 35), "the budget groups");
-    assert_eq!((left(t.j2.1), left(t.j4.1), left(t.j7.1), left(t.j8.1)), (50, 30, 40, 20), "nobody else");
+    assert_eq!((left(t.j2.1), left(t.j4.1), left(t.j7.1), left(t.j8.1)), (50, 30, 40, 20), "no other");
 }
 
 #[test]

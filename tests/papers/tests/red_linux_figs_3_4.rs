@@ -1,6 +1,7 @@
-//! RED-Linux, IV-E.1, Figs. 3 and 4: the allocator for imprecise computation as it is printed, period 10 ms, budget
-//! 3 ms. (The paper knows one event for every end of a job; its literal reading lets a mandatory part use all of the
-//! budget. The policy `imprecise` gives it a budget of its own: docs/policies.md.)
+//! RED-Linux, IV-E.1, Figs. 3 and 4: the allocator for imprecise computation as it is printed,
+//! period 10 ms, budget 3 ms. (The paper knows one event for every end of a job; its literal
+//! reading lets a mandatory part use all of the budget. The policy `imprecise` gives it a budget of
+//! its own: docs/policies.md.)
 
 use punctual_dispatcher::{Dispatcher, Event, For, Job, TaskId};
 use punctual_papers::{Machine, Stretch};

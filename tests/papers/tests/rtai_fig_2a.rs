@@ -1,5 +1,6 @@
-//! RTAI with budgets, Fig. 2(a) (rebuilt, see papers/notes.md): W = 2, P = 5, execution 3, 1, 1. One unit runs over into
-//! period 1; the wait that was due in period 0 comes in period 1 and is ignored.
+//! RTAI with budgets, Fig. 2(a) (rebuilt, see papers/notes.md): W = 2, P = 5, execution 3, 1, 1.
+//! One unit runs over into period 1; the wait that was due in period 0 comes in period 1 and is
+//! ignored.
 
 use punctual_dispatcher::{End, Event, For, Reservation, Wait};
 use punctual_papers::{Machine, Stretch};
@@ -10,7 +11,8 @@ fn the_delayed_wait_is_ignored_and_the_task_catches_up() {
     let task = m.task();
     let reservation = Reservation { start: 5, ..Reservation::new(For::Task(task), 5, 2) };
     let r = m.dispatcher.add_reservation(&reservation, 0).expect("it is in range");
-    // Delayed waits are counted once a task has called wait_period: its first call waits for its first release, at 5.
+    // Delayed waits are counted once a task has called wait_period: its first call waits for its
+    // first release, at 5.
     assert_eq!(m.dispatcher.task_done(task, 0), Ok(Wait::UntilRelease));
     m.run_until(5);
 

@@ -92,8 +92,8 @@ pub fn execute_briefly() {
     }
 }
 
-/// Whether `holds` comes true within [`LIVENESS`]. A slow call of `holds` counts as
-/// 100 ms: real-time programs on all CPUs may block an ordinary thread, also inside a read of /proc.
+/// Whether `holds` comes true within [`LIVENESS`]. A slow call of `holds` counts as 100 ms:
+/// real-time programs on all CPUs may block an ordinary thread, also inside a read of /proc.
 pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
     const PAUSE: Duration = Duration::from_millis(2);
     const LONGEST: Duration = Duration::from_millis(100);

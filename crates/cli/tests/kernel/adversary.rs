@@ -1,5 +1,5 @@
-//! Programs that make it hard for a scheduler to come, to stay or to go: none of them stops the machine, keeps a run from
-//! ending, or is left where it was not before.
+//! Programs that make it hard for a scheduler to come, to stay or to go: none of them stops the
+//! machine, keeps a run from ending, or is left where it was not before.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -23,8 +23,8 @@ fn ends_in_some_way(run: Running) {
     scheduler_becomes("disabled");
 }
 
-/// Up to Linux 6.18 who is new while a scheduler goes is above everybody else, the kernel's own threads that it waits for
-/// among them.
+/// Up to Linux 6.18 a task that is created while a scheduler ends is above all others, the kernel's
+/// own threads that it waits for among them.
 #[test]
 fn a_program_that_is_always_new_keeps_no_scheduler_from_going() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
@@ -71,7 +71,8 @@ fn a_run_ends_after_forks_that_failed() {
     ends_in_some_way(run(&words));
 }
 
-/// Sixty threads that share 1 ms in each second: the kernel ends a scheduler that lets one of them wait for 30 s.
+/// Sixty threads that share 1 ms in each second: the kernel ends a scheduler that lets one of them
+/// wait for 30 s.
 #[test]
 fn many_threads_on_a_small_budget_all_have_turns() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -109,7 +110,7 @@ fn a_loader_stopped_for_long_tells_no_period_wrongly() {
 }
 
 #[test]
-fn too_few_open_files_are_named_with_their_cure() {
+fn too_few_open_files_are_named_with_their_help() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--period", "10ms", "--budget", "3ms", "--", "true"]);
@@ -126,7 +127,7 @@ fn too_few_open_files_are_named_with_their_cure() {
     says(&command.output().expect("it was built"), 125, &["Too many open files", "ulimit -n"]);
 }
 
-/// Whom a debugger holds when it is killed, the debugger is to wait for; a stopped one does not.
+/// The debugger has to wait for a killed process that it traces; a stopped debugger does not.
 #[test]
 fn a_run_ends_beside_a_stopped_debugger() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -166,7 +167,7 @@ fn a_loader_killed_at_any_instant_leaves_nothing() {
     until("RCU's threads are as before", || rcu() == before);
 }
 
-/// An adopted program runs on another CPU when it joins, where nobody else wants to run.
+/// An adopted program runs on another CPU when it joins, where no other task wants to run.
 #[test]
 fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
     let Some(_machine) = Machine::with_two_cpus() else { return };

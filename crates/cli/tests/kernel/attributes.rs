@@ -1,5 +1,5 @@
-//! Nice value, class, affinity and cgroup of a running thread change: the kernel dequeues and requeues it, and it is ready
-//! throughout.
+//! Nice value, class, affinity and cgroup of a running thread change: the kernel dequeues and
+//! requeues it, and it is ready throughout.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +10,9 @@ use crate::adversary::to_cpu;
 use crate::machine::Machine;
 use crate::punctual::{adversarial, list, results, start, task, trace, words_of, Scratch};
 
-/// A task of 8 ms in 20 ms, and one that executes for the first 9 ms of each 20 ms. Under EDF a task that wakes with 8 ms
-/// left of its budget and 11 ms until its deadline has the budget cut to 4.4 ms.
+/// A task of 8 ms in 20 ms, and one that executes for the first 9 ms of each 20 ms. Under EDF a
+/// task that wakes with 8 ms left of its budget and 11 ms until its deadline has the budget cut to
+/// 4.4 ms.
 fn beside(command: &[String]) -> String {
     let first = "period = \"20ms\"\nbudget = \"9ms\"\ndeadline = \"10ms\"\nwork = { spin = \"forever\" }\n";
     format!(
@@ -21,7 +22,8 @@ fn beside(command: &[String]) -> String {
     )
 }
 
-/// A budget of 8 ms, which `check::precision` on 7.3-rt lets be off by 50 us, and a soft interrupt of some 30 us elsewhere.
+/// A budget of 8 ms, which `check::precision` on 7.3-rt lets be off by 50 us, and a soft interrupt
+/// of some 30 us elsewhere.
 const WORST_PPM: u64 = 10_000;
 
 /// How often the dispatcher recorded that the task sleeps, from the first time that the task ran.
@@ -77,7 +79,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// The timer callback on CPU 0 may look at a task while this CPU requeues it under the run queue's lock.
+/// The timer callback on CPU 0 may look at a task while this CPU requeues it under the run queue's
+/// lock.
 #[test]
 fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
     const CHANGES: usize = 400;

@@ -4,7 +4,7 @@ use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{scheduler_becomes, Machine};
 use crate::punctual::{keeps_its_budget, replays, results, start, task, trace, Scratch};
-use crate::trace::{told, Told};
+use crate::trace::{observed, Observed};
 
 pub const TWO: &str = r#"
 cpu = 0
@@ -56,10 +56,10 @@ work = { spin = "forever" }
 "#;
 
 #[test]
-fn a_spinning_task_gets_its_budget_beside_a_hog_and_the_trace_replays() {
+fn a_spinning_task_gets_its_budget_beside_a_load_and_the_trace_replays() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let (set, path) = (scratch.file("hog.toml", TWO), scratch.path("hog.trace"));
+    let (set, path) = (scratch.file("load.toml", TWO), scratch.path("load.trace"));
     let own = KernelsOwn::watch();
     let run = start(&set, &["--load", "--duration", "1s", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
@@ -73,13 +73,13 @@ fn a_spinning_task_gets_its_budget_beside_a_hog_and_the_trace_replays() {
 /// The budgets of its releases and what each was charged, ns; without the first ten and the last.
 fn periods(path: &std::path::Path) -> (Vec<u64>, Vec<u64>) {
     let (mut budgets, mut received) = (Vec::new(), Vec::new());
-    for (_, _, told) in told(&trace(path)) {
-        match told {
-            Told::Released { task: 0, budget, .. } => {
+    for (_, _, observed) in observed(&trace(path)) {
+        match observed {
+            Observed::Released { task: 0, budget, .. } => {
                 budgets.push(budget);
                 received.push(0);
             }
-            Told::Stopped { task: 0, executed, .. } => {
+            Observed::Stopped { task: 0, executed, .. } => {
                 if let Some(last) = received.last_mut() {
                     *last += executed;
                 }
@@ -95,7 +95,7 @@ fn periods(path: &std::path::Path) -> (Vec<u64>, Vec<u64>) {
 fn a_job_stops_at_its_budgets_end_and_leaves_the_next_one_nothing_to_settle() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let (set, path) = (scratch.file("hog.toml", TWO), scratch.path("hog.trace"));
+    let (set, path) = (scratch.file("load.toml", TWO), scratch.path("load.trace"));
     results(&start(&set, &["--load", "--duration", "600ms", "--trace", path.to_str().expect("plain")]).output());
     let (mut budgets, mut received) = periods(&path);
     budgets.sort_unstable();

@@ -1,5 +1,5 @@
-//! The invariants of the model (design, "What must always hold"), from a trace alone. They are stated here anew, and use
-//! nothing of the dispatcher.
+//! The invariants of the model (design, "What must always hold"), from a trace alone. They are
+//! stated here a second time, and use nothing of the dispatcher.
 //!
 //! ```text
 //! a job of a task     | start                     finish |
@@ -7,8 +7,8 @@
 //! charged                 sum <= budget (late)
 //! ```
 //!
-//! *Late* is the host's stated precision: what passes between a decision and its being carried out. It is carried into
-//! the next budget, so it does not add up.
+//! *Late* is the host's stated precision: what passes between a decision and its being carried out.
+//! It is carried into the next budget, so it does not add up.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,10 +16,11 @@ use punctual_trace::Trace;
 
 use crate::kernels_own::KernelsOwn;
 use crate::machine::preempt_rt;
-use crate::trace::{told, End, Told};
+use crate::trace::{observed, End, Observed};
 
-/// What the kernel host may be late by, ns: stopping a task takes the time of an interrupt and a switch; and without
-/// PREEMPT_RT of the soft interrupts that stand before it, of which this run's longest is known.
+/// What the kernel host may be late by, ns: stopping a task takes the time of an interrupt and a
+/// switch; and without PREEMPT_RT of the soft interrupts that stand before it, of which this run's
+/// longest is known.
 pub fn lateness(own: &KernelsOwn) -> u64 {
     own.longest_soft_interrupt() + if preempt_rt() { 60_000 } else { 20_000 }
 }
@@ -60,7 +61,7 @@ pub struct Seen {
     background: bool,
     /// Since when it runs.
     since: Option<u64>,
-    /// Since when somebody else is selected while it runs.
+    /// Since when another job is selected while it runs.
     deselected: Option<u64>,
     /// When it was selected last, and then no more.
     unselected: Option<u64>,
@@ -79,7 +80,8 @@ struct Checker {
     wrong: Vec<String>,
 }
 
-/// From giving a lent priority back to being told as running, ns, and what the tracer's microseconds leave out.
+/// From giving a lent priority back to being reported as running, ns, and what the tracer's
+/// microseconds leave out.
 pub const RETURN: u64 = 5_000;
 /// How many records before and after the first one that is against the model are shown.
 const AROUND: usize = 25;
@@ -93,8 +95,8 @@ pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
     if let Some((first, _)) = wrong.first() {
         let what: Vec<_> = wrong.iter().take(10).map(|(_, what)| what).collect();
         eprintln!("Around the first record that is against the model:");
-        for (number, at, told) in told(trace).iter().filter(|(number, ..)| number.abs_diff(*first) <= AROUND) {
-            eprintln!("{number:7} {at} {told:?}");
+        for (number, at, observed) in observed(trace).iter().filter(|(number, ..)| number.abs_diff(*first) <= AROUND) {
+            eprintln!("{number:7} {at} {observed:?}");
         }
         panic!("{} times against the model, with {late} ns to be late: {what:#?}", wrong.len());
     }
@@ -103,9 +105,9 @@ pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
 
 /// And what is against the model, with the number of its record.
 pub fn look(trace: &Trace, late: u64, given_back: Vec<(u64, u64)>) -> (HashMap<u32, Seen>, Vec<(usize, String)>) {
-    let told = told(trace);
-    let ends = told.iter().filter_map(|(_, _, told)| match told {
-        Told::Ended { task, job, .. } => Some((*job, *task)),
+    let observed = observed(trace);
+    let ends = observed.iter().filter_map(|(_, _, observed)| match observed {
+        Observed::Ended { task, job, .. } => Some((*job, *task)),
         _ => None,
     });
     let mut checker = Checker {
@@ -119,40 +121,40 @@ pub fn look(trace: &Trace, late: u64, given_back: Vec<(u64, u64)>) -> (HashMap<u
         wrong: Vec::new(),
     };
     let mut wrong = Vec::new();
-    for (number, at, told) in told {
+    for (number, at, observed) in observed {
         if at < checker.now {
             checker.wrong.push("time goes back".to_owned());
         }
         checker.now = at;
-        let text = format!("record {number}, at {at} ns, {told:?}");
-        checker.record(told);
+        let text = format!("record {number}, at {at} ns, {observed:?}");
+        checker.record(observed);
         wrong.extend(checker.wrong.drain(..).map(|what| (number, format!("{text}: {what}"))));
     }
     (checker.tasks, wrong)
 }
 
 impl Checker {
-    fn record(&mut self, told: Told) {
-        match told {
-            Told::Reserved { task, start, period, budget, deadline, background } => {
+    fn record(&mut self, observed: Observed) {
+        match observed {
+            Observed::Reserved { task, start, period, budget, deadline, background } => {
                 let seen = self.tasks.entry(task).or_default();
                 (seen.period, seen.budget, seen.background) = (Some((start, period, deadline)), budget, background);
             }
-            Told::Added { task, start, finish, budget } => {
+            Observed::Added { task, start, finish, budget } => {
                 let seen = self.tasks.entry(task).or_default();
                 seen.jobs.push(Job { start, finish, budget, cut: false, ended: false });
             }
-            Told::Released { task, number, budget } => self.released(task, number, budget),
-            Told::Charged { task, ns } => self.charged(task, ns),
-            Told::ChargedJob { job, ns } => {
+            Observed::Released { task, number, budget } => self.released(task, number, budget),
+            Observed::Charged { task, ns } => self.charged(task, ns),
+            Observed::ChargedJob { job, ns } => {
                 if let Some(&task) = self.owner.get(&job) {
                     self.charged(task, ns);
                 }
             }
-            Told::Selected { job } => self.select(job),
-            Told::Ended { task, job, used, how } => self.end(task, job, used, how),
-            Told::Running { task, thread } => self.running(task, thread),
-            Told::Stopped { task, executed, .. } => self.stopped(task, executed),
+            Observed::Selected { job } => self.select(job),
+            Observed::Ended { task, job, used, how } => self.end(task, job, used, how),
+            Observed::Running { task, thread } => self.running(task, thread),
+            Observed::Stopped { task, executed, .. } => self.stopped(task, executed),
         }
     }
 
@@ -243,15 +245,16 @@ impl Checker {
             if seen.since.is_some() {
                 self.wrong.push(format!("task {other} has not stopped"));
             }
-            // Whatever was executed before is charged by the decision that lets somebody else run; who only stood aside
-            // for a higher class goes on without one.
+            // Whatever was executed before is charged by the decision that lets another task run;
+            // one that only stood aside for a higher class goes on without one.
             if *other != task && seen.charged.abs_diff(seen.executed) > late && !seen.background {
                 self.wrong.push(format!("task {other}: charged {} ns, executed {}", seen.charged, seen.executed));
             }
         }
         let seen = self.tasks.entry(task).or_default();
-        // It may have been selected until just now, and a higher class took the CPU before it began; or it was in a higher
-        // class itself, by a lock that somebody there waited for, and is back. Then it stops at once.
+        // It may have been selected until just now, and a higher class took the CPU before it
+        // began; or it was in a higher class itself, by a lock that a thread of that class waited
+        // for, and is back. Then it stops at once.
         let another = self.selected == 0 || chosen.is_some_and(|chosen| chosen != task);
         let given_back = |&(of, at): &(u64, u64)| of == thread && now.abs_diff(at) <= RETURN;
         let returns = || self.given_back.iter().any(given_back).then_some(now);
@@ -260,7 +263,8 @@ impl Checker {
             if another && tolerated.is_none() {
                 self.wrong.push(format!("task {task} runs, selected is job {:#x} of {chosen:?}", self.selected));
             }
-            // From the selection to the first instruction a switch goes by, in which the finish may come.
+            // From the selection to the first instruction a switch goes by, in which the finish may
+            // come.
             if !seen.jobs.iter().any(|job| job.start <= now && now < job.finish + late) {
                 self.wrong.push(format!("task {task} has no job now; its last one: {:?}", seen.jobs.last()));
             }
@@ -286,7 +290,8 @@ impl Checker {
         if let Some(at) = deselected.filter(|at| at + late < now) {
             self.wrong.push(format!("it ran for {} ns after it was not selected any more", now - at));
         }
-        // From window to window. Where the stop at the end of one may be late, it may come after the next one's start.
+        // From window to window. Where the stop at the end of one may be late, it may come after
+        // the next one's start.
         let mut covered = since;
         while let Some(job) = seen.jobs.iter().find(|job| job.start <= covered + late && covered < job.finish) {
             covered = job.finish;

@@ -11,7 +11,8 @@ fn limits() -> TraceLimits {
     serde_json::from_value(limits).expect("limits")
 }
 
-/// Task 0: 100 ns in every 1,000 from 1,000 on. It is stopped at its budget, and is done early in its second period.
+/// Task 0: 100 ns in every 1,000 from 1,000 on. It is stopped at its budget, and is done early in
+/// its second period.
 fn good() -> Vec<Record> {
     let record = |kind, time, small, a, b| Record { time, a, b, small, kind };
     vec![

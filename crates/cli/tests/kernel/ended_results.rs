@@ -12,7 +12,8 @@ use crate::punctual::{document_with, replays, start, task, trace, words_of, Scra
 
 const ENDED: i32 = 5;
 
-/// Its JSON document is the results and the cause, and its trace is whole: from the first release to the end.
+/// Its JSON document is the results and the cause, and its trace is whole: from the first release
+/// to the end.
 fn has_results(output: &Output, path: &Path, cause: &str) {
     let document: Value = document_with(output, ENDED);
     assert!(document["error"]["cause"].as_str().is_some_and(|c| c.contains(cause)), "{}", words_of(output));
@@ -73,7 +74,8 @@ fn after_the_end_of_its_timer_process_there_are_results_and_a_whole_trace() {
     has_results(&run.output(), &path, "timer process");
 }
 
-/// Debian's kernels have no core scheduling, so every 500th ops.dispatch counts as called on the sibling.
+/// Debian's kernels have no core scheduling, so every 500th ops.dispatch counts as called on the
+/// sibling.
 #[test]
 fn after_core_scheduling_is_enabled_there_are_results_and_a_whole_trace() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };

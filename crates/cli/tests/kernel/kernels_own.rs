@@ -1,10 +1,12 @@
-//! What the kernel does for itself beside a run, which no scheduler can preempt or put off: its tracer tells.
+//! What the kernel does for itself beside a run, which no scheduler can preempt or put off: its
+//! tracer tells.
 
 use std::path::PathBuf;
 
 use crate::machine::preempt_rt;
 
-/// Between soft interrupts of which one goes on from the other, s: in one round, or the rest of it in the kernel's thread.
+/// Between soft interrupts of which one goes on from the other, s: in one round, or the rest of it
+/// in the kernel's thread.
 const GAP: f64 = 12e-6;
 /// The least urgent real-time priority, as the tracer counts them.
 const LAST_REAL_TIME: u64 = 99;
@@ -27,7 +29,7 @@ impl KernelsOwn {
         KernelsOwn(instance)
     }
 
-    /// All events of a kind: when, s, and what is told of it.
+    /// All events of a kind: when, s, and its description.
     fn events<T>(&self, kind: &str, mut each: impl FnMut(f64, &str) -> Option<T>) -> Vec<T> {
         let text = std::fs::read_to_string(self.0.join("trace")).expect("what was traced");
         let event = |line: &str| {
@@ -38,7 +40,8 @@ impl KernelsOwn {
         text.lines().filter_map(event).collect()
     }
 
-    /// The longest soft interrupt without a pause, ns, to a microsecond. With PREEMPT_RT nobody waits for them.
+    /// The longest soft interrupt without a pause, ns, to a microsecond. With PREEMPT_RT no task
+    /// waits for them.
     pub fn longest_soft_interrupt(&self) -> u64 {
         if preempt_rt() {
             return 0;
@@ -55,8 +58,9 @@ impl KernelsOwn {
         lengths.into_iter().max().expect("soft interrupts")
     }
 
-    /// When threads gave back a real-time priority that they were lent because they held what somebody more urgent waited
-    /// for (a lock of the kernel's, with PREEMPT_RT): the thread, and the time, ns, to a microsecond.
+    /// When threads gave back a real-time priority that they were lent because they held what a
+    /// more urgent thread waited for (a lock of the kernel's, with PREEMPT_RT): the thread, and the
+    /// time, ns, to a microsecond.
     pub fn given_back(&self) -> Vec<(u64, u64)> {
         self.events("sched_pi_setprio: ", |at, what| {
             let word = |name: &str| what.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());

@@ -25,7 +25,7 @@ pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Waits until it holds; the guest's time costs nothing while nobody runs.
+/// Waits until it holds; the guest's time costs nothing while no task runs.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let limit = Instant::now() + LIVENESS;
     while !holds() {
@@ -38,8 +38,8 @@ pub fn scheduler_becomes(wanted: &str) {
     until(wanted, || state().as_deref() == Some(wanted));
 }
 
-/// One test at a time. At its end no scheduler is there, nobody is in its class, and the kernel has ended none that it
-/// was not asked to end.
+/// One test at a time. At its end no scheduler is there, no task is in its class, and the kernel
+/// has ended none that it was not asked to end.
 pub struct Machine {
     log: Option<File>,
     ends: Vec<&'static str>,
@@ -57,7 +57,7 @@ impl Machine {
             eprintln!("not run: this kernel has no sched_ext");
             return None;
         }
-        assert_eq!(state().as_deref(), Some("disabled"), "somebody's scheduler is there");
+        assert_eq!(state().as_deref(), Some("disabled"), "another scheduler is there");
         Some(machine)
     }
 
@@ -86,7 +86,8 @@ impl Machine {
         self.ends.push(reason);
     }
 
-    /// The scheduler may end itself in this test, for the process that wakes it (PREEMPT_RT) died with the loader.
+    /// The scheduler may end itself in this test, for the process that wakes it (PREEMPT_RT) died
+    /// with the loader.
     pub fn may_end_itself(&mut self) {
         self.may_end = "unregistered from BPF";
     }
@@ -167,7 +168,7 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(behind.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Gone, or a zombie that nobody has waited for yet.
+/// Gone, or a zombie that was not waited for yet.
 pub fn is_dead(pid: u32) -> bool {
     stat(pid).is_none_or(|fields| fields[0] == "Z" || fields[0] == "X")
 }
@@ -193,8 +194,8 @@ pub fn family(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The execution time of a process by the kernel's own count, ns: all threads that are alive. Not from
-/// /proc/PID/stat, whose times come of the tick, which short periods are in step with.
+/// The execution time of a process by the kernel's own count, ns: all threads that are alive. Not
+/// from /proc/PID/stat, whose times come of the tick, which short periods are in step with.
 pub fn executed(pid: u32) -> u64 {
     let of = |thread: u32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;

@@ -1,11 +1,12 @@
-//! `punctual run --host kernel`: the dispatcher inside the kernel, with real programs. Where the kernel has no sched_ext it must
-//! say so; the rest is shown in virtual machines with a counted clock: `vm/tests`. With PUNCTUAL_SCHED_EXT=required
-//! its absence is a failure.
+//! `punctual run --host kernel`: the dispatcher inside the kernel, with real programs. Where the
+//! kernel has no sched_ext it must say so; the rest is shown in virtual machines with a counted
+//! clock: `vm/tests`. With PUNCTUAL_SCHED_EXT=required its absence is a failure.
 
 #[path = "../real/adversarial.rs"]
 mod adversarial;
 mod adversary;
 mod attributes;
+mod best_effort;
 mod budgets;
 #[path = "../real/busy_threads.rs"]
 mod busy_threads;
@@ -14,9 +15,8 @@ mod cgroup_roles;
 mod check;
 mod check_finds;
 mod costs;
-mod ended;
 mod ended_results;
-mod everybody;
+mod exits;
 mod kernels_own;
 mod loader;
 mod machine;

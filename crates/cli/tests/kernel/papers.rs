@@ -1,4 +1,5 @@
-//! The papers' task sets, run inside the kernel: the invariants hold in the trace, and it replays to the same decisions.
+//! The papers' task sets, run inside the kernel: the invariants hold in the trace, and it replays
+//! to the same decisions.
 
 use std::collections::HashMap;
 
@@ -85,8 +86,9 @@ fn rtai_table_3() {
     both_get_half_of_the_cpu(&TABLE_2.replace("work = { spin = \"forever\" }", &command));
 }
 
-/// Three tasks that never stop and a program in the player's place, 90 % of the CPU. A single period may be some microseconds off, for
-/// each time that another one comes in between; the next one carries it.
+/// Three tasks that never stop and a program in the player's place, 90 % of the CPU. A single
+/// period may be some microseconds off, for each time that another one comes in between; the next
+/// one carries it.
 #[test]
 fn rtai_fig_6() {
     let text = include_str!("../../../../examples/rtai-fig6.toml");

@@ -1,5 +1,5 @@
-//! What becomes of late waits and of the background, whether the kernel releases a task itself or a policy in user space is asked
-//! at each job.
+//! What becomes of late waits and of the background, whether the kernel releases a task itself or a
+//! policy in user space is asked at each job.
 
 use crate::check;
 use crate::kernels_own::KernelsOwn;
@@ -31,7 +31,8 @@ fn received_when_late(policy: &str, overrun: &str) -> Option<u64> {
     Some(number("received_ns") / number("periods"))
 }
 
-/// Its waits are ignored while it is behind: it goes on with its next job at once, and uses all of its budgets.
+/// Its waits are ignored while it is behind: it goes on with its next job at once, and uses all of
+/// its budgets.
 fn catches_up(policy: &str) {
     let Some(received) = received_when_late(policy, "carry") else { return };
     // The first overrun leaves no late wait, for it had not waited before.
@@ -44,7 +45,8 @@ fn skips(policy: &str) {
     assert!((1_480_000..=1_520_000).contains(&received), "{received} ns");
 }
 
-/// It goes on after its budget, and waits for its release there as anywhere: three of ten milliseconds in all.
+/// It goes on after its budget, and waits for its release there as anywhere: three of ten
+/// milliseconds in all.
 fn waits_in_the_background(policy: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
@@ -92,7 +94,7 @@ fn a_policys_task_in_the_background_waits_for_its_release() {
     waits_in_the_background("imprecise");
 }
 
-/// An ordinary program, beside a hog: its budgets, and about half of what is left.
+/// An ordinary program, beside a load: its budgets, and about half of what is left.
 #[test]
 fn a_policys_task_that_overran_goes_on_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -100,7 +102,7 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     let path = scratch.path("trace");
     let command = format!("command = {}", list(&adversarial("spin")));
     let set = scratch.file("set.toml", &set("imprecise", "background", &command).replace("400ms", "1s"));
-    let _hog = companion("spin");
+    let _load = companion("spin");
     let own = KernelsOwn::watch();
     let run = start(&set, &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(1, 20_000_000);
@@ -110,6 +112,7 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     assert!(matches!(run.output().status.code(), Some(0 | 1)));
     replays(&path);
     check::holds(&trace(&path), &own, check::lateness(&own));
-    // 20 % by budgets. Of the rest, 8 ms at a time, about half: turns are of 3 ms and end at the tick, of 4 ms.
+    // 20 % by budgets. Of the rest, 8 ms at a time, about half: turns are of 3 ms and end at the
+    // tick, of 4 ms.
     assert!((93_000_000..=147_000_000).contains(&meanwhile), "{meanwhile} ns of 120 ms");
 }

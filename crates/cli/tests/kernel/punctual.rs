@@ -13,14 +13,15 @@ use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const TIMER: &str = "punctual-timer";
-/// Processes that stay beside a run: that one, the guardian of its commands, and before Linux 7 the one that helps the
-/// scheduler to be detached.
+/// Processes that stay beside a run: that one, the guardian of its commands, and before Linux 7 the
+/// one that helps the scheduler to be detached.
 const HELPERS: [&str; 3] = [TIMER, "punctual-guard", "punctual-detach"];
 
 /// What a virtual machine brings back.
 const RESULTS: &str = "/job/results";
 
-/// A directory of a test's own, removed at its end; if the test failed in a virtual machine, that brings it back.
+/// A directory of a test's own, removed at its end; if the test failed in a virtual machine, that
+/// brings it back.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -146,7 +147,7 @@ pub fn document_with(output: &Output, code: i32) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", words_of(output)))
 }
 
-/// What it told, all deadlines met.
+/// What it reported, all deadlines met.
 pub fn results(output: &Output) -> Value {
     results_with(output, 0)
 }
@@ -172,8 +173,8 @@ pub fn task<'a>(results: &'a Value, name: &str) -> &'a Value {
     tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}: {results:#}"))
 }
 
-/// None was missed, it received its budget in every period to so many ns, and in the long run to a ten-thousandth: by what an
-/// end comes late the next period has less, but after the last one.
+/// None was missed, it received its budget in every period to so many ns, and in the long run to a
+/// ten-thousandth: by what an end comes late the next period has less, but after the last one.
 pub fn keeps_its_budget(task: &Value, within: u64) {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no figure: {task:#}"));
     assert_eq!(task["misses"], 0, "{task:#}");

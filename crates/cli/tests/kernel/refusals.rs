@@ -71,7 +71,7 @@ fn a_kernel_without_btf_is_refused() {
 #[test]
 fn a_user_without_privilege_is_refused() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    // Somebody else may not look into the folder that it was built in.
+    // Another user may not read the folder that it was built in.
     let scratch = Scratch::new();
     let copy = scratch.path("punctual");
     std::fs::copy(&*PUNCTUAL, &copy).expect("room for a program");
@@ -81,10 +81,10 @@ fn a_user_without_privilege_is_refused() {
     says(&output, 4, &["CAP_BPF", OTHERS[0], OTHERS[1]]);
 }
 
-/// The verifier's own refusal, told with the end of its log: in a copy of the command, the first instruction of one of
-/// the scheduler's programs reads a register that was never written.
+/// The verifier's own refusal, reported with the end of its log: in a copy of the command, the
+/// first instruction of one of the scheduler's programs reads a register that was never written.
 #[test]
-fn what_the_verifier_refuses_is_told_in_its_words() {
+fn what_the_verifier_refuses_is_reported_in_its_words() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let mut bytes = std::fs::read(&*PUNCTUAL).expect("it was built");
     let at = first_instruction(&bytes).expect("the command has an object with struct_ops programs in it");
@@ -98,8 +98,8 @@ fn what_the_verifier_refuses_is_told_in_its_words() {
     says(&output, 4, &["refused to load the scheduler", "R9 ", OTHERS[0], OTHERS[1]]);
 }
 
-/// Where in a program's file the instructions of the scheduler's `dispatch` begin: an ELF file of BPF within the program,
-/// that has such a section.
+/// Where in a program's file the instructions of the scheduler's `dispatch` begin: an ELF file of
+/// BPF within the program, that has such a section.
 fn first_instruction(bytes: &[u8]) -> Option<usize> {
     let number = |at: usize, size: usize| -> Option<usize> {
         let digits = bytes.get(at..at + size)?;

@@ -1,5 +1,5 @@
-//! The sched_ext slice of a job's thread is finite: where the dispatcher is not called in time, the kernel's tick ends
-//! the slice and has it called.
+//! The sched_ext slice of a job's thread is finite: where the dispatcher is not called in time, the
+//! kernel's tick ends the slice and has it called.
 
 use std::process::Command;
 use std::time::Duration;
@@ -24,7 +24,8 @@ fn a_stopped_timer_process_costs_a_tick_at_most() {
     let own = KernelsOwn::watch();
     let run = crate::timer::start(&scratch, &["--duration", "1s", "--trace", path.to_str().expect("plain")]);
     let timer = crate::timer::timer_process_of(&run);
-    // After 100 ms without its timer process the scheduler ends itself: this thread must not wait for the CPU.
+    // After 100 ms without its timer process the scheduler ends itself: this thread must not wait
+    // for the CPU.
     crate::timer::with_priority(|| {
         for _ in 0..3 {
             crate::timer::send(timer, libc::SIGSTOP);
@@ -41,7 +42,7 @@ fn a_stopped_timer_process_costs_a_tick_at_most() {
 
 /// Of kernels that arm a timer later, and may have no memory for that.
 #[test]
-fn a_timer_that_cannot_be_armed_at_times_is_armed_anew() {
+fn a_timer_that_cannot_be_armed_at_times_is_armed_again() {
     if crate::machine::preempt_rt() {
         eprintln!("not run: timers are processes here");
         return;
@@ -61,8 +62,9 @@ fn a_timer_that_cannot_be_armed_at_times_is_armed_anew() {
     replays(&path);
 }
 
-/// Nothing else runs: it wakes on an idle CPU, in mid-period, and begins on behalf of the idle thread. With PREEMPT_RT the
-/// kernel then refuses to signal the timer process, which sleeps until the next release, until it is asked once more.
+/// Nothing else runs: it wakes on an idle CPU, in mid-period, and begins on behalf of the idle
+/// thread. With PREEMPT_RT the kernel then refuses to signal the timer process, which sleeps until
+/// the next release, until it is asked once more.
 #[test]
 fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -77,7 +79,8 @@ fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget() {
     let output = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]).output();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
     let seen = check::holds(&trace(&path), &own, check::lateness(&own));
-    // It wanted more than its budget in each of ten periods; a wake-up may cut it, to no less than a half.
+    // It wanted more than its budget in each of ten periods; a wake-up may cut it, to no less than
+    // a half.
     assert!(seen[&0].executed >= 100_000_000, "{} ns", seen[&0].executed);
     replays(&path);
 }

@@ -1,5 +1,6 @@
-//! Beside storms of forks, which keep the kernel itself busy: with soft interrupts above all, which no scheduler can preempt
-//! and which the kernel has whom they interrupt pay. A timer that expires in the midst of one is late by it.
+//! Beside storms of forks, which keep the kernel itself busy: with soft interrupts above all, which
+//! no scheduler can preempt and which the kernel charges to the interrupted task. A timer that
+//! expires in the midst of one is late by it.
 
 use crate::budgets::TWO;
 use crate::check;
@@ -7,7 +8,8 @@ use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, family, Machine};
 use crate::punctual::{companion, keeps_its_budget, results, start, task, Scratch};
 
-/// A period that drifts by 5 us a time against the kernel's tick, at which soft interrupts begin: timers expire at all instants.
+/// A period that drifts by 5 us a time against the kernel's tick, at which soft interrupts begin:
+/// timers expire at all instants.
 const DRIFTING: &str = r#"
 cpu = 0
 policy = "edf"
@@ -18,7 +20,7 @@ budget = "400us"
 work = { spin = "forever" }
 "#;
 
-/// The set beside a storm of somebody else's.
+/// The set beside a storm of another program.
 fn beside_a_storm(set: &str, duration: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
@@ -33,7 +35,7 @@ fn beside_a_storm(set: &str, duration: &str) {
 }
 
 #[test]
-fn budgets_are_kept_beside_a_fork_storm_of_somebody_else() {
+fn budgets_are_kept_beside_a_fork_storm_of_another_program() {
     beside_a_storm(TWO, "500ms");
 }
 

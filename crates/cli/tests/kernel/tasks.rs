@@ -1,4 +1,5 @@
-//! Unmodified programs: commands and adopted processes, with threads and children, well-behaved and not.
+//! Unmodified programs: commands and adopted processes, with threads and children, well-behaved and
+//! not.
 
 use std::process::Command;
 
@@ -22,7 +23,7 @@ pub fn beside(command: &[String]) -> String {
     )
 }
 
-/// The set runs beside a hog; both tasks have their budgets, and the command no more than its own.
+/// The set runs beside a load; both tasks have their budgets, and the command no more than its own.
 fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
@@ -31,7 +32,8 @@ fn is_kept_to_its_budget(role: &str) {
     let run = start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
-    // A program inside fork or exit is not interrupted where the kernel is not preemptible: some tens of microseconds.
+    // A program inside fork or exit is not interrupted where the kernel is not preemptible: some
+    // tens of microseconds.
     let late = check::lateness(&own).max(100_000);
     let seen = check::holds(&trace(&path), &own, late);
     replays(&path);
@@ -66,7 +68,7 @@ fn a_command_with_children_and_orphans_gets_one_budget() {
 }
 
 #[test]
-fn a_fork_storm_gets_its_budget_and_disturbs_nobody() {
+fn a_fork_storm_gets_its_budget_and_disturbs_no_other_task() {
     is_kept_to_its_budget("fork-storm");
 }
 
@@ -241,7 +243,7 @@ fn a_task_that_overran_goes_on_in_the_background() {
     let text =
         beside(&adversarial("spin")).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
     let path = scratch.path("trace");
-    let _hog = companion("spin");
+    let _load = companion("spin");
     let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]);
     let tasks = run.tasks_after(2, 20_000_000);
@@ -251,7 +253,7 @@ fn a_task_that_overran_goes_on_in_the_background() {
     let results = results(&run.output());
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     replays(&path);
-    // 70 % by budgets; of the rest half, beside the hog.
+    // 70 % by budgets; of the rest half, beside the load.
     assert!((155_000_000..=185_000_000).contains(&meanwhile), "{meanwhile} ns of 200 ms");
 }
 

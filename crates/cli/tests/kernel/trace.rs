@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 
 /// One record, as far as the invariants need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Observed {
     /// A reservation of a task.
     Reserved {
         task: u32,
@@ -40,7 +40,7 @@ pub enum Told {
         job: u64,
         ns: u64,
     },
-    /// 0: nobody.
+    /// 0: no job.
     Selected {
         job: u64,
     },
@@ -63,30 +63,31 @@ pub enum Told {
     },
 }
 
-/// What it tells, with the number of the record and the time, which is the last one known where a record has none.
-pub fn told(trace: &Trace) -> Vec<(usize, u64, Told)> {
+/// What it tells, with the number of the record and the time, which is the last one known where a
+/// record has none.
+pub fn observed(trace: &Trace) -> Vec<(usize, u64, Observed)> {
     let records = &trace.records;
     let mut all = Vec::new();
     let mut now = 0;
     for (i, record) in records.iter().enumerate() {
         now = record.at().unwrap_or(now);
         let following = |n: usize| records.get(i + n).copied().unwrap_or_default();
-        if let Some(told) = one(record, following(1), following(2)) {
-            all.push((i, now, told));
+        if let Some(observed) = one(record, following(1), following(2)) {
+            all.push((i, now, observed));
         }
     }
     all
 }
 
-fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
+fn one(record: &Record, second: Record, third: Record) -> Option<Observed> {
     let Record { a, b, small: task, .. } = *record;
     let real = task != NONE;
-    let ended = |how| Told::Ended { task, job: a, used: b, how };
+    let ended = |how| Observed::Ended { task, job: a, used: b, how };
     Some(match record.kind {
-        kind::CHARGE_TASK => Told::Charged { task, ns: a },
-        kind::CHARGE => Told::ChargedJob { job: a, ns: b },
-        kind::JOB_ADD if real => Told::Added { task, start: a, finish: b, budget: second.time },
-        kind::RESERVATION_ADD if real => Told::Reserved {
+        kind::CHARGE_TASK => Observed::Charged { task, ns: a },
+        kind::CHARGE => Observed::ChargedJob { job: a, ns: b },
+        kind::JOB_ADD if real => Observed::Added { task, start: a, finish: b, budget: second.time },
+        kind::RESERVATION_ADD if real => Observed::Reserved {
             task,
             start: a,
             period: b,
@@ -97,16 +98,16 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
         kind::RESERVATION_CHANGE => {
             panic!("no set here changes a reservation, and what follows from it is not checked")
         }
-        kind::SELECTED => Told::Selected { job: a },
-        kind::RUNNING if real => Told::Running { task, thread: a },
-        kind::STOPPED if real => Told::Stopped { task, executed: a, thread: b },
+        kind::SELECTED => Observed::Selected { job: a },
+        kind::RUNNING if real => Observed::Running { task, thread: a },
+        kind::STOPPED if real => Observed::Stopped { task, executed: a, thread: b },
         k if real => match k.checked_sub(kind::EVENT)? {
             event::COMPLETED => ended(End::Completed),
             event::EXHAUSTED => ended(End::Exhausted),
             event::EXPIRED => ended(End::Expired),
             event::CANCELLED => ended(End::Cancelled),
             event::TASK_GONE => ended(End::TaskGone),
-            event::RELEASED => Told::Released { task, number: a, budget: b },
+            event::RELEASED => Observed::Released { task, number: a, budget: b },
             _ => return None,
         },
         _ => return None,
@@ -115,11 +116,11 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Told> {
 
 /// When the trace's tasks began to run, each time: the task, the time.
 pub fn runs(trace: &Trace) -> Vec<(u32, u64)> {
-    let running = |(_, at, told): (usize, u64, Told)| match told {
-        Told::Running { task, .. } => Some((task, at)),
+    let running = |(_, at, observed): (usize, u64, Observed)| match observed {
+        Observed::Running { task, .. } => Some((task, at)),
         _ => None,
     };
-    told(trace).into_iter().filter_map(running).collect()
+    observed(trace).into_iter().filter_map(running).collect()
 }
 
 /// When the first reservation of all began: windows are counted from there.

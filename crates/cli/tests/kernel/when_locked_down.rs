@@ -1,5 +1,5 @@
-//! A kernel that is locked down, which it stays until it ends: these are the last tests of a boot that has no others after
-//! them (vm/tests).
+//! A kernel that is locked down, which it stays until it ends: these are the last tests of a boot
+//! that has no others after them (vm/tests).
 
 use crate::budgets::TWO;
 use crate::machine::{scheduler_becomes, Machine};

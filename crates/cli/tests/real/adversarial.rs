@@ -1,7 +1,7 @@
 //! Programs that misbehave: this test binary, started as `BINARY adversarial:ROLE [ARG]…`.
 //!
-//! They play before `main`, so that no test harness with its threads is around them. Each ends by itself after a minute,
-//! should a test fail to end it.
+//! They play before `main`, so that no test harness with its threads is around them. Each ends by
+//! itself after a minute, should a test fail to end it.
 
 use std::time::{Duration, Instant};
 
@@ -184,7 +184,8 @@ fn map() {
     let end = Instant::now() + LIFE;
     while Instant::now() < end {
         let (both, filled) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_POPULATE);
-        // SAFETY: memory of our own at a place that the kernel chooses, given back at once; nobody touches it.
+        // SAFETY: memory of our own at a place that the kernel chooses, given back at once; nothing
+        // touches it.
         unsafe {
             let at =
                 libc::mmap(std::ptr::null_mut(), SIZE, both, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | filled, -1, 0);
@@ -201,7 +202,7 @@ fn crash() {
     unsafe { std::ptr::null_mut::<u32>().write_volatile(7) };
 }
 
-/// Two forks, sessions of their own, and nobody left who is a child of Punctual.
+/// Two forks, sessions of their own, and no child of Punctual left.
 fn daemon() {
     in_child(|| {
         // SAFETY: system calls without memory.
@@ -247,7 +248,8 @@ fn change_policy(between: u64) {
     }
 }
 
-/// Spins, and changes an attribute of its own every 400 us: it is requeued while it runs, and never sleeps.
+/// Spins, and changes an attribute of its own every 400 us: it is requeued while it runs, and never
+/// sleeps.
 fn reattribute(attribute: &str) {
     let end = Instant::now() + LIFE;
     let none = libc::sched_param { sched_priority: 0 };
@@ -305,7 +307,8 @@ fn shoot(child: i32) {
     }
 }
 
-/// For a second, children that do nothing but fork are shot in the middle of it; and then a normal end.
+/// For a second, children that do nothing but fork are shot in the middle of it; and then a normal
+/// end.
 fn shot_forks() {
     let end = Instant::now() + Duration::from_secs(1);
     let mut wait = 200;
@@ -348,11 +351,12 @@ fn say(lines: u32) {
     }
 }
 
-/// A program to be adopted: threads of differing policy, nice value and affinity, each busy for a moment now and then.
+/// A program to be adopted: threads of differing policy, nice value and affinity, each busy for a
+/// moment now and then.
 fn victim() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (notify, notified) = std::sync::mpsc::channel();
     for n in 0..4 {
-        let tell = tell.clone();
+        let notify = notify.clone();
         std::thread::spawn(move || {
             // SAFETY: plain scheduling calls on the calling thread.
             unsafe {
@@ -372,12 +376,12 @@ fn victim() {
                     _ => {}
                 }
             }
-            let _ = tell.send(());
+            let _ = notify.send(());
             live();
         });
     }
     for _ in 0..4 {
-        let _ = told.recv_timeout(LIFE);
+        let _ = notified.recv_timeout(LIFE);
     }
     println!("READY");
     live();

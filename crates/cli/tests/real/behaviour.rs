@@ -20,7 +20,8 @@ fn busy_set(cpu: u32) -> String {
     )
 }
 
-/// It ended within a second. An ordinary thread ends a run, which a busy machine may keep from the CPU.
+/// It ended within a second. An ordinary thread ends a run, which a busy machine may keep from the
+/// CPU.
 fn was_prompt(ended: &Ended) {
     judge_timing(|| assert!(ended.took < Duration::from_secs(1), "{:?}", ended.took));
 }
@@ -116,7 +117,7 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
     let words: Vec<&str> = args.iter().copied().chain(say.iter().map(String::as_str)).collect();
     for close_errors in [false, true] {
         wait_for_cpu(cpu.0);
-        // With its streams closed it cannot tell that somebody else took the CPU.
+        // With its streams closed it cannot tell that another program took the CPU.
         let ended = (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(125)).unwrap();
         if close_errors {
             // The command's end as it would be alone.
@@ -307,7 +308,7 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     let args = lasting("500ms");
     run(&args).assert_ran().assert_nothing_left(&[cpu.0]);
     victim.assert_as_before();
-    // One that somebody had stopped stays stopped, and is not stopped for good.
+    // One that was stopped before stays stopped, and is not stopped for good.
     kill(victim.pid(), libc::SIGSTOP);
     run(&args).assert_nothing_left(&[cpu.0]);
     assert_eq!(crate::process::state_of(victim.pid()), Some('T'));

@@ -1,6 +1,7 @@
-//! No wait without an end, and nothing left of a test that failed: what it started loses its real-time priority, is
-//! killed, and `punctual clean` gives back the rest. One that is killed at a real-time level may need others to run before
-//! it can die (docs/faults.md, "What spins inside the kernel").
+//! No wait without an end, and nothing left of a test that failed: what it started loses its
+//! real-time priority, is killed, and `punctual clean` gives back the rest. One that is killed at a
+//! real-time level may need others to run before it can die (docs/faults.md, "What spins inside the
+//! kernel").
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -33,32 +34,32 @@ pub fn wait(child: &mut Child) -> ExitStatus {
     end_within(child, LIVENESS).unwrap_or_else(|| panic!("it does not end: {}", describe(pid)))
 }
 
-/// What a child says, read by a thread of its own so that no pipe fills up. Whoever is left of the child's children may
-/// hold the pipe open for ever.
+/// What a child says, read by a thread of its own so that no pipe fills up. Remaining children of
+/// the child may hold the pipe open for ever.
 pub struct Said(Option<Receiver<Vec<u8>>>);
 
 impl Said {
     pub fn by(stream: Option<impl Read + Send + 'static>) -> Said {
         Said(stream.map(|mut stream| {
-            let (tell, told) = channel();
+            let (sender, received) = channel();
             std::thread::spawn(move || {
                 let mut bytes = [0u8; 4096];
                 while let Ok(n @ 1..) = stream.read(&mut bytes) {
-                    if tell.send(bytes[..n].to_vec()).is_err() {
+                    if sender.send(bytes[..n].to_vec()).is_err() {
                         break;
                     }
                 }
             });
-            told
+            received
         }))
     }
 
     /// All of it, up to the end of the pipe; and whether that came.
     pub fn until_end(self, patience: Duration) -> (String, bool) {
         let (mut all, end) = (Vec::new(), Instant::now() + patience);
-        let Some(told) = self.0 else { return (String::new(), true) };
+        let Some(received) = self.0 else { return (String::new(), true) };
         let over = loop {
-            match told.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            match received.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(mut some) => all.append(&mut some),
                 Err(e) => break e == std::sync::mpsc::RecvTimeoutError::Disconnected,
             }
@@ -69,8 +70,8 @@ impl Said {
     /// Its first line.
     pub fn line(&self) -> String {
         let (mut line, end) = (String::new(), Instant::now() + LIVENESS);
-        while let Some(told) = self.0.as_ref().filter(|_| !line.contains('\n')) {
-            match told.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        while let Some(received) = self.0.as_ref().filter(|_| !line.contains('\n')) {
+            match received.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(some) => line += &String::from_utf8_lossy(&some),
                 Err(e) => panic!("it said \"{line}\" and no more: {e}"),
             }
@@ -102,7 +103,8 @@ pub fn end_all(pids: impl IntoIterator<Item = i32>) {
     }
 }
 
-/// Ends all that came of a Punctual, and gives back what it had: after a test that failed, and for whoever dies on the way.
+/// Ends all that came of a Punctual, and gives back what it had: after a test that failed, and for
+/// what dies on the way.
 pub fn tidy(pid: i32, mark: &str) {
     let left = || {
         let inside = groups_of(pid).into_iter().flat_map(|g| std::fs::read_dir(g).into_iter().flatten().flatten());

@@ -1,5 +1,5 @@
-//! Roles of this test binary (see adversarial.rs) with threads that keep each other from the CPU. Each thread writes its
-//! progress into its own line of a file, as a decimal number.
+//! Roles of this test binary (see adversarial.rs) with threads that keep each other from the CPU.
+//! Each thread writes its progress into its own line of a file, as a decimal number.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -62,8 +62,8 @@ pub fn barrier(path: &str, threads: usize) {
     });
 }
 
-/// Threads that try a lock and call sched_yield while it is taken; the progress is in critical sections. Half of the
-/// time is spent in these.
+/// Threads that try a lock and call sched_yield while it is taken; the progress is in critical
+/// sections. Half of the time is spent in these.
 pub fn yielding_lock(path: &str, threads: usize) {
     const SECTION: Duration = Duration::from_micros(100);
     let (progress, end) = (Progress::into(path, threads), Instant::now() + LIFE);
@@ -85,7 +85,8 @@ pub fn yielding_lock(path: &str, threads: usize) {
     });
 }
 
-/// Threads that spin, each at a SCHED_FIFO priority that it gives itself (0: none); the progress is their CPU time, ns.
+/// Threads that spin, each at a SCHED_FIFO priority that it gives itself (0: none); the progress is
+/// their CPU time, ns.
 pub fn priorities(path: &str, priorities: Vec<i32>) {
     let (progress, end) = (Progress::into(path, priorities.len()), Instant::now() + LIFE);
     in_threads(priorities.len(), move |n| {

@@ -1,5 +1,5 @@
-//! Groups inside groups, shared budgets and policies beyond the periodic ones, with real processes: each gets its share and
-//! no more, and the recorded run leads to the same decisions again.
+//! Groups inside groups, shared budgets and policies beyond the periodic ones, with real processes:
+//! each gets its share and no more, and the recorded run leads to the same decisions again.
 
 use punctual_test_support::judge_timing;
 use serde_json::Value;
@@ -8,8 +8,9 @@ use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted};
 use crate::punctual::{adversarial, list, run, run_set, task, Scratch};
 
-/// Three levels: `video` inside `media` inside the top, beside a greedy group with a program of four threads that all
-/// want everything. In `video` two tasks want 30 % of the CPU and may have 20.
+/// Three levels: `video` inside `media` inside the top, beside a greedy group with a program of
+/// four threads that all want everything. In `video` two tasks want 30 % of the CPU and may have
+/// 20.
 fn three_levels(cpu: u32) -> String {
     format!(
         r#"
@@ -109,7 +110,8 @@ fn three_levels_beside_a_greedy_group_each_get_their_share_and_no_more() {
     }
     let cpu = one_cpu();
     as_promised(cpu.0, &three_levels(cpu.0), |results| {
-        // Those who want more than they may have get exactly that; `media` is left what audio does not want.
+        // Those who want more than they may have get exactly that; `media` is left what audio does
+        // not want.
         assert_all_of_it(results, "video");
         assert_all_of_it(results, "greedy");
         assert!(received(results, "media") < 850, "{results:#}");
@@ -194,7 +196,8 @@ work = {{ spin = "forever" }}
         list(&adversarial("spin"))
     );
     as_promised(cpu.0, &text, |results| {
-        // In each 10 ms the two have 1 ms together, by their importance; what `all` has left is the group's.
+        // In each 10 ms the two have 1 ms together, by their importance; what `all` has left is the
+        // group's.
         assert_all_of_it(results, "some");
         assert_all_of_it(results, "all");
         let inside = received(results, "inside");
@@ -204,8 +207,9 @@ work = {{ spin = "forever" }}
     });
 }
 
-/// Programs that sleep and wake as they like, more of them than stand unparked, in a group with little budget.
-fn sleepers(cpu: u32, kind: &str) -> String {
+/// Programs that sleep and wake as they like, more of them than stand unparked, in a group with
+/// little budget.
+fn suspending(cpu: u32, kind: &str) -> String {
     let shell = list(
         &["sh", "-c", "while :; do sleep 0.004; i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; done"]
             .map(String::from),
@@ -245,9 +249,9 @@ fn programs_that_sleep_and_wake_get_no_more_than_their_groups_budget() {
     }
     let cpu = one_cpu();
     for kind in ["deferrable", "polling"] {
-        as_promised(cpu.0, &sleepers(cpu.0, kind), |results| {
+        as_promised(cpu.0, &suspending(cpu.0, kind), |results| {
             let got = received(results, "few");
-            assert!((300..=1030).contains(&got), "{kind}: the sleepers got {got} of 1,000: {results:#}");
+            assert!((300..=1030).contains(&got), "{kind}: the suspending got {got} of 1,000: {results:#}");
             let steady = task(results, "steady")["long_run_ppm"].as_u64().unwrap();
             assert!((970_000..=1_030_000).contains(&steady), "{kind}: steady got {steady} ppm: {results:#}");
         });

@@ -42,7 +42,8 @@ pid = {victim}
     )
 }
 
-/// The rounds of one kind of kill, on a CPU of their own, against a program that is adopted each time.
+/// The rounds of one kind of kill, on a CPU of their own, against a program that is adopted each
+/// time.
 fn each_round(salt: u64, percent: u64, mut one: impl FnMut(&Cpu, &Victim, u64, &mut Random, &Scratch)) {
     if !permitted(&NEEDS) {
         return;

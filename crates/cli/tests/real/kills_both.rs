@@ -12,7 +12,8 @@ use crate::process::{eventually, groups_of, journals_of, kill, marked, name_of, 
 use crate::punctual::{assert_nothing_left, run, Running, Scratch};
 use crate::victim::Victim;
 
-/// `punctual clean` is for all that dead owners left: one test at a time may leave something, or clean.
+/// `punctual clean` is for all that dead owners left: one test at a time may leave something, or
+/// clean.
 pub static CLEANING: Mutex<()> = Mutex::new(());
 
 /// A run whose owner and guardian are dead, with what they left.
@@ -57,14 +58,14 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
         kill(guardian, libc::SIGKILL);
         kill(pid, libc::SIGKILL);
     }
-    // `pid` is not reaped: its threads cannot exit below a runaway until `punctual clean`. After the guardian's death a live
-    // guardian is its replacement.
+    // `pid` is not reaped: its threads cannot exit below a runaway until `punctual clean`. After
+    // the guardian's death a live guardian is its replacement.
     eventually("both have died", || state_of(pid).is_none() && state_of(guardian).is_none());
     Orphan { pid, mark, punctual }
 }
 
-/// What `punctual clean` did. It is for all that dead owners left on this machine, and says so by its exit code: what others
-/// left for good is theirs.
+/// What `punctual clean` did. It is for all that dead owners left on this machine, and says so by
+/// its exit code: what others left for good is theirs.
 pub fn clean() -> Value {
     let cleaned = run(&["clean", "--json"]);
     crate::behaviour::assert_conforms(&cleaned.json(), include_str!("../../../../docs/clean.schema.json"));
@@ -94,8 +95,8 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(!groups_of(orphan.pid).is_empty(), "cgroups are left");
         assert!(!victim.is_as_before(), "the adopted program still has what Punctual gave it");
 
-        let told = run(&["doctor", "--json"]).result();
-        let finding = leftovers(&told);
+        let reported = run(&["doctor", "--json"]).result();
+        let finding = leftovers(&reported);
         assert_eq!(finding["verdict"], "warning", "{finding:#}");
         assert!(finding.to_string().contains(&format!("process {} ", orphan.pid)), "{finding:#}");
         assert!(finding["help"].to_string().contains("punctual clean"), "{finding:#}");
@@ -111,8 +112,8 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
 
         let reports = clean();
         assert!(ours(&reports).is_none(), "a second time there is nothing to do: {reports:#}");
-        let told = run(&["doctor", "--json"]).result();
-        assert!(!leftovers(&told).to_string().contains(&format!("process {} ", orphan.pid)));
+        let reported = run(&["doctor", "--json"]).result();
+        assert!(!leftovers(&reported).to_string().contains(&format!("process {} ", orphan.pid)));
     }
 }
 
@@ -128,13 +129,16 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     for journal in journals_of(orphan.pid) {
         std::fs::remove_file(journal).unwrap();
     }
-    let told = run(&["doctor", "--json"]).result();
-    assert!(leftovers(&told).to_string().contains(&format!("process {}, which is gone", orphan.pid)), "{told:#}");
+    let reported = run(&["doctor", "--json"]).result();
+    assert!(
+        leftovers(&reported).to_string().contains(&format!("process {}, which is gone", orphan.pid)),
+        "{reported:#}"
+    );
     clean();
     victim.assert_runs();
     for tid in crate::process::threads_of(victim.pid()) {
         let a = crate::process::attributes(tid).unwrap();
-        assert_eq!(a.priority, 0, "real-time priority is taken away where nobody knows what it was");
+        assert_eq!(a.priority, 0, "real-time priority is taken away where it is not known what it was");
     }
     assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
     orphan.punctual.reap();

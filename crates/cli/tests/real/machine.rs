@@ -114,7 +114,7 @@ pub fn wait_for_cpu(cpu: u32) {
     assert!(comes_true(|| !has_dispatcher(cpu)), "CPU {cpu} does not become free; its owner: {:?}", named_owner(cpu));
 }
 
-/// Whether somebody holds the lock of a CPU's dispatcher.
+/// Whether a process holds the lock of a CPU's dispatcher.
 pub fn has_dispatcher(cpu: u32) -> bool {
     lock_file(cpu).is_some_and(|file| {
         // SAFETY: a descriptor of ours, no memory; dropping the file lets the lock go.

@@ -1,7 +1,8 @@
-//! The real command with real processes: what it refuses, what it does, and that nothing stays behind, whatever is
-//! killed and however tasks behave. docs/faults.md is the table of it.
+//! The real command with real processes: what it refuses, what it does, and that nothing stays
+//! behind, whatever is killed and however tasks behave. docs/faults.md is the table of it.
 //!
-//! `PUNCTUAL_FAULT_ROUNDS` (200) is the number of kills in all, `PUNCTUAL_FAULT_SEED` chooses their instants.
+//! `PUNCTUAL_FAULT_ROUNDS` (200) is the number of kills in all, `PUNCTUAL_FAULT_SEED` chooses their
+//! instants.
 
 mod adversarial;
 mod behaviour;

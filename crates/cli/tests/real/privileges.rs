@@ -12,7 +12,7 @@ use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
 use crate::punctual::{adversarial, assert_nothing_left, patiently, Ended, Running, Scratch, PUNCTUAL};
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 /// The command where anybody may execute it.
 struct Elsewhere {
@@ -36,14 +36,14 @@ enum Given {
 impl Given {
     /// What stands before the command to make it so.
     fn words(self) -> Vec<&'static str> {
-        let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         let (limits, more): (&[&str], &[&str]) = match self {
             Given::Nothing => (&["prlimit", "--memlock=65536", "--rtprio=0"], &[]),
             Given::Priority => (&["prlimit", "--memlock=65536"], &["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"]),
             Given::Capabilities => (&[], &["--inh-caps=+sys_nice,+ipc_lock", "--ambient-caps=+sys_nice,+ipc_lock"]),
             Given::Limits => (&["prlimit", "--memlock=unlimited", "--rtprio=99"], &[]),
         };
-        limits.iter().chain(&nobody).chain(more).copied().collect()
+        limits.iter().chain(&unprivileged).chain(more).copied().collect()
     }
 
     /// Where root itself may not raise limits (a container without CAP_SYS_RESOURCE), says so.
@@ -71,7 +71,7 @@ impl Elsewhere {
         Elsewhere { punctual, helper, _scratch: scratch }
     }
 
-    /// As nobody, with what he was given.
+    /// As an ordinary user, with what it was given.
     fn start(&self, given: Given, args: &[&str]) -> Running {
         let mark = crate::punctual::new_mark();
         let words = given.words();
@@ -89,7 +89,7 @@ impl Elsewhere {
 
 /// Whether the unprivileged run `pid` has removed its journals.
 fn journal_is_gone(pid: i32) -> bool {
-    let files = std::fs::read_dir(format!("/tmp/punctual-{NOBODY}")).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(format!("/tmp/punctual-{UNPRIVILEGED}")).into_iter().flatten().flatten();
     !files.map(|f| f.file_name()).any(|name| name.to_string_lossy().starts_with(&format!("{pid}-")))
 }
 
@@ -135,7 +135,7 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
         if !given.is_possible() {
             continue;
         }
-        // Without a cgroup of his own he is parked by stop signals, and told so.
+        // Without a cgroup of its own it is parked by stop signals, and a note says so.
         for role in [
             "adversarial:spin",
             "adversarial:spin-threads",

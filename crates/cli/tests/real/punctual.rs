@@ -13,7 +13,7 @@ use crate::bounded::{end_all, end_within, tidy, wait, Said};
 use crate::machine::{has_dispatcher, named_owner};
 use crate::process::{describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of};
 
-/// What a second dispatcher is told.
+/// What a second dispatcher reports.
 const TAKEN: &str = "already has a dispatcher";
 
 fn number() -> u32 {
@@ -137,8 +137,8 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until something of it is there. Where another Punctual on this machine took the CPU at this moment, it is
-    /// started again.
+    /// Waits until something of it is there. Where another Punctual on this machine took the CPU at
+    /// this moment, it is started again.
     pub fn wait_for(&mut self, what: &str, mut found: impl FnMut(&Running) -> bool) {
         let end = Instant::now() + LIVENESS;
         while !found(self) {
@@ -177,7 +177,7 @@ impl Running {
         let all_of = |said: Said| {
             let (text, over) = said.until_end(LIVENESS);
             let left = || marked(&self.mark).into_iter().map(describe).collect::<Vec<_>>();
-            assert!(over, "somebody holds its output open: {:?}", left());
+            assert!(over, "a process holds its output open: {:?}", left());
             text
         };
         Ended { code: status.code(), out: all_of(out), err: all_of(err), pid, took, mark: self.mark.clone() }
@@ -257,8 +257,8 @@ impl Ended {
         self
     }
 
-    /// It ran to its end, or to that of its duration (124 with `-- COMMAND`); whether deadlines were met is the
-    /// machine's luck.
+    /// It ran to its end, or to that of its duration (124 with `-- COMMAND`); whether deadlines
+    /// were met is the machine's luck.
     pub fn assert_ran(&self) -> &Ended {
         let code = self.code.filter(|code| [1, 124].contains(code));
         self.assert_code(code.unwrap_or(0))

@@ -9,7 +9,8 @@ use crate::machine::{one_cpu, permitted, wait_for_cpu, Need};
 use crate::process::{kill, parent_of};
 use crate::punctual::{adversarial, command, list, new_mark, run, task, Running, Scratch};
 
-/// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark there.
+/// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark
+/// there.
 fn refused(args: &[&str]) -> (Option<i32>, String, String) {
     let scratch = Scratch::new();
     let output = crate::bounded::output(command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0));
@@ -52,7 +53,8 @@ fn every_bad_file_gets_one_error_with_place_cause_and_help() {
         assert_eq!(out, "", "{name}");
         assert_eq!(err.matches('×').count(), 1, "{name}: one error: {err}");
         assert_eq!(err.matches("help:").count(), 1, "{name}: one help: {err}");
-        // Miette counts a lone carriage return as a line's end; the document below has the true place.
+        // Miette counts a lone carriage return as a line's end; the document below has the true
+        // place.
         let place = expected.split(": ").next().unwrap();
         let place = if name.contains("lone-carriage-return") { name } else { place };
         assert!(flat(&err).replace(' ', "").contains(&place.replace(' ', "")), "{name}: its place, {place}: {err}");
@@ -73,7 +75,7 @@ fn every_bad_file_gets_one_error_with_place_cause_and_help() {
 }
 
 #[test]
-fn bad_usage_is_told_with_cause_and_help() {
+fn bad_usage_is_reported_with_cause_and_help() {
     let single = ["--period", "10ms", "--budget", "1ms"];
     let cases: &[(&[&str], &[&str])] = &[
         (&["--duration", "soon", "--", "true"], &["--duration", "\"soon\" is no duration", "1ms"]),
@@ -175,7 +177,7 @@ fn refused_by_the_machine(code: i32, args: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn commands_that_cannot_be_started_are_told() {
+fn commands_that_cannot_be_started_are_reported() {
     if !permitted(&NEEDS) {
         return;
     }

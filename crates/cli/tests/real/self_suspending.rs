@@ -1,5 +1,6 @@
-//! Self-suspending programs, and tasks that are ranked behind one: the user host is not notified when it
-//! blocks or wakes (docs/check.md). What keeps a task from executing is not to be taken for a suspension.
+//! Self-suspending programs, and tasks that are ranked behind one: the user host is not notified
+//! when it blocks or wakes (docs/check.md). What keeps a task from executing is not to be taken for
+//! a suspension.
 
 use std::fmt::Write;
 use std::io::BufReader;
@@ -13,9 +14,9 @@ use crate::machine::{one_cpu, permitted};
 use crate::punctual::{adversarial, list, run_set, task, Scratch};
 use crate::stalls::Stalls;
 
-/// Fig. 6 of the RTAI paper, with any player or none. The player's budget is 2 ms and not 3: with 90 % promised, the
-/// dispatcher's own 6 % leave too little for budgets to be kept in every period. The
-/// host's limit is not what is tested here.
+/// Fig. 6 of the RTAI paper, with any player or none. The player's budget is 2 ms and not 3: with
+/// 90 % promised, the dispatcher's own 6 % leave too little for budgets to be kept in every period.
+/// The host's limit is not what is tested here.
 fn fig_6(cpu: u32, player: Option<&str>) -> String {
     let mut set = format!("cpu = {cpu}\npolicy = \"edf\"\nduration = \"2s\"\n");
     for (number, period, budget) in [(1, "4ms", "1ms"), (2, "2ms", "500us"), (3, "1ms", "250us")] {
@@ -115,8 +116,9 @@ const MANY: [[u64; 2]; 22] = [
     [13_773, 461],
 ];
 
-/// A task that was taken for suspended although it was ready kept a level below tasks of lower rank, and
-/// the polling for its wake-up took the CPU: both together cost ready tasks their budgets.
+/// A task that was taken for suspended although it was ready kept a level below tasks of lower
+/// rank, and the polling for its wake-up took the CPU: both together cost ready tasks their
+/// budgets.
 #[test]
 fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls() {
     if !permitted(&NEEDS) {

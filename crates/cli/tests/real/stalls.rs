@@ -1,5 +1,5 @@
-//! A CPU that executes none of its tasks, nor their dispatcher, for a short time now and then, as while an
-//! interrupt is handled or a hypervisor executes another virtual CPU.
+//! A CPU that executes none of its tasks, nor their dispatcher, for a short time now and then, as
+//! while an interrupt is handled or a hypervisor executes another virtual CPU.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;

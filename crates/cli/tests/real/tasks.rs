@@ -44,7 +44,8 @@ fn beside(cpu: &Cpu, command: &[String]) -> Ended {
     ended
 }
 
-/// The steady task gets all of its budget, the servo executes its 500 us, the wild one gets no more than its own.
+/// The steady task gets all of its budget, the servo executes its 500 us, the wild one gets no more
+/// than its own.
 fn assert_others_hold(results: &Value) {
     let steady = task(results, "steady");
     let share = steady["long_run_ppm"].as_u64().unwrap();
@@ -95,7 +96,8 @@ fn children_and_their_orphans_share_one_budget_and_die_with_the_run() {
 fn a_fork_storm_stays_within_its_budget() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        // Forking and dying are its own execution; what it leaves unused while it waits for its children is its own too.
+        // Forking and dying are its own execution; what it leaves unused while it waits for its
+        // children is its own too.
         let wild = received(task(&beside(&cpu, &adversarial("fork-storm")).result(), "wild"));
         judge_timing(|| assert!(wild > 800, "{wild}"));
     }
@@ -121,7 +123,7 @@ fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_t
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         let ended = until_said(&cpu, "map", "", "goes on inside the kernel while it is parked");
-        assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "told once: {}", ended.err);
+        assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "reported once: {}", ended.err);
     }
 }
 
@@ -153,7 +155,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
 }
 
 #[test]
-fn a_task_that_exits_early_is_told_and_the_others_go_on() {
+fn a_task_that_exits_early_is_reported_and_the_others_go_on() {
     if !permitted(&NEEDS) {
         return;
     }
@@ -163,7 +165,7 @@ fn a_task_that_exits_early_is_told_and_the_others_go_on() {
 }
 
 #[test]
-fn a_task_that_crashes_is_told_and_the_others_go_on() {
+fn a_task_that_crashes_is_reported_and_the_others_go_on() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         until_said(&cpu, "crash", "", "wild: ended by signal 11");
@@ -202,8 +204,8 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
     pid
 }
 
-/// Runs the set, with `keys` added to the wild task. Interrupts the run 600 ms after `started` has returned, but not before
-/// its reports contain all of `said`, however slow the machine is.
+/// Runs the set, with `keys` added to the wild task. Interrupts the run 600 ms after `started` has
+/// returned, but not before its reports contain all of `said`, however slow the machine is.
 fn run_until(cpu: &Cpu, role: &str, keys: &str, started: impl FnOnce(&mut Running), said: &[&str]) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &(set(cpu.0, &adversarial(role)) + keys));
@@ -229,7 +231,8 @@ fn until_said(cpu: &Cpu, role: &str, keys: &str, said: &str) -> Ended {
     run_until(cpu, role, keys, |_| {}, &[said])
 }
 
-/// Runs the set until all of `said` is reported; calls `act` with the wild task's pid after its first 200 ms.
+/// Runs the set until all of `said` is reported; calls `act` with the wild task's pid after its
+/// first 200 ms.
 fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> Ended {
     let started = |punctual: &mut Running| {
         let wild = wild_of(punctual, "real");
@@ -240,7 +243,7 @@ fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> End
 }
 
 #[test]
-fn a_task_stopped_by_somebody_leaves_its_budget_unused_until_it_is_continued() {
+fn a_task_stopped_by_a_signal_leaves_its_budget_unused_until_it_is_continued() {
     if !permitted(&NEEDS) {
         return;
     }
@@ -262,7 +265,7 @@ fn a_task_stopped_by_somebody_leaves_its_budget_unused_until_it_is_continued() {
 }
 
 #[test]
-fn a_task_killed_by_somebody_is_told_and_the_others_go_on() {
+fn a_task_killed_by_a_signal_is_reported_and_the_others_go_on() {
     if !permitted(&NEEDS) {
         return;
     }
@@ -343,7 +346,8 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
     let words = adversarial("family");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).env("FAMILY", &mark).spawn().unwrap();
-    // While a child is in execve() its environment cannot be read, so it may be missing from a count.
+    // While a child is in execve() its environment cannot be read, so it may be missing from a
+    // count.
     const FAMILY: usize = 5;
     eventually("its children", || marked(&mark).len() >= FAMILY);
     let text = set(cpu.0, &["x".to_owned()]).replace("command = [\"x\"]", &format!("pid = {}", program.id()));

@@ -1,4 +1,5 @@
-//! Threads of one program take turns within its budget: one that spins does not keep the others from the CPU.
+//! Threads of one program take turns within its budget: one that spins does not keep the others
+//! from the CPU.
 
 use punctual_test_support::judge_timing;
 
@@ -12,7 +13,8 @@ fn progress(path: &str) -> Vec<u64> {
     text.lines().map(|l| l.parse().unwrap()).collect()
 }
 
-/// What the threads of the only program wrote in two seconds, and the share of its budget that it received, ppm.
+/// What the threads of the only program wrote in two seconds, and the share of its budget that it
+/// received, ppm.
 fn run_alone(role: &str, words: &str, budget: &str) -> (Vec<u64>, u64) {
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let file = scratch.path("progress");

@@ -51,7 +51,8 @@ impl Victim {
         self.child.id() as i32
     }
 
-    /// It lives as it did before: policies, priorities, nice values, affinities, cgroup; neither frozen nor stopped.
+    /// It lives as it did before: policies, priorities, nice values, affinities, cgroup; neither
+    /// frozen nor stopped.
     pub fn assert_as_before(&self) {
         let pid = self.pid();
         comes_true(|| Before::of(pid) == self.before);

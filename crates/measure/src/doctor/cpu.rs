@@ -44,7 +44,8 @@ fn smt(scene: &Scene) -> Finding {
     }
 }
 
-/// Any process may enable core scheduling (prctl PR_SCHED_CORE), for all cores with several hardware threads.
+/// Any process may enable core scheduling (prctl PR_SCHED_CORE), for all cores with several
+/// hardware threads.
 fn core_scheduling(scene: &Scene) -> Finding {
     let about = Finding::about("core-scheduling", "Core scheduling");
     let effect =

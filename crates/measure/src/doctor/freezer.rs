@@ -11,7 +11,8 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 const INSTEAD: &str = "programs that do not know Punctual are parked by SIGSTOP instead: their parents see it, and a \
                        program with many threads stops later";
 
-/// Where systemd and the other crates look for it: at the top, or beside the controllers of version 1.
+/// Where systemd and the other crates look for it: at the top, or beside the controllers of version
+/// 1.
 fn mount_v2(scene: &Scene) -> Vec<String> {
     if scene.config.no("CGROUPS") {
         return vec!["# a kernel with CONFIG_CGROUPS is needed: apt-get install linux-image-amd64".into()];
@@ -43,7 +44,8 @@ fn cgroup_version(scene: &Scene) -> Finding {
     }
 }
 
-/// A cgroup in which the file `name` can be seen: ours, or, as the root has none of them, a child of it.
+/// A cgroup in which the file `name` can be seen: ours, or, as the root has none of them, a child
+/// of it.
 fn seen(scene: &Scene, v2: &OwnCgroup, name: &str) -> Option<String> {
     let children = scene.probe.list(&v2.dir).unwrap_or_default();
     let dirs = std::iter::once(v2.dir.clone()).chain(children.iter().map(|c| format!("{}/{c}", v2.dir)));

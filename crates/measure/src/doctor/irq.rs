@@ -1,4 +1,4 @@
-//! Interrupts: where they may land, and what outranks whom.
+//! Interrupts: where they may land, and which handlers have a higher priority than jobs.
 
 use super::finding::{Finding, Reading, NO_HELP};
 use super::parse::{cpu_list, cpu_list_text, cpu_mask, cpu_mask_text};

@@ -1,5 +1,5 @@
-//! The findings for people: the verdict, then a line each, worst first; verbose, beneath each that is not good its
-//! cause, effect and help.
+//! The findings for people: the verdict, then a line each, worst first; verbose, beneath each that
+//! is not good its cause, effect and help.
 
 use super::finding::{Finding, Verdict};
 use anstyle::{AnsiColor, Style};
@@ -77,7 +77,8 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
-/// A finding in one line: why it is so if that is not good and not printed beneath, and else what was read.
+/// A finding in one line: why it is so if that is not good and not printed beneath, and else what
+/// was read.
 fn row(out: &mut String, f: &Finding, title_width: usize, view: &FindingsView) {
     let style = if view.color { style(f.verdict) } else { Style::new() };
     let label = if f.verdict == Verdict::Obstacle { "OBSTACLE" } else { word(f.verdict) };

@@ -82,7 +82,8 @@ impl<'a> Scene<'a> {
         boot_value(&self.cmdline.as_ref().ok()?.read, key)
     }
 
-    /// A command that puts `option` on the kernel command line, or the option alone where there is no GRUB.
+    /// A command that puts `option` on the kernel command line, or the option alone where there is
+    /// no GRUB.
     pub fn boot_option(&self, option: &str) -> Vec<String> {
         if self.probe.exists("/etc/default/grub") {
             vec![
@@ -97,7 +98,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The kernel's lockdown mode, where it is known: by itself, by how it was built, by how it was booted.
+    /// The kernel's lockdown mode, where it is known: by itself, by how it was built, by how it was
+    /// booted.
     pub fn lockdown(&self) -> Option<(String, Reading)> {
         if let Ok(r) = self.probe.read("/sys/kernel/security/lockdown") {
             return Some((chosen(&r.read)?.to_string(), r));
@@ -225,7 +227,8 @@ impl<'a> Scene<'a> {
         cpu_list(&self.probe.read("/sys/devices/system/cpu/online").ok()?.read).filter(|c| !c.is_empty())
     }
 
-    /// The CPUs that are kept for real time; without any, the last one that is allowed: the CPU that cures clear.
+    /// The CPUs that are kept for real time; without any, the last one that is allowed: the CPU
+    /// that the help clears.
     pub fn real_time_cpus(&self) -> Vec<usize> {
         let isolated = self
             .probe

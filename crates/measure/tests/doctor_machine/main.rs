@@ -1,7 +1,7 @@
 //! The machine itself: what can be toggled is toggled, the finding follows, and all is put back.
 //!
 //! Children run this same test binary (`speaks_when_asked`) as another user, in another cgroup or
-//! with other limits. Cures are run word for word.
+//! with other limits. Help is executed word for word.
 
 mod stage;
 
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use punctual_measure::doctor::{examine, exit_code, Document, Probe, Verdict};
 use punctual_test_support::{comes_true, ignored, missing};
 
-use stage::{alone, get, listen, now, root, Kept, Killed, RemoveDir, Stage, ASKED, NOBODY};
+use stage::{alone, get, listen, now, root, Kept, Killed, RemoveDir, Stage, ASKED, UNPRIVILEGED};
 
 #[test]
 fn speaks_when_asked() {
@@ -55,7 +55,7 @@ fn follow_help(help: &str) -> bool {
 }
 
 #[test]
-fn nobody_is_refused_and_the_capability_cures_it() {
+fn an_ordinary_user_is_refused_and_the_capability_helps() {
     let _alone = alone();
     if !root() {
         return;
@@ -64,7 +64,7 @@ fn nobody_is_refused_and_the_capability_cures_it() {
         return missing("setcap (package libcap2-bin)");
     }
     let stage = Stage::new();
-    let before = stage.run_as_nobody("$DOCTOR");
+    let before = stage.run_unprivileged("$DOCTOR");
     let refused = get(&before[0].findings, "realtime-permitted");
     assert_eq!(refused.verdict, Verdict::Obstacle, "{refused:#?}");
     assert!(refused.cause.contains("CAP_SYS_NICE") && refused.cause.contains("RTPRIO"), "{refused:#?}");
@@ -75,7 +75,7 @@ fn nobody_is_refused_and_the_capability_cures_it() {
     let setcap = &refused.help[0];
     assert!(setcap.starts_with("setcap "), "{refused:#?}");
     stage.run(setcap);
-    let after = stage.run_as_nobody("$DOCTOR");
+    let after = stage.run_unprivileged("$DOCTOR");
     let granted = get(&after[0].findings, "realtime-permitted");
     assert_eq!(granted.verdict, Verdict::Good, "{granted:#?}");
     assert_eq!(get(&after[0].findings, "locked-memory").verdict, Verdict::Good);
@@ -94,8 +94,8 @@ fn the_limit_of_real_time_priority_is_followed() {
     let raise = move || unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &limit) };
     let with_limit = |script: &str| {
         let mut command = stage.command(script);
-        // std sets the user before pre_exec, and only root may raise the limit: so setpriv comes last.
-        // SAFETY: setrlimit is async-signal-safe.
+        // std sets the user before pre_exec, and only root may raise the limit: so setpriv comes
+        // last. SAFETY: setrlimit is async-signal-safe.
         unsafe {
             command.pre_exec(move || match raise() {
                 0 => Ok(()),
@@ -165,14 +165,14 @@ fn limits_are_followed() {
     assert_eq!(few.help, ["ulimit -n 512"]);
     assert_eq!(get(&docs[1].findings, "open-files").verdict, Verdict::Good);
 
-    let docs = stage.run_as_nobody("ulimit -l 64; $DOCTOR");
+    let docs = stage.run_unprivileged("ulimit -l 64; $DOCTOR");
     let locked = get(&docs[0].findings, "locked-memory");
     assert_eq!(locked.verdict, Verdict::Obstacle, "{locked:#?}");
     assert!(locked.cause.contains("65536 bytes"), "{locked:#?}");
 }
 
 #[test]
-fn a_delegated_cgroup_cures_the_freezer() {
+fn a_delegated_cgroup_permits_the_freezer() {
     let _alone = alone();
     if !root() {
         return;
@@ -182,19 +182,20 @@ fn a_delegated_cgroup_cures_the_freezer() {
     if here.verdict != Verdict::Good {
         return ignored("no cgroup version 2 here");
     }
-    // The shell asks as nobody, waits until root has done what the doctor says, and asks again.
+    // The unprivileged shell asks, waits until root has executed the help, and asks again.
     let mut command = stage.command("$DOCTOR; read go; $DOCTOR; exit 0");
-    let mut child = command.uid(NOBODY).gid(NOBODY).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut heard = String::new();
+    let mut child =
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut received = String::new();
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-    while !heard.contains("END-DOCUMENT") {
-        assert!(std::io::BufRead::read_line(&mut out, &mut heard).unwrap() > 0, "{heard}");
+    while !received.contains("END-DOCUMENT") {
+        assert!(std::io::BufRead::read_line(&mut out, &mut received).unwrap() > 0, "{received}");
     }
     let parse = |text: &str| -> Document {
         let body = text.split("BEGIN-DOCUMENT").nth(1).unwrap().split("END-DOCUMENT").next().unwrap();
         serde_json::from_str(body).unwrap()
     };
-    let before = get(&parse(&heard).findings, "freezer");
+    let before = get(&parse(&received).findings, "freezer");
     assert_eq!(before.verdict, Verdict::Warning, "{before:#?}");
     let dir = before.help[0].split_whitespace().nth(2).unwrap().to_string();
     let _outer = RemoveDir(Path::new(&dir).parent().unwrap().into());
@@ -224,8 +225,8 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     }
     assert_eq!(docs[0].machine.allowed_cpus, [0]);
     assert_eq!(allowed.verdict, Verdict::Note, "{allowed:#?}");
-    let cured = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
-    assert_eq!(get(&cured[0].findings, "cpus-allowed").verdict, Verdict::Good);
+    let helped = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
+    assert_eq!(get(&helped[0].findings, "cpus-allowed").verdict, Verdict::Good);
 
     let path = "/proc/irq/default_smp_affinity";
     let Some(_kept) = Kept::new(path) else {
@@ -286,9 +287,9 @@ fn huge_pages_are_followed() {
     assert_eq!(now("transparent-hugepages").verdict, Verdict::Good);
 }
 
-/// In a mount namespace of its own, so that nobody else sees it.
+/// In a mount namespace of its own, so that no other process sees it.
 #[test]
-fn what_is_not_mounted_is_said_and_its_mount_cures_it() {
+fn what_is_not_mounted_is_said_and_its_mount_helps() {
     let _alone = alone();
     if !root() {
         return;

@@ -1,4 +1,5 @@
-//! What the tests stand on: one at a time, with what they change put back, and children that examine the machine.
+//! What the tests stand on: one at a time, with what they change put back, and children that
+//! examine the machine.
 
 use punctual_measure::doctor::{examine, Document, Finding, Probe};
 use punctual_test_support::missing;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
 pub const ASKED: &str = "PUNCTUAL_DOCTOR_SPEAK";
-pub const NOBODY: u32 = 65534;
+pub const UNPRIVILEGED: u32 = 65534;
 
 static MACHINE: Mutex<()> = Mutex::new(());
 
@@ -83,7 +84,7 @@ pub fn now(id: &str) -> Finding {
     get(&examine(&Probe::machine()), id)
 }
 
-/// Runs `script` with `$DOCTOR` set to a copy of this binary that everybody may execute; each
+/// Runs `script` with `$DOCTOR` set to a copy of this binary that all users may execute; each
 /// `$DOCTOR` in it gives one document.
 pub struct Stage {
     dir: tempfile::TempDir,
@@ -117,9 +118,9 @@ impl Stage {
         listen(self.command(script))
     }
 
-    pub fn run_as_nobody(&self, script: &str) -> Vec<Document> {
+    pub fn run_unprivileged(&self, script: &str) -> Vec<Document> {
         let mut command = self.command(script);
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
         listen(command)
     }
 }

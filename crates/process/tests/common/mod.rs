@@ -1,4 +1,5 @@
-//! What the tests share: owners and victims are this very test binary, started again with a role in the environment.
+//! What the tests share: owners and victims are this very test binary, started again with a role in
+//! the environment.
 #![allow(dead_code)]
 
 mod role;
@@ -21,7 +22,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// A state directory for this test run, so that a Punctual in earnest is neither seen nor disturbed.
+/// A state directory for this test run, so that a Punctual in earnest is neither seen nor
+/// disturbed.
 pub fn state_dir() -> PathBuf {
     let dir = match std::env::var_os("PUNCTUAL_STATE_DIR") {
         Some(d) => PathBuf::from(d),
@@ -45,7 +47,8 @@ pub fn permitted(need_cgroup: bool) -> bool {
     true
 }
 
-/// A process with threads of differing policy, nice value and affinity, one of which makes a new thread now and then.
+/// A process with threads of differing policy, nice value and affinity, one of which makes a new
+/// thread now and then.
 pub struct Victim {
     role: Role,
     _out: Lines,
@@ -66,9 +69,9 @@ impl Victim {
 /// The victim's life. Bounded: it ends by itself after a minute.
 pub fn be_victim() {
     let end = Instant::now() + Duration::from_secs(60);
-    let (tell, told) = std::sync::mpsc::channel();
+    let (notify, notified) = std::sync::mpsc::channel();
     for n in 0..3 {
-        let tell = tell.clone();
+        let notify = notify.clone();
         std::thread::spawn(move || {
             // SAFETY: plain scheduling calls on the calling thread.
             unsafe {
@@ -89,14 +92,14 @@ pub fn be_victim() {
                     }
                 }
             }
-            let _ = tell.send(());
+            let _ = notify.send(());
             while Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
     }
     for _ in 0..3 {
-        let _ = told.recv_timeout(Duration::from_secs(20));
+        let _ = notified.recv_timeout(Duration::from_secs(20));
     }
     println!("READY");
     while Instant::now() < end {
@@ -140,7 +143,8 @@ pub fn state_of(pid: i32) -> Option<char> {
     text[text.rfind(')')? + 2..].chars().next()
 }
 
-/// How a process is, as far as an owner may change it: the attributes of its long-lived threads, and its cgroup.
+/// How a process is, as far as an owner may change it: the attributes of its long-lived threads,
+/// and its cgroup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub threads: Vec<(i32, Attributes)>,
@@ -154,8 +158,8 @@ impl Snapshot {
     }
 }
 
-/// The five threads that live as long as the victim: they started first. Thread ids wrap, so these do not tell; of those of
-/// the same tick the kernel names the oldest first.
+/// The five threads that live as long as the victim: they started first. Thread ids wrap, so these
+/// do not tell; of those of the same tick the kernel names the oldest first.
 fn oldest_threads(pid: i32) -> Vec<i32> {
     let start = |t: &i32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/stat")).ok()?;
@@ -173,7 +177,8 @@ pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
     assert!(punctual_test_support::comes_true(holds), "never: {what}");
 }
 
-/// Nothing of owner `owner` is left: no group, no journal, `victim` as it was and running, `children` dead.
+/// Nothing of owner `owner` is left: no group, no journal, `victim` as it was and running,
+/// `children` dead.
 pub fn assert_restored(owner: i32, victim: i32, before: &Snapshot, children: &[i32]) {
     eventually("its cgroups are gone", || groups_of(owner).is_empty());
     eventually("its journal is gone", || journals_of(owner).is_empty());
@@ -255,12 +260,13 @@ pub fn take_over(victim: i32, cpu: u32, freezer: bool) -> Owner {
     Owner { journal, lock, guardian, base, adopted: Some((adopted, park2)), command: (command, park), threads }
 }
 
-/// An owner's life, as the tests kill it: parks and resumes in turn, housekeeps. Bounded to a minute.
+/// An owner's life, as the tests kill it: parks and resumes in turn, housekeeps. Bounded to a
+/// minute.
 pub fn be_owner() {
     let victim: i32 = std::env::var("VICTIM").unwrap().parse().unwrap();
     let freezer = std::env::var("FREEZER").unwrap() == "1";
     let mut o = take_over(victim, 1, freezer);
-    println!("CUSTODY");
+    println!("ADOPTED");
     let end = Instant::now() + Duration::from_secs(60);
     let mut n = 0u32;
     // "ENDS": it ends in good order after some turns, and may be killed in the middle of that too.
@@ -294,7 +300,7 @@ pub fn be_owner() {
 }
 
 /// The pids that `take_over` printed: guardian, then command.
-pub fn heard(out: &mut Lines) -> (i32, i32) {
+pub fn started_processes(out: &mut Lines) -> (i32, i32) {
     let guardian = expect_line(out, "GUARDIAN ").parse().unwrap();
     (guardian, expect_line(out, "CHILD ").parse().unwrap())
 }

@@ -52,12 +52,14 @@ pub fn await_end(child: &mut Child) {
 /// Puts all threads of a process into the ordinary class.
 pub fn demote(pid: i32) {
     for tid in threads_of(pid) {
-        // SAFETY: reads one value that lives here; a thread that is gone is an error that changes nothing.
+        // SAFETY: reads one value that lives here; a thread that is gone is an error that changes
+        // nothing.
         unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) };
     }
 }
 
-/// Starts this test binary again in a role (a test function that does nothing without it), with words in the environment.
+/// Starts this test binary again in a role (a test function that does nothing without it), with
+/// words in the environment.
 pub fn role(name: &str, env: &[(&str, &str)]) -> (Role, Lines) {
     let mut c = Command::new(std::env::current_exe().unwrap());
     c.args(["--exact", name, "--nocapture", "--test-threads=1"]);
@@ -98,5 +100,5 @@ pub fn drain(mut out: Lines) {
         }
         out.consume(n);
     }
-    panic!("somebody holds the helper's output open");
+    panic!("a process holds the helper's output open");
 }

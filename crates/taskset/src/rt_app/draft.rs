@@ -130,8 +130,8 @@ impl Draft<'_, '_, '_> {
         Body::Spin(Spin::Recorded(jobs.iter().map(|job| job.execution().max(1)).collect()))
     }
 
-    /// An absolute timer keeps its times whatever happens, and the thread catches up; all others begin anew when
-    /// they are late (rt-app's tutorial, "timer").
+    /// An absolute timer keeps its times whatever happens, and the thread catches up; all others
+    /// restart when they are late (rt-app's tutorial, "timer").
     fn overrun(&self, phases: &[Phase]) -> Overrun {
         let mut events = phases.iter().flat_map(|phase| &phase.events);
         let absolute = events.any(|event| matches!(event, Event::Timer { absolute: true, .. }));
@@ -146,8 +146,8 @@ fn executes(phases: &[Phase]) -> bool {
     phases.iter().flat_map(|phase| &phase.events).any(|event| matches!(event, Event::Run(_)))
 }
 
-/// A budget for a thread that has none in rt-app: its longest job and a tenth, at least 50 us more, for
-/// what its waking and waiting takes.
+/// A budget for a thread that has none in rt-app: its longest job and a tenth, at least 50 us more,
+/// for what its waking and waiting takes.
 fn with_margin(execution: u64) -> u64 {
     execution.saturating_add((execution / 10).max(50_000))
 }

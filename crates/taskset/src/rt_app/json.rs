@@ -1,5 +1,5 @@
-//! JSON with what rt-app and its workgen take beyond it: comments, a comma after the last member, and the
-//! same key several times (events).
+//! JSON with what rt-app and its workgen take beyond it: comments, a comma after the last member,
+//! and the same key several times (events).
 
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::errors::ParseErrorKind;

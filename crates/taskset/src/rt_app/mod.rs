@@ -1,7 +1,8 @@
-//! Task sets of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt): JSON to plain data.
+//! Task sets of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt): JSON to
+//! plain data.
 //!
-//! Threads become tasks. What has no counterpart here is left out and named, with its path in the file.
-//! How each key is read is told in `docs/task-set.md`.
+//! Threads become tasks. What has no counterpart here is left out and named, with its path in the
+//! file. `docs/task-set.md` describes how each key is read.
 
 mod draft;
 mod json;
@@ -53,7 +54,8 @@ impl Losses {
         self.add(path, &format!("left out: {why}"));
     }
 
-    /// Notes who uses a timer: one that threads, or instances, share is not the same thing any more.
+    /// Notes who uses a timer: one that threads, or instances, share is not the same thing any
+    /// more.
     fn timer(&mut self, name: &str, instances: usize, path: String) {
         let other = self.timers.insert(name.to_owned(), self.thread).filter(|&thread| thread != self.thread);
         if !name.starts_with("unique") && (other.is_some() || instances > 1) {
@@ -172,7 +174,8 @@ fn whole(
     })
 }
 
-/// One policy serves all: EDF where anybody has a deadline, else fixed priorities where anybody has one.
+/// One policy serves all: EDF where any thread has a deadline, else fixed priorities where any has
+/// one.
 fn policy(threads: &[Thread], losses: &mut Losses) -> &'static str {
     let any = |like: fn(Class) -> bool| threads.iter().any(|thread| like(thread.class));
     let (policy, why) = if any(|class| class == Class::Deadline) {

@@ -19,7 +19,8 @@ pub(super) const MOST_JOBS: usize = 100_000;
 /// The most events that are looked at when the loops of a file are unrolled.
 pub(super) const MOST_EVENTS: usize = 4_000_000;
 
-/// All events of rt-app, in the order in which their names are tried: each may be followed by anything.
+/// All events of rt-app, in the order in which their names are tried: each may be followed by
+/// anything.
 const EVENTS: [(&str, &str); 20] = [
     ("lock", WAITS),
     ("unlock", WAKES),
@@ -124,7 +125,7 @@ pub(super) fn events(
             "sleep" => events.extend(microseconds(object, member, problems).map(Event::Sleep)),
             "timer" => events.extend(timer(object, member, instances, losses, problems)),
             "yield" if deadline => events.push(Event::Yield),
-            "yield" => losses.add(object.path(member.key), "a job gives way to nobody"),
+            "yield" => losses.add(object.path(member.key), "a job does not yield"),
             _ => losses.add(object.path(member.key), loss),
         }
     }
@@ -180,7 +181,8 @@ pub(super) struct Unrolled {
     pub(super) cut: bool,
 }
 
-/// Unrolls a thread. `room` is how many events may still be looked at; `None` when it is not enough.
+/// Unrolls a thread. `room` is how many events may still be looked at; `None` when it is not
+/// enough.
 pub(super) fn unroll(phases: &[Phase], thread: Rounds, wait: Wait, room: &mut usize) -> Option<Unrolled> {
     let mut made = Unrolled { jobs: Vec::new(), endless: thread == Rounds::Endless, cut: false };
     let mut job = Vec::new();
@@ -191,7 +193,7 @@ pub(super) fn unroll(phases: &[Phase], thread: Rounds, wait: Wait, room: &mut us
     'thread: for _ in 0..rounds {
         for phase in phases {
             let times = match phase.rounds {
-                // What went before is done once, which nobody remembers in the end.
+                // What went before is done once, which does not matter in the end.
                 Rounds::Endless => {
                     made.cut = phases.len() > 1;
                     made.endless = true;
@@ -291,7 +293,8 @@ impl Job {
     }
 }
 
-/// The place where a thread's period comes from, for messages: its first timer, else the thread itself.
+/// The place where a thread's period comes from, for messages: its first timer, else the thread
+/// itself.
 pub(super) fn period_at(objects: &[&Object<'_, '_>], thread: &Span) -> Span {
     let timers = objects.iter().flat_map(|object| object.members()).find(|member| member.key.starts_with("timer"));
     timers.map_or(thread.clone(), |member| member.at())

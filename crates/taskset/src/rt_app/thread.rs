@@ -203,8 +203,8 @@ fn priority(object: &Object<'_, '_>, class: Class, problems: &mut Problems<'_>) 
     }
 }
 
-/// As sched_setattr(2): the period is the runtime, and the deadline the period, unless they are given. The keys
-/// without "dl-" are rt-app's older ones.
+/// As sched_setattr(2): the period is the runtime, and the deadline the period, unless they are
+/// given. The keys without "dl-" are rt-app's older ones.
 fn reserved(object: &Object<'_, '_>, problems: &mut Problems<'_>) -> Option<Reserved> {
     let mut get = |keys: [&str; 2]| {
         let ns = keys.into_iter().find_map(|key| object.integer(key, 0, LONGEST_US, problems))?;

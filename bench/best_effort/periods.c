@@ -4,8 +4,8 @@
  *
  *   periods NAME PERIOD_US BUDGET_US SETTLE_MS SECONDS [deadline]
  *
- * It finds its periods by itself: its budget's end shows as a gap in its execution. With "deadline" it gives itself
- * SCHED_DEADLINE; otherwise it is started as a task with that budget.
+ * It finds its periods by itself: its budget's end shows as a gap in its execution. With "deadline"
+ * it gives itself SCHED_DEADLINE; otherwise it is started as a task with that budget.
  */
 #include "figures.h"
 
@@ -41,7 +41,7 @@ static void under_deadline(uint64_t period, uint64_t budget)
 /* Shorter ones are interrupts. */
 #define GAP 200000ULL
 
-/* The CPU clock at an instant: of the gap that spans it, or of the gap before it and what was executed since. */
+/* The CPU clock at an instant: of the gap that spans it, or of the last one and what followed. */
 static uint64_t executed_at(const struct gap *gaps, int count, uint64_t time)
 {
 	int i = 0;
@@ -82,7 +82,7 @@ static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t 
 	}
 	if (count < 3)
 		die("there are no gaps");
-	/* The releases: the earliest of the gaps' ends within a period, the first one's as the origin. */
+	/* The releases: the earliest of the gaps' ends within a period, from the first one on. */
 	for (int i = 0; i < count; i++) {
 		uint64_t at = (gaps[i].to - gaps[0].to + period / 2) % period;
 

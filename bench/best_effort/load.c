@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ordinary programs for bench/everybody: what an ordinary scheduler is judged by.
+ * Ordinary programs for bench/best_effort: what an ordinary scheduler is judged by.
  *
- *   load shares SECONDS NICE...           processes that spin, each at its nice value (or "idle", "batch"): how far what
- *                                         each executed is from what its weight says
- *   load pipe ROUNDS                      two processes and two pipes: ns for a round
- *   load wake HOGS PERIOD_US COUNT        a process that sleeps on an absolute clock beside so many that spin: how late
- *                                         it runs
- *   load shell HOGS COUNT                 a shell's life beside them: sleep, then start /bin/true and wait for its end
- *   load sleepers BUSY SECONDS            processes that sleep for 1, 2, 5 and 10 ms on an absolute clock, and then so
- *                                         many that spin, forked at once: latency of the sleeping ones
- *   load vforks COUNT                     processes that vfork all the time; every second one's children execute
- *                                         /bin/true, the others' exit at once
+ *   load shares SECONDS NICE...      processes that spin, each at its nice value (or "idle",
+ *                                    "batch"): how far what each executed is from its weight
+ *   load pipe ROUNDS                 two processes and two pipes: ns for a round
+ *   load wake LOADS PERIOD_US COUNT  a process that sleeps on an absolute clock beside so many
+ *                                    that spin: its latency
+ *   load shell LOADS COUNT           a shell's life beside them: sleep, then start /bin/true and
+ *                                    wait for its end
+ *   load sleeping BUSY SECONDS       processes that sleep for 1, 2, 5 and 10 ms on an absolute
+ *                                    clock, and then so many that spin, forked at once: latency of
+ *                                    the sleeping ones
+ *   load vforks COUNT                processes that vfork all the time; the children of every
+ *                                    second one execute /bin/true, the others exit at once
  *
  * Lines of a name, a tab and a number: ns, or parts in a thousand.
  */
@@ -41,7 +43,7 @@ static uint64_t executed(pid_t pid)
 	return ran;
 }
 
-/* Takes "5", "-5", "idle" or "batch"; its weight where nice 0 has 1,024 (sched(7): a quarter per step). */
+/* Of "5", "-5", "idle" or "batch" the weight; nice 0 has 1,024 (sched(7): a quarter a step). */
 static double become(const char *how)
 {
 	struct sched_param zero = { 0 };
@@ -158,7 +160,7 @@ static int pipes(int rounds)
 	return 0;
 }
 
-static int beside(int hogs, uint64_t period, int count, int start)
+static int beside(int loads, uint64_t period, int count, int start)
 {
 	uint64_t *late = calloc(count, sizeof(*late)), next;
 	double *weight = weights();
@@ -167,9 +169,9 @@ static int beside(int hogs, uint64_t period, int count, int start)
 
 	/* A timer of an ordinary thread may be 50 us late by default. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	if (!late || hogs > MOST || count < 1)
+	if (!late || loads > MOST || count < 1)
 		die("arguments");
-	for (int i = 0; i < hogs; i++)
+	for (int i = 0; i < loads; i++)
 		pids[i] = spin("0", &weight[i]);
 	next = now() + SECOND / 5;
 	for (int i = 0; i < count; i++, next += period) {
@@ -187,8 +189,8 @@ static int beside(int hogs, uint64_t period, int count, int start)
 		if (now() > next + period)
 			next = now();
 	}
-	stop(pids, hogs);
-	snprintf(name, sizeof(name), "%s_beside_%d", start ? "shell" : "wake", hogs);
+	stop(pids, loads);
+	snprintf(name, sizeof(name), "%s_beside_%d", start ? "shell" : "wake", loads);
 	distribution(name, late, count);
 	return 0;
 }
@@ -217,21 +219,21 @@ static _Noreturn void sleep_on(struct sleeper *s, uint64_t period, uint64_t most
 	}
 }
 
-static int sleepers(int busy, int seconds)
+static int sleeping(int busy, int seconds)
 {
 	static const uint64_t periods_ms[] = { 1, 2, 5, 10 };
-	enum { SLEEPERS = 4 };
+	enum { SLEEPING = 4 };
 	uint64_t most = seconds * 1000ULL, begin, end;
 	size_t size = sizeof(struct sleeper) + (most + 1) * sizeof(uint64_t);
 	struct sched_param first = { .sched_priority = 1 };
-	struct sleeper *sleeper[SLEEPERS];
+	struct sleeper *sleeper[SLEEPING];
 	double *weight = weights();
-	pid_t pids[MOST], sleeping[SLEEPERS];
+	pid_t pids[MOST], sleeping[SLEEPING];
 	char name[64];
 
 	if (busy > MOST || seconds < 1)
 		die("arguments");
-	for (int i = 0; i < SLEEPERS; i++) {
+	for (int i = 0; i < SLEEPING; i++) {
 		sleeper[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (sleeper[i] == MAP_FAILED)
 			die("mmap");
@@ -249,12 +251,12 @@ static int sleepers(int busy, int seconds)
 		pids[i] = spin("0", &weight[i]);
 	begin = now();
 	end = begin + seconds * SECOND;
-	for (int i = 0; i < SLEEPERS; i++)
+	for (int i = 0; i < SLEEPING; i++)
 		sleeper[i]->begin = begin;
 	sleep_until(end);
-	stop(sleeping, SLEEPERS);
+	stop(sleeping, SLEEPING);
 	stop(pids, busy);
-	for (int i = 0; i < SLEEPERS; i++) {
+	for (int i = 0; i < SLEEPING; i++) {
 		struct sleeper *s = sleeper[i];
 
 		/* One that waits still is late by at least so much. */
@@ -310,11 +312,11 @@ int main(int argc, char **argv)
 		return beside(atoi(argv[2]), atoi(argv[3]) * 1000ULL, atoi(argv[4]), 0);
 	if (!strcmp(what, "shell") && argc == 4)
 		return beside(atoi(argv[2]), SECOND / 50, atoi(argv[3]), 1);
-	if (!strcmp(what, "sleepers") && argc == 4)
-		return sleepers(atoi(argv[2]), atoi(argv[3]));
+	if (!strcmp(what, "sleeping") && argc == 4)
+		return sleeping(atoi(argv[2]), atoi(argv[3]));
 	if (!strcmp(what, "vforks"))
 		return vforks(atoi(argv[2]));
-	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake HOGS PERIOD_US COUNT | shell HOGS COUNT |\n"
-			"      sleepers BUSY SECONDS | vforks COUNT\n");
+	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake LOADS PERIOD_US COUNT | shell LOADS COUNT |\n"
+			"      sleeping BUSY SECONDS | vforks COUNT\n");
 	return 126;
 }

@@ -1,4 +1,5 @@
-//! Ordinary programs beside the jobs: they share by weight, who wakes runs at once, and nobody waits for long.
+//! Ordinary programs beside the jobs: they share by weight, run at once when they wake, and none
+//! waits for long.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ fn beside(budget: &str, spin: &str) -> String {
     )
 }
 
-/// The scheduler is there, and its task has begun. Before any hog: loading takes its time.
+/// The scheduler is there, and its task has begun. Before any load: loading takes its time.
 fn started(scratch: &Scratch, set: &str) -> Running {
     let set = scratch.file("set.toml", set);
     let run = run(&[set.to_str().expect("a plain path")]);
@@ -30,14 +31,14 @@ fn ends_well(run: Running) {
     assert_eq!(output.status.code(), Some(130), "{}", words_of(&output));
 }
 
-fn hogs(count: usize) -> Vec<Running> {
-    let hogs: Vec<Running> = (0..count).map(|_| companion("spin")).collect();
-    until("they execute", || hogs.iter().all(|hog| executed(hog.id()) > 5_000_000));
-    hogs
+fn loads(count: usize) -> Vec<Running> {
+    let loads: Vec<Running> = (0..count).map(|_| companion("spin")).collect();
+    until("they execute", || loads.iter().all(|load| executed(load.id()) > 5_000_000));
+    loads
 }
 
-fn ids(hogs: &[Running]) -> Vec<u32> {
-    hogs.iter().map(Running::id).collect()
+fn ids(loads: &[Running]) -> Vec<u32> {
+    loads.iter().map(Running::id).collect()
 }
 
 fn nice(pid: u32, value: i32) {
@@ -65,8 +66,9 @@ fn ran_in(pids: &[u32], time: Duration) -> Vec<u64> {
     pids.iter().zip(before).map(|(&pid, before)| executed(pid) - before).collect()
 }
 
-/// Waits until each process has its share of the CPU time from now on, in thousandths of one CPU. Two emulated CPUs take turns,
-/// in slices that distort a fixed window; over a longer time the shares show fairness.
+/// Waits until each process has its share of the CPU time from now on, in thousandths of one CPU.
+/// Two emulated CPUs take turns, in slices that distort a fixed window; over a longer time the
+/// shares show fairness.
 fn shares_become(pids: &[u32], as_expected: impl Fn(&[u64]) -> bool) {
     let (since, before): (_, Vec<u64>) = (Instant::now(), pids.iter().map(|&pid| executed(pid)).collect());
     let mut shares = Vec::new();
@@ -89,12 +91,12 @@ fn shared_by(weights: &[u64], ran: &[u64]) {
 }
 
 #[test]
-fn hogs_share_what_a_job_leaves_by_their_nice_values() {
+fn loads_share_what_a_job_leaves_by_their_nice_values() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("5ms", "forever"));
-    let hogs = hogs(4);
-    let pids = ids(&hogs);
+    let loads = loads(4);
+    let pids = ids(&loads);
     // Where there are two CPUs: on one.
     pids.iter().for_each(|&pid| may_run_on(pid, 1));
     pids.iter().zip([0, 5, 10, -5]).for_each(|(&pid, value)| nice(pid, value));
@@ -111,8 +113,8 @@ fn changes_of_nice_value_and_policy_hold_from_then_on() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("2ms", "forever"));
-    let hogs = hogs(2);
-    let pids = ids(&hogs);
+    let loads = loads(2);
+    let pids = ids(&loads);
     pids.iter().for_each(|&pid| may_run_on(pid, 1));
     for round in 0..30 {
         nice(pids[0], round % 20);
@@ -146,21 +148,21 @@ fn wakes_late(rounds: usize) -> Vec<u64> {
     late
 }
 
-/// Four hogs, and a job that hardly runs; `None` where the clock is not counted.
+/// Four loads, and a job that hardly runs; `None` where the clock is not counted.
 fn beside_four(scratch: &Scratch) -> Option<(Vec<Running>, Running)> {
     if cpus() > 1 {
         eprintln!("not run: more CPUs than one have no counted clock");
         return None;
     }
     let run = started(scratch, &beside("1ms", "50us"));
-    Some((hogs(4), run))
+    Some((loads(4), run))
 }
 
 #[test]
-fn who_wakes_breaks_into_a_hogs_turn() {
+fn a_woken_program_preempts_a_load() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let Some((_hogs, run)) = beside_four(&scratch) else { return };
+    let Some((_loads, run)) = beside_four(&scratch) else { return };
     let late = wakes_late(100);
     // The kernel's own scheduler takes 6 us without PREEMPT_RT, in the median.
     let most = if preempt_rt() { 40_000 } else { 10_000 };
@@ -176,7 +178,7 @@ fn batch_and_idle_programs_break_into_no_turn() {
         return;
     }
     let scratch = Scratch::new();
-    let Some((_hogs, run)) = beside_four(&scratch) else { return };
+    let Some((_loads, run)) = beside_four(&scratch) else { return };
     for how in [libc::SCHED_BATCH, libc::SCHED_IDLE] {
         let late = std::thread::scope(|threads| {
             let sleeper = threads.spawn(|| {
@@ -193,11 +195,11 @@ fn batch_and_idle_programs_break_into_no_turn() {
 }
 
 #[test]
-fn a_shell_stays_usable_beside_hogs_and_a_set_of_95_percent() {
+fn a_shell_stays_usable_beside_loads_and_a_set_of_95_percent() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("9500us", "forever"));
-    let _hogs = hogs(2);
+    let _loads = loads(2);
     for _ in 0..10 {
         std::thread::sleep(Duration::from_millis(50));
         let begin = Instant::now();
@@ -220,8 +222,8 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("5ms", "forever"));
-    let hogs = hogs(4);
-    let pids = ids(&hogs);
+    let loads = loads(4);
+    let pids = ids(&loads);
     for round in 0..30 {
         for (at, &pid) in pids.iter().enumerate() {
             may_run_on(pid, [1, 2, 3][(round + at) % 3]);
@@ -233,8 +235,9 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
         may_run_on(pid, if at == 0 { 1 } else { 2 });
     }
     std::thread::sleep(Duration::from_millis(200));
-    // Half of a CPU, and a third each. The timer process of PREEMPT_RT takes CPU 0 before the first of them, and what both emulated CPUs
-    // execute during its turn counts as its own: up to a quarter of a CPU, by the phase of its timers. So the two are judged together.
+    // Half of a CPU, and a third each. The timer process of PREEMPT_RT takes CPU 0 before the first
+    // of them, and what both emulated CPUs execute during its turn counts as its own: up to a
+    // quarter of a CPU, by the phase of its timers. So the two are judged together.
     let mut counted = pids.clone();
     counted.extend(children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER));
     shares_become(&counted, |shares| {
@@ -248,17 +251,18 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
 }
 
 #[test]
-fn two_cpus_neither_idles_while_somebody_waits() {
+fn two_cpus_neither_idles_while_a_program_waits() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("5ms", "forever"));
     // Two CPUs less the half of one that the job uses: a CPU and a half in all.
-    let hogs = hogs(2);
-    let (since, before) = (Instant::now(), executed_by(&ids(&hogs)));
-    // Of a CPU and a half, less what the emulated CPUs lose by taking turns; one CPU alone has at most 100 %.
+    let loads = loads(2);
+    let (since, before) = (Instant::now(), executed_by(&ids(&loads)));
+    // Of a CPU and a half, less what the emulated CPUs lose by taking turns; one CPU alone has at
+    // most 100 %.
     until("more than one CPU", || {
         std::thread::sleep(Duration::from_millis(200));
-        let share = u128::from(executed_by(&ids(&hogs)) - before) * 100 / since.elapsed().as_nanos();
+        let share = u128::from(executed_by(&ids(&loads)) - before) * 100 / since.elapsed().as_nanos();
         println!("{share} %");
         share > 115
     });
@@ -270,11 +274,12 @@ fn two_cpus_one_that_is_bound_and_two_that_wander_share() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("1ms", "50us"));
-    let hogs = hogs(3);
-    let pids = ids(&hogs);
+    let loads = loads(3);
+    let pids = ids(&loads);
     may_run_on(pids[0], 2);
     std::thread::sleep(Duration::from_millis(200));
-    // Two thirds of a CPU each; even with a fair share of CPU 1 alone, the pinned process has half of that CPU.
+    // Two thirds of a CPU each; even with a fair share of CPU 1 alone, the pinned process has half
+    // of that CPU.
     shares_become(&pids, |shares| shares[0] >= 450 && shares[1] >= 500 && shares[2] >= 500);
     ends_well(run);
 }

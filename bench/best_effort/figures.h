@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks and figures of the programs here: lines of a name, a tab and a number. Included before all else. */
+/* Clocks and figures of the programs here: lines of a name, a tab and a number. Included first. */
 #ifndef FIGURES_H
 #define FIGURES_H
 

@@ -1,5 +1,5 @@
-//! The scheduler ended by somebody else while it runs: the program says who, everybody is in the normal class, and an
-//! adopted process goes on.
+//! The scheduler is ended while it runs: the program names the cause, all tasks are in the normal
+//! class, and an adopted process goes on.
 
 use std::process::Output;
 use std::time::Duration;
@@ -42,8 +42,9 @@ fn sysrq_s_ends_it_with_a_word() {
     goes_on(&adopted);
 }
 
-/// A program that changes its policy while the scheduler goes is in the normal class before all others, and above them
-/// (docs/kernel-host.md): all that the kernel waits for then has to have its turns.
+/// A program that changes its policy while the scheduler goes is in the normal class before all
+/// others, and above them (docs/kernel-host.md): all that the kernel waits for then has to have its
+/// turns.
 fn goes_beside_changes_of_policy(rounds: u64, end: fn(&Running, u64)) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     for round in 0..rounds {
@@ -54,7 +55,8 @@ fn goes_beside_changes_of_policy(rounds: u64, end: fn(&Running, u64)) {
         end(&run, round);
         let ends = std::time::Instant::now();
         scheduler_becomes("disabled");
-        // It lives for 60 s. What goes by itself takes some milliseconds, and 50 ms of the run are to come.
+        // It lives for 60 s. What goes by itself takes some milliseconds, and 50 ms of the run are
+        // to come.
         assert!(ends.elapsed() < Duration::from_secs(2), "gone after {:?}", ends.elapsed());
         drop(run);
     }
@@ -73,8 +75,8 @@ fn it_goes_beside_a_program_that_changes_its_policy_all_the_time_when_its_loader
     });
 }
 
-/// Dual priority is decided in user space. While the loader is stopped nobody gets jobs, its tasks wait, and the
-/// kernel does not let them wait for more than its watchdog's time.
+/// Dual priority is decided in user space. While the loader is stopped no task gets jobs, its tasks
+/// wait, and the kernel does not let them wait for more than its watchdog's time.
 #[test]
 fn the_watchdog_ends_it_with_a_word() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
