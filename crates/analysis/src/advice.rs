@@ -6,15 +6,15 @@
 //! where no such change is sufficient, all budgets together. Changes are compared by the part of
 //! the present value.
 
-use punctual_taskset::{ServerSpec, TaskSet};
+use punctual_taskset::{DomainId, ServerSpec, TaskSet};
 
 use crate::capacity::Capacity;
 use crate::change::{Change, ChangeTarget, Help, Quantity};
-use crate::cpu_utilization::CpuUtilization;
-use crate::results::{CpuAnalysis, Fit};
+use crate::domain_utilization::DomainUtilization;
+use crate::results::{DomainAnalysis, Fit};
 use crate::step_limit::{self, StepLimit};
 use crate::utilization::{Ppm, WHOLE};
-use crate::{analyse_cpu, overload};
+use crate::{analyse_domain, overload};
 
 /// Late tasks for which a change of their own is searched for.
 const MOST_LATE: usize = 8;
@@ -25,13 +25,13 @@ const MOST_OTHERS: usize = 5;
 /// The most by which a period is multiplied.
 const LONGEST: u64 = 64;
 
-/// What would help one CPU that does not fit.
+/// What would help one domain that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// The CPU's number.
-    pub cpu: u32,
-    /// The least change with which all of the CPU fits.
+    /// The domain's number in the set, from 0.
+    pub domain: DomainId,
+    /// The least change with which all of the domain fits.
     pub help: Help,
     /// Whether the search was completed. `false`: it reached its step limit, and a smaller change
     /// than `help` may be sufficient.
@@ -44,29 +44,29 @@ pub struct Advice {
 struct Search<'a> {
     set: &'a TaskSet,
     trial: TaskSet,
-    cpu: u32,
+    domain: DomainId,
     capacity: Capacity,
     steps: StepLimit,
 }
 
-/// Searches for changes that make a CPU fit. Takes a bounded number of steps (docs/check.md,
+/// Searches for changes that make a domain fit. Takes a bounded number of steps (docs/check.md,
 /// "Bounds"); what is not found within them is left out.
 #[must_use]
-pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
-    let cpu = analysis.load.cpu;
+pub fn advise(set: &TaskSet, analysis: &DomainAnalysis) -> Advice {
+    let domain = analysis.load.domain;
     if analysis.no_cycle {
-        return Advice { cpu, help: Help::Periods, complete: true, own: Vec::new() };
+        return Advice { domain, help: Help::Periods, complete: true, own: Vec::new() };
     }
     let least = analysis.capacity.costs.least_budget;
-    let servers = set.groups.iter().filter(|g| g.cpu == cpu).filter_map(|g| match &g.server {
+    let servers = set.groups.iter().filter(|g| g.domain == domain).filter_map(|g| match &g.server {
         ServerSpec::Periodic { budget, .. } => Some(*budget),
         ServerSpec::Windows { .. } => None,
     });
-    if set.tasks.iter().filter(|t| t.cpu == cpu).map(|t| t.budget).chain(servers).any(|budget| budget < least) {
-        return Advice { cpu, help: Help::LeastBudget { least }, complete: true, own: Vec::new() };
+    if set.tasks.iter().filter(|t| t.domain == domain).map(|t| t.budget).chain(servers).any(|budget| budget < least) {
+        return Advice { domain, help: Help::LeastBudget { least }, complete: true, own: Vec::new() };
     }
     let capacity = analysis.capacity;
-    let mut search = Search { set, trial: set.clone(), cpu, capacity, steps: StepLimit::new(step_limit::ADVICE) };
+    let mut search = Search { set, trial: set.clone(), domain, capacity, steps: StepLimit::new(step_limit::ADVICE) };
     let late: Vec<usize> =
         analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
     let help = search.help(analysis, &late);
@@ -74,20 +74,20 @@ pub fn advise(set: &TaskSet, analysis: &CpuAnalysis) -> Advice {
     let mut own = Vec::new();
     for &task in &late {
         let candidates = search.own(task);
-        let fits = |now: &CpuAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
+        let fits = |now: &DomainAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
         own.extend(search.smallest(&candidates, &fits));
     }
-    Advice { cpu, help, complete, own }
+    Advice { domain, help, complete, own }
 }
 
 impl Search<'_> {
-    /// The least change with which all of the CPU fits.
-    fn help(&mut self, analysis: &CpuAnalysis, late: &[usize]) -> Help {
-        let utilization = CpuUtilization::new(self.set, self.cpu);
-        if let Some(help) = overload::for_overload(self.set, self.cpu, &self.capacity, &utilization) {
+    /// The least change with which all of the domain fits.
+    fn help(&mut self, analysis: &DomainAnalysis, late: &[usize]) -> Help {
+        let utilization = DomainUtilization::new(self.set, self.domain);
+        if let Some(help) = overload::for_overload(self.set, self.domain, &self.capacity, &utilization) {
             // Exact where the CPU is too full and no deadline is missed otherwise.
             let enough = match &help {
-                Help::Change(change) => self.with(change, change.to, &CpuAnalysis::fits),
+                Help::Change(change) => self.with(change, change.to, &DomainAnalysis::fits),
                 _ => false,
             };
             if enough || analysis.schedulable() {
@@ -97,7 +97,7 @@ impl Search<'_> {
         let mut candidates: Vec<Change> = late.iter().flat_map(|&task| self.own(task)).collect();
         candidates.extend(self.servers(analysis));
         candidates.extend(self.largest(late));
-        match self.smallest(&candidates, &CpuAnalysis::fits) {
+        match self.smallest(&candidates, &DomainAnalysis::fits) {
             Some(change) => Help::Change(change),
             None => self.scale(),
         }
@@ -119,7 +119,7 @@ impl Search<'_> {
     }
 
     /// The servers above late tasks, late servers, and the budget groups that can be exhausted.
-    fn servers(&self, analysis: &CpuAnalysis) -> Vec<Change> {
+    fn servers(&self, analysis: &DomainAnalysis) -> Vec<Change> {
         let mut found = Vec::new();
         let late = analysis.tasks.iter().filter(|t| !t.fit.admitted()).filter_map(|t| self.set.tasks[t.task].group);
         let late = late.chain(analysis.groups.iter().filter(|g| !g.fit.admitted()).map(|g| g.group));
@@ -144,9 +144,9 @@ impl Search<'_> {
 
     /// The budgets of the largest tasks and servers that are not late themselves.
     fn largest(&self, late: &[usize]) -> Vec<Change> {
-        let others = self.set.tasks.iter().enumerate().filter(|(n, t)| t.cpu == self.cpu && !late.contains(n));
+        let others = self.set.tasks.iter().enumerate().filter(|(n, t)| t.domain == self.domain && !late.contains(n));
         let others = others.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
-        let groups = self.set.groups.iter().enumerate().filter(|(_, g)| g.cpu == self.cpu);
+        let groups = self.set.groups.iter().enumerate().filter(|(_, g)| g.domain == self.domain);
         let groups = groups.filter_map(|(n, g)| match &g.server {
             ServerSpec::Periodic { period, budget, .. } => Some((ChangeTarget::Group, n, *budget, *period)),
             ServerSpec::Windows { .. } => None,
@@ -162,7 +162,7 @@ impl Search<'_> {
 
     /// The smallest of the changes with which `good` holds, each between the present value
     /// (exclusive) and that of the candidate (inclusive).
-    fn smallest(&mut self, candidates: &[Change], good: &dyn Fn(&CpuAnalysis) -> bool) -> Option<Change> {
+    fn smallest(&mut self, candidates: &[Change], good: &dyn Fn(&DomainAnalysis) -> bool) -> Option<Change> {
         let mut best: Option<Change> = None;
         for candidate in candidates {
             let mut most = candidate.to;
@@ -198,7 +198,7 @@ impl Search<'_> {
     }
 
     /// Whether `good` holds with one number changed; `false` once the step limit is reached.
-    fn with(&mut self, change: &Change, to: u64, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
+    fn with(&mut self, change: &Change, to: u64, good: &dyn Fn(&DomainAnalysis) -> bool) -> bool {
         if self.steps.left() == 0 {
             return false;
         }
@@ -209,15 +209,15 @@ impl Search<'_> {
     }
 
     /// Whether `good` holds for the trial set.
-    fn now(&mut self, good: &dyn Fn(&CpuAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_cpu(&self.trial, self.cpu, &self.capacity, false, self.steps.left());
+    fn now(&mut self, good: &dyn Fn(&DomainAnalysis) -> bool) -> bool {
+        let (analysis, spent) = analyse_domain(&self.trial, self.domain, &self.capacity, false, self.steps.left());
         self.steps.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 
     /// The share to which all budgets of the CPU's tasks must be lowered.
     fn scale(&mut self) -> Help {
         // At most what the limit of the CPU leaves, which is tried first.
-        let most = CpuUtilization::new(self.set, self.cpu).exact.factor_to(self.capacity.limit).0.min(WHOLE);
+        let most = DomainUtilization::new(self.set, self.domain).exact.factor_to(self.capacity.limit).0.min(WHOLE);
         let (mut good, mut bad) = (0, most + 1);
         let mut middle = most;
         while bad - good > 1 {
@@ -226,13 +226,13 @@ impl Search<'_> {
             }
             self.trial = self.set.clone();
             let mut least = u64::MAX;
-            for task in self.trial.tasks.iter_mut().filter(|t| t.cpu == self.cpu) {
+            for task in self.trial.tasks.iter_mut().filter(|t| t.domain == self.domain) {
                 let part = |ns: u64| (u128::from(ns) * u128::from(middle) / u128::from(WHOLE)) as u64;
                 task.budget = part(task.budget);
                 task.mandatory = task.mandatory.map(|m| part(m).max(1));
                 least = least.min(task.budget);
             }
-            if least > 0 && self.now(&CpuAnalysis::fits) {
+            if least > 0 && self.now(&DomainAnalysis::fits) {
                 good = middle;
             } else {
                 bad = middle;

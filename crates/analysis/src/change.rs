@@ -113,7 +113,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// The least change that makes a CPU fit.
+/// The least change that makes a domain fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,7 @@
-//! The analysis of one CPU from group 0 down: each group's members are tested on what the group is
-//! sure to receive, and what a server is sure to supply is what the group below is tested on.
+//! The analysis of one domain from group 0 down: each group's members are tested on what the group
+//! is sure to receive, and what a server is sure to supply is what the group below is tested on.
 
-use punctual_taskset::{fmt_ns, Costs, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::budget_groups::BudgetGroups;
 use crate::group_test::GroupTest;
@@ -12,10 +12,10 @@ use crate::results::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
 use crate::step_limit::{self, StepLimit};
 use crate::supply::Supply;
 
-/// The analysis of one CPU in progress.
+/// The analysis of one domain in progress.
 pub(crate) struct Hierarchy<'a> {
     pub(crate) set: &'a TaskSet,
-    pub(crate) cpu: u32,
+    pub(crate) domain: DomainId,
     costs: Costs,
     pub(crate) budget_groups: BudgetGroups,
     pub(crate) steps: StepLimit,
@@ -30,7 +30,7 @@ pub(crate) struct Hierarchy<'a> {
     pub(crate) first_releases: Vec<u64>,
 }
 
-/// The results of one CPU, in file order.
+/// The results of one domain, in file order.
 pub(crate) struct Results {
     pub(crate) tasks: Vec<TaskResult>,
     pub(crate) groups: Vec<GroupResult>,
@@ -43,10 +43,10 @@ pub(crate) struct Results {
 impl<'a> Hierarchy<'a> {
     /// Takes at most `steps` steps. `figures`: whether response times are computed on which no
     /// decision depends.
-    pub(crate) fn new(set: &'a TaskSet, cpu: u32, costs: Costs, figures: bool, steps: u64) -> Hierarchy<'a> {
+    pub(crate) fn new(set: &'a TaskSet, domain: DomainId, costs: Costs, figures: bool, steps: u64) -> Hierarchy<'a> {
         Hierarchy {
             set,
-            cpu,
+            domain,
             costs,
             budget_groups: BudgetGroups::new(set),
             steps: StepLimit::new(steps),
@@ -73,24 +73,24 @@ impl<'a> Hierarchy<'a> {
         let spec = group.map_or(&set.policy, |g| &set.groups[g].policy);
         let Some(policy) = Policy::named(&spec.name) else {
             let why = format!("admission has no test for the policy {:?}", spec.name);
-            let members = members::of(set, self.cpu, group, Policy::Fp, &self.budget_groups, 0);
+            let members = members::of(set, self.domain, group, Policy::Fp, &self.budget_groups, 0);
             return self.record(&GroupTest::all_late(members), Some(&why));
         };
         if *supply == Supply::Nothing {
             let name = group.map_or("", |g| &set.groups[g].name);
             let why = format!("its group {name:?} is not sure to get its budget");
-            let members = members::of(set, self.cpu, group, policy, &self.budget_groups, 0);
+            let members = members::of(set, self.domain, group, policy, &self.budget_groups, 0);
             return self.record(&GroupTest::all_late(members), Some(&why));
         }
         if policy == Policy::Table {
             return self.test_table(group);
         }
         let host = match supply {
-            Supply::Whole | Supply::Windows(_) => Interference::new(set, self.cpu, group, &self.costs),
+            Supply::Whole | Supply::Windows(_) => Interference::new(set, self.domain, group, &self.costs),
             // The response of the server above includes it.
             _ => Interference::default(),
         };
-        let members = members::of(set, self.cpu, group, policy, &self.budget_groups, host.per_job);
+        let members = members::of(set, self.domain, group, policy, &self.budget_groups, host.per_job);
         if let Some(why) = self.lacks_promotion(group, policy) {
             return self.record(&GroupTest::all_late(members), Some(&why));
         }
@@ -103,7 +103,7 @@ impl<'a> Hierarchy<'a> {
 
     /// The policy `dual` computes promotions in group 0 only.
     fn lacks_promotion(&self, group: Option<usize>, policy: Policy) -> Option<String> {
-        let hard = |t: &&TaskSpec| t.cpu == self.cpu && t.group == group && t.arrival.has_minimum_interarrival();
+        let hard = |t: &&TaskSpec| t.domain == self.domain && t.group == group && t.arrival.has_minimum_interarrival();
         let without = self.set.tasks.iter().filter(hard).find(|t| t.promotion.is_none());
         let task = without.filter(|_| policy == Policy::Dual && group.is_some())?;
         Some(format!("task {:?} needs its promotion: in a group with a server none is computed", task.name))
@@ -111,9 +111,9 @@ impl<'a> Hierarchy<'a> {
 
     /// Members that no path of servers connects with group 0 are never executed.
     fn results(self) -> Results {
-        let Hierarchy { set, cpu, costs, budget_groups, steps, tasks, groups, no_cycle, .. } = self;
+        let Hierarchy { set, domain, costs, budget_groups, steps, tasks, groups, no_cycle, .. } = self;
         let unreached = || Some("no path of servers leads to it from group 0".to_owned());
-        let groups = groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].cpu == cpu);
+        let groups = groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].domain == domain);
         let groups = groups.map(|(g, result)| {
             let mut result =
                 result.unwrap_or_else(|| GroupResult { why: unreached(), ..group_result(set, g, Test::None) });
@@ -124,7 +124,7 @@ impl<'a> Hierarchy<'a> {
             }
             result
         });
-        let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].cpu == cpu);
+        let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].domain == domain);
         let tasks = tasks.map(|(t, result)| {
             let mut result =
                 result.unwrap_or_else(|| TaskResult { why: unreached(), ..task_result(set, t, Test::None) });
@@ -133,7 +133,7 @@ impl<'a> Hierarchy<'a> {
             }
             result
         });
-        let budgets = set.budget_groups.iter().enumerate().filter(|(_, b)| b.cpu == cpu);
+        let budgets = set.budget_groups.iter().enumerate().filter(|(_, b)| b.domain == domain);
         let budgets = budgets.map(|(n, b)| BudgetGroupResult {
             budget_group: n,
             name: b.name.clone(),

@@ -17,7 +17,7 @@
 //! once ([`Interference::blocking`]).
 
 use indexmap::IndexMap;
-use punctual_taskset::{Arrival, Body, Costs, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Body, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::members::Policy;
 use crate::self_suspension::suspensions;
@@ -38,9 +38,9 @@ pub(crate) struct Interference {
 }
 
 impl Interference {
-    /// What all tasks and servers of a CPU cause while `group` is tested, on the whole CPU or
+    /// What all tasks and servers of a domain cause while `group` is tested, on the whole CPU or
     /// within windows. Below a server nothing is added: the response of the server includes it.
-    pub(crate) fn new(set: &TaskSet, cpu: u32, group: Option<usize>, costs: &Costs) -> Interference {
+    pub(crate) fn new(set: &TaskSet, domain: DomainId, group: Option<usize>, costs: &Costs) -> Interference {
         if costs.is_free() {
             return Interference::default();
         }
@@ -53,7 +53,7 @@ impl Interference {
         let end = costs.timer.max(costs.command);
         let switches = costs.switch.saturating_mul(2);
         let policy = |group: Option<usize>| Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name);
-        for task in set.tasks.iter().filter(|t| t.cpu == cpu) {
+        for task in set.tasks.iter().filter(|t| t.domain == domain) {
             let policy = policy(task.group);
             let period = distance(task);
             let in_dispatcher = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
@@ -74,7 +74,7 @@ impl Interference {
                 add(period, late, switches + costs.timer);
             }
         }
-        for spec in set.groups.iter().filter(|g| g.cpu == cpu) {
+        for spec in set.groups.iter().filter(|g| g.domain == domain) {
             let release = costs.release + costs.timer;
             match &spec.server {
                 ServerSpec::Periodic { period, deadline, .. } => {
@@ -89,7 +89,7 @@ impl Interference {
                 }
             }
         }
-        for node in set.budget_groups.iter().filter(|b| b.cpu == cpu) {
+        for node in set.budget_groups.iter().filter(|b| b.domain == domain) {
             add(node.period.max(1), 0, costs.release);
             add(node.period.max(1), node.period, switches + costs.timer);
         }
@@ -118,9 +118,9 @@ pub(crate) fn jobs_within(w: u64, (period, jitter): (u64, u64)) -> u64 {
 }
 
 /// The largest part of a CPU that a host with these costs takes for a set.
-pub(crate) fn share(set: &TaskSet, cpu: u32, costs: &Costs) -> Utilization {
+pub(crate) fn share(set: &TaskSet, domain: DomainId, costs: &Costs) -> Utilization {
     // No task is a member of this group, so that the terms have all of each job.
-    let all = Interference::new(set, cpu, Some(usize::MAX), costs);
+    let all = Interference::new(set, domain, Some(usize::MAX), costs);
     Utilization::sum_wide(all.terms.iter().map(|(term, amount)| (*amount, term.0)))
 }
 

@@ -11,6 +11,10 @@
 //! - [`TimeTable::synthesise`] finds the windows of time-driven tasks, [`upper_band_responses`] the
 //!   response times behind the promotions of dual priority, [`utilization`] what a set reserves.
 //!
+//! Each domain is tested by itself, with the tests for one CPU: those for several under one
+//! dispatcher are not there yet, as no host is, and [`punctual_taskset::DomainSpec::only_cpu`]
+//! refuses such a domain.
+//!
 //! `docs/check.md` describes each test, its source, and where it is exact and where only
 //! sufficient. All arithmetic is on integers and exact fractions: one nanosecond too many is
 //! refused. The work is bounded: what would take too many steps is reported as not computed, and
@@ -21,10 +25,10 @@ mod analysed_task;
 mod budget_groups;
 mod capacity;
 mod change;
-mod cpu_utilization;
 mod demand;
 mod demand_shape;
 mod demand_slack;
+mod domain_utilization;
 mod edf_response;
 mod equal_priority;
 mod group_test;
@@ -50,24 +54,25 @@ mod utilization;
 mod verdict;
 mod window_supply;
 
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 
-use cpu_utilization::CpuUtilization;
+use domain_utilization::DomainUtilization;
 use hierarchy::{Hierarchy, Results};
 
 pub use advice::{advise, Advice};
 pub use capacity::{Capacity, KERNEL_LIMIT, LIMIT};
 pub use change::{Change, ChangeTarget, Help, Quantity};
-pub use cpu_utilization::{utilization, utilization_of};
+pub use domain_utilization::{utilization, utilization_of};
 pub use hyperperiod::{gcd, hyperperiod, periods, HyperperiodTooLong};
 pub use promotion::upper_band_responses;
 pub use reserved_time::{OutsideServers, ReservedTime};
-pub use results::{Analysis, BudgetGroupResult, CpuAnalysis, Fit, GroupResult, TaskResult, Test};
+pub use results::{Analysis, BudgetGroupResult, DomainAnalysis, Fit, GroupResult, TaskResult, Test};
 pub use time_table::{TableError, TableTask, TimeTable, LARGEST_TABLE, LONGEST_CYCLE, MOST_WINDOWS};
 pub use utilization::{Ppm, WHOLE};
-pub use verdict::{verdict, CpuLoad, CpuRefusal, Refusal, Verdict};
+pub use verdict::{verdict, DomainLoad, DomainRefusal, Refusal, Verdict};
 
-/// Tests all tasks and groups of a set, on each of its CPUs, for a host that takes no time itself.
+/// Tests all tasks and groups of a set, in each of its domains, for a host that takes no time
+/// itself.
 #[must_use]
 pub fn analyse(set: &TaskSet) -> Analysis {
     analyse_within(set, &Capacity::THEORY)
@@ -77,14 +82,14 @@ pub fn analyse(set: &TaskSet) -> Analysis {
 /// for it (docs/check.md, "What the host takes").
 #[must_use]
 pub fn analyse_within(set: &TaskSet, capacity: &Capacity) -> Analysis {
-    analyse_cpus(set, capacity, true)
+    analyse_domains(set, capacity, true)
 }
 
 /// Decides whether a set may run, on a host that takes no time itself.
 ///
 /// # Errors
-/// On one or more CPUs the budgets exceed [`LIMIT`], or a deadline may be missed: all such CPUs,
-/// each with the least change that makes the set fit.
+/// In one or more domains the budgets exceed [`LIMIT`], or a deadline may be missed: all such
+/// domains, each with the least change that makes the set fit.
 pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
     admit_within(set, &Capacity::THEORY)
 }
@@ -94,28 +99,34 @@ pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
 /// # Errors
 /// As those of [`admit`], with the limits of the capacity.
 pub fn admit_within(set: &TaskSet, capacity: &Capacity) -> Result<Verdict, Refusal> {
-    verdict(set, &analyse_cpus(set, capacity, false))
+    verdict(set, &analyse_domains(set, capacity, false))
 }
 
-fn analyse_cpus(set: &TaskSet, capacity: &Capacity, figures: bool) -> Analysis {
-    let cpus = cpu_utilization::cpus(set).into_iter();
-    Analysis { cpus: cpus.map(|cpu| analyse_cpu(set, cpu, capacity, figures, step_limit::TESTS).0).collect() }
+fn analyse_domains(set: &TaskSet, capacity: &Capacity, figures: bool) -> Analysis {
+    let analyse = |id| analyse_domain(set, id, capacity, figures, step_limit::TESTS).0;
+    Analysis { domains: set.domain_ids().map(analyse).collect() }
 }
 
-/// Analyses one CPU in at most `steps` steps; returns the number taken as well. `figures`: whether
-/// response times are computed on which no decision depends.
-fn analyse_cpu(set: &TaskSet, cpu: u32, capacity: &Capacity, figures: bool, steps: u64) -> (CpuAnalysis, u64) {
+/// Analyses one domain in at most `steps` steps; returns the number taken as well. `figures`:
+/// whether response times are computed on which no decision depends.
+fn analyse_domain(
+    set: &TaskSet,
+    domain: DomainId,
+    capacity: &Capacity,
+    figures: bool,
+    steps: u64,
+) -> (DomainAnalysis, u64) {
     let Capacity { limit, total, costs } = *capacity;
-    let utilization = CpuUtilization::new(set, cpu);
+    let utilization = DomainUtilization::new(set, domain);
     let Results { tasks, groups, budget_groups, left, no_cycle } =
-        Hierarchy::new(set, cpu, costs, figures, steps).run();
-    let host = interference::share(set, cpu, &costs);
+        Hierarchy::new(set, domain, costs, figures, steps).run();
+    let host = interference::share(set, domain, &costs);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]);
     // The larger excess, so that one change removes both.
     let excess = [utilization.exact.above(limit), together.above(total)];
     let excess = excess.into_iter().flatten().map(|excess| excess.ppm()).max();
     let taken = steps - left + tasks.len() as u64;
-    let analysis = CpuAnalysis {
+    let analysis = DomainAnalysis {
         load: utilization.load,
         host: host.ppm(),
         excess,

@@ -1,6 +1,6 @@
 //! From a task set to the members of one of its groups, as the tests see them.
 
-use punctual_taskset::{Arrival, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, DomainId, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::analysed_task::{AnalysedTask, Deferral, Entity};
 use crate::budget_groups::BudgetGroups;
@@ -64,17 +64,17 @@ impl Policy {
 /// The distance between two bands: more than that of any two ranks in a band.
 const BAND: i128 = 1 << 80;
 
-/// The members of a group (`None`: group 0) on a CPU: tasks first, in the order of the file.
+/// The members of a group (`None`: group 0) in a domain: tasks first, in the order of the file.
 /// `per_job`: what the host takes for a job within its execution, ns.
 pub(crate) fn of(
     set: &TaskSet,
-    cpu: u32,
+    domain: DomainId,
     group: Option<usize>,
     policy: Policy,
     budget_groups: &BudgetGroups,
     per_job: u64,
 ) -> Vec<AnalysedTask> {
-    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group == group);
+    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group == group);
     let mut members: Vec<AnalysedTask> = Vec::new();
     for (index, task) in tasks {
         let mut member = of_task(index, task, policy);
@@ -101,7 +101,7 @@ pub(crate) fn of(
         }
         members.push(member);
     }
-    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent == group);
+    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent == group);
     for (index, spec) in groups {
         let limited_by = budget_groups.supply(spec.budget_group);
         members.extend(of_server(index, spec, policy, limited_by));

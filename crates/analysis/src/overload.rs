@@ -1,28 +1,33 @@
-//! The change that brings a CPU within its capacity, where it is too full and nothing else is
+//! The change that brings a domain within its capacity, where it is too full and nothing else is
 //! wrong.
 
-use punctual_taskset::{ServerSpec, TaskSet};
+use punctual_taskset::{DomainId, ServerSpec, TaskSet};
 
 use crate::capacity::Capacity;
 use crate::change::{Change, ChangeTarget, Help, Quantity};
-use crate::cpu_utilization::CpuUtilization;
+use crate::domain_utilization::DomainUtilization;
 use crate::interference;
 use crate::utilization::Ppm;
 
-/// The least change that brings a CPU within its capacity: of one budget, that of the task or
+/// The least change that brings a domain within its capacity: of one budget, that of the task or
 /// server with the largest utilization, which loses the smallest part of it. Of equals the one with
 /// the longest period, which a cut affects least; then the first. Where that budget is too small,
-/// all budgets together. `None`: the CPU is within its capacity.
-pub(crate) fn for_overload(set: &TaskSet, cpu: u32, capacity: &Capacity, utilization: &CpuUtilization) -> Option<Help> {
-    let host = interference::share(set, cpu, &capacity.costs);
+/// all budgets together. `None`: the domain is within its capacity.
+pub(crate) fn for_overload(
+    set: &TaskSet,
+    domain: DomainId,
+    capacity: &Capacity,
+    utilization: &DomainUtilization,
+) -> Option<Help> {
+    let host = interference::share(set, domain, &capacity.costs);
     let over = utilization.exact.above(capacity.limit);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]).above(capacity.total);
     let excess = [over, together].into_iter().flatten().reduce(|a, b| if b.exceeds(&a) { b } else { a })?;
     // The part of the host does not depend on budgets.
     let limit = Ppm(capacity.limit.0.min(capacity.total.0.saturating_sub(host.ppm().0)));
-    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu && t.group.is_none());
+    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group.is_none());
     let tasks = tasks.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
-    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu && g.parent.is_none());
+    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent.is_none());
     let groups = groups.filter_map(|(n, g)| match &g.server {
         ServerSpec::Periodic { period, budget, .. } if utilization.server_counts[n] => {
             Some((ChangeTarget::Group, n, *budget, *period))

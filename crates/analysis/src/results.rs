@@ -5,50 +5,50 @@ use serde::Serialize;
 
 use crate::capacity::Capacity;
 use crate::utilization::Ppm;
-use crate::verdict::CpuLoad;
+use crate::verdict::DomainLoad;
 
 /// The analysis of a whole set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
-    /// Each CPU of the set, in the set's order.
-    pub cpus: Vec<CpuAnalysis>,
+    /// Each domain of the set, in the set's order.
+    pub domains: Vec<DomainAnalysis>,
 }
 
 impl Analysis {
     /// Sets the promotion of tasks under `dual` that have none, with what the host takes included:
     /// the policy computes one without it.
     pub fn promote(&self, set: &mut TaskSet) {
-        for task in self.cpus.iter().flat_map(|cpu| &cpu.tasks) {
+        for task in self.domains.iter().flat_map(|domain| &domain.tasks) {
             if let (Some(promotion), Some(spec)) = (task.promotion, set.tasks.get_mut(task.task)) {
                 spec.promotion.get_or_insert(promotion);
             }
         }
     }
 
-    /// Whether all deadlines are met, and no CPU is fuller than its capacity.
+    /// Whether all deadlines are met, and no domain is fuller than its capacity.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.cpus.iter().all(CpuAnalysis::fits)
+        self.domains.iter().all(DomainAnalysis::fits)
     }
 
-    /// Whether all deadlines are met, however full the CPUs are.
+    /// Whether all deadlines are met, however full the domains are.
     #[must_use]
     pub fn schedulable(&self) -> bool {
-        self.cpus.iter().all(CpuAnalysis::schedulable)
+        self.domains.iter().all(DomainAnalysis::schedulable)
     }
 }
 
-/// One CPU.
+/// One domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuAnalysis {
+pub struct DomainAnalysis {
     /// How much of it is reserved.
-    pub load: CpuLoad,
+    pub load: DomainLoad,
     /// The most that the host takes of it for its own work.
     #[serde(rename = "host_ppm")]
     pub host: Ppm,
-    /// The excess over the [`capacity`](CpuAnalysis::capacity), of the budgets alone or together
+    /// The excess over the [`capacity`](DomainAnalysis::capacity), of the budgets alone or together
     /// with the host's part, whichever is more; `None` where there is none.
     #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
@@ -66,9 +66,9 @@ pub struct CpuAnalysis {
     pub(crate) no_cycle: bool,
 }
 
-impl CpuAnalysis {
+impl DomainAnalysis {
     /// Whether all its deadlines are met, and it is no fuller than its
-    /// [`capacity`](CpuAnalysis::capacity).
+    /// [`capacity`](DomainAnalysis::capacity).
     #[must_use]
     pub fn fits(&self) -> bool {
         self.excess.is_none() && self.schedulable()

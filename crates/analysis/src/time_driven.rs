@@ -33,11 +33,12 @@ impl Hierarchy<'_> {
     /// Tests a time-driven group; returns the groups below it, with what each is sure to receive.
     pub(crate) fn test_table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
         let set = self.set;
-        let cpu = self.cpu;
+        let domain = self.domain;
         let tasks: Vec<usize> =
-            (0..set.tasks.len()).filter(|&t| set.tasks[t].cpu == cpu && set.tasks[t].group == group).collect();
-        let groups: Vec<usize> =
-            (0..set.groups.len()).filter(|&g| set.groups[g].cpu == cpu && set.groups[g].parent == group).collect();
+            (0..set.tasks.len()).filter(|&t| set.tasks[t].domain == domain && set.tasks[t].group == group).collect();
+        let groups: Vec<usize> = (0..set.groups.len())
+            .filter(|&g| set.groups[g].domain == domain && set.groups[g].parent == group)
+            .collect();
         let mut faults: Vec<Fault> = Vec::new();
         let mut windows: Vec<(Owner, ReservedTime)> = Vec::new();
         for &g in &groups {

@@ -1,29 +1,31 @@
-//! The verdict on a set: how full each CPU is, or what does not fit and what would help.
+//! The verdict on a set: how full each domain is, or what does not fit and what would help.
 
 use std::fmt;
 
-use punctual_taskset::TaskSet;
+use punctual_taskset::{cpus_name, DomainId, TaskSet};
 use serde::Serialize;
 
 use crate::advice::advise;
 use crate::capacity::Capacity;
 use crate::change::Help;
-use crate::results::{Analysis, CpuAnalysis, GroupResult, TaskResult};
+use crate::results::{Analysis, DomainAnalysis, GroupResult, TaskResult};
 use crate::utilization::Ppm;
 
 /// The set fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Each CPU of the set, in the set's order.
-    pub cpus: Vec<CpuLoad>,
+    /// Each domain of the set, in the set's order.
+    pub domains: Vec<DomainLoad>,
 }
 
-/// How much of a CPU is reserved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How much of a domain is reserved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuLoad {
-    /// The CPU's number.
-    pub cpu: u32,
+pub struct DomainLoad {
+    /// The domain's number in the set, from 0.
+    pub domain: DomainId,
+    /// Its CPUs.
+    pub cpus: Vec<u32>,
     /// How many tasks it has.
     pub tasks: usize,
     /// The sum of budget / period over the tasks and servers of group 0, rounded up to a millionth.
@@ -31,20 +33,20 @@ pub struct CpuLoad {
     pub utilization: Ppm,
 }
 
-/// The set does not fit. Displays one line for each CPU on which it does not, with help.
+/// The set does not fit. Displays one line for each domain in which it does not, with help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
-    /// Each CPU of the set, in the set's order, also those on which it fits.
-    pub cpus: Vec<CpuLoad>,
-    /// The CPUs on which it does not fit, in the set's order; at least one.
-    pub over: Vec<CpuRefusal>,
+    /// Each domain of the set, in the set's order, also those in which it fits.
+    pub domains: Vec<DomainLoad>,
+    /// The domains in which it does not fit, in the set's order; at least one.
+    pub over: Vec<DomainRefusal>,
 }
 
-/// One CPU on which the set does not fit.
+/// One domain in which the set does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuRefusal {
+pub struct DomainRefusal {
     /// How full it is.
-    pub load: CpuLoad,
+    pub load: DomainLoad,
     /// The most that the host takes of it for its own work.
     pub host: Ppm,
     /// The excess over the capacity, rounded up to a millionth; `None` where there is none, and
@@ -61,13 +63,13 @@ pub struct CpuRefusal {
 }
 
 impl Refusal {
-    /// What is wrong on each CPU, in one line.
+    /// What is wrong in each domain, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        self.over.iter().map(CpuRefusal::cause).collect::<Vec<_>>().join("; ")
+        self.over.iter().map(DomainRefusal::cause).collect::<Vec<_>>().join("; ")
     }
 
-    /// What would make it fit on each CPU, in one line.
+    /// What would make it fit in each domain, in one line.
     #[must_use]
     pub fn help(&self) -> String {
         self.over.iter().map(|over| over.help.to_string()).collect::<Vec<_>>().join("; ")
@@ -86,59 +88,68 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl CpuRefusal {
+impl DomainRefusal {
     /// What is wrong, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        let cpu = self.load.cpu;
+        let cpus = self.load.name();
         // A budget that cannot be enforced comes first: its change affects everything else.
         let least = matches!(self.help, Help::LeastBudget { .. });
         if let Some(excess) = self.excess.filter(|_| !least) {
-            return format!("CPU {cpu}: the budgets are {}", self.load.over(self.host, excess, &self.capacity));
+            let over = self.load.over(self.host, excess, &self.capacity);
+            return format!("{cpus}: the budgets are {over}");
         }
         let more = match self.more {
             0 => String::new(),
             n => format!("; and {n} more"),
         };
-        format!("CPU {cpu}: {}{more}", self.late.join("; "))
+        format!("{cpus}: {}{more}", self.late.join("; "))
     }
 }
 
-impl CpuRefusal {
+impl DomainRefusal {
     /// The most late tasks and groups that it names.
     const MOST_NAMED: usize = 3;
 
-    /// Of a CPU on which a set does not fit.
-    pub(crate) fn new(set: &TaskSet, cpu: &CpuAnalysis) -> CpuRefusal {
-        let least = cpu.capacity.costs.least_budget;
-        let mut tasks: Vec<&TaskResult> = cpu.tasks.iter().filter(|t| !t.fit.admitted()).collect();
+    /// Of a domain in which a set does not fit.
+    pub(crate) fn new(set: &TaskSet, domain: &DomainAnalysis) -> DomainRefusal {
+        let least = domain.capacity.costs.least_budget;
+        let mut tasks: Vec<&TaskResult> = domain.tasks.iter().filter(|t| !t.fit.admitted()).collect();
         // Budgets that cannot be enforced come first.
         tasks.sort_by_key(|t| set.tasks[t.task].budget >= least);
         let tasks = tasks.into_iter().map(TaskResult::cause);
-        let groups = cpu.groups.iter().filter(|g| !g.fit.admitted()).map(GroupResult::cause);
+        let groups = domain.groups.iter().filter(|g| !g.fit.admitted()).map(GroupResult::cause);
         let mut late: Vec<String> = groups.chain(tasks).collect();
         let more = late.len().saturating_sub(Self::MOST_NAMED);
         late.truncate(Self::MOST_NAMED);
-        let help = advise(set, cpu).help;
-        CpuRefusal { load: cpu.load, host: cpu.host, excess: cpu.excess, capacity: cpu.capacity, late, more, help }
+        let help = advise(set, domain).help;
+        let (load, capacity) = (domain.load.clone(), domain.capacity);
+        let (host, excess) = (domain.host, domain.excess);
+        DomainRefusal { load, host, excess, capacity, late, more, help }
     }
 }
 
 /// The verdict from an analysis of the set.
 ///
 /// # Errors
-/// On one or more CPUs the budgets exceed the capacity, or a deadline may be missed: all such CPUs,
-/// each with the least change that makes the set fit.
+/// In one or more domains the budgets exceed the capacity, or a deadline may be missed: all such
+/// domains, each with the least change that makes the set fit.
 pub fn verdict(set: &TaskSet, analysis: &Analysis) -> Result<Verdict, Refusal> {
-    let cpus = analysis.cpus.iter().map(|cpu| cpu.load).collect();
+    let domains = analysis.domains.iter().map(|domain| domain.load.clone()).collect();
     if analysis.fits() {
-        return Ok(Verdict { cpus });
+        return Ok(Verdict { domains });
     }
-    let over = analysis.cpus.iter().filter(|cpu| !cpu.fits());
-    Err(Refusal { cpus, over: over.map(|cpu| CpuRefusal::new(set, cpu)).collect() })
+    let over = analysis.domains.iter().filter(|domain| !domain.fits());
+    Err(Refusal { domains, over: over.map(|domain| DomainRefusal::new(set, domain)).collect() })
 }
 
-impl CpuLoad {
+impl DomainLoad {
+    /// The domain by its CPUs: `CPU 1`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        cpus_name(&self.cpus)
+    }
+
     /// How full it is, and of what it is too full: `62 % of it, 12 % more than the 50 % that can
     /// be promised`.
     pub(crate) fn over(&self, host: Ppm, excess: Ppm, capacity: &Capacity) -> String {
@@ -154,7 +165,7 @@ impl CpuLoad {
     }
 }
 
-impl fmt::Display for CpuRefusal {
+impl fmt::Display for DomainRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.cause(), self.help)
     }

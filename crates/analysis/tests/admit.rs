@@ -3,20 +3,20 @@
 use num_bigint::BigUint;
 use proptest::prelude::*;
 use punctual_analysis::{admit, Help, Ppm, Quantity, Refusal};
-use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{Body, DomainId, DomainSpec, PolicySpec, Spin, TaskSet, TaskSpec};
 
 /// A set from (cpu, budget, period) in ns.
 fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
     let mut cpus: Vec<u32> = tasks.iter().map(|task| task.0).collect();
     cpus.sort_unstable();
     cpus.dedup();
+    let domain = |cpu| DomainId(cpus.partition_point(|&before| before < cpu) as u32);
     let tasks = tasks.iter().enumerate().map(|(n, &(cpu, budget, period))| TaskSpec {
-        cpu,
+        domain: domain(cpu),
         ..TaskSpec::new(format!("t{n}"), period, budget, Body::Spin(Spin::Forever))
     });
     TaskSet {
-        cpus,
-        domain: Domain::Partitioned,
+        domains: cpus.iter().copied().map(DomainSpec::of_cpu).collect(),
         policy: PolicySpec { name: "edf".to_owned() },
         duration: None,
         tasks: tasks.collect(),
@@ -38,7 +38,7 @@ fn fixed(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
                 }
             }
             Help::Scale { to } => {
-                for task in set.tasks.iter_mut().filter(|task| task.cpu == over.load.cpu) {
+                for task in set.tasks.iter_mut().filter(|task| task.domain == over.load.domain) {
                     let scaled = u128::from(task.budget) * u128::from(to.0) / 1_000_000;
                     task.budget = u64::try_from(scaled).unwrap();
                 }
@@ -60,7 +60,7 @@ fn naive_fits(tasks: &[(u32, u64, u64)], cpu: u32) -> bool {
 #[test]
 fn ninety_percent_fits_and_one_nanosecond_more_does_not() {
     let verdict = admit(&set(&[(1, 900_000, 1_000_000)])).unwrap();
-    assert_eq!(verdict.cpus[0].utilization, Ppm(900_000));
+    assert_eq!(verdict.domains[0].utilization, Ppm(900_000));
     let refusal = admit(&set(&[(1, 900_001, 1_000_000)])).unwrap_err();
     assert_eq!(refusal.over[0].excess, Some(Ppm(1)));
     // A billionth of a ppm above the limit is shown as a whole one.
@@ -84,16 +84,16 @@ fn fig6_of_the_rtai_paper_is_refused_with_the_budget_to_lower() {
     );
     let text = include_str!("../../../examples/rtai-fig6.toml");
     let verdict = admit(&TaskSet::parse(text, "fig6").unwrap()).unwrap();
-    assert_eq!(verdict.cpus[0].utilization.to_string(), "90 %");
-    assert_eq!(verdict.cpus[0].tasks, 4);
+    assert_eq!(verdict.domains[0].utilization.to_string(), "90 %");
+    assert_eq!(verdict.domains[0].tasks, 4);
 }
 
 #[test]
 fn each_cpu_is_judged_by_itself() {
     let tasks = [(0, 500_000, 1_000_000), (2, 800_000, 1_000_000), (2, 400_000, 1_000_000), (1, 990_000, 1_000_000)];
     let refusal = admit(&set(&tasks)).unwrap_err();
-    let over: Vec<u32> = refusal.over.iter().map(|over| over.load.cpu).collect();
-    assert_eq!((refusal.cpus.len(), over), (3, vec![1, 2]));
+    let over: Vec<u32> = refusal.over.iter().map(|over| over.load.cpus[0]).collect();
+    assert_eq!((refusal.domains.len(), over), (3, vec![1, 2]));
     assert_eq!(refusal.to_string().lines().count(), 2);
     assert!(admit(&fixed(set(&tasks), &refusal)).is_ok());
 }
@@ -109,7 +109,7 @@ fn where_no_single_budget_is_enough_all_are_lowered() {
 #[test]
 fn ten_thousand_different_periods_are_added_exactly() {
     let tasks: Vec<_> = (0..10_000).map(|n| (0, 1, 1_000_003 + 2 * n)).collect();
-    assert_eq!(admit(&set(&tasks)).unwrap().cpus[0].tasks, 10_000);
+    assert_eq!(admit(&set(&tasks)).unwrap().domains[0].tasks, 10_000);
 }
 
 #[test]
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn admission_agrees_with_one_common_denominator(tasks in tasks()) {
         let set = set(&tasks);
-        let fits = set.cpus.iter().all(|&cpu| naive_fits(&tasks, cpu));
+        let fits = set.cpus().into_iter().all(|cpu| naive_fits(&tasks, cpu));
         prop_assert_eq!(admit(&set).is_ok(), fits);
     }
 
@@ -166,12 +166,12 @@ proptest! {
     #[test]
     fn what_is_shown_is_never_less_than_what_is(tasks in tasks()) {
         let set = set(&tasks);
-        let cpus = match admit(&set) {
-            Ok(verdict) => verdict.cpus,
-            Err(refusal) => refusal.cpus,
+        let domains = match admit(&set) {
+            Ok(verdict) => verdict.domains,
+            Err(refusal) => refusal.domains,
         };
-        for load in cpus {
-            prop_assert_eq!(load.utilization <= Ppm(900_000), naive_fits(&tasks, load.cpu));
+        for load in domains {
+            prop_assert_eq!(load.utilization <= Ppm(900_000), naive_fits(&tasks, load.cpus[0]));
         }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{cpu, group, server, set, task};
 use proptest::prelude::*;
 use punctual_analysis::{advise, analyse, Change, ChangeTarget, Help, Quantity};
-use punctual_taskset::{BudgetGroupSpec, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{BudgetGroupSpec, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 /// The set with a change made, as its user would: an implicit deadline goes with its period.
 fn changed(set: &TaskSet, change: &Change, to: u64) -> TaskSet {
@@ -85,7 +85,14 @@ fn a_server_that_is_too_small_for_its_group_is_enlarged() {
 fn a_budget_group_that_may_run_dry_is_filled() {
     let mut set = set("rm", vec![TaskSpec { budget_group: Some(0), ..task(400, 1_000, 1_000) }]);
     set.tasks.push(set.tasks[0].clone());
-    let node = BudgetGroupSpec { name: "b".to_owned(), parent: None, period: 1_000, budget: 790, cpu: 0, line: None };
+    let node = BudgetGroupSpec {
+        name: "b".to_owned(),
+        parent: None,
+        period: 1_000,
+        budget: 790,
+        domain: DomainId(0),
+        line: None,
+    };
     set.budget_groups.push(node);
     let change = change_of(&set);
     assert_eq!((change.target, change.from, change.to), (ChangeTarget::BudgetGroup, 790, 800));

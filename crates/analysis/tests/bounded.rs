@@ -5,7 +5,7 @@ mod common;
 
 use common::{cpu, group, server, set, task};
 use punctual_analysis::{admit, analyse, hyperperiod, Fit};
-use punctual_taskset::{BudgetGroupSpec, GroupSpec, TaskSet, TaskSpec};
+use punctual_taskset::{BudgetGroupSpec, DomainId, GroupSpec, TaskSet, TaskSpec};
 
 /// Ten thousand tasks that fill 50 % together, each with a period of its own.
 fn ten_thousand(policy: &str) -> TaskSet {
@@ -48,7 +48,7 @@ fn a_thousand_groups_and_nodes_are_judged() {
             parent: (n % 10 > 0).then(|| n - 1),
             period: 100_000_000,
             budget: 90_000_000,
-            cpu: 0,
+            domain: DomainId(0),
             line: None,
         });
     }

@@ -3,13 +3,13 @@
 mod common;
 
 use common::{group, server, set, tasks};
-use punctual_analysis::{admit_within, analyse_within, Capacity, CpuAnalysis, Fit, Help, Ppm};
+use punctual_analysis::{admit_within, analyse_within, Capacity, DomainAnalysis, Fit, Help, Ppm};
 use punctual_taskset::{Costs, TaskSet};
 
 const COSTS: Costs = Costs { release: 100, switch: 50, timer: 200, command: 150, ..Costs::NONE };
 
-fn on(set: &TaskSet, costs: Costs) -> CpuAnalysis {
-    analyse_within(set, &Capacity { limit: Ppm(1_000_000), costs, ..Capacity::THEORY }).cpus.remove(0)
+fn on(set: &TaskSet, costs: Costs) -> DomainAnalysis {
+    analyse_within(set, &Capacity { limit: Ppm(1_000_000), costs, ..Capacity::THEORY }).domains.remove(0)
 }
 
 #[test]

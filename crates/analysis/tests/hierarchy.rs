@@ -4,14 +4,14 @@ mod common;
 
 use common::{cpu, fits, group, responses, server, set, task, windows};
 use punctual_analysis::{analyse, Fit, Test};
-use punctual_taskset::{BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 fn inside(group: usize, task: TaskSpec) -> TaskSpec {
     TaskSpec { group: Some(group), ..task }
 }
 
 fn node(budget: u64, period: u64) -> BudgetGroupSpec {
-    BudgetGroupSpec { name: "b".to_owned(), parent: None, period, budget, cpu: 0, line: None }
+    BudgetGroupSpec { name: "b".to_owned(), parent: None, period, budget, domain: DomainId(0), line: None }
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn fig_6_of_red_linux_fits_because_its_offsets_are_looked_at() {
     let text = include_str!("../../../examples/red-linux-fig6.toml");
     let analysis = analyse(&TaskSet::parse(text, "fig6").unwrap());
     assert!(analysis.fits(), "{analysis:#?}");
-    let groups = &analysis.cpus[0].groups;
+    let groups = &analysis.domains[0].groups;
     assert_eq!(groups.iter().map(|g| g.test).collect::<Vec<_>>()[..2], [Test::Table, Test::Table]);
     // Servers that begin with the other half of the cycle get nothing before their deadlines.
     let half = "period = \"20ms\"\nstart = \"10ms\"";

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cpu, set, task};
 use proptest::prelude::*;
-use punctual_analysis::CpuAnalysis;
+use punctual_analysis::DomainAnalysis;
 use punctual_taskset::TaskSpec;
 use response_time_analysis::arrival::{Periodic, Sporadic};
 use response_time_analysis::demand::RBF;
@@ -38,7 +38,7 @@ fn ranked(mut tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
     tasks
 }
 
-fn full(cpu: &CpuAnalysis) -> bool {
+fn full(cpu: &DomainAnalysis) -> bool {
     cpu.load.utilization.0 >= 1_000_000
 }
 

@@ -43,7 +43,7 @@ impl TaskCommands {
         policy: Policy,
     ) -> Result<(), Failed> {
         let (task, name) = task;
-        let spec = CommandSpec { cpu, streams: Output::Nowhere.streams(false), ..CommandSpec::new(words, 0) };
+        let spec = CommandSpec { cpu, streams: Output::Nowhere.streams(false), ..CommandSpec::new(words) };
         let spawned = self.all.start(spec, name).map_err(|e| Failed::Error(e.of_task(name)))?;
         self.tasks.push(task);
         set_policy(spawned.id().pid, policy, true).map_err(Failed::Refused)

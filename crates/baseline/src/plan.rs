@@ -5,7 +5,7 @@ use crate::observer::{ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
 use crate::refusal::Refusal;
 use crate::run::Baseline;
 use crate::sys::{affinity, Policy};
-use punctual_taskset::{Arrival, Body, Spin, Step, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Body, DomainId, Spin, Step, TaskSet, TaskSpec};
 
 /// Records that a ring holds: the caller may be kept from its CPU for so long.
 const RING_SECONDS: u64 = 3;
@@ -44,15 +44,15 @@ fn priorities(set: &TaskSet) -> Vec<i32> {
     priorities
 }
 
-/// The CPUs that tasks name, once each, in file order.
-pub fn cpus(set: &TaskSet) -> Vec<u32> {
-    let mut cpus: Vec<u32> = Vec::new();
+/// The domains that tasks name, once each, in file order.
+pub fn domains(set: &TaskSet) -> Vec<DomainId> {
+    let mut domains: Vec<DomainId> = Vec::new();
     for task in &set.tasks {
-        if !cpus.contains(&task.cpu) {
-            cpus.push(task.cpu);
+        if !domains.contains(&task.domain) {
+            domains.push(task.domain);
         }
     }
-    cpus
+    domains
 }
 
 /// Whether an observer of `percent` of a CPU fits beside the set's budgets, on each CPU by itself
@@ -63,10 +63,16 @@ pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize
     let ratio = |task: &TaskSpec| (u128::from(task.budget) << 20) / u128::from(task.period.max(1));
     let sum =
         |test: &dyn Fn(&TaskSpec) -> bool| set.tasks.iter().filter(|task| test(task)).map(ratio).sum::<u128>() * 100;
-    let cpus = cpus(set);
+    let domains = domains(set);
     match unpinned {
-        Some(shared) => sum(&|_| true) + ((percent * cpus.len() as u128) << 20) <= (89 * shared as u128) << 20,
-        None => cpus.iter().all(|&cpu| sum(&|task| task.cpu == cpu) <= (89 - percent) << 20),
+        Some(shared) => {
+            let observers = (percent * domains.len() as u128) << 20;
+            sum(&|_| true) + observers <= (89 * shared as u128) << 20
+        }
+        None => {
+            let fits = |&domain| sum(&|task| task.domain == domain) <= (89 - percent) << 20;
+            domains.iter().all(fits)
+        }
     }
 }
 
@@ -113,11 +119,11 @@ pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static 
 }
 
 /// Three seconds of records, within reason: so long may the caller be kept from its CPU.
-pub fn room(set: &TaskSet, cpu: u32) -> usize {
+pub fn room(set: &TaskSet, domain: DomainId) -> usize {
     let records: u64 = set
         .tasks
         .iter()
-        .filter(|task| task.cpu == cpu)
+        .filter(|task| task.domain == domain)
         .map(|task| RING_SECONDS * 1_000_000_000 / task.period.max(1) + 64)
         .sum();
     records.clamp(1_024, 1 << 16) as usize
@@ -152,18 +158,16 @@ pub fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_taskset::{Body, Domain, PolicySpec, Spin};
+    use punctual_taskset::{Body, DomainSpec, PolicySpec, Spin};
 
     fn set(policy: &str) -> TaskSet {
         let task = |period, deadline, priority| TaskSpec {
             deadline,
             priority,
-            cpu: 3,
             ..TaskSpec::new("", period, 1, Body::Spin(Spin::Forever))
         };
         TaskSet {
-            cpus: vec![3],
-            domain: Domain::Partitioned,
+            domains: vec![DomainSpec::of_cpu(3)],
             policy: PolicySpec { name: policy.into() },
             duration: None,
             tasks: vec![task(40, 10, 1), task(10, 9, 7), task(20, 20, 7)],
@@ -187,7 +191,7 @@ mod tests {
         set.tasks = vec![one; 120];
         let priorities = priorities(&set);
         assert_eq!((priorities[0], priorities[89], priorities[119]), (90, 1, 1));
-        assert_eq!(cpus(&set), [3]);
+        assert_eq!(domains(&set), [DomainId(0)]);
     }
 
     #[test]

@@ -47,9 +47,9 @@ pub fn explain(
     let (step, of, errno) = failure;
     match step {
         Step::ObserverAffinity => Err(no_cpu(of)),
-        Step::TaskAffinity => Err(no_cpu(set.tasks.get(of as usize).map_or(0, |task| task.cpu))),
+        Step::TaskAffinity => Err(no_cpu(cpu_of(set, of)?)),
         Step::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
-        Step::TaskPolicy if baseline == Baseline::Deadline => Ok(deadline(set, of, unpinned, errno)),
+        Step::TaskPolicy if baseline == Baseline::Deadline => Ok(deadline(set, of, cpu_of(set, of)?, unpinned, errno)),
         Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
     }
 }
@@ -71,9 +71,14 @@ fn no_privilege(what: &str, errno: i32) -> Refusal {
     Refusal { reason, help, unpinned_may_work: false }
 }
 
-fn deadline(set: &TaskSet, task: u32, unpinned: bool, errno: i32) -> Refusal {
-    let spec = set.tasks.get(task as usize);
-    let (task, cpu) = spec.map_or(("?", 0), |spec| (spec.name.as_str(), spec.cpu));
+/// The CPU of a task.
+fn cpu_of(set: &TaskSet, task: u32) -> Result<u32, Diagnostic> {
+    let task = set.tasks.get(task as usize);
+    task.map_or(Ok(0), |task| set.domain(task.domain).only_cpu())
+}
+
+fn deadline(set: &TaskSet, task: u32, cpu: u32, unpinned: bool, errno: i32) -> Refusal {
+    let task = set.tasks.get(task as usize).map_or("?", |task| task.name.as_str());
     match errno {
         libc::EPERM if !may_nice() => no_privilege("a task may not have SCHED_DEADLINE", errno),
         libc::EPERM if !unpinned => Refusal {

@@ -8,7 +8,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
 use punctual_sys::process::RtTimeLimit;
-use punctual_taskset::{Body, TaskSet};
+use punctual_taskset::{Body, DomainId, TaskSet};
 use punctual_trace::Period;
 use punctual_workload::{Spinner, Work};
 use rtrb::{Consumer, RingBuffer};
@@ -175,22 +175,26 @@ impl BaselineHost {
 
     /// Watchdogs and observers first: no task may get its policy before there is a thread above it.
     fn set_up(&mut self, set_up: &SetUp<'_>) -> Result<(), NotStarted> {
-        let cpus = plan::cpus(set_up.set);
+        let set = set_up.set;
+        let domains = plan::domains(set);
+        let all = set.only_cpus()?;
+        let cpus: Vec<u32> = domains.iter().map(|domain| all[domain.0 as usize]).collect();
         for cpu in guarded(&cpus) {
             self.spawn("watchdog", move |shared| {
                 let Shared { control, tasks, commands, stop } = shared;
                 Watchdog { cpu, tasks, commands, asked: stop, control }.live();
             })?;
         }
-        for &cpu in &cpus {
-            self.observe(set_up, cpu)?;
+        for (domain, cpu) in domains.into_iter().zip(cpus) {
+            self.observe(set_up, domain, cpu)?;
         }
         self.wait_ready()?;
         let spinner = Spinner::calibrate();
         let policies = plan::policies(set_up.set, set_up.baseline);
         for (i, task) in set_up.set.tasks.iter().enumerate() {
             let Some(work) = Work::of(&task.body) else { continue };
-            let (cpu, policy) = (self.pinned.then_some(task.cpu), policies[i]);
+            let cpu = self.pinned.then_some(all[task.domain.0 as usize]);
+            let policy = policies[i];
             let (offset, period) = (task.start, task.period);
             self.spawn("task", move |shared| {
                 let (state, control) = (&shared.tasks[i], &shared.control);
@@ -208,7 +212,7 @@ impl BaselineHost {
                 Some(commands) => commands,
                 none => none.insert(TaskCommands::new()?),
             };
-            let cpu = self.pinned.then_some(task.cpu);
+            let cpu = self.pinned.then_some(all[task.domain.0 as usize]);
             match commands.start((i, &task.name), words, cpu, policies[i]) {
                 Ok(()) => {}
                 Err(Failed::Refused(errno)) => {
@@ -221,10 +225,10 @@ impl BaselineHost {
         Ok(())
     }
 
-    /// Starts the observer of one CPU.
-    fn observe(&mut self, set_up: &SetUp<'_>, cpu: u32) -> Result<(), Diagnostic> {
+    /// Starts the observer of one domain, on its CPU.
+    fn observe(&mut self, set_up: &SetUp<'_>, domain: DomainId, cpu: u32) -> Result<(), Diagnostic> {
         let SetUp { set, baseline, unpinned, ref natures } = *set_up;
-        let tasks = set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
+        let tasks = set.tasks.iter().enumerate().filter(|(_, task)| task.domain == domain);
         let terms: Vec<(Terms, u64)> = tasks
             .filter_map(|(i, task)| {
                 let (period, deadline, budget) = (task.period, task.deadline, task.budget);
@@ -232,7 +236,7 @@ impl BaselineHost {
                 Some((Terms { task: i as u32, period, deadline, budget, nature, suspends }, task.start))
             })
             .collect();
-        let (ring, taker) = RingBuffer::new(room(set, cpu));
+        let (ring, taker) = RingBuffer::new(room(set, domain));
         self.rings.push(taker);
         let pinned = (!unpinned).then_some(cpu);
         let policies = observing(set, baseline, unpinned);

@@ -4,7 +4,7 @@
 
 use punctual_baseline::{start, Baseline, BaselineRun, BaselineStart, Options, Refusal};
 use punctual_diagnostic::Diagnostic;
-use punctual_taskset::{Body, Domain, PolicySpec, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{Body, DomainSpec, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period, NEVER};
 use punctual_workload::BackgroundLoad;
@@ -25,13 +25,12 @@ fn last_cpu() -> u32 {
 }
 
 fn task(name: &str, period: u64, budget: u64, body: Body) -> TaskSpec {
-    TaskSpec { cpu: last_cpu(), ..TaskSpec::new(name, period, budget, body) }
+    TaskSpec::new(name, period, budget, body)
 }
 
 fn set(tasks: Vec<TaskSpec>) -> TaskSet {
     TaskSet {
-        cpus: vec![last_cpu()],
-        domain: Domain::Partitioned,
+        domains: vec![DomainSpec::of_cpu(last_cpu())],
         policy: PolicySpec { name: "rm".into() },
         duration: None,
         tasks,
@@ -284,7 +283,7 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
 fn a_cpu_that_is_not_there_is_an_error() {
     let _alone = alone();
     let mut tasks = set(vec![task("lost", 10 * MS, MS, Body::Spin(Spin::For(1)))]);
-    tasks.tasks[0].cpu = 1_000;
+    tasks.domains = vec![DomainSpec::of_cpu(1_000)];
     match run(&tasks, Baseline::Other, &options(), &mut |_| ()) {
         Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {}
         Ok(Outcome::NotPossible(_)) => {}

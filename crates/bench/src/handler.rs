@@ -5,7 +5,7 @@ use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
 use punctual_host_user::{Host, HostOptions, Output};
 use punctual_sys::clock::CpuClock;
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits, TraceSink};
 use serde_json::json;
 use std::time::Duration;
@@ -58,9 +58,9 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
         }
     };
     let buffer = TraceBuffer::default();
-    let header = Header::new("user", set.cpus[0], &set.policy.name, Vec::new(), TraceLimits::default());
+    let header = Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), TraceLimits::default());
     let sink = TraceSink::new(buffer.clone(), header);
-    let traces = vec![(set.cpus[0], sink.clone())];
+    let traces = vec![(DomainId(0), sink.clone())];
     let options = HostOptions { set: set.clone(), room: 0, owner: "bench".into(), traces, records: 1 << 17 };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `punctual check`: does it fit, and why not. Nothing is started.
 
-use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, CpuAnalysis, Ppm};
+use punctual_analysis::{advise, analyse_within, Advice, Analysis, Capacity, DomainAnalysis, Ppm};
 use punctual_report::analysis::{report, summary};
 use punctual_session::results::HostCosts;
 use punctual_session::Session;
@@ -26,19 +26,19 @@ pub struct CheckResult {
     limit_ppm: Ppm,
     /// The same together with the host's own work, ppm.
     total_ppm: Ppm,
-    /// One entry per CPU.
-    cpus: Vec<CpuResult>,
+    /// One entry per domain.
+    domains: Vec<DomainResult>,
     /// What of an rt-app file is not in the set, each with its path.
     unrepresented: Vec<String>,
 }
 
-/// One CPU.
+/// One domain.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct CpuResult {
+struct DomainResult {
     /// Its analysis.
     #[serde(flatten)]
-    analysis: CpuAnalysis,
+    analysis: DomainAnalysis,
     /// Whether all its deadlines are met, and it is no fuller than the host permits.
     fits: bool,
     /// Whether all its deadlines are met, however full it is.
@@ -47,22 +47,24 @@ struct CpuResult {
     advice: Option<Advice>,
 }
 
-impl CpuResult {
-    fn of(cpu: CpuAnalysis, advice: &[Advice]) -> CpuResult {
-        CpuResult {
-            fits: cpu.fits(),
-            schedulable: cpu.schedulable(),
-            advice: advice.iter().find(|a| a.cpu == cpu.load.cpu).cloned(),
-            analysis: cpu,
+impl DomainResult {
+    fn of(domain: DomainAnalysis, advice: &[Advice]) -> DomainResult {
+        DomainResult {
+            fits: domain.fits(),
+            schedulable: domain.schedulable(),
+            advice: advice.iter().find(|a| a.domain == domain.load.domain).cloned(),
+            analysis: domain,
         }
     }
 }
 
 pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
     let Loaded { set, unrepresented } = set::load(&args.file, &args.instead)?;
+    set.only_cpus()?;
     let capacity = args.host.map_or(Capacity::THEORY, |host| Session::capacity_of(host.into(), &set));
     let analysis = analyse_within(&set, &capacity);
-    let advice: Vec<Advice> = analysis.cpus.iter().filter(|cpu| !cpu.fits()).map(|cpu| advise(&set, cpu)).collect();
+    let late = analysis.domains.iter().filter(|domain| !domain.fits());
+    let advice: Vec<Advice> = late.map(|domain| advise(&set, domain)).collect();
     if !args.json {
         let warn = &mut std::io::stderr();
         unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
@@ -75,14 +77,14 @@ pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
         costs: HostCosts::of(&capacity.costs),
         limit_ppm: capacity.limit,
         total_ppm: capacity.total,
-        cpus: analysis.cpus.into_iter().map(|cpu| CpuResult::of(cpu, &advice)).collect(),
+        domains: analysis.domains.into_iter().map(|d| DomainResult::of(d, &advice)).collect(),
         unrepresented,
     };
     let code = if fits { 0 } else { Kind::NotAdmitted.exit_code() };
     Ok(Outcome { verdict, ok: fits, code, result, text, error: None })
 }
 
-/// The verdict, on what it is based, and the analysis of each CPU.
+/// The verdict, on what it is based, and the analysis of each domain.
 fn text(host: Option<RealHost>, capacity: &Capacity, analysis: &Analysis, advice: &[Advice]) -> String {
     let basis = match host {
         None => {

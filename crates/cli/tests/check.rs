@@ -59,7 +59,7 @@ fn programs_get_one_document_with_its_version() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((document["schema"].as_str(), document["ok"].as_bool()), (Some("punctual/2"), Some(false)));
     assert!(document["verdict"].as_str().unwrap().starts_with("It does not fit"), "{document:#}");
-    let cpu = &document["result"]["cpus"][0];
+    let cpu = &document["result"]["domains"][0];
     assert_eq!(cpu["load"]["utilization_ppm"], 1_000_000);
     assert_eq!(cpu["excess_ppm"], 100_000);
     assert_eq!(cpu["tasks"][0]["test"], "processor_demand");

@@ -74,7 +74,7 @@ fn every_subcommand_prints_its_result_in_the_envelope() {
     }
     let overload = document(&["check", "--json", "examples/rtai-fig6-overload.toml"]);
     assert_eq!((&overload["ok"], &overload["exit_code"]), (&false.into(), &3.into()));
-    assert!(overload["result"]["cpus"][0]["advice"].is_object() && overload["error"].is_null());
+    assert!(overload["result"]["domains"][0]["advice"].is_object() && overload["error"].is_null());
     // What this machine is like is its own affair.
     assert!(document(&["doctor", "--json"])["result"]["findings"].is_array());
 }

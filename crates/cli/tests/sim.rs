@@ -180,6 +180,17 @@ fn each_cpu_has_its_trace() {
 }
 
 #[test]
+fn a_domain_of_several_cpus_is_refused_with_its_place() {
+    let scratch = Scratch::new("global");
+    let text = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"global\"");
+    let file = scratch.file("set.toml", &text);
+    let error = refused(&[&file]);
+    let cause = "set.toml:2:10: several CPUs per domain are not implemented yet: CPUs 0, 1 share one";
+    assert!(error.contains(cause), "{error}");
+    assert!(error.contains("use domain = \"partitioned\""), "{error}");
+}
+
+#[test]
 fn every_example_is_simulated_and_its_trace_replays() {
     let scratch = Scratch::new("examples");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

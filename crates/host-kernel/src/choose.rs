@@ -7,7 +7,7 @@ use crate::machine;
 
 /// Whether it is this one, and why (not), in one line.
 pub fn best_for(set: &TaskSet) -> (bool, String) {
-    match accepts(set).and_then(|()| machine::check(&set.cpus)) {
+    match accepts(set).and_then(|()| machine::check(&set.cpus())) {
         Ok(()) => (true, "this machine has sched_ext, and the set fits it".to_owned()),
         Err(e) => (false, e.cause.replace('\n', " ")),
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory;
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 
 use crate::domain::{self, Command, Config, DomainEvent, Joining};
@@ -40,8 +40,8 @@ const END_KNOWN: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Shown to those who are refused because of this run: a command line, say.
     pub owner: String,
-    /// Traces of CPUs.
-    pub traces: Vec<(u32, TraceSink)>,
+    /// Traces of domains.
+    pub traces: Vec<(DomainId, TraceSink)>,
     /// Whether commands get our standard input (only sensible with a single one).
     pub stdin: bool,
     /// Where commands' output goes.
@@ -107,16 +107,16 @@ impl KernelHost {
     pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
         let set = Arc::new(set.clone());
         let parts = parts(&set)?;
-        machine::check(&set.cpus)?;
-        let locks = set.cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
+        machine::check(&set.cpus())?;
+        let locks = parts.iter().map(|part| CpuLock::take(part.cpu, &options.owner));
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
         let traces = traces(&parts, options.traces);
         let tasks = Tasks::start(&set, &locks, options.stdin, options.output)?;
         let timer = Timer::of_this_kernel()?;
         let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
         let mut timers = Vec::new();
-        for (domain, part) in parts.iter().enumerate() {
-            let domain = domain as u32;
+        for part in &parts {
+            let domain = part.domain.0;
             scheduler.create(domain, part.cpu, part.asks_policies, &part.limits, timer.granularity())?;
             if timer == Timer::Process {
                 timers.push(scheduler.timer_process(domain, part.cpu)?);
@@ -157,8 +157,8 @@ impl KernelHost {
         }
         let (sender, events) = channel();
         self.events = Some(events);
-        for (domain, part) in parts.into_iter().enumerate() {
-            self.spawn(domain as u32, part, sender.clone())?;
+        for part in parts {
+            self.spawn(part, sender.clone())?;
         }
         drop(sender);
         self.await_all("its tasks cannot join")?;
@@ -177,11 +177,12 @@ impl KernelHost {
         self.memory_locked = true;
     }
 
-    fn spawn(&mut self, domain: u32, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
-        let Part { cpu, allocators, limits, asks_policies } = part;
+    fn spawn(&mut self, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+        let Part { domain: id, cpu, allocators, limits, asks_policies } = part;
+        let domain = id.0;
         let Some(tasks) = &self.tasks else { return Ok(()) };
-        let of_the_cpu = self.set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu);
-        let joining = of_the_cpu.map(|(index, spec)| Joining {
+        let of_the_domain = self.set.tasks.iter().enumerate().filter(|(_, t)| t.domain == id);
+        let joining = of_the_domain.map(|(index, spec)| Joining {
             index,
             pid: tasks.pid(index),
             cooperates: punctual_workload::Work::of(&spec.body).is_some(),
@@ -379,11 +380,11 @@ impl Drop for KernelHost {
 }
 
 /// Begins the traces; by domain.
-fn traces(parts: &[Part], sinks: Vec<(u32, TraceSink)>) -> BTreeMap<u32, TraceSink> {
-    let with_domain = sinks.into_iter().filter_map(|(cpu, sink)| {
-        let domain = parts.iter().position(|part| part.cpu == cpu)?;
-        sink.begin(parts[domain].limits.into());
-        Some((domain as u32, sink))
+fn traces(parts: &[Part], sinks: Vec<(DomainId, TraceSink)>) -> BTreeMap<u32, TraceSink> {
+    let with_domain = sinks.into_iter().filter_map(|(domain, sink)| {
+        let part = parts.iter().find(|part| part.domain == domain)?;
+        sink.begin(part.limits.into());
+        Some((domain.0, sink))
     });
     with_domain.collect()
 }

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{Allocators, Native};
-use punctual_taskset::{Arrival, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, DomainId, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::abi::{arena_limits, domains};
 use crate::diagnostics::{not_done_here, OTHERS};
@@ -12,8 +12,9 @@ use punctual_diagnostic::Diagnostic;
 const LONGEST_WAIT: u64 = 20_000_000_000;
 /// Of random arrivals with this mean, one in a million is farther away than the watchdog's 30 s.
 const LONGEST_MEAN: u64 = 2_000_000_000;
-/// One CPU's part of a set.
+/// One domain's part of a set.
 pub(crate) struct Part {
+    pub domain: DomainId,
     pub cpu: u32,
     pub allocators: Allocators,
     pub limits: Limits,
@@ -29,22 +30,23 @@ pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
     parts(set).map(drop)
 }
 
-/// A set by its CPUs.
+/// A set by its domains.
 pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
-    if set.cpus.len() > domains() {
+    if set.domains.len() > domains() {
         return Err(not_done_here(format!(
             "the kernel host serves {} CPUs in a set; this one has {:?}",
             domains(),
-            set.cpus
+            set.cpus()
         )));
     }
     set.tasks.iter().try_for_each(|task| waits(set, task))?;
     groups_wait(set)?;
-    set.cpus.iter().map(|&cpu| part(set, cpu)).collect()
+    set.domain_ids().map(|domain| part(set, domain)).collect()
 }
 
-fn part(set: &TaskSet, cpu: u32) -> Result<Part, Diagnostic> {
-    let allocators = Allocators::new(set, cpu)?;
+fn part(set: &TaskSet, domain: DomainId) -> Result<Part, Diagnostic> {
+    let cpu = set.domain(domain).only_cpu()?;
+    let allocators = Allocators::new(set, domain)?;
     let limits = allocators.limits();
     let arena = arena_limits();
     // Tasks for which the windows are too few are carried out by the policy.
@@ -52,8 +54,8 @@ fn part(set: &TaskSet, cpu: u32) -> Result<Part, Diagnostic> {
     let events = limits.events.max(arena.events);
     let limits = Limits { events, records: arena.records, windows, ..limits };
     room(cpu, &limits)?;
-    let asks_policies = rehearse(set, cpu, limits)?;
-    Ok(Part { cpu, allocators, limits, asks_policies })
+    let asks_policies = rehearse(set, domain, limits)?;
+    Ok(Part { domain, cpu, allocators, limits, asks_policies })
 }
 
 /// Whether a block of the arena has room for it.
@@ -77,16 +79,19 @@ fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
 }
 
 /// What a dispatcher and its allocators make of the set, tried in this process: whether some policy is asked at each job.
-fn rehearse(set: &TaskSet, cpu: u32, limits: Limits) -> Result<bool, Diagnostic> {
-    let refused = |e: &dyn std::fmt::Display| not_done_here(format!("CPU {cpu}: the dispatcher refuses the set: {e}"));
-    let mut allocators = Allocators::new(set, cpu)?;
+fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Diagnostic> {
+    let refused = |e: &dyn std::fmt::Display| {
+        let cpus = set.domain(domain);
+        not_done_here(format!("{cpus}: the dispatcher refuses the set: {e}"))
+    };
+    let mut allocators = Allocators::new(set, domain)?;
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
     allocators.begin(&mut Native::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
     let polling = |g: &punctual_taskset::GroupSpec| {
-        g.cpu == cpu && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
+        g.domain == domain && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
     };
     let mut asks_policies = set.groups.iter().any(polling);
-    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
         allocators.add(&mut Native::new(&mut dispatcher, 0), index, task).map_err(|e| refused(&e))?;
         asks_policies |= allocators.reservation_of(task).is_none();

@@ -37,7 +37,7 @@ impl Start {
         let set = TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
         let set = set.map_err(|e| not_done_here(e.to_string()))?;
         let parts = parts(&set)?;
-        machine::check(&set.cpus)?;
+        machine::check(&set.cpus())?;
         let mut last = Instant::now();
         let mut lap = || {
             let now = Instant::now();

@@ -64,9 +64,11 @@ impl Tasks {
         for spec in &set.tasks {
             let process = match (&spec.body, Work::of(&spec.body)) {
                 (Body::Command(argv), _) => tasks.start_command(argv, &spec.name, locks, output.streams(stdin)),
-                (Body::Pid(pid), _) => {
-                    adopted::check(*pid, spec.cpu).map(|pidfd| Process::new(*pid, pidfd, Kind::Adopted))
-                }
+                (Body::Pid(pid), _) => set
+                    .domain(spec.domain)
+                    .only_cpu()
+                    .and_then(|cpu| adopted::check(*pid, cpu))
+                    .map(|pidfd| Process::new(*pid, pidfd, Kind::Adopted)),
                 (_, Some(work)) => tasks.start_synthetic(work, spinner.get_or_insert_with(Spinner::calibrate)),
                 (_, None) => continue,
             };
@@ -87,7 +89,7 @@ impl Tasks {
             none => none.insert(Commands::new(locks)?),
         };
         let place = commands.iter().count();
-        let spec = CommandSpec { cpu: None, streams, ..CommandSpec::new(argv, 0) };
+        let spec = CommandSpec { streams, ..CommandSpec::new(argv) };
         let spawned = commands.start(spec, name)?;
         let pidfd = spawned.pidfd().try_clone_to_owned().map_err(|e| unwatched(spawned.id().pid, &e))?;
         Ok(Process::new(spawned.id().pid, pidfd, Kind::Command(place)))

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native};
-use punctual_taskset::{Costs, Domain, TaskSet};
+use punctual_taskset::{Costs, DomainId, TaskSet};
 use punctual_trace::{Interval, Period, Record, TraceSink};
 
 use crate::engine::{Count, Engine};
@@ -45,8 +45,8 @@ pub struct Options {
     /// CPU, and is charged to none of them: as on the user host, whose dispatcher has a clock of
     /// its own.
     pub costs: Costs,
-    /// Traces of CPUs.
-    pub traces: Vec<(u32, TraceSink)>,
+    /// Traces of domains.
+    pub traces: Vec<(DomainId, TraceSink)>,
     /// How the allocators are made.
     pub allocators: punctual_policies::Options,
 }
@@ -75,16 +75,12 @@ impl Simulation {
     /// # Errors
     /// A policy cannot do what the set asks; several CPUs with one dispatcher.
     pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, Diagnostic> {
-        if set.domain == Domain::Global && set.cpus.len() > 1 {
-            let help = "use domain = \"partitioned\", with a cpu for each task";
-            return Err(Diagnostic::usage("several CPUs under one dispatcher are not simulated yet", help));
-        }
         let mut traces = std::mem::take(&mut options.traces);
-        let mut engines = Vec::with_capacity(set.cpus.len());
-        for &cpu in &set.cpus {
-            let place = traces.iter().position(|(of, _)| *of == cpu);
+        let mut engines = Vec::with_capacity(set.domains.len());
+        for domain in set.domain_ids() {
+            let place = traces.iter().position(|(of, _)| *of == domain);
             let trace = place.map(|p| traces.swap_remove(p).1);
-            engines.push(engine(set, cpu, &options, trace)?);
+            engines.push(engine(set, domain, &options, trace)?);
         }
         Ok(Simulation { engines, reached: 0 })
     }
@@ -148,9 +144,10 @@ impl Simulation {
     }
 }
 
-/// The engine of one CPU, at time 0.
-fn engine(set: &TaskSet, cpu: u32, options: &Options, trace: Option<TraceSink>) -> Result<Engine, Diagnostic> {
-    let mut allocators = Allocators::with(set, cpu, options.allocators)?;
+/// The engine of one domain, at time 0.
+fn engine(set: &TaskSet, domain: DomainId, options: &Options, trace: Option<TraceSink>) -> Result<Engine, Diagnostic> {
+    let cpu = set.domain(domain).only_cpu()?;
+    let mut allocators = Allocators::with(set, domain, options.allocators)?;
     let mut limits = allocators.limits();
     limits.records = match trace {
         Some(_) => limits.records_at_once(),
@@ -164,7 +161,7 @@ fn engine(set: &TaskSet, cpu: u32, options: &Options, trace: Option<TraceSink>) 
     let mut tasks = Vec::new();
     let mut gsi = Native::new(&mut dispatcher, 0);
     allocators.begin(&mut gsi, 0).map_err(|e| refused("a server or an ordering", e))?;
-    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, spec)| spec.cpu == cpu) {
+    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, spec)| spec.domain == domain) {
         let id = dispatcher.add_task(0).map_err(|e| refused("a task", e))?;
         // Numbers of an empty dispatcher are given out from 0.
         debug_assert_eq!(id.0 as usize, tasks.len());

@@ -5,7 +5,7 @@ mod common;
 use common::{set, trace, Seen, MS};
 use punctual_dispatcher::{Attribute, Dispatcher, For, Job, Limits};
 use punctual_host_sim::{replay, Options, ReplayError, Replayed, Simulation, Watcher};
-use punctual_taskset::{Costs, TaskSet};
+use punctual_taskset::{Costs, DomainId, TaskSet};
 use punctual_trace::{Header, Record, Trace, TraceBuffer, TraceError, TraceLimits, TraceSink};
 
 /// Preemption, overruns, sleeps and the wake-up rule; carried out by reservations.
@@ -163,7 +163,7 @@ fn a_trace_has_the_execution_of_every_task() {
     let (mut seen, buffer) = (Seen::default(), TraceBuffer::default());
     let sink = TraceSink::new(buffer.clone(), Header::new("sim", 0, "edf", vec![], TraceLimits::default()));
     let costs = Costs { release: 20_000, switch: 10_000, ..Costs::default() };
-    let options = Options { traces: vec![(0, sink.clone())], costs, ..Options::default() };
+    let options = Options { traces: vec![(DomainId(0), sink.clone())], costs, ..Options::default() };
     Simulation::new(&set, options).expect("it can be simulated").run(end, &mut seen).expect("it runs");
     sink.finish().expect("memory takes it");
     let trace = Trace::read(&mut &buffer.bytes()[..]).expect("it is whole");

@@ -4,7 +4,7 @@ mod common;
 
 use common::{run, run_with, set, MS};
 use punctual_host_sim::{horizon, hyperperiod, Options, Simulation, Watcher};
-use punctual_taskset::{Body, Costs, Spin};
+use punctual_taskset::{Body, Costs, DomainId, DomainSpec, Spin};
 use punctual_trace::JobEnd;
 
 /// 2 in 5 and 4 in 7, 97 % of a CPU: the usual example of a set that EDF meets and RM does not
@@ -141,8 +141,8 @@ fn whoever_watches_may_end_a_run_of_one_cpu_or_several() {
     }
     let mut set = set("edf", &FULL);
     for cpus in [vec![0], vec![0, 1]] {
-        set.tasks[1].cpu = cpus.len() as u32 - 1;
-        set.cpus = cpus;
+        set.tasks[1].domain = DomainId(cpus.len() as u32 - 1);
+        set.domains = cpus.into_iter().map(DomainSpec::of_cpu).collect();
         let simulation = Simulation::new(&set, Options::default()).expect("it can be simulated");
         let outcome = simulation.run(1_000_000 * MS, &mut Impatient(200_000 * MS)).expect("it runs");
         assert!(outcome.interrupted && outcome.reached >= 100_000 * MS, "{outcome:?}");

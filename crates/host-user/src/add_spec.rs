@@ -19,7 +19,7 @@ impl Host {
         match &spec.body {
             Body::Spin(_) | Body::Steps(_) => self.add_synthetic(index, spec),
             Body::Command(argv) => {
-                let mut command = CommandSpec::new(argv.iter().map(String::as_str), spec.cpu);
+                let mut command = CommandSpec::new(argv.iter().map(String::as_str));
                 command.streams = output.streams(stdin);
                 self.add_command(index, spec, command).map(drop)
             }

@@ -21,8 +21,8 @@ const REAL_TIME: Ppm = Ppm(950_000);
 /// What this host offers of each CPU of a set, with what its dispatcher takes at most.
 #[must_use]
 pub fn capacity(set: &TaskSet) -> Capacity {
-    let of = |cpu: &u32| costs_of(set.tasks.iter().filter(|t| t.cpu == *cpu).count() as u64);
-    let costs = set.cpus.iter().map(of).reduce(Costs::max).unwrap_or(Costs::NONE);
+    let of = |domain| costs_of(set.tasks.iter().filter(|t| t.domain == domain).count() as u64);
+    let costs = set.domain_ids().map(of).reduce(Costs::max).unwrap_or(Costs::NONE);
     Capacity { limit: LIMIT, total: REAL_TIME, costs }
 }
 

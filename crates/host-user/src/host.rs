@@ -15,7 +15,7 @@ use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{futex, memory};
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
@@ -42,8 +42,8 @@ pub struct HostOptions {
     pub room: u32,
     /// What a refused second dispatcher is told about us: a command line, say.
     pub owner: String,
-    /// Traces of CPUs.
-    pub traces: Vec<(u32, TraceSink)>,
+    /// Traces of domains.
+    pub traces: Vec<(DomainId, TraceSink)>,
     /// Records of each trace that may wait for the housekeeper, 32 bytes each.
     pub records: u32,
 }
@@ -127,13 +127,10 @@ impl Host {
     /// A CPU that is not there or is another dispatcher's, missing privileges, no memory; nothing
     /// is left behind then.
     pub fn start(options: &HostOptions) -> Result<Host, Diagnostic> {
-        process::check_privileges(&options.set.cpus)?;
-        let locks = options
-            .set
-            .cpus
-            .iter()
-            .map(|&cpu| CpuLock::take(cpu, &options.owner))
-            .collect::<Result<Vec<_>, Diagnostic>>()?;
+        let cpus = options.set.only_cpus()?;
+        process::check_privileges(&cpus)?;
+        let locks = cpus.iter().map(|&cpu| CpuLock::take(cpu, &options.owner));
+        let locks = locks.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::create()?;
         let guardian = Guardian::start(&journal, &locks)?;
         let mut host = Host {
@@ -160,8 +157,8 @@ impl Host {
                 "report it with the output of punctual doctor",
             )
         })?;
-        for &cpu in &options.set.cpus {
-            let engine = start_engine(cpu, options)?;
+        for domain in options.set.domain_ids() {
+            let engine = start_engine(domain, options)?;
             host.engines.push(engine);
         }
         Ok(host)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{Allocators, Options};
 use punctual_sys::sched::{pin, thread_id};
+use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
 use crate::cell::Bell;
@@ -39,6 +40,8 @@ pub(crate) fn kept(cpu: u32, level: i32) -> Diagnostic {
 
 /// The control side's ends of an engine.
 pub(crate) struct EngineHandle {
+    pub(crate) domain: DomainId,
+    /// The domain's: its dispatcher thread and its tasks execute there.
     pub(crate) cpu: u32,
     commands: rtrb::Producer<Command>,
     pub(crate) notices: rtrb::Consumer<Notice>,
@@ -74,10 +77,11 @@ impl EngineHandle {
 }
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
-pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHandle, Diagnostic> {
+pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<EngineHandle, Diagnostic> {
+    let cpu = options.set.domain(domain).only_cpu()?;
     let with_room = Options { room: options.room, ..Options::default() };
-    let allocators = Allocators::with(&options.set, cpu, with_room)?;
-    let sink = options.traces.iter().find(|(of, _)| *of == cpu).map(|(_, sink)| sink.clone());
+    let allocators = Allocators::with(&options.set, domain, with_room)?;
+    let sink = options.traces.iter().find(|(of, _)| *of == domain).map(|(_, sink)| sink.clone());
     let limits = allocators.limits();
     let records = if sink.is_some() { limits.records_at_once() } else { UNREAD };
     let limits = Limits { records, ..limits };
@@ -137,6 +141,7 @@ pub(crate) fn start_engine(cpu: u32, options: &HostOptions) -> Result<EngineHand
     };
     let (thread, freezer) = (Some(thread), Some(freezer));
     Ok(EngineHandle {
+        domain,
         cpu,
         commands,
         notices,

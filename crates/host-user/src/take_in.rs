@@ -9,7 +9,7 @@ use punctual_dispatcher::TaskId;
 use punctual_policies::{PeriodBuilder, PeriodParams};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
-use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::cell::Cell;
 use crate::children::Child;
@@ -27,9 +27,10 @@ use punctual_sys::sched::pin;
 const PROGRAM_THREADS: usize = 1024;
 
 impl Host {
-    fn engine_of(&self, cpu: u32) -> Result<usize, Diagnostic> {
-        self.engines.iter().position(|e| e.cpu == cpu).ok_or_else(|| {
-            Diagnostic::usage(format!("this host does not have CPU {cpu}"), "name it among the host's CPUs")
+    fn engine_of(&self, domain: DomainId) -> Result<usize, Diagnostic> {
+        self.engines.iter().position(|e| e.domain == domain).ok_or_else(|| {
+            let cause = format!("this host does not have domain {}", domain.0);
+            Diagnostic::usage(cause, "use one of the set's domains")
         })
     }
 
@@ -92,7 +93,7 @@ impl Host {
     /// A thread of this process as task number `index`: `body` is called at the first release.
     ///
     /// # Errors
-    /// No such CPU here, or no thread can be made.
+    /// No such domain here, or no thread can be made.
     pub fn add_thread(
         &mut self,
         index: u32,
@@ -100,9 +101,9 @@ impl Host {
         stack: usize,
         body: impl FnOnce(&mut Task) + Send + 'static,
     ) -> Result<(), Diagnostic> {
-        let engine = self.engine_of(spec.cpu)?;
+        let engine = self.engine_of(spec.domain)?;
         let cell = Arc::new(Cell::new(self.engines[engine].bell.clone()));
-        let cpu = spec.cpu;
+        let cpu = self.engines[engine].cpu;
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = {
             let cell = cell.clone();
@@ -148,22 +149,22 @@ impl Host {
         Ok(())
     }
 
-    /// Prepares a thread that exists already to become a task on `cpu`. It calls [`Entry::enter`];
-    /// then [`add_entered`](Host::add_entered) makes it one.
+    /// Prepares a thread that exists already to become a task of `domain`. It calls
+    /// [`Entry::enter`]; then [`add_entered`](Host::add_entered) makes it one.
     ///
     /// # Errors
-    /// No such CPU here.
-    pub fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
-        let engine = self.engine_of(cpu)?;
-        Ok(Entry { cell: Arc::new(Cell::new(self.engines[engine].bell.clone())), cpu })
+    /// No such domain here.
+    pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
+        let engine = &self.engines[self.engine_of(domain)?];
+        Ok(Entry { cell: Arc::new(Cell::new(engine.bell.clone())), domain, cpu: engine.cpu })
     }
 
     /// The thread that has entered is task number `index`.
     ///
     /// # Errors
-    /// No such CPU here.
+    /// No such domain here.
     pub fn add_entered(&mut self, index: u32, spec: &TaskSpec, entry: &Entry) -> Result<(), Diagnostic> {
-        let engine = self.engine_of(entry.cpu)?;
+        let engine = self.engine_of(entry.domain)?;
         self.push(index, engine, spec, Who::Thread(entry.cell.clone()));
         Ok(())
     }
@@ -173,14 +174,15 @@ impl Host {
     /// # Errors
     /// The program is not there, or the machine does not permit what it needs.
     pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, Diagnostic> {
-        let engine = self.engine_of(spec.cpu)?;
+        let engine = self.engine_of(spec.domain)?;
         self.ensure_base()?;
         let journal = self.journal()?;
         let park = Park::for_command(&journal, self.base.as_ref(), &spec.name)?;
-        let command = CommandSpec { level: sched::LOWEST, hold: Hold::Parked, ..command };
+        let cpu = self.engines[engine].cpu;
+        let command = CommandSpec { level: sched::LOWEST, hold: Hold::Parked, ..command.on(cpu) };
         let spawned = process::spawn(&journal, command, &park)?;
         let pid = spawned.id().pid;
-        let program = self.program(park, spec, pid)?;
+        let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::started(index, program.clone(), spawned));
         self.push(index, engine, spec, Who::Program(program));
         Ok(pid)
@@ -192,7 +194,8 @@ impl Host {
     /// # Errors
     /// No such process, one that may not be parked, or no permission.
     pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), Diagnostic> {
-        let engine = self.engine_of(spec.cpu)?;
+        let engine = self.engine_of(spec.domain)?;
+        let cpu = self.engines[engine].cpu;
         self.ensure_base()?;
         let journal = self.journal()?;
         let park = Park::for_process(&journal, self.base.as_ref(), pid, &spec.name)?;
@@ -204,7 +207,7 @@ impl Host {
                 Err(e) => self.notes.push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
             }
         }
-        let program = self.program(park, spec, pid)?;
+        let program = self.program(park, spec, cpu, pid)?;
         program
             .park
             .park()
@@ -214,12 +217,12 @@ impl Host {
         Ok(())
     }
 
-    fn program(&self, park: Park, spec: &TaskSpec, leader: i32) -> Result<Arc<Program>, Diagnostic> {
-        let threads = process::Threads::new(&park, PROGRAM_THREADS, spec.cpu);
+    fn program(&self, park: Park, spec: &TaskSpec, cpu: u32, leader: i32) -> Result<Arc<Program>, Diagnostic> {
+        let threads = process::Threads::new(&park, PROGRAM_THREADS, cpu);
         drop(threads.set_level(sched::LOWEST));
         threads.rescan(&park.threads()).map_err(|e| {
             Diagnostic::machine(
-                format!("task \"{}\": its threads cannot have a real-time level on CPU {}: {e}", spec.name, spec.cpu),
+                format!("task \"{}\": its threads cannot have a real-time level on CPU {cpu}: {e}", spec.name),
                 "see punctual doctor",
             )
         })?;
@@ -253,7 +256,7 @@ fn grain(set: &TaskSet, spec: &TaskSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_taskset::{Body, BudgetGroupSpec, Domain, GroupSpec, PolicySpec, ServerKind, Spin};
+    use punctual_taskset::{Body, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, ServerKind, Spin};
 
     #[test]
     fn the_least_budget_on_the_way_up_both_trees_limits_a_task() {
@@ -265,7 +268,7 @@ mod tests {
             server: ServerSpec::Periodic { period: 100, budget, deadline: 100, start: 0, kind: ServerKind::Deferrable },
             priority: 0,
             budget_group,
-            cpu: 0,
+            domain: DomainId(0),
             line: None,
         };
         let node = |name: &str, parent, budget| BudgetGroupSpec {
@@ -273,12 +276,11 @@ mod tests {
             parent,
             period: 100,
             budget,
-            cpu: 0,
+            domain: DomainId(0),
             line: None,
         };
         let set = TaskSet {
-            cpus: vec![0],
-            domain: Domain::Partitioned,
+            domains: vec![DomainSpec::of_cpu(0)],
             policy: policy.clone(),
             duration: None,
             tasks: Vec::new(),

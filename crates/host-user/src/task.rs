@@ -9,6 +9,7 @@ use crate::gate::{self, Membership};
 use crate::sched;
 use punctual_sys::clock;
 use punctual_sys::sched::pin;
+use punctual_taskset::DomainId;
 
 /// The task that the calling thread is.
 pub struct Task {
@@ -82,6 +83,7 @@ impl Task {
 /// ([`Host::prepare_entry`](crate::Host::prepare_entry)).
 pub struct Entry {
     pub(crate) cell: Arc<Cell>,
+    pub(crate) domain: DomainId,
     pub(crate) cpu: u32,
 }
 

@@ -25,8 +25,8 @@ const JOBS: u64 = 16_000;
 /// The ten seconds write some 400,000 records; the trace must have all of them.
 const RECORDS: u32 = 1 << 20;
 
-fn add(host: &mut Host, cpu: u32, index: u32, body: impl FnOnce(&mut Task) + Send + 'static) {
-    let spec = TaskSpec { cpu, ..TaskSpec::new(format!("t{index}"), PERIOD, PERIOD / 10, Body::Spin(Spin::Forever)) };
+fn add(host: &mut Host, index: u32, body: impl FnOnce(&mut Task) + Send + 'static) {
+    let spec = TaskSpec::new(format!("t{index}"), PERIOD, PERIOD / 10, Body::Spin(Spin::Forever));
     host.add_thread(index, &spec, 64 << 10, body).expect("there is room");
 }
 
@@ -48,18 +48,18 @@ fn released(trace: &Trace, task: u32) -> u64 {
 fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     let buffer = TraceBuffer::default();
     let trace = TraceSink::new(buffer.clone(), Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()));
-    let Some((mut host, cpu)) = common::start(RECORDS, Some(&trace)) else { return };
+    let Some(mut host) = common::start(RECORDS, Some(&trace)) else { return };
     let (jobs, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     for index in [0, 1] {
         let jobs = jobs.clone();
-        add(&mut host, cpu, index, move |task| {
+        add(&mut host, index, move |task| {
             while task.wait_period().is_some() {
                 jobs.fetch_add(1, Relaxed);
             }
         });
     }
     let (counted, ended) = (jobs.clone(), over.clone());
-    add(&mut host, cpu, 2, move |task| {
+    add(&mut host, 2, move |task| {
         while task.wait_period().is_some_and(|r| r.number < ENDS_AT_RELEASE) {
             counted.fetch_add(1, Relaxed);
         }

@@ -13,8 +13,8 @@ mod common;
 const PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 1_500;
 
-fn spec(cpu: u32) -> TaskSpec {
-    TaskSpec { cpu, ..TaskSpec::new("late", PERIOD, PERIOD / 2, Body::Spin(Spin::Forever)) }
+fn spec() -> TaskSpec {
+    TaskSpec::new("late", PERIOD, PERIOD / 2, Body::Spin(Spin::Forever))
 }
 
 fn sleep_until(at: u64) {
@@ -39,10 +39,10 @@ fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
 
 #[test]
 fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
-    let Some((mut host, cpu)) = common::start(0, None) else { return };
+    let Some(mut host) = common::start(0, None) else { return };
     let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, over) = (returns.clone(), done.clone());
-    host.add_thread(0, &spec(cpu), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");
+    host.add_thread(0, &spec(), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");
     host.begin(now() + 10_000_000).expect("there is room");
     let end = now() + 10_000_000 + PERIODS * PERIOD;
     // Left standing in its gate, it would return a few times at best. Some waits count for the

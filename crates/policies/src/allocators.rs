@@ -1,7 +1,7 @@
 //! All policies of one dispatcher, and the tasks that they release.
 
 use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
-use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator, Member};
 use crate::arrival::Stream;
@@ -33,7 +33,7 @@ impl Default for Options {
 /// and the releases of each task.
 pub struct Allocators {
     pub(crate) set: TaskSet,
-    pub(crate) cpu: u32,
+    pub(crate) domain: DomainId,
     pub(crate) options: Options,
     pub(crate) origin: u64,
     begun: bool,
@@ -55,23 +55,23 @@ pub struct Allocators {
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 impl Allocators {
-    /// For the part of a set that belongs to one CPU's dispatcher.
+    /// For the part of a set that belongs to one domain's dispatcher.
     ///
     /// # Errors
     /// What a policy cannot do with its tasks, with cause and cure.
-    pub fn new(set: &TaskSet, cpu: u32) -> Result<Allocators, Diagnostic> {
-        Allocators::with(set, cpu, Options::default())
+    pub fn new(set: &TaskSet, domain: DomainId) -> Result<Allocators, Diagnostic> {
+        Allocators::with(set, domain, Options::default())
     }
 
     /// As [`Allocators::new`], with other options.
     ///
     /// # Errors
     /// As there.
-    pub fn with(set: &TaskSet, cpu: u32, options: Options) -> Result<Allocators, Diagnostic> {
+    pub fn with(set: &TaskSet, domain: DomainId, options: Options) -> Result<Allocators, Diagnostic> {
         let tasks = set.tasks.len() + options.room as usize;
         let mut all = Allocators {
             set: set.clone(),
-            cpu,
+            domain,
             options,
             origin: 0,
             begun: false,
@@ -85,14 +85,14 @@ impl Allocators {
         };
         for group in 0..=set.groups.len() as u32 {
             let policy = all.named(group)?;
-            let allocator = (policy.make)(policy, &Setup { set, cpu, group })?;
+            let allocator = (policy.make)(policy, &Setup { set, domain, group })?;
             all.groups.push((policy, all.at_work.len() as u32));
             all.at_work.push(allocator);
         }
         for (index, spec) in set.tasks.iter().enumerate() {
             all.slots.push(all.slot_for(spec, index as u32));
         }
-        all.servers = crate::servers::of(set, cpu);
+        all.servers = crate::servers::of(set, domain);
         all.polling = all.servers.iter().any(|s| s.polling);
         Ok(all)
     }
@@ -125,8 +125,8 @@ impl Allocators {
 
     /// What the dispatcher must be created with; the trace ring has 65,536 records.
     pub fn limits(&self) -> Limits {
-        let mine = self.set.tasks.iter().filter(|t| t.cpu == self.cpu).count() as u32 + self.options.room;
-        let tasks = mine.max(1);
+        let mine = self.set.tasks.iter().filter(|t| t.domain == self.domain).count() as u32;
+        let tasks = (mine + self.options.room).max(1);
         // A task may have windows and others from its next release on.
         let windows = 2 * self.slots.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
         let standing = self.servers.len() as u32;
@@ -173,11 +173,11 @@ impl Allocators {
     /// be added again when the events of its removal were handled.
     ///
     /// # Errors
-    /// [`Refusal::Nothing`] for an index that is not in the set or is another CPU's,
+    /// [`Refusal::Nothing`] for an index that is not in the set or is another domain's,
     /// [`Refusal::Busy`] for one that is there already; otherwise as the dispatcher says.
     pub fn add(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId) -> Result<(), Refusal> {
         let spec = self.set.tasks.get(index).ok_or(Refusal::Nothing)?;
-        if spec.cpu != self.cpu {
+        if spec.domain != self.domain {
             return Err(Refusal::Nothing);
         }
         if !matches!(self.slots[index].phase, Phase::Empty) {

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Attribute, For, Overrun, Reservation, TaskId};
 use punctual_taskset as taskset;
-use taskset::{TaskSet, TaskSpec};
+use taskset::{DomainId, TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator};
 use punctual_diagnostic::Diagnostic;
@@ -36,16 +36,16 @@ pub type Make = fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, Di
 pub struct Setup<'a> {
     /// The whole set.
     pub set: &'a TaskSet,
-    /// The CPU of the dispatcher.
-    pub cpu: u32,
+    /// The domain of the dispatcher.
+    pub domain: DomainId,
     /// The scheduling group.
     pub group: u32,
 }
 
 impl<'a> Setup<'a> {
-    /// The tasks of the group on this CPU, with their places in the set.
+    /// The tasks of the group in this domain, with their places in the set.
     pub fn tasks(&self) -> impl Iterator<Item = (usize, &'a TaskSpec)> + '_ {
-        let mine = |t: &TaskSpec| t.cpu == self.cpu && number(t.group) == self.group;
+        let mine = |t: &TaskSpec| t.domain == self.domain && number(t.group) == self.group;
         self.set.tasks.iter().enumerate().filter(move |(_, t)| mine(t))
     }
 }

@@ -6,7 +6,7 @@
 //! group is idle, and at its release if it is idle then (Sprunt, Sha and Lehoczky 1989).
 
 use punctual_dispatcher::{For, JobId, Overrun, Refusal, Reservation, ReservationId, Standing};
-use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
+use punctual_taskset::{DomainId, ServerKind, ServerSpec, TaskSet};
 
 use crate::allocator::number;
 use crate::allocators::{group_number, Allocators};
@@ -31,14 +31,14 @@ pub(crate) struct Server {
     reservation: Option<ReservationId>,
 }
 
-/// All of one CPU: budget groups, then servers, in the order of the file (a job may name a node
+/// All of one domain: budget groups, then servers, in the order of the file (a job may name a node
 /// only when that is made, so parents come first).
-pub(crate) fn of(set: &TaskSet, cpu: u32) -> Vec<Server> {
+pub(crate) fn of(set: &TaskSet, domain: DomainId) -> Vec<Server> {
     let mut servers = Vec::new();
     let parents: Vec<Option<usize>> = set.budget_groups.iter().map(|b| b.parent).collect();
     for n in parents_first(&parents) {
         let b = &set.budget_groups[n];
-        if b.cpu == cpu {
+        if b.domain == domain {
             servers.push(Server {
                 serves: For::Budget(group_number(n)),
                 parent: 0,
@@ -53,7 +53,7 @@ pub(crate) fn of(set: &TaskSet, cpu: u32) -> Vec<Server> {
             });
         }
     }
-    for (n, g) in set.groups.iter().enumerate().filter(|(_, g)| g.cpu == cpu) {
+    for (n, g) in set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain) {
         let server = |start, period, budget, deadline, polling| Server {
             serves: For::Group(group_number(n)),
             parent: number(g.parent),

@@ -23,7 +23,7 @@ impl Allocators {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
         let policy = self.find(&to.name, place())?;
-        let allocator = (policy.make)(policy, &Setup { set: &self.set, cpu: self.cpu, group })?;
+        let allocator = (policy.make)(policy, &Setup { set: &self.set, domain: self.domain, group })?;
         let refused =
             |e| refused(place(), format!("the dispatcher refuses the change: {e}"), "report it with the task set");
         gsi.set_order(group, allocator.order()).map_err(refused)?;

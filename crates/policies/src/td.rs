@@ -7,7 +7,7 @@
 
 use punctual_analysis::{OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::{fmt_ns, Arrival, ServerSpec, TaskSpec, Window};
+use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
 
 use crate::allocator::{number, Allocator, Member, Part, Release, Terms};
 use crate::error::place;
@@ -91,7 +91,8 @@ struct Named {
 /// The windows of the groups that compete here.
 fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, Diagnostic> {
     let mut all = Vec::new();
-    for g in setup.set.groups.iter().filter(|g| g.cpu == setup.cpu && number(g.parent) == setup.group) {
+    let competes = |g: &&GroupSpec| g.domain == setup.domain && number(g.parent) == setup.group;
+    for g in setup.set.groups.iter().filter(competes) {
         match &g.server {
             ServerSpec::Windows { cycle, windows } => {
                 let place = place("group", &g.name, g.line);

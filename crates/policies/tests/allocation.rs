@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native, Options};
-use punctual_taskset::{Arrival, ServerKind, TaskSpec};
+use punctual_taskset::{Arrival, DomainId, ServerKind, TaskSpec};
 use support::{at_times, group, set, task};
 
 thread_local! {
@@ -50,7 +50,7 @@ fn handling_events_allocates_nothing() {
             all.groups.push(group("g", "fp", 10, 2, ServerKind::Polling));
         }
         for job_by_job in [false, true] {
-            let mut a = Allocators::with(&all, 0, Options { job_by_job, ..Options::default() }).unwrap();
+            let mut a = Allocators::with(&all, DomainId(0), Options { job_by_job, ..Options::default() }).unwrap();
             let mut d = Dispatcher::new(a.limits()).unwrap();
             a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
             for index in 0..all.tasks.len() {

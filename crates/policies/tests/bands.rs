@@ -4,7 +4,7 @@ mod support;
 
 use punctual_dispatcher::End;
 use punctual_policies::{by_name, Allocators, ReleaseEvent};
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{DomainId, TaskSpec};
 use support::{at_times, set, task, Cpu};
 
 #[test]
@@ -113,16 +113,16 @@ fn promotion_times_are_deadline_less_response_time() {
 fn dual_priority_in_a_group_needs_promotion_times() {
     let mut set = set("edf", vec![TaskSpec { group: Some(0), ..task("a", 10, 2) }]);
     set.groups.push(support::group("g", "dual", 10, 5, Default::default()));
-    let error = Allocators::new(&set, 0).err().unwrap();
+    let error = Allocators::new(&set, DomainId(0)).err().unwrap();
     assert!(error.cause.starts_with("task \"a\": "), "{error}");
     assert!(error.help.contains("promotion"), "{error}");
     set.tasks[0].promotion = Some(3);
-    assert!(Allocators::new(&set, 0).is_ok());
+    assert!(Allocators::new(&set, DomainId(0)).is_ok());
 }
 
 #[test]
 fn an_unknown_policy_is_refused_with_the_names_there_are() {
-    let error = Allocators::new(&set("lottery", vec![]), 0).err().unwrap();
+    let error = Allocators::new(&set("lottery", vec![]), DomainId(0)).err().unwrap();
     assert!(error.to_string().contains("rm, dm, edf, fp, td, imprecise, dual"), "{error}");
     assert!(by_name("lottery").is_none());
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{Allocators, Native, ReleaseEvent};
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 
 #[test]
 fn every_example_is_carried_out_by_its_policies() {
@@ -16,8 +16,8 @@ fn every_example_is_carried_out_by_its_policies() {
             continue;
         }
         let set = TaskSet::load(&path).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
-        for &cpu in &set.cpus {
-            releases_come(&set, cpu, &path);
+        for domain in set.domain_ids() {
+            releases_come(&set, domain, &path);
         }
         names.extend(set.groups.iter().map(|g| g.policy.name.clone()));
         names.push(set.policy.name);
@@ -27,13 +27,13 @@ fn every_example_is_carried_out_by_its_policies() {
     }
 }
 
-/// On an empty CPU on which nobody executes, for a second: each task is released time and again.
-fn releases_come(set: &TaskSet, cpu: u32, path: &Path) {
+/// In a domain in which nobody executes, for a second: each task is released time and again.
+fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
     let what = path.display();
-    let mut a = Allocators::new(set, cpu).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let mut a = Allocators::new(set, domain).unwrap_or_else(|e| panic!("{what}: {e}"));
     let mut d = Dispatcher::new(a.limits()).unwrap();
     a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
-    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+    for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task = d.add_task(0).unwrap();
         a.add(&mut Native::new(&mut d, 0), index, task).unwrap_or_else(|e| panic!("{what}: {e}"));
     }
@@ -56,7 +56,7 @@ fn releases_come(set: &TaskSet, cpu: u32, path: &Path) {
         }
         now = until;
     }
-    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.cpu == cpu) {
+    for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         assert!(released[index] > 1, "{what}: task {} is released {} times", spec.name, released[index]);
     }
 }

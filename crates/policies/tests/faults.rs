@@ -4,7 +4,7 @@ mod support;
 
 use punctual_dispatcher::{Dispatcher, End, Limits, Refusal, TaskId};
 use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
-use punctual_taskset::{ServerKind, TaskSpec};
+use punctual_taskset::{DomainId, ServerKind, TaskSpec};
 use support::{at_times, group, set, task, Cpu};
 
 /// A CPU whose dispatcher has other limits than the allocators ask for.
@@ -12,7 +12,7 @@ fn with_limits(set: &punctual_taskset::TaskSet, options: Options, change: impl F
     let mut cpu = Cpu::with(set, &[], options);
     let mut limits = cpu.a.limits();
     change(&mut limits);
-    cpu.a = Allocators::with(set, 0, options).unwrap();
+    cpu.a = Allocators::with(set, DomainId(0), options).unwrap();
     cpu.d = Dispatcher::new(limits).unwrap();
     cpu.a.begin(&mut Native::new(&mut cpu.d, 0), 0).unwrap();
     (cpu, limits)

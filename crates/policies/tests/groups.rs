@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_taskset::{BudgetGroupSpec, GroupSpec, ServerKind, ServerSpec, TaskSpec};
+use punctual_taskset::{BudgetGroupSpec, DomainId, GroupSpec, ServerKind, ServerSpec, TaskSpec};
 use support::{at_times, group, set, task, windowed, Cpu};
 
 fn within(g: usize, t: TaskSpec) -> TaskSpec {
@@ -52,7 +52,7 @@ fn a_budget_group_limits_tasks_of_different_groups_together() {
         parent: None,
         period: 10,
         budget: 5,
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     });
     let mut cpu = Cpu::new(&all, &[&[9], &[9], &[20]]);
@@ -68,7 +68,7 @@ fn a_child_may_stand_before_its_parent_in_the_file() {
         parent,
         period: 10,
         budget,
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     };
     let mut all = set("edf", vec![TaskSpec { budget_group: Some(0), ..task("a", 10, 9) }]);

@@ -6,7 +6,7 @@ mod support;
 use oorandom::Rand32;
 use punctual_dispatcher::End;
 use punctual_policies::{Allocators, Native, Options, ReleaseEvent, POLICIES};
-use punctual_taskset::{Arrival, BudgetGroupSpec, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, BudgetGroupSpec, DomainId, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec};
 use support::{group, policy, set, task, windowed, Cpu};
 
 struct Maker(Rand32);
@@ -74,7 +74,7 @@ impl Maker {
                 parent,
                 period,
                 budget: 1 + self.below(period as usize) as u64,
-                cpu: 0,
+                domain: DomainId(0),
                 line: None,
             });
         }
@@ -99,7 +99,7 @@ fn every_release_ends_once_whatever_happens() {
         let mut m = Maker(Rand32::new(seed));
         let all = m.set();
         let options = Options { job_by_job: m.below(3) == 0, ..Options::default() };
-        if Allocators::with(&all, 0, options).is_err() {
+        if Allocators::with(&all, DomainId(0), options).is_err() {
             continue;
         }
         made += 1;

@@ -4,7 +4,7 @@ mod support;
 
 use punctual_dispatcher::End;
 use punctual_policies::{Allocators, Diagnostic, Native, Options, ReleaseEvent};
-use punctual_taskset::{Overrun, TaskSet, TaskSpec, Window};
+use punctual_taskset::{DomainId, Overrun, TaskSet, TaskSpec, Window};
 use support::{at_times, group, set, task, windowed, Cpu};
 
 fn windows(t: TaskSpec, w: &[(u64, u64)]) -> TaskSpec {
@@ -12,7 +12,7 @@ fn windows(t: TaskSpec, w: &[(u64, u64)]) -> TaskSpec {
 }
 
 fn refused(set: &TaskSet) -> Diagnostic {
-    Allocators::new(set, 0).err().expect("it must be refused")
+    Allocators::new(set, DomainId(0)).err().expect("it must be refused")
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_set_that_cannot_be_met_is_refused_with_its_first_failure() {
     let error = refused(&set("td", vec![task("a", 4, 2), task("b", 6, 3), task("c", 12, 1)]));
     assert!(error.cause.contains("no time table can be met"), "{error}");
     // 2/4 + 3/6 = 1 fits alone; c is the one too many, but whoever is short first is named.
-    assert!(Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), 0).is_ok());
+    assert!(Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), DomainId(0)).is_ok());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn windows_that_meet_in_a_later_cycle_are_refused() {
     let error = refused(&set("td", clash));
     assert!(error.cause.starts_with("task \"b\": ") && error.cause.contains("overlaps one of task \"a\""), "{error}");
     let apart = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 5, 2), &[(1, 2)])];
-    assert!(Allocators::new(&set("td", apart), 0).is_ok());
+    assert!(Allocators::new(&set("td", apart), DomainId(0)).is_ok());
 }
 
 #[test]

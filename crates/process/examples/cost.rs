@@ -34,7 +34,7 @@ fn run(
     label: &str,
 ) -> Result<(), punctual_diagnostic::Diagnostic> {
     let park = Park::for_command(journal, base, "cost")?;
-    let mut spec = CommandSpec::new(["sh", "-c", script], cpu);
+    let mut spec = CommandSpec::new(["sh", "-c", script]).on(cpu);
     spec.level = 10;
     let child = spawn(journal, spec, &park)?;
     let threads = Threads::new(&park, 64, cpu);

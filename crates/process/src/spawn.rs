@@ -104,11 +104,11 @@ pub struct CommandSpec {
 }
 
 impl CommandSpec {
-    /// Parked, at level 0, in a process group of its own, without standard input.
-    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cpu: u32) -> Self {
+    /// Parked, not pinned, at level 0, in a process group of its own, without standard input.
+    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
-            cpu: Some(cpu),
+            cpu: None,
             level: 0,
             hold: Hold::Parked,
             own_group: true,
@@ -116,6 +116,12 @@ impl CommandSpec {
             env: Vec::new(),
             directory: None,
         }
+    }
+
+    /// Pinned to a CPU.
+    #[must_use]
+    pub fn on(self, cpu: u32) -> Self {
+        Self { cpu: Some(cpu), ..self }
     }
 }
 

@@ -332,7 +332,7 @@ fn runaways_above_every_ordinary_process_on_two_cpus_cannot_keep_the_guardian_fr
     let mut all = Vec::new();
     for cpu in [0, 1] {
         let park = Park::for_command(&journal, Some(&base), "runaway").unwrap();
-        let mut spec = CommandSpec::new(["sh", "-c", spin], cpu);
+        let mut spec = CommandSpec::new(["sh", "-c", spin]).on(cpu);
         spec.level = 50;
         all.push((spawn(&journal, spec, &park).unwrap(), park));
     }

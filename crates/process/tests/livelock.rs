@@ -170,7 +170,7 @@ fn provoked(give_back: impl FnOnce(Guardian, &Journal)) -> Option<()> {
     let park = Park::for_command(&journal, Some(&base), "reaper").unwrap();
     let me = std::env::current_exe().unwrap().into_os_string();
     let words = [me, "--exact".into(), "the_others".into(), "--test-threads=1".into()];
-    let mut spec = CommandSpec::new(words, 1);
+    let mut spec = CommandSpec::new(words).on(1);
     spec.level = 61;
     spec.env = vec![(ROLE.into(), "reaper".into()), (STAGE.into(), path.into_os_string())];
     spec.streams = [Stream::Null, Stream::Null, Stream::Null];
@@ -257,7 +257,7 @@ fn what_is_killed_and_cannot_die_is_in_the_ordinary_class_and_named() {
         let journal = Journal::create().unwrap();
         let base = freezer.then(|| CgroupBase::create(&journal).unwrap());
         let park = Park::for_command(&journal, base.as_ref(), "sleep").unwrap();
-        let mut spec = CommandSpec::new(["sleep", "50"], 1);
+        let mut spec = CommandSpec::new(["sleep", "50"]).on(1);
         spec.level = 61;
         let command = spawn(&journal, spec, &park).unwrap();
         let pid = command.id().pid;

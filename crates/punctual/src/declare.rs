@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use punctual_analysis::CpuLoad;
+use punctual_analysis::DomainLoad;
 use punctual_session as session;
 use punctual_session::{Execution, Options, Session, TraceFiles};
 use punctual_sys::sched;
-use punctual_taskset::{fmt_ns, Domain, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, Place};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -94,8 +94,7 @@ impl Punctual {
         let mut seen = std::collections::HashSet::new();
         cpus.retain(|&cpu| seen.insert(cpu));
         let set = TaskSet {
-            cpus,
-            domain: Domain::Partitioned,
+            domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
             policy: PolicySpec { name: Policy::default().name().to_owned() },
             duration: None,
             tasks: Vec::new(),
@@ -256,8 +255,8 @@ impl Place for Punctual {
         &self.settings.set.policy.name
     }
 
-    fn cpus(&self) -> &[u32] {
-        &self.settings.set.cpus
+    fn domains(&self) -> &[DomainSpec] {
+        &self.settings.set.domains
     }
 
     fn link(&self) -> Link {
@@ -277,8 +276,8 @@ impl Place for &mut Punctual {
         &self.settings.set.policy.name
     }
 
-    fn cpus(&self) -> &[u32] {
-        &self.settings.set.cpus
+    fn domains(&self) -> &[DomainSpec] {
+        &self.settings.set.domains
     }
 
     fn link(&self) -> Link {
@@ -292,9 +291,9 @@ impl Place for &mut Punctual {
 }
 
 impl Admitted {
-    /// How full each CPU is, in the order in which they were given.
+    /// How full each domain is, in the order in which their CPUs were given.
     #[must_use]
-    pub fn loads(&self) -> &[CpuLoad] {
+    pub fn loads(&self) -> &[DomainLoad] {
         self.admitted.loads()
     }
 
@@ -311,9 +310,9 @@ impl Admitted {
     /// then, and no closure was called.
     pub fn start(self) -> Result<Running, Error> {
         let Admitted { settings, admitted, tasks, observer } = self;
-        let (policy, cpus) = (settings.set.policy.name.clone(), settings.set.cpus.clone());
+        let (policy, domains) = (settings.set.policy.name.clone(), settings.set.domains.clone());
         let link = settings.link.clone();
-        Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, policy, cpus))
+        Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, policy, domains))
     }
 }
 
@@ -323,16 +322,17 @@ pub(crate) fn check_among<'a>(
     others: impl Iterator<Item = &'a TaskSpec>,
     settings: &Settings,
 ) -> Result<(), Error> {
-    let mut on_cpu = 0;
+    let mut beside = 0;
     for other in others {
         if other.name == task.name {
             return Err(Error::usage(format!("there are two tasks {:?}", task.name), "give one of them another name"));
         }
-        on_cpu += u32::from(other.cpu == task.cpu);
+        beside += u32::from(other.domain == task.domain);
     }
-    if on_cpu >= settings.task_limit {
+    if beside >= settings.task_limit {
+        let (name, cpus) = (&task.name, settings.set.domain(task.domain));
         return Err(Error::usage(
-            format!("task {:?} is one more than the limit of {on_cpu} tasks on CPU {}", task.name, task.cpu),
+            format!("task {name:?} is one more than the limit of {beside} tasks on {cpus}"),
             "raise it by .task_limit(), or use another CPU",
         ));
     }
@@ -365,7 +365,7 @@ fn debug<'a>(
     let task = |t: &TaskSpec| format!("{} {} of {}", t.name, fmt_ns(t.budget), fmt_ns(t.period));
     f.debug_struct(what)
         .field("host", &settings.host)
-        .field("cpus", &settings.set.cpus)
+        .field("cpus", &settings.set.cpus())
         .field("policy", &settings.set.policy.name)
         .field("overload", &settings.overload)
         .field("tasks", &tasks.map(task).collect::<Vec<_>>())

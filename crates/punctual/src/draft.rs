@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_session::{Execution, ThreadBody};
-use punctual_taskset::{Body, Overrun, TaskSet, TaskSpec};
+use punctual_taskset::{Body, DomainId, DomainSpec, Overrun, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
 
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -42,7 +42,7 @@ pub trait Place: Sized {
     #[doc(hidden)]
     fn policy(&self) -> &str;
     #[doc(hidden)]
-    fn cpus(&self) -> &[u32];
+    fn domains(&self) -> &[DomainSpec];
     #[doc(hidden)]
     fn link(&self) -> Link;
     #[doc(hidden)]
@@ -207,7 +207,8 @@ impl<P: Place> TaskDraft<P> {
             return Err(task("it lacks a budget", "add .budget(Duration::from_millis(5)), say"));
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
-        let cpu = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
+        let domain = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
+        let cpus = &self.place.domains()[domain.0 as usize].cpus;
         if self.place.policy() == Policy::FixedPriority.name() && self.priority.is_none() {
             return Err(task(
                 "fixed priority needs its priority",
@@ -226,7 +227,7 @@ impl<P: Place> TaskDraft<P> {
         // The checks that files and the command line pass too.
         let mut single = TaskSet::single(period, budget, body)
             .name(&self.name)
-            .cpu(cpu)
+            .cpu(cpus[0])
             .overrun(self.overrun)
             .policy(self.place.policy());
         if let Some(deadline) = deadline {
@@ -236,22 +237,30 @@ impl<P: Place> TaskDraft<P> {
         let Some(spec) = set.tasks.into_iter().next() else {
             return Err(task("it came to nothing", "report it"));
         };
-        Ok(TaskSpec { start: start.unwrap_or(0), priority: self.priority.unwrap_or(0), ..spec })
+        let (start, priority) = (start.unwrap_or(0), self.priority.unwrap_or(0));
+        Ok(TaskSpec { domain, start, priority, ..spec })
     }
 
-    fn placed(&self) -> Result<u32, (String, String)> {
-        let cpus = self.place.cpus();
-        match (self.cpu, cpus) {
-            (Some(cpu), _) if cpus.contains(&cpu) => Ok(cpu),
-            (Some(cpu), _) => {
-                Err((format!("CPU {cpu} is not one of the set's, {cpus:?}"), "use one of those".to_owned()))
+    /// The domain that has its CPU, or the only one.
+    fn placed(&self) -> Result<DomainId, (String, String)> {
+        let domains = self.place.domains();
+        let found = match self.cpu {
+            Some(cpu) => DomainId::of_cpu(domains, cpu),
+            None => Some(DomainId(0)).filter(|_| domains.len() == 1),
+        };
+        found.ok_or_else(|| {
+            let cpus: Vec<u32> = domains.iter().flat_map(|domain| domain.cpus.clone()).collect();
+            match self.cpu {
+                Some(cpu) => {
+                    let cause = format!("CPU {cpu} is not one of the set's, {cpus:?}");
+                    (cause, "use one of those".to_owned())
+                }
+                None => (
+                    format!("it does not say on which of the CPUs {cpus:?} it runs"),
+                    format!("add .cpu({})", cpus.first().unwrap_or(&0)),
+                ),
             }
-            (None, [only]) => Ok(*only),
-            (None, _) => Err((
-                format!("it does not say on which of the CPUs {cpus:?} it runs"),
-                format!("add .cpu({})", cpus.first().unwrap_or(&0)),
-            )),
-        }
+        })
     }
 }
 

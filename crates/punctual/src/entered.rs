@@ -33,8 +33,8 @@ impl TaskDraft<&Running> {
             let _ = attributes.give(0);
             let _ = sched::set_affinity(0, &cpus);
         };
-        let cpu = spec.cpu;
-        let entry = Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(cpu, answer))??);
+        let domain = spec.domain;
+        let entry = Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
         let task = entry.enter().map_err(|e| {
             restore();
             refused(e)

@@ -91,7 +91,7 @@ pub use scope::Scope;
 pub use task::{Released, Releases, Task};
 pub use time::Time;
 
-pub use punctual_analysis::{CpuLoad, Ppm};
+pub use punctual_analysis::{DomainLoad, Ppm};
 pub use punctual_session::results::{Results, TaskResult};
 pub use punctual_session::{Event as RunEvent, HostKind as Host, Outcome};
 pub use punctual_taskset::{Overrun, TaskSet};

@@ -5,6 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use punctual_session::results::Results;
+use punctual_taskset::DomainSpec;
 
 use crate::draft::{Declared, Place};
 use crate::handle::{Link, TaskHandle};
@@ -20,12 +21,12 @@ pub struct Running {
     pub(crate) supervisor: Handle,
     link: Link,
     policy: String,
-    cpus: Vec<u32>,
+    domains: Vec<DomainSpec>,
 }
 
 impl Running {
-    pub(crate) fn new(supervisor: Handle, link: Link, policy: String, cpus: Vec<u32>) -> Running {
-        Running { supervisor, link, policy, cpus }
+    pub(crate) fn new(supervisor: Handle, link: Link, policy: String, domains: Vec<DomainSpec>) -> Running {
+        Running { supervisor, link, policy, domains }
     }
 
     /// Begins a further task. The call that ends the draft says whether it was admitted; its first release is then
@@ -85,8 +86,8 @@ impl Place for &Running {
         &self.policy
     }
 
-    fn cpus(&self) -> &[u32] {
-        &self.cpus
+    fn domains(&self) -> &[DomainSpec] {
+        &self.domains
     }
 
     fn link(&self) -> Link {
@@ -106,6 +107,6 @@ impl Place for &Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("cpus", &self.cpus).field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Running").field("domains", &self.domains).field("policy", &self.policy).finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use punctual_session::ThreadBody;
+use punctual_taskset::DomainSpec;
 
 use crate::draft::{Declared, Place};
 use crate::handle::{Link, Remote, Slot, TaskHandle};
@@ -137,8 +138,8 @@ impl<'scope> Place for &'scope Scope<'scope, '_> {
         Place::policy(&self.running)
     }
 
-    fn cpus(&self) -> &[u32] {
-        Place::cpus(&self.running)
+    fn domains(&self) -> &[DomainSpec] {
+        Place::domains(&self.running)
     }
 
     fn link(&self) -> Link {

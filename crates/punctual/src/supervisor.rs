@@ -14,7 +14,7 @@ use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{Entry, StartOutcome};
 use punctual_sys::sched::Attributes;
-use punctual_taskset::{fmt_ns, Arrival, TaskSpec};
+use punctual_taskset::{fmt_ns, Arrival, DomainId, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::declare::{check_among, session_of, Settings};
@@ -34,7 +34,7 @@ pub(crate) enum Request {
     /// The task at this place gets this budget, ns.
     ChangeBudget(usize, u64, Sender<Result<(), Error>>),
     /// A thread of the program is to become a task on this CPU.
-    PrepareEntry(u32, Sender<Result<Entry, Error>>),
+    PrepareEntry(DomainId, Sender<Result<Entry, Error>>),
     WhenDone(Sender<()>),
     Results(Sender<Results>),
     Alive(Sender<Vec<String>>),
@@ -201,7 +201,7 @@ impl Supervisor {
             Request::Add(task, answer) => drop(answer.send(self.add(*task))),
             Request::StopTask(place, answer) => drop(answer.send(self.stop_task(place))),
             Request::ChangeBudget(place, budget, answer) => drop(answer.send(self.change_budget(place, budget))),
-            Request::PrepareEntry(cpu, answer) => drop(answer.send(self.running.prepare_entry(cpu))),
+            Request::PrepareEntry(domain, answer) => drop(answer.send(self.running.prepare_entry(domain))),
             Request::WhenDone(answer) => self.when_done.push(answer),
             Request::Results(answer) => drop(answer.send(self.running.results())),
             Request::Alive(answer) => {

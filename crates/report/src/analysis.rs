@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use punctual_analysis::{
-    Advice, Analysis, Capacity, Change, ChangeTarget, CpuAnalysis, Fit, GroupResult, Help, TaskResult, Test,
+    Advice, Analysis, Capacity, Change, ChangeTarget, DomainAnalysis, Fit, GroupResult, Help, TaskResult, Test,
 };
 use punctual_taskset::fmt_ns;
 
@@ -17,16 +17,16 @@ const MOST_ALIKE: usize = 3;
 /// The verdict in one sentence.
 #[must_use]
 pub fn summary(analysis: &Analysis) -> String {
-    let cpus = analysis.cpus.iter().map(|cpu| format!("CPU {} {}", cpu.load.cpu, cpu.load.utilization));
+    let cpus = analysis.domains.iter().map(|d| format!("{} {}", d.load.name(), d.load.utilization));
     let cpus = cpus.collect::<Vec<_>>().join(", ");
-    let tasks = || analysis.cpus.iter().flat_map(|cpu| &cpu.tasks);
+    let tasks = || analysis.domains.iter().flat_map(|cpu| &cpu.tasks);
     if !analysis.fits() {
         let host = host(analysis);
         let late = tasks().filter(|t| !t.fit.admitted()).count();
-        let unserved = analysis.cpus.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
+        let unserved = analysis.domains.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
         return match (late, unserved) {
             (0, 0) => {
-                let over = analysis.cpus.iter().find_map(|cpu| Some((cpu, cpu.excess?)));
+                let over = analysis.domains.iter().find_map(|cpu| Some((cpu, cpu.excess?)));
                 let limit = over.map_or(String::new(), |(cpu, _)| {
                     let Capacity { limit, total, .. } = cpu.capacity;
                     format!(", more than {}", if cpu.load.utilization > limit { limit } else { total })
@@ -50,7 +50,7 @@ pub fn summary(analysis: &Analysis) -> String {
 
 /// The most that the host takes of a CPU.
 fn host(analysis: &Analysis) -> String {
-    let most = analysis.cpus.iter().map(|cpu| cpu.host).max().filter(|host| host.0 > 0);
+    let most = analysis.domains.iter().map(|cpu| cpu.host).max().filter(|host| host.0 > 0);
     most.map_or(String::new(), |host| format!(" and up to {host} taken by the host"))
 }
 
@@ -58,46 +58,46 @@ fn host(analysis: &Analysis) -> String {
 #[must_use]
 pub fn report(analysis: &Analysis, advice: &[Advice]) -> String {
     let mut text = String::new();
-    for cpu in &analysis.cpus {
-        let advice = advice.iter().find(|a| a.cpu == cpu.load.cpu);
-        text.push_str(&report_cpu(cpu, advice));
+    for domain in &analysis.domains {
+        let advice = advice.iter().find(|a| a.domain == domain.load.domain);
+        text.push_str(&report_domain(domain, advice));
     }
     text
 }
 
-fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
-    let verdict = if cpu.fits() { "fits" } else { "DOES NOT FIT" };
-    let load = cpu.load;
-    let promised = match cpu.excess {
-        None if cpu.host.0 > 0 => format!("{} promised, up to {} taken by the host", load.utilization, cpu.host),
+fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
+    let verdict = if domain.fits() { "fits" } else { "DOES NOT FIT" };
+    let load = &domain.load;
+    let promised = match domain.excess {
+        None if domain.host.0 > 0 => format!("{} promised, up to {} taken by the host", load.utilization, domain.host),
         None => format!("{} promised", load.utilization),
-        Some(excess) if load.utilization > cpu.capacity.limit => {
-            let limit = cpu.capacity.limit;
+        Some(excess) if load.utilization > domain.capacity.limit => {
+            let limit = domain.capacity.limit;
             format!("{} promised, {excess} more than the {limit} that can be promised", load.utilization)
         }
         Some(excess) => format!(
             "{} promised and up to {} taken by the host, {excess} more than the {} that there is",
-            load.utilization, cpu.host, cpu.capacity.total
+            load.utilization, domain.host, domain.capacity.total
         ),
     };
-    let mut text = format!("CPU {}: {verdict}; {promised}\n\n", load.cpu);
+    let mut text = format!("{}: {verdict}; {promised}\n\n", load.name());
     let mut rows =
         vec![["task", "fits", "response", "deadline", "slack", "test", "change"].map(str::to_owned).to_vec()];
     let own = |t: &TaskResult| {
         advice.and_then(|a| a.own.iter().find(|c| c.target == ChangeTarget::Task && c.index == t.task))
     };
-    let many = cpu.tasks.len() > MOST_ROWS;
-    let shown = cpu.tasks.iter().filter(|t| !many || t.fit != Fit::Fits).take(MOST_ROWS);
+    let many = domain.tasks.len() > MOST_ROWS;
+    let shown = domain.tasks.iter().filter(|t| !many || t.fit != Fit::Fits).take(MOST_ROWS);
     rows.extend(shown.map(|t| task_row(t, own(t))));
-    if !cpu.groups.is_empty() {
+    if !domain.groups.is_empty() {
         rows.push(Vec::new());
         rows.push(["group", "fits", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
-        rows.extend(cpu.groups.iter().take(MOST_ROWS).map(group_row));
+        rows.extend(domain.groups.iter().take(MOST_ROWS).map(group_row));
     }
-    if !cpu.budget_groups.is_empty() {
+    if !domain.budget_groups.is_empty() {
         rows.push(Vec::new());
         rows.push(["budget group", "exhausted", "demand", "budget", "period", "", ""].map(str::to_owned).to_vec());
-        rows.extend(cpu.budget_groups.iter().take(MOST_ROWS).map(|b| {
+        rows.extend(domain.budget_groups.iter().take(MOST_ROWS).map(|b| {
             let exhaustible = if b.exhaustible { "may" } else { "never" };
             let times = [b.demand, b.budget, b.period].map(fmt_ns);
             [b.name.as_str(), exhaustible, &times[0], &times[1], &times[2]].map(str::to_owned).to_vec()
@@ -105,10 +105,10 @@ fn report_cpu(cpu: &CpuAnalysis, advice: Option<&Advice>) -> String {
     }
     text.push_str(&columns(&rows));
     if many {
-        text.push_str(&format!("({} tasks; only those that do not simply fit are shown)\n", cpu.tasks.len()));
+        text.push_str(&format!("({} tasks; only those that do not simply fit are shown)\n", domain.tasks.len()));
     }
     text.push('\n');
-    let notes = notes(cpu);
+    let notes = notes(domain);
     for line in &notes {
         text.push_str(&format!("{line}\n"));
     }
@@ -165,11 +165,11 @@ fn group_row(g: &GroupResult) -> Vec<String> {
 }
 
 /// The reasons for all tasks and groups that do not simply fit.
-fn notes(cpu: &CpuAnalysis) -> Vec<String> {
+fn notes(domain: &DomainAnalysis) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    notes.extend(cpu.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupResult::cause));
+    notes.extend(domain.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupResult::cause));
     let mut listed: HashMap<&str, usize> = HashMap::new();
-    for task in cpu.tasks.iter().filter(|t| t.fit != Fit::Fits) {
+    for task in domain.tasks.iter().filter(|t| t.fit != Fit::Fits) {
         let times = task.why.as_deref().map_or(0, |why| {
             let times = listed.entry(why).or_default();
             *times += 1;
@@ -188,7 +188,7 @@ fn notes(cpu: &CpuAnalysis) -> Vec<String> {
     if alike > 0 {
         notes.push(format!("and {alike} more tasks, for the reasons above"));
     }
-    if cpu.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
+    if domain.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
         notes
             .push("A sufficient test refuses some that would always be in time; docs/check.md lists which.".to_owned());
     }

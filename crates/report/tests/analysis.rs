@@ -22,7 +22,7 @@ fn where_only_groups_are_late_the_summary_names_groups() {
     late.groups.push(group("rm", slow.clone()));
     late.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("rm", slow) });
     let analysis = analyse(&late);
-    assert!(!analysis.fits() && analysis.cpus[0].excess.is_none());
+    assert!(!analysis.fits() && analysis.domains[0].excess.is_none());
     assert!(summary(&analysis).contains("1 group is not sure to get its budget"), "{}", summary(&analysis));
 
     let mut full = set("rm", vec![TaskSpec { group: Some(0), ..task(99, 100, 100) }]);
@@ -37,7 +37,7 @@ fn periods_that_do_not_meet_in_a_table_are_reported_once_and_no_budget_is_search
     let tasks = (0..10_000).map(|n| task(1, 1_000_000_007 + 2 * n, 1_000_000_007)).collect();
     let set = set("td", tasks);
     let analysis = analyse(&set);
-    let cpu = &analysis.cpus[0];
+    let cpu = &analysis.domains[0];
     assert!(cpu.tasks.iter().all(|t| t.fit == Fit::Late));
     let advice = advise(&set, cpu);
     assert_eq!((&advice.help, advice.own.len()), (&Help::Periods, 0));

@@ -1,6 +1,6 @@
 //! From a task set to one that may run on a host.
 
-use punctual_analysis::{analyse_within, verdict, Analysis, Capacity, CpuLoad};
+use punctual_analysis::{analyse_within, verdict, Analysis, Capacity, DomainLoad};
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{Costs, TaskSet};
 
@@ -23,7 +23,7 @@ pub struct Admitted {
     pub(crate) host: HostKind,
     pub(crate) capacity: Capacity,
     pub(crate) overload: bool,
-    loads: Vec<CpuLoad>,
+    loads: Vec<DomainLoad>,
     analysis: Option<Analysis>,
 }
 
@@ -33,8 +33,10 @@ impl Session {
     /// # Errors
     /// What of the set this host does not do, or what the machine lacks for it.
     pub fn new(set: TaskSet, host: HostKind) -> Result<Session, Diagnostic> {
+        // The hosts refuse it too, but only after an analysis that would find other faults.
+        set.only_cpus()?;
         if host == HostKind::Kernel {
-            punctual_host_kernel::machine::check(&set.cpus)?;
+            punctual_host_kernel::machine::check(&set.cpus())?;
             punctual_host_kernel::accepts(&set)?;
         }
         if matches!(host, HostKind::Fifo | HostKind::Deadline | HostKind::Other) && set.duration.is_none() {
@@ -76,8 +78,8 @@ impl Session {
         let Session { mut set, host, capacity } = self;
         let analysis = analyse_within(&set, &capacity);
         let (overload, loads) = match verdict(&set, &analysis) {
-            Ok(admission) => (false, admission.cpus),
-            Err(refusal) if overload => (true, refusal.cpus),
+            Ok(admission) => (false, admission.domains),
+            Err(refusal) if overload => (true, refusal.domains),
             Err(refusal) => return Err(Diagnostic::not_admitted(refusal.cause(), refusal.help())),
         };
         if !capacity.costs.is_free() {
@@ -119,8 +121,8 @@ impl Admitted {
         &self.capacity
     }
 
-    /// How full each CPU is.
-    pub fn loads(&self) -> &[CpuLoad] {
+    /// How full each domain is.
+    pub fn loads(&self) -> &[DomainLoad] {
         &self.loads
     }
 

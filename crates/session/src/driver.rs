@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user as user;
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{DomainId, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
@@ -88,8 +88,8 @@ pub(crate) trait Driver {
     }
 
     /// Prepares a thread that exists already to become a task on this CPU.
-    fn prepare_entry(&self, cpu: u32) -> Result<user::Entry, Diagnostic> {
-        let _ = cpu;
+    fn prepare_entry(&self, domain: DomainId) -> Result<user::Entry, Diagnostic> {
+        let _ = domain;
         Err(Diagnostic::usage("threads of this program are tasks on the user host only", "use the user host"))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{Entry, NoIdle};
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{DomainId, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
 
@@ -78,7 +78,7 @@ struct Task {
 
 impl Task {
     fn new(spec: &TaskSpec, traces: &Traces) -> Task {
-        Task { name: spec.name.as_str().into(), alive: true, trace: traces.of(spec.cpu) }
+        Task { name: spec.name.as_str().into(), alive: true, trace: traces.of(spec.domain) }
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn start(
     let Admitted { set, host, capacity, overload, .. } = admitted;
     let set = Arc::new(set);
     let label = options.label.take();
-    let run = Run { overload, label, ..Run::new(host, &set.policy.name, &set.cpus) };
+    let run = Run { overload, label, ..Run::new(host, &set.policy.name, &set.cpus()) };
     let mut collector = Collector::for_set(run, &set);
     for (index, execution) in executions.iter().enumerate() {
         if matches!(execution, Execution::Thread { .. }) {
@@ -100,8 +100,8 @@ pub(crate) fn start(
     if host == HostKind::Sim {
         collector = collector.from_the_first();
     }
-    let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus)).transpose()?;
-    let load = options.load.then(|| background_load(set.cpus[0])).transpose()?;
+    let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus())).transpose()?;
+    let load = options.load.then(|| background_load(set.domains[0].cpus[0])).transpose()?;
     let stop = options.stop.clone();
     let traces = Traces::new(options.traces.take(), host, &set);
     let driver: Box<dyn Driver> = match host {
@@ -217,8 +217,8 @@ impl RunningSet {
     ///
     /// # Errors
     /// No such CPU here; another host than the user host.
-    pub fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
-        self.driver.prepare_entry(cpu)
+    pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
+        self.driver.prepare_entry(domain)
     }
 
     /// The host has ended the run, or its duration has passed.

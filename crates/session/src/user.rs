@@ -9,7 +9,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions};
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
@@ -64,7 +64,7 @@ impl UserDriver {
     fn register(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
         match execution {
             Execution::AsDeclared => self.host.add_spec(index, spec, self.stdin, self.output),
-            Execution::Command(argv) => self.host.add_command(index, spec, CommandSpec::new(argv, spec.cpu)).map(drop),
+            Execution::Command(argv) => self.host.add_command(index, spec, CommandSpec::new(argv)).map(drop),
             Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
             Execution::Thread { stack, body } => {
                 let how = Arc::new(OnceLock::new());
@@ -106,8 +106,8 @@ impl Driver for UserDriver {
         self.host.change_budget(index, budget)
     }
 
-    fn prepare_entry(&self, cpu: u32) -> Result<Entry, Diagnostic> {
-        self.host.prepare_entry(cpu)
+    fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
+        self.host.prepare_entry(domain)
     }
 
     fn figures(&self) -> HostFigures {

@@ -44,11 +44,17 @@ pub(crate) struct Name(pub(crate) String);
         "if": { "required": ["cpus"], "properties": { "cpus": { "type": "array", "minItems": 2 } } },
         "then": {
             "required": ["domain"],
-            "properties": {
+            "if": { "properties": { "domain": { "const": "partitioned" } } },
+            "then": { "properties": {
                 "task": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["group"] }] } },
                 "group": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }] } },
                 "budget_group": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }] } }
-            }
+            } },
+            "else": { "properties": {
+                "task": { "items": { "not": { "required": ["cpu"] } } },
+                "group": { "items": { "not": { "required": ["cpu"] } } },
+                "budget_group": { "items": { "not": { "required": ["cpu"] } } }
+            } }
         }
     },
     {
@@ -68,8 +74,9 @@ pub(crate) struct Set {
     /// The CPUs that the set uses, instead of cpu.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub(crate) cpus: Option<At<Vec<At<Cpu>>>>,
-    /// How several CPUs are shared: each task runs on the one it names. Required with several.
-    #[schemars(extend("enum" = ["partitioned"]))]
+    /// How several CPUs are shared: each task runs on the one it names, or one dispatcher serves
+    /// them all, which no host does yet. Required with several.
+    #[schemars(extend("enum" = ["partitioned", "global"]))]
     pub(crate) domain: Option<At<String>>,
     /// Which task comes first at the top.
     pub(crate) policy: Option<At<Policy>>,

@@ -6,7 +6,8 @@ use crate::format::{BudgetGroup, Cpu, Group, Name};
 use crate::problems::Problems;
 use crate::tree::{Kind, Member, BUDGET_GROUPS, GROUPS};
 use crate::value::{ns, place, At, Span};
-use crate::{cpus, policy, windows, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec};
+use crate::{cpus, policy, windows, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec};
+use crate::{ServerKind, ServerSpec};
 
 /// What is found of a group: its place in the tree and elsewhere is found when all are checked.
 pub(crate) struct Checked {
@@ -19,9 +20,9 @@ pub(crate) struct Checked {
 }
 
 /// Checks a group by itself.
-pub(crate) fn check(group: &Group, at: &Span, cpus: Option<&[u32]>, problems: &mut Problems<'_>) -> Checked {
+pub(crate) fn check(group: &Group, at: &Span, domains: Option<&[DomainSpec]>, problems: &mut Problems<'_>) -> Checked {
     let before = problems.count();
-    let member = member(&GROUPS, at, &group.name, &group.parent, &group.cpu, cpus, problems);
+    let member = member(&GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
     let policy = policy::check(&group.policy, problems);
     let server = server(group, at, problems);
     if problems.count() == before {
@@ -35,7 +36,7 @@ pub(crate) fn check(group: &Group, at: &Span, cpus: Option<&[u32]>, problems: &m
             server,
             priority: group.priority.as_ref().map_or(0, |priority| priority.0),
             budget_group: None,
-            cpu: 0,
+            domain: DomainId(0),
             line: None,
         }),
         _ => None,
@@ -47,11 +48,11 @@ pub(crate) fn check(group: &Group, at: &Span, cpus: Option<&[u32]>, problems: &m
 pub(crate) fn check_budget_group(
     group: &BudgetGroup,
     at: &Span,
-    cpus: Option<&[u32]>,
+    domains: Option<&[DomainSpec]>,
     problems: &mut Problems<'_>,
 ) -> (Member, Option<BudgetGroupSpec>) {
     let before = problems.count();
-    let member = member(&BUDGET_GROUPS, at, &group.name, &group.parent, &group.cpu, cpus, problems);
+    let member = member(&BUDGET_GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
     checks::times_at(at, &group.period, &group.budget, &None, problems);
     if problems.count() == before {
         let required = [
@@ -67,7 +68,8 @@ pub(crate) fn check_budget_group(
     }
     let spec = match (&member.name, ns(&group.period), ns(&group.budget)) {
         (Some(name), Some(period), Some(budget)) => {
-            Some(BudgetGroupSpec { name: name.value.clone(), parent: None, period, budget, cpu: 0, line: None })
+            let (name, domain) = (name.value.clone(), DomainId(0));
+            Some(BudgetGroupSpec { name, parent: None, period, budget, domain, line: None })
         }
         _ => None,
     };
@@ -81,12 +83,12 @@ fn member(
     name: &Option<At<Name>>,
     parent: &Option<At<String>>,
     cpu: &Option<At<Cpu>>,
-    cpus: Option<&[u32]>,
+    domains: Option<&[DomainSpec]>,
     problems: &mut Problems<'_>,
 ) -> Member {
     let name = checks::name_at(kind.called, name, problems);
-    let own = cpus::own(cpu, cpus, problems);
-    Member { at: at.clone(), name, parent: parent.clone(), cpu: own, names_cpu: cpu.is_some() }
+    let domain = cpus::own(cpu, domains, problems);
+    Member { at: at.clone(), name, parent: parent.clone(), domain, names_cpu: cpu.is_some() }
 }
 
 /// The keys of the two kinds of server, with the places of those that are given.

@@ -8,6 +8,7 @@ mod arrival;
 mod checks;
 mod costs;
 mod cpus;
+mod domain;
 mod duration;
 mod error;
 mod explain;
@@ -32,6 +33,7 @@ mod write;
 
 pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
 pub use costs::{CostBasis, Costs};
+pub use domain::{cpus_name, DomainId, DomainSpec};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
 pub use load::{Loaded, Options, LARGEST_FILE};
 pub use model::*;

@@ -86,7 +86,7 @@ impl Loaded {
         let mut loaded = if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
             rt_app::read(text, file_name, options.policy.as_deref())?
         } else {
-            let set = read(text, Recordings::beside(file_name), options).map_err(
+            let set = read(text, file_name, Recordings::beside(file_name), options).map_err(
                 |Explained { at, whose, cause, help }| error::at(file_name, text, &at, whose + &cause, help),
             )?;
             Loaded { set, unrepresented: Vec::new() }
@@ -122,7 +122,12 @@ impl TaskSet {
 }
 
 /// Reads TOML: its syntax, then the form of each value, then what must hold between values.
-pub(crate) fn read(text: &str, recordings: Recordings, options: &Options) -> Result<TaskSet, Explained> {
+pub(crate) fn read(
+    text: &str,
+    file_name: &str,
+    recordings: Recordings,
+    options: &Options,
+) -> Result<TaskSet, Explained> {
     let tree = toml::Deserializer::parse(text).map_err(|error| syntax::explain(text, &error))?;
     let mut file = format::Set::deserialize(tree).map_err(|error| explain::form(text, &error))?;
     if let Some(policy) = &options.policy {
@@ -131,7 +136,7 @@ pub(crate) fn read(text: &str, recordings: Recordings, options: &Options) -> Res
     if let (None, None, Some(cpu)) = (&file.cpu, &file.cpus, options.cpu.or(options.default_cpu)) {
         file.cpu = Some(Whole(cpu.into()).into());
     }
-    set::check(&file, text, recordings).map_err(|problem| explain::problem(text, problem))
+    set::check(&file, file_name, text, recordings).map_err(|problem| explain::problem(text, problem))
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{DomainId, DomainSpec};
+
 /// Later than any time there is; an absent limit.
 pub const INFINITE: u64 = u64::MAX;
 
 /// A whole task set: what one `punctual run` starts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskSet {
-    /// The CPUs it may use, in the order given; one dispatcher each when partitioned.
-    pub cpus: Vec<u32>,
-    /// How several CPUs are shared.
-    pub domain: Domain,
+    /// What has a dispatcher each; one CPU per domain when partitioned. A [`DomainId`] is an index.
+    pub domains: Vec<DomainSpec>,
     /// The policy of group 0.
     pub policy: PolicySpec,
     /// How long to run, in ns; `None` until everything has ended or Ctrl-C.
@@ -40,8 +40,8 @@ pub struct GroupSpec {
     pub priority: i64,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
-    /// The CPU whose dispatcher has it.
-    pub cpu: u32,
+    /// The domain whose dispatcher has it.
+    pub domain: DomainId,
     /// The line of the file where it begins, from 1; `None` when it is from no file.
     #[serde(skip)]
     pub line: Option<u32>,
@@ -104,21 +104,11 @@ pub struct BudgetGroupSpec {
     pub period: u64,
     /// Execution time per period, ns, 1..=period.
     pub budget: u64,
-    /// The CPU whose dispatcher has it.
-    pub cpu: u32,
+    /// The domain whose dispatcher has it.
+    pub domain: DomainId,
     /// The line of the file where it begins, from 1; `None` when it is from no file.
     #[serde(skip)]
     pub line: Option<u32>,
-}
-
-/// How the CPUs of a set are shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Domain {
-    /// One dispatcher per CPU; each task names its CPU.
-    Partitioned,
-    /// One dispatcher over all CPUs.
-    Global,
 }
 
 /// A policy by name. The names are those of the table in `punctual-policies`.
@@ -163,8 +153,8 @@ pub struct TaskSpec {
     pub jitter: u64,
     /// It may be held up so long by one of lower importance, ns: for admission.
     pub blocking: u64,
-    /// The CPU whose dispatcher has this task.
-    pub cpu: u32,
+    /// The domain whose dispatcher has this task.
+    pub domain: DomainId,
     /// What happens when the budget is used up, or the finish reached, before the task is done.
     pub overrun: Overrun,
     /// What the task executes.
@@ -175,8 +165,8 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file may
-    /// leave out as if it were left out: the deadline is the period, the CPU 0.
+    /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file
+    /// may leave out as if it were left out: the deadline is the period, the domain the first.
     #[must_use]
     pub fn new(name: impl Into<String>, period: u64, budget: u64, body: Body) -> Self {
         TaskSpec {
@@ -194,7 +184,7 @@ impl TaskSpec {
             windows: Vec::new(),
             jitter: 0,
             blocking: 0,
-            cpu: 0,
+            domain: DomainId(0),
             overrun: Overrun::default(),
             body,
             line: None,

@@ -9,19 +9,18 @@ use crate::problems::{Lines, Problem, Problems};
 use crate::recording::Recordings;
 use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
-use crate::{cpus, group, policy, task, BudgetGroupSpec, Domain, GroupSpec, PolicySpec, TaskSet, TaskSpec};
+use crate::{cpus, group, policy, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, TaskSet, TaskSpec};
 
 const NO_TASKS: (&str, &str) =
     ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid");
 
-/// Checks all of a file. `text` is what it was read from.
+/// Checks all of a file. `text` is what it was read from, `file_name` what its errors call it.
 ///
 /// # Errors
 /// The first problem in file order.
-pub(crate) fn check(file: &Set, text: &str, mut recordings: Recordings) -> Result<TaskSet, Problem> {
+pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Recordings) -> Result<TaskSet, Problem> {
     let mut problems = Problems::new(text);
-    let cpus = cpus::read(file, &mut problems);
-    cpus::check_domain(file, &mut problems);
+    let domains = cpus::domains(file, file_name, text, &mut problems);
     let policy = policy::check(&file.policy, &mut problems);
     if let Some(duration) = file.duration.as_ref().filter(|duration| duration.0 == 0) {
         let help = "make it longer, or leave it out: the set then runs until all tasks have ended";
@@ -30,9 +29,9 @@ pub(crate) fn check(file: &Set, text: &str, mut recordings: Recordings) -> Resul
     if let Some(empty) = file.task.as_ref().filter(|list| list.is_empty()) {
         problems.add(&empty.span, || NO_TASKS);
     }
-    let groups = groups(file, cpus.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
+    let groups = groups(file, domains.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
     let context = task::Context {
-        cpus: cpus.as_deref(),
+        domains: domains.as_deref(),
         policy: policy.as_deref(),
         groups: &groups.tree,
         group_policies: &groups.policies,
@@ -64,7 +63,7 @@ pub(crate) fn check(file: &Set, text: &str, mut recordings: Recordings) -> Resul
     if problems.count() == 0 {
         let missing = if file.task.is_none() {
             Some(NO_TASKS)
-        } else if cpus.is_none() {
+        } else if domains.is_none() {
             Some(("the set names no CPU", "add a line such as cpu = 1 at the top"))
         } else if policy.is_none() {
             Some(("the set names no policy", "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")"))
@@ -73,16 +72,16 @@ pub(crate) fn check(file: &Set, text: &str, mut recordings: Recordings) -> Resul
         };
         missing.into_iter().for_each(|texts| problems.add(&(0..0), || texts));
     }
+    let Groups { groups, budget_groups, .. } = groups;
     match problems.into_first() {
         Some(first) => Err(first),
         None => Ok(TaskSet {
-            cpus: cpus.unwrap_or_default(),
-            domain: Domain::Partitioned,
+            domains: domains.unwrap_or_default(),
             policy: PolicySpec { name: policy.unwrap_or_default() },
             duration: file.duration.as_ref().map(|duration| duration.0),
             tasks,
-            groups: groups.groups,
-            budget_groups: groups.budget_groups,
+            groups,
+            budget_groups,
         }),
     }
 }
@@ -106,45 +105,45 @@ fn second<T: Hash + Eq + Clone>(
 }
 
 /// The groups and budget groups of a file, and what tasks need to name them.
-struct Groups {
-    tree: Tree,
+struct Groups<'d> {
+    tree: Tree<'d>,
     policies: Vec<Option<String>>,
     groups: Vec<GroupSpec>,
-    budget_tree: Tree,
+    budget_tree: Tree<'d>,
     budget_groups: Vec<BudgetGroupSpec>,
 }
 
-fn groups(
+fn groups<'d>(
     file: &Set,
-    cpus: Option<&[u32]>,
+    domains: Option<&'d [DomainSpec]>,
     policy: Option<&str>,
     problems: &mut Problems<'_>,
     lines: &mut Lines<'_>,
-) -> Groups {
+) -> Groups<'d> {
     let nodes = file.budget_group.iter().flat_map(|list| list.iter());
     let (members, specs): (Vec<_>, Vec<_>) =
-        nodes.map(|table| group::check_budget_group(table, &table.span, cpus, problems)).unzip();
-    let budget_tree = Tree::build(&BUDGET_GROUPS, &members, cpus, problems);
+        nodes.map(|table| group::check_budget_group(table, &table.span, domains, problems)).unzip();
+    let budget_tree = Tree::build(&BUDGET_GROUPS, &members, domains, problems);
     let mut budget_groups = Vec::with_capacity(specs.len());
     for (index, spec) in specs.into_iter().enumerate() {
         let (parent, line) = (budget_tree.parents[index], Some(lines.at(members[index].at.start)));
-        if let (Some(spec), Some(cpu)) = (spec, budget_tree.cpus[index]) {
-            budget_groups.push(BudgetGroupSpec { parent, cpu, line, ..spec });
+        if let (Some(spec), Some(domain)) = (spec, budget_tree.domains[index]) {
+            budget_groups.push(BudgetGroupSpec { parent, domain, line, ..spec });
         }
     }
 
     let tables: Vec<_> = file.group.iter().flat_map(|list| list.iter()).collect();
-    let checked = tables.iter().map(|table| group::check(table, &table.span, cpus, problems));
+    let checked = tables.iter().map(|table| group::check(table, &table.span, domains, problems));
     let (members, rest): (Vec<_>, Vec<_>) =
         checked.map(|group| (group.member, (group.spec, group.policy, group.sound))).unzip();
-    let tree = Tree::build(&GROUPS, &members, cpus, problems);
+    let tree = Tree::build(&GROUPS, &members, domains, problems);
     let policies: Vec<Option<String>> = rest.iter().map(|(_, policy, _)| policy.clone()).collect();
     let mut groups = Vec::with_capacity(rest.len());
     for (index, (spec, _, sound)) in rest.into_iter().enumerate() {
-        let (table, cpu, parent) = (tables[index], tree.cpus[index], tree.parents[index]);
+        let (table, domain, parent) = (tables[index], tree.domains[index], tree.parents[index]);
         let budget_group = table.budget_group.as_ref().and_then(|name| {
             let node = budget_tree.find("budget_group", name, problems)?;
-            budget_tree.same_cpu(&name.span, node, cpu, problems);
+            budget_tree.same_domain(&name.span, node, domain, problems);
             Some(node)
         });
         let above = parent.map_or(policy, |parent| policies[parent].as_deref());
@@ -153,8 +152,8 @@ fn groups(
             problems.fault(&table.span, "the policy \"fp\" above it needs its priority", help);
         }
         let line = Some(lines.at(table.span.start));
-        if let (Some(spec), Some(cpu)) = (spec, cpu) {
-            groups.push(GroupSpec { parent, budget_group, cpu, line, ..spec });
+        if let (Some(spec), Some(domain)) = (spec, domain) {
+            groups.push(GroupSpec { parent, budget_group, domain, line, ..spec });
         }
     }
     Groups { tree, policies, groups, budget_tree, budget_groups }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::checks::LONGEST_NAME;
 use crate::recording::Recordings;
-use crate::{error, load, Body, Domain, Options, Overrun, PolicySpec, TaskSet, TaskSpec};
+use crate::{error, load, Body, DomainSpec, Options, Overrun, PolicySpec, TaskSet, TaskSpec};
 use punctual_diagnostic::{is_printable, Diagnostic};
 
 /// What errors call the place of a set that came from no file.
@@ -15,6 +15,7 @@ const PLACE: &str = "command line";
 #[must_use = "it makes nothing before build()"]
 pub struct Single {
     task: TaskSpec,
+    cpu: u32,
     deadline: Option<u64>,
     policy: String,
     duration: Option<u64>,
@@ -27,6 +28,7 @@ impl TaskSet {
     pub fn single(period: u64, budget: u64, body: Body) -> Single {
         Single {
             task: TaskSpec::new(default_name(&body), period, budget, body),
+            cpu: 0,
             deadline: None,
             policy: "edf".to_owned(),
             duration: None,
@@ -43,7 +45,7 @@ impl Single {
 
     /// The CPU, 0 to [`LARGEST_CPU`](crate::LARGEST_CPU).
     pub fn cpu(mut self, cpu: u32) -> Self {
-        self.task.cpu = cpu;
+        self.cpu = cpu;
         self
     }
 
@@ -76,20 +78,21 @@ impl Single {
     /// # Errors
     /// The first thing wrong with it; the place is `command line`.
     pub fn build(self) -> Result<TaskSet, Diagnostic> {
-        let Single { mut task, deadline, policy, duration } = self;
+        let Single { mut task, cpu, deadline, policy, duration } = self;
         task.deadline = deadline.unwrap_or(task.period);
         let set = TaskSet {
-            cpus: vec![task.cpu],
-            domain: Domain::Partitioned,
+            domains: vec![DomainSpec::of_cpu(cpu)],
             policy: PolicySpec { name: policy },
             duration,
             tasks: vec![task],
             groups: Vec::new(),
             budget_groups: Vec::new(),
         };
-        let mut set = load::read(&set.to_toml(), Recordings::beside(""), &Options::default())
+        let (text, recordings) = (set.to_toml(), Recordings::beside(""));
+        let mut set = load::read(&text, PLACE, recordings, &Options::default())
             .map_err(|explained| error::whole(PLACE, explained.cause, explained.help))?;
         set.tasks.iter_mut().for_each(|task| task.line = None);
+        set.domains.iter_mut().for_each(|domain| domain.place = None);
         Ok(set)
     }
 }

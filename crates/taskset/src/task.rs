@@ -6,17 +6,17 @@ use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
 use crate::value::{ns, At, Duration, Span};
-use crate::{arrival, checks, cpus, windows, work, Overrun, TaskSpec};
+use crate::{arrival, checks, cpus, windows, work, DomainId, DomainSpec, Overrun, TaskSpec};
 
 /// What a task needs of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
-    pub(crate) cpus: Option<&'a [u32]>,
+    pub(crate) domains: Option<&'a [DomainSpec]>,
     /// The policy of group 0.
     pub(crate) policy: Option<&'a str>,
-    pub(crate) groups: &'a Tree,
+    pub(crate) groups: &'a Tree<'a>,
     /// The policy of each group.
     pub(crate) group_policies: &'a [Option<String>],
-    pub(crate) budget_groups: &'a Tree,
+    pub(crate) budget_groups: &'a Tree<'a>,
 }
 
 /// Checks a task: its name, and the whole of it, when they are not at fault.
@@ -38,8 +38,8 @@ pub(crate) fn check(
     if problems.count() == before {
         missing(task, at, context, &place, problems);
     }
-    let spec = match (&name, ns(&task.period), ns(&task.budget), place.cpu, body) {
-        (Some(name), Some(period), Some(budget), Some(cpu), Some(body)) => Some(TaskSpec {
+    let spec = match (&name, ns(&task.period), ns(&task.budget), place.domain, body) {
+        (Some(name), Some(period), Some(budget), Some(domain), Some(body)) => Some(TaskSpec {
             deadline: ns(&task.deadline).unwrap_or(period),
             start: ns(&task.offset).unwrap_or(0),
             priority: task.priority.as_ref().map_or(0, |priority| priority.0),
@@ -51,7 +51,7 @@ pub(crate) fn check(
             windows: windows.unwrap_or_default(),
             jitter: ns(&task.jitter).unwrap_or(0),
             blocking: ns(&task.blocking).unwrap_or(0),
-            cpu,
+            domain,
             overrun: task.overrun.as_ref().map_or(Overrun::default(), |overrun| overrun.0),
             ..TaskSpec::new(&name.value, period, budget, body)
         }),
@@ -90,27 +90,27 @@ fn times(task: &Task, head: &Span, problems: &mut Problems<'_>) {
 struct Place {
     group: Option<usize>,
     budget_group: Option<usize>,
-    cpu: Option<u32>,
+    domain: Option<DomainId>,
 }
 
-/// A task's CPU is its own, else its group's, else the only one of the set.
+/// A task's domain is that of its CPU, else its group's, else the only one of the set.
 fn place(task: &Task, context: &Context<'_>, problems: &mut Problems<'_>) -> Place {
-    let mut named = |tree: &Tree, key: &str, name: &Option<At<String>>| tree.find(key, name.as_ref()?, problems);
+    let mut named = |tree: &Tree<'_>, key: &str, name: &Option<At<String>>| tree.find(key, name.as_ref()?, problems);
     let group = named(context.groups, "group", &task.group);
     let budget_group = named(context.budget_groups, "budget_group", &task.budget_group);
-    let own = cpus::own(&task.cpu, context.cpus, problems);
-    let cpu = match (&task.cpu, group) {
+    let own = cpus::own(&task.cpu, context.domains, problems);
+    let domain = match (&task.cpu, group) {
         (Some(_), _) => own,
-        (None, Some(group)) => context.groups.cpus[group],
-        (None, None) => cpus::only(context.cpus),
+        (None, Some(group)) => context.groups.domains[group],
+        (None, None) => cpus::only(context.domains),
     };
     if let (Some(name), Some(group)) = (&task.group, group) {
-        context.groups.same_cpu(&name.span, group, cpu, problems);
+        context.groups.same_domain(&name.span, group, domain, problems);
     }
     if let (Some(name), Some(node)) = (&task.budget_group, budget_group) {
-        context.budget_groups.same_cpu(&name.span, node, cpu, problems);
+        context.budget_groups.same_domain(&name.span, node, domain, problems);
     }
-    Place { group, budget_group, cpu }
+    Place { group, budget_group, domain }
 }
 
 /// Reports the first absent key, at the head of the task.
@@ -135,7 +135,7 @@ fn missing(task: &Task, head: &Span, context: &Context<'_>, place: &Place, probl
     } else if policy == Some("fp") && task.priority.is_none() {
         let help = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
         problems.fault(head, "the policy \"fp\" needs its priority", help);
-    } else if place.cpu.is_none() && place.group.is_none() {
-        cpus::refuse_unnamed(context.cpus, head, problems);
+    } else if place.domain.is_none() && place.group.is_none() {
+        cpus::refuse_unnamed(context.domains, head, problems);
     }
 }

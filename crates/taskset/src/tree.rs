@@ -1,4 +1,4 @@
-//! What scheduling groups and budget groups have in common: names, parents without cycles, CPUs.
+//! What scheduling groups and budget groups have in common: names, parents without cycles, domains.
 //!
 //! Members are known by their index, in file order. A parent may stand anywhere in the file.
 
@@ -10,6 +10,7 @@ use crate::duration::quote;
 use crate::explain::nearest;
 use crate::problems::Problems;
 use crate::value::{At, Span};
+use crate::{DomainId, DomainSpec};
 
 /// One of the two kinds of tree.
 pub(crate) struct Kind {
@@ -38,32 +39,34 @@ pub(crate) struct Member {
     pub(crate) at: Span,
     pub(crate) name: Option<At<String>>,
     pub(crate) parent: Option<At<String>>,
-    /// Its own, if that is one of the set's.
-    pub(crate) cpu: Option<u32>,
+    /// That of the CPU it names itself, if that is one of the set's.
+    pub(crate) domain: Option<DomainId>,
     /// Whether it names a CPU, even one that is at fault.
     pub(crate) names_cpu: bool,
 }
 
-/// All members of one kind, their parents and CPUs found.
-pub(crate) struct Tree {
+/// All members of one kind, their parents and domains found.
+pub(crate) struct Tree<'d> {
     kind: &'static Kind,
+    /// Those of the set; `None` when they are at fault.
+    of_the_set: Option<&'d [DomainSpec]>,
     names: HashMap<String, usize>,
     /// The parent of each; `None` for the top.
     pub(crate) parents: Vec<Option<usize>>,
-    /// The CPU of each: its own, its parent's or the only one; `None` when that is at fault.
-    pub(crate) cpus: Vec<Option<u32>>,
+    /// The domain of each: its own, its parent's or the only one; `None` when that is at fault.
+    pub(crate) domains: Vec<Option<DomainId>>,
 }
 
-impl Tree {
-    /// Finds parents and CPUs, and reports what is wrong with them.
+impl<'d> Tree<'d> {
+    /// Finds parents and domains, and reports what is wrong with them.
     pub(crate) fn build(
         kind: &'static Kind,
         members: &[Member],
-        cpus: Option<&[u32]>,
+        of_the_set: Option<&'d [DomainSpec]>,
         problems: &mut Problems<'_>,
-    ) -> Tree {
-        let mut tree =
-            Tree { kind, names: HashMap::new(), parents: vec![None; members.len()], cpus: vec![None; members.len()] };
+    ) -> Tree<'d> {
+        let (parents, domains) = (vec![None; members.len()], vec![None; members.len()]);
+        let mut tree = Tree { kind, of_the_set, names: HashMap::new(), parents, domains };
         if let Some(beyond) = members.get(kind.most) {
             problems.add(&beyond.at, || {
                 let cause = format!("the set has {} {}s, more than {}", members.len(), kind.called, kind.most);
@@ -80,7 +83,7 @@ impl Tree {
         }
         tree.break_cycles(members, problems);
         tree.measure(members, problems);
-        tree.place(members, cpus, problems);
+        tree.place(members, problems);
         tree
     }
 
@@ -195,31 +198,35 @@ impl Tree {
         std::iter::successors(Some(index), |&index| self.parents[index])
     }
 
-    /// The CPU of each: its own, else its parent's, else the only one of the set.
-    fn place(&mut self, members: &[Member], cpus: Option<&[u32]>, problems: &mut Problems<'_>) {
+    /// The domain of each: its own, else its parent's, else the only one of the set.
+    fn place(&mut self, members: &[Member], problems: &mut Problems<'_>) {
         for (index, member) in members.iter().enumerate() {
-            let named = self.ancestors(index).find_map(|index| members[index].cpu);
-            self.cpus[index] = named.or(cpus::only(cpus));
+            let named = self.ancestors(index).find_map(|index| members[index].domain);
+            self.domains[index] = named.or(cpus::only(self.of_the_set));
             if named.is_none() && !member.names_cpu && member.parent.is_none() {
-                cpus::refuse_unnamed(cpus, &member.at, problems);
+                cpus::refuse_unnamed(self.of_the_set, &member.at, problems);
             }
         }
         for (index, member) in members.iter().enumerate() {
             if let (Some(parent), Some(found)) = (self.parents[index], &member.parent) {
-                self.same_cpu(&found.span, parent, self.cpus[index], problems);
+                self.same_domain(&found.span, parent, self.domains[index], problems);
             }
         }
     }
 
-    /// Refuses a reference to a member on another CPU: there is one dispatcher for each.
-    pub(crate) fn same_cpu(&self, at: &Span, member: usize, cpu: Option<u32>, problems: &mut Problems<'_>) {
-        let (Some(there), Some(here)) = (self.cpus[member], cpu) else { return };
-        if there != here {
-            problems.add(at, || {
-                let kind = self.kind.called;
-                let cause = format!("it is on CPU {here}, and this {kind} on CPU {there}");
-                (cause, format!("give both the same cpu, or name a {kind} of CPU {here}"))
-            });
+    /// Refuses a reference to a member of another domain: each has a dispatcher of its own.
+    pub(crate) fn same_domain(&self, at: &Span, member: usize, domain: Option<DomainId>, problems: &mut Problems<'_>) {
+        let (Some(there), Some(here)) = (self.domains[member], domain) else { return };
+        if there == here {
+            return;
         }
+        let Some([here, there]) = self.of_the_set.map(|all| [here, there].map(|id| &all[id.0 as usize])) else {
+            return;
+        };
+        problems.add(at, || {
+            let kind = self.kind.called;
+            let cause = format!("it is on {here}, and this {kind} on {there}");
+            (cause, format!("give both the same cpu, or name a {kind} of {here}"))
+        });
     }
 }

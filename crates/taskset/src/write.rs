@@ -2,7 +2,8 @@
 
 use crate::format::{self, Arrival, Bin, Distribution, Forever, Name, Policy, PolicyName, Random, Recorded, Seed};
 use crate::value::{At, Table, Time, Whole, Word};
-use crate::{Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window};
+use crate::{Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerSpec, Spin, Step, TaskSet};
+use crate::{TaskSpec, Window};
 
 impl TaskSet {
     /// The text of a TOML file that reads as this set: equal but for the lines, which are those of
@@ -10,7 +11,7 @@ impl TaskSet {
     ///
     /// That holds of every set that was read, unless its recordings make the text larger than
     /// [`LARGEST_FILE`](crate::LARGEST_FILE). A set made by a program may have what no file can: a
-    /// period below 100 us, a seed of 2^63 or more.
+    /// period below 100 us, a seed of 2^63 or more, several domains of several CPUs.
     #[must_use]
     pub fn to_toml(&self) -> String {
         // Every form of the format is one of TOML's.
@@ -20,20 +21,35 @@ impl TaskSet {
     fn format(&self) -> format::Set {
         let groups: Vec<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
         let nodes: Vec<&str> = self.budget_groups.iter().map(|node| node.name.as_str()).collect();
-        let one = self.cpus.len() == 1;
+        let cpus = self.cpus();
+        let several = cpus.len() != 1;
+        let domain = if self.domains.len() == 1 { "global" } else { "partitioned" };
         format::Set {
-            cpu: self.cpus.first().filter(|_| one).map(|&cpu| number(cpu)),
-            cpus: Some(self.cpus.iter().map(|&cpu| number(cpu)).collect::<Vec<_>>().into()).filter(|_| !one),
-            domain: Some(At::from("partitioned".to_owned())).filter(|_| !one),
+            cpu: cpus.first().filter(|_| !several).map(|&cpu| number(cpu)),
+            cpus: several.then(|| cpus.into_iter().map(number).collect::<Vec<_>>().into()),
+            domain: several.then(|| domain.to_owned().into()),
             policy: Some(policy(&self.policy)),
             duration: self.duration.map(time),
-            task: Some(tables(&self.tasks, |spec| task(spec, &groups, &nodes))),
-            group: Some(tables(&self.groups, |spec| group(spec, &groups, &nodes))).filter(|list| !list.is_empty()),
-            budget_group: Some(tables(&self.budget_groups, |spec| budget_group(spec, &nodes)))
+            task: Some(tables(&self.tasks, |spec| task(spec, self.cpu_key(spec.domain), &groups, &nodes))),
+            group: Some(tables(&self.groups, |spec| group(spec, self.cpu_key(spec.domain), &groups, &nodes)))
                 .filter(|list| !list.is_empty()),
+            budget_group: Some(tables(&self.budget_groups, |spec| {
+                budget_group(spec, self.cpu_key(spec.domain), &nodes)
+            }))
+            .filter(|list| !list.is_empty()),
+        }
+    }
+
+    /// The CPU by which a task or a group names its domain: none where several share it.
+    fn cpu_key(&self, domain: DomainId) -> CpuKey {
+        match self.domain(domain).cpus[..] {
+            [cpu] => Some(number(cpu)),
+            _ => None,
         }
     }
 }
+
+type CpuKey = Option<At<format::Cpu>>;
 
 fn number<const LEAST: i64, const MOST: i64>(number: u32) -> At<Whole<LEAST, MOST>> {
     Whole(number.into()).into()
@@ -78,24 +94,24 @@ fn windows(windows: &[Window]) -> Option<format::Tables<format::Window>> {
     Some(tables(windows, window)).filter(|list| !list.is_empty())
 }
 
-fn budget_group(spec: &BudgetGroupSpec, nodes: &[&str]) -> format::BudgetGroup {
+fn budget_group(spec: &BudgetGroupSpec, cpu: CpuKey, nodes: &[&str]) -> format::BudgetGroup {
     format::BudgetGroup {
         name: name(&spec.name),
         parent: reference(spec.parent, nodes),
         period: Some(time(spec.period)),
         budget: Some(time(spec.budget)),
-        cpu: Some(number(spec.cpu)),
+        cpu,
     }
 }
 
-fn group(spec: &GroupSpec, groups: &[&str], nodes: &[&str]) -> format::Group {
+fn group(spec: &GroupSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format::Group {
     let mut group = format::Group {
         name: name(&spec.name),
         parent: reference(spec.parent, groups),
         policy: Some(policy(&spec.policy)),
         priority: Some(Whole(spec.priority).into()),
         budget_group: reference(spec.budget_group, nodes),
-        cpu: Some(number(spec.cpu)),
+        cpu,
         ..format::Group::default()
     };
     match &spec.server {
@@ -114,7 +130,7 @@ fn group(spec: &GroupSpec, groups: &[&str], nodes: &[&str]) -> format::Group {
     group
 }
 
-fn task(spec: &TaskSpec, groups: &[&str], nodes: &[&str]) -> format::Task {
+fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format::Task {
     let mut task = format::Task {
         name: name(&spec.name),
         period: Some(time(spec.period)),
@@ -123,7 +139,7 @@ fn task(spec: &TaskSpec, groups: &[&str], nodes: &[&str]) -> format::Task {
         offset: unless_zero(spec.start),
         priority: Some(Whole(spec.priority).into()),
         arrival: arrival(&spec.arrival),
-        cpu: Some(number(spec.cpu)),
+        cpu,
         overrun: Some(Word(spec.overrun).into()),
         group: reference(spec.group, groups),
         budget_group: reference(spec.budget_group, nodes),

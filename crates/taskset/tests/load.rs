@@ -68,6 +68,7 @@ fn a_set_of_one_task_has_the_defaults_of_a_file() {
     )
     .unwrap();
     assert_eq!(file.tasks[0].line.take(), Some(3));
+    assert_eq!(file.domains[0].place.take().unwrap().to_string(), "x.toml:1:7");
     assert_eq!(set, file);
 }
 
@@ -118,9 +119,11 @@ fn one_cpu(top: &str, more: &str) -> String {
 fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
     let cpu = |text: &str, name: &str, options: Options| {
         let set = Loaded::parse(text, name, &options).map_err(|error| error.to_string())?.set;
-        let all = set.tasks.iter().map(|task| task.cpu).chain(set.groups.iter().map(|group| group.cpu));
-        let all = all.chain(set.budget_groups.iter().map(|group| group.cpu)).chain(set.cpus.iter().copied());
-        let mut all: Vec<u32> = all.collect();
+        let all = set.tasks.iter().map(|task| task.domain);
+        let all = all.chain(set.groups.iter().map(|group| group.domain));
+        let all = all.chain(set.budget_groups.iter().map(|group| group.domain));
+        let all = all.flat_map(|domain| set.domain(domain).cpus.clone());
+        let mut all: Vec<u32> = all.chain(set.cpus()).collect();
         all.dedup();
         Ok::<_, String>(all)
     };

@@ -126,7 +126,7 @@ fn instances_are_tasks_of_their_own() {
     let loaded = load(text);
     let names: Vec<&str> = loaded.set.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["a-0", "a-1", "a-2"]);
-    assert_eq!(loaded.set.cpus, [2]);
+    assert_eq!(loaded.set.cpus(), [2]);
     assert!(loaded.unrepresented.contains(&"tasks.b: left out: it has no instance, and no task forks it".to_owned()));
 }
 

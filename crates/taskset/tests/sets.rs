@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use punctual_taskset::{
-    Arrival, Body, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS,
+    Arrival, Body, DomainId, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS,
     MOST_GROUPS,
 };
 
@@ -22,8 +22,9 @@ fn example(name: &str) -> TaskSet {
 #[test]
 fn groups_know_their_parents_servers_and_cpus() {
     let set = good("groups-and-budgets.toml");
+    let cpu = |domain| -> [u32; 1] { set.domain(domain).cpus[..].try_into().unwrap() };
     let [audio, media, other] = set.groups.as_slice() else { panic!() };
-    assert_eq!((audio.parent, audio.cpu, audio.priority, audio.budget_group), (Some(1), 1, 3, Some(0)));
+    assert_eq!((audio.parent, cpu(audio.domain), audio.priority, audio.budget_group), (Some(1), [1], 3, Some(0)));
     assert_eq!((audio.policy.name.as_str(), audio.line), ("fp", Some(6)));
     let server = ServerSpec::Periodic {
         period: 20 * MS,
@@ -35,12 +36,13 @@ fn groups_know_their_parents_servers_and_cpus() {
     assert_eq!(audio.server, server);
     let windows = [(0, 5), (12, 8)].map(|(start, length)| Window { start: start * MS, length: length * MS });
     assert_eq!(media.server, ServerSpec::Windows { cycle: 20 * MS, windows: windows.to_vec() });
-    assert_eq!((media.parent, media.cpu, other.cpu), (None, 1, 0));
+    assert_eq!((media.parent, cpu(media.domain), cpu(other.domain)), (None, [1], [0]));
     let [inner, outer] = set.budget_groups.as_slice() else { panic!() };
-    assert_eq!((inner.parent, inner.cpu, outer.parent, outer.cpu), (Some(1), 1, None, 1));
+    assert_eq!((inner.parent, cpu(inner.domain)), (Some(1), [1]));
+    assert_eq!((outer.parent, cpu(outer.domain)), (None, [1]));
     let [mixer, logger, table] = set.tasks.as_slice() else { panic!() };
-    assert_eq!((mixer.group, mixer.budget_group, mixer.cpu), (Some(0), Some(1), 1));
-    assert_eq!((logger.group, logger.budget_group, logger.cpu), (Some(2), None, 0));
+    assert_eq!((mixer.group, mixer.budget_group, cpu(mixer.domain)), (Some(0), Some(1), [1]));
+    assert_eq!((logger.group, logger.budget_group, cpu(logger.domain)), (Some(2), None, [0]));
     let windows = [(0, 2_500_000), (15 * MS, 5 * MS)].map(|(start, length)| Window { start, length });
     assert_eq!(table.windows, windows);
 }
@@ -180,4 +182,28 @@ fn recordings_are_bounded_each_and_together() {
     let error = load(5, "{ recorded = \"half.txt\" }").unwrap_err();
     assert!(error.cause.contains("more than 4194304"), "{error}");
     assert_eq!(error.line(), Some(27));
+}
+
+#[test]
+fn cpus_are_one_domain_each_or_all_one() {
+    let set = |domain: &str, cpu: &str| {
+        let text = format!(
+            "cpus = [2, 0]\ndomain = \"{domain}\"\npolicy = \"edf\"\n[[task]]\nname = \"t\"\n\
+             period = \"10ms\"\nbudget = \"1ms\"\n{cpu}work = {{ spin = \"1ms\" }}\n"
+        );
+        TaskSet::parse(&text, "x.toml").unwrap()
+    };
+    let cpus = |set: &TaskSet| set.domains.iter().map(|d| d.cpus.clone()).collect::<Vec<_>>();
+    let partitioned = set("partitioned", "cpu = 0\n");
+    assert_eq!(cpus(&partitioned), [[2], [0]]);
+    assert_eq!((partitioned.tasks[0].domain, partitioned.domain_of_cpu(2)), (DomainId(1), Some(DomainId(0))));
+    assert_eq!(partitioned.domains.iter().map(|d| d.only_cpu().unwrap()).collect::<Vec<_>>(), [2, 0]);
+    let global = set("global", "");
+    assert_eq!((cpus(&global), global.cpus()), (vec![vec![2, 0]], vec![2, 0]));
+    let refusal = global.domain(global.tasks[0].domain).only_cpu().unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "x.toml:2:10: several CPUs per domain are not implemented yet: CPUs 2, 0 share one; \
+         use domain = \"partitioned\", and give each task its cpu"
+    );
 }

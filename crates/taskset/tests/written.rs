@@ -6,16 +6,17 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use punctual_taskset::{
-    Arrival, Body, BudgetGroupSpec, Domain, GroupSpec, Overrun, PolicySpec, ServerKind, ServerSpec, Spin, Step,
-    TaskSet, TaskSpec, Window, DURATION_LIMIT, LARGEST_CPU, LARGEST_PID, LEAST_PERIOD,
+    Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Overrun, PolicySpec, ServerKind, ServerSpec, Spin,
+    Step, TaskSet, TaskSpec, Window, DURATION_LIMIT, LARGEST_CPU, LARGEST_PID, LEAST_PERIOD,
 };
 
-/// Equal but for the lines, which are those of another text.
+/// Equal but for the places, which are those of another text.
 fn reads_as_itself(set: &TaskSet) {
     let mut set = set.clone();
     let text = set.to_toml();
     let mut read = TaskSet::parse(&text, "written.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
     for set in [&mut set, &mut read] {
+        set.domains.iter_mut().for_each(|domain| domain.place = None);
         set.tasks.iter_mut().for_each(|task| task.line = None);
         set.groups.iter_mut().for_each(|group| group.line = None);
         set.budget_groups.iter_mut().for_each(|group| group.line = None);
@@ -145,16 +146,17 @@ fn server() -> impl Strategy<Value = ServerSpec> {
     ]
 }
 
-/// Which of `count` an arbitrary index is: those of one CPU, the n-th on CPU n % `cpus`.
-fn pick(index: Option<usize>, count: usize, cpu: usize, cpus: usize) -> Option<usize> {
+/// Which of `count` an arbitrary index is: those of one domain, the n-th in domain n % `domains`.
+fn pick(index: Option<usize>, count: usize, domain: usize, domains: usize) -> Option<usize> {
     let found = index? % count.max(1);
-    let found = found - found % cpus + cpu;
+    let found = found - found % domains + domain;
     Some(found).filter(|&found| found < count)
 }
 
 prop_compose! {
     fn set()(
         cpus in prop::collection::btree_set(0..=LARGEST_CPU, 1..4),
+        global in any::<bool>(),
         policy in prop::sample::select(vec!["rm", "dm", "edf", "fp", "td", "imprecise", "dual"]),
         duration in option::of(1..DURATION_LIMIT),
         mut tasks in vec(task(), 1..6),
@@ -162,28 +164,33 @@ prop_compose! {
         nodes in vec((times(), any::<Option<usize>>()), 0..6),
     ) -> TaskSet {
         let cpus: Vec<u32> = cpus.into_iter().collect();
-        let many = cpus.len();
+        let domains: Vec<_> = match global {
+            true => vec![DomainSpec { cpus, place: None }],
+            false => cpus.into_iter().map(DomainSpec::of_cpu).collect(),
+        };
+        let many = domains.len();
+        let domain = |n: usize| DomainId((n % many) as u32);
         let (group_count, node_count) = (groups.len(), nodes.len());
         let policy = PolicySpec { name: policy.to_owned() };
         // A parent comes before its group in the list, so that there is no cycle.
         let budget_groups = nodes.into_iter().enumerate().map(|(n, ([budget, _, period], parent))| BudgetGroupSpec {
             name: format!("node {n}"), parent: pick(parent, n, n % many, many), period, budget,
-            cpu: cpus[n % many], line: None,
+            domain: domain(n), line: None,
         }).collect();
         let groups = groups.into_iter().enumerate().map(|(n, (server, priority, (parent, node)))| GroupSpec {
             name: format!("group {n}"), parent: pick(parent, n, n % many, many), policy: policy.clone(), server,
-            priority, budget_group: pick(node, node_count, n % many, many), cpu: cpus[n % many], line: None,
+            priority, budget_group: pick(node, node_count, n % many, many), domain: domain(n), line: None,
         }).collect();
         for (n, task) in tasks.iter_mut().enumerate() {
             task.name = format!("{}{n}", task.name);
-            task.cpu = cpus[n % many];
+            task.domain = domain(n);
             task.group = pick(task.group, group_count, n % many, many);
             task.budget_group = pick(task.budget_group, node_count, n % many, many);
             if let Body::Pid(pid) = &mut task.body {
                 *pid = (*pid / 8 * 8 + 1 + n as i32).min(LARGEST_PID - n as i32);
             }
         }
-        TaskSet { cpus, domain: Domain::Partitioned, policy, duration, tasks, groups, budget_groups }
+        TaskSet { domains, policy, duration, tasks, groups, budget_groups }
     }
 }
 

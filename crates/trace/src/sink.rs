@@ -49,6 +49,12 @@ impl TraceSink {
         TraceSink(Arc::new(Mutex::new(stream)))
     }
 
+    /// The CPU that its header names.
+    #[must_use]
+    pub fn cpu(&self) -> u32 {
+        self.stream().header.cpu
+    }
+
     /// A panic within a call leaves the trace as it was after some record.
     fn stream(&self) -> MutexGuard<'_, Stream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

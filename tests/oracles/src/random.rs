@@ -1,7 +1,7 @@
 //! Random flat sets, in whole nanoseconds: the smaller the numbers, the more collide.
 
 use oorandom::Rand64;
-use punctual_taskset::{Arrival, Body, Domain, PolicySpec, Spin, Step, TaskSet, TaskSpec, Window};
+use punctual_taskset::{Arrival, Body, DomainSpec, PolicySpec, Spin, Step, TaskSet, TaskSpec, Window};
 
 /// Seeded numbers.
 pub struct Random(Rand64);
@@ -150,8 +150,7 @@ fn whole(budget: u64) -> Body {
 /// Tasks on CPU 0.
 pub(crate) fn set(policy: &str, tasks: Vec<TaskSpec>) -> TaskSet {
     TaskSet {
-        cpus: vec![0],
-        domain: Domain::Partitioned,
+        domains: vec![DomainSpec::of_cpu(0)],
         policy: PolicySpec { name: policy.to_owned() },
         duration: None,
         tasks,

@@ -1,7 +1,9 @@
 //! Random time-driven hierarchies: windows in group 0, and within them any policy, with servers
 //! that begin where they like.
 
-use punctual_taskset::{Body, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window};
+use punctual_taskset::{
+    Body, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+};
 
 use crate::random::{set, sleeper};
 use crate::Random;
@@ -56,7 +58,7 @@ fn group(name: String, parent: Option<usize>, policy: &str, server: ServerSpec, 
         server,
         priority: random.within(0, 4) as i64,
         budget_group: None,
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     }
 }

@@ -2,7 +2,7 @@
 //! aperiodic disturbers on servers of their own.
 
 use punctual_taskset::{
-    Arrival, Body, BudgetGroupSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,
+    Arrival, Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,
 };
 
 use crate::random::{set, sleeper};
@@ -25,7 +25,7 @@ pub fn hierarchy(random: &mut Random) -> TaskSet {
                 parent,
                 period,
                 budget,
-                cpu: 0,
+                domain: DomainId(0),
                 line: None,
             });
         }
@@ -81,7 +81,7 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
         },
         priority: random.within(0, 4) as i64,
         budget_group: node(tree, random),
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     }
 }

@@ -22,7 +22,7 @@ fn none_misses(make: impl Fn(&mut Random) -> TaskSet, end: u64) -> (u64, u64) {
         let whole = Capacity { limit: Ppm(WHOLE), total: Ppm(WHOLE), costs };
         let mut analysis = analyse_within(&set, &whole);
         analysis.promote(&mut set);
-        let cpu = analysis.cpus.remove(0);
+        let cpu = analysis.domains.remove(0);
         if !cpu.fits() {
             let free = Capacity { costs: Default::default(), ..whole };
             refused += u64::from(analyse_within(&set, &free).fits());

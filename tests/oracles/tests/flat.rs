@@ -12,7 +12,7 @@ fn none_misses(policy: &str) {
     let (mut admitted, mut suspending) = (0, 0);
     for seed in seeds(4000) {
         let set = flat(policy, Flat::Any, &mut Random::new(seed));
-        let cpu = analyse(&set).cpus.remove(0);
+        let cpu = analyse(&set).domains.remove(0);
         if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
             continue;
         }
@@ -40,7 +40,7 @@ fn refused_miss(policy: &str) {
     let (mut refused, mut reached) = (0, 0);
     for seed in seeds(4000) {
         let set = flat(policy, Flat::Critical, &mut Random::new(seed));
-        let cpu = analyse(&set).cpus.remove(0);
+        let cpu = analyse(&set).domains.remove(0);
         let seen = simulate(&set, 2 * LONG).unwrap();
         let late: Vec<_> = cpu.tasks.iter().filter(|t| t.fit == Fit::Late && t.exact).collect();
         if policy == "edf" {

@@ -20,7 +20,7 @@ fn none_misses(make: fn(&mut Random) -> TaskSet) -> Promised {
     let mut promised = Promised::default();
     for seed in seeds(6000) {
         let set = make(&mut Random::new(seed));
-        let cpu = analyse(&set).cpus.remove(0);
+        let cpu = analyse(&set).domains.remove(0);
         if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
             continue;
         }

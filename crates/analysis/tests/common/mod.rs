@@ -1,8 +1,10 @@
 //! Sets in a line each.
 #![allow(dead_code)] // Each test file uses some of them.
 
-use punctual_analysis::{analyse, CpuAnalysis};
-use punctual_taskset::{Body, Domain, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window};
+use punctual_analysis::{analyse, DomainAnalysis};
+use punctual_taskset::{
+    Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+};
 
 /// A task that executes all of its budget: budget, period, deadline.
 pub fn task(budget: u64, period: u64, deadline: u64) -> TaskSpec {
@@ -18,8 +20,7 @@ pub fn tasks(of: &[(u64, u64)]) -> Vec<TaskSpec> {
 pub fn set(policy: &str, tasks: Vec<TaskSpec>) -> TaskSet {
     let name = |(n, task): (usize, TaskSpec)| TaskSpec { name: format!("t{}", n + 1), ..task };
     TaskSet {
-        cpus: vec![0],
-        domain: Domain::Partitioned,
+        domains: vec![DomainSpec::of_cpu(0)],
         policy: PolicySpec { name: policy.to_owned() },
         duration: None,
         tasks: tasks.into_iter().enumerate().map(name).collect(),
@@ -37,7 +38,7 @@ pub fn group(policy: &str, server: ServerSpec) -> GroupSpec {
         server,
         priority: 0,
         budget_group: None,
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     }
 }
@@ -54,8 +55,8 @@ pub fn windows(cycle: u64, of: &[(u64, u64)]) -> ServerSpec {
 }
 
 /// The analysis of CPU 0.
-pub fn cpu(set: &TaskSet) -> CpuAnalysis {
-    analyse(set).cpus.remove(0)
+pub fn cpu(set: &TaskSet) -> DomainAnalysis {
+    analyse(set).domains.remove(0)
 }
 
 /// The worst responses on CPU 0.

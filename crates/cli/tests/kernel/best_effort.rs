@@ -289,16 +289,17 @@ fn two_cpus_one_that_is_bound_later_takes_no_more_than_its_share() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let scratch = Scratch::new();
     let run = started(&scratch, &beside("1ms", "50us"));
-    // While one alone executes, the virtual time of CPU 1's own queue stays behind the shared one's.
-    let mut load = hogs(1);
+    // While one alone executes, the virtual time of CPU 1's own queue stays behind the shared
+    // queue's.
+    let mut all = loads(1);
     std::thread::sleep(Duration::from_secs(6));
-    load.extend(hogs(1));
-    may_run_on(load[1].id(), 2);
+    all.extend(loads(1));
+    may_run_on(all[1].id(), 2);
     std::thread::sleep(Duration::from_millis(200));
-    load.extend(hogs(1));
-    let ran = ran_in(&ids(&load), Duration::from_secs(4));
-    let all: u64 = ran.iter().sum();
+    all.extend(loads(1));
+    let ran = ran_in(&ids(&all), Duration::from_secs(4));
+    let total: u64 = ran.iter().sum();
     // A third each; a quarter each for the first and the last if the bound one keeps its CPU.
-    assert!([ran[0], ran[2]].iter().all(|&part| part * 7 > all * 2), "{ran:?} ns of {all}");
+    assert!([ran[0], ran[2]].iter().all(|&part| part * 7 > total * 2), "{ran:?} ns of {total}");
     ends_well(run);
 }

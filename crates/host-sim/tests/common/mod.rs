@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use punctual_host_sim::{Interval, Options, Outcome, Simulation, Watcher};
-use punctual_taskset::TaskSet;
+use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{Header, Period, TraceBuffer, TraceLimits, TraceSink};
 
 /// A set of CPU 0: the policy, and lines of TOML for each task.
@@ -74,7 +74,7 @@ pub fn trace(set: &TaskSet, end: u64) -> Vec<u8> {
     let names = set.tasks.iter().map(|t| t.name.clone()).collect();
     let header = Header::new("sim", 0, &set.policy.name, names, TraceLimits::default());
     let sink = TraceSink::new(buffer.clone(), Header { set: set.to_toml(), ..header });
-    run_with(set, end, Options { traces: vec![(0, sink.clone())], ..Options::default() });
+    run_with(set, end, Options { traces: vec![(DomainId(0), sink.clone())], ..Options::default() });
     assert_eq!(sink.finish().expect("memory takes it"), 0);
     buffer.bytes()
 }

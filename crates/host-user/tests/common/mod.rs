@@ -3,20 +3,19 @@
 use std::time::{Duration, Instant};
 
 use punctual_host_user::{Host, HostOptions};
-use punctual_taskset::{Domain, PolicySpec, TaskSet};
+use punctual_taskset::{DomainId, DomainSpec, PolicySpec, TaskSet};
 use punctual_test_support::LIVENESS;
 use punctual_trace::TraceSink;
 
 /// A host under EDF with room for four tasks, and its CPU: the first that is free, since another test of this machine may
 /// have one for a while. `None` where the machine does not permit it.
-pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<(Host, u32)> {
+pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
     let until = Instant::now() + LIVENESS;
     loop {
         for cpu in [0, 1] {
             let host = Host::start(&HostOptions {
                 set: TaskSet {
-                    cpus: vec![cpu],
-                    domain: Domain::Partitioned,
+                    domains: vec![DomainSpec::of_cpu(cpu)],
                     policy: PolicySpec { name: "edf".to_owned() },
                     duration: None,
                     tasks: Vec::new(),
@@ -25,11 +24,11 @@ pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<(Host, u32)> {
                 },
                 room: 4,
                 owner: "test".to_owned(),
-                traces: trace.into_iter().map(|sink| (cpu, sink.clone())).collect(),
+                traces: trace.into_iter().map(|sink| (DomainId(0), sink.clone())).collect(),
                 records,
             });
             match host {
-                Ok(host) => return Some((host, cpu)),
+                Ok(host) => return Some(host),
                 Err(e) if Instant::now() > until || !e.cause.contains("already has a dispatcher") => {
                     assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
                     eprintln!("not run, for this is missing: {e}");

@@ -6,7 +6,7 @@
 use punctual_dispatcher::{Dispatcher, End, JobId, Refusal, TaskId, Wait};
 use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
 use punctual_taskset::{
-    Arrival, Body, Domain, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+    Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
 };
 
 /// A task of a test: it executes `demand[k]` in its k-th job, the last one over and over.
@@ -39,7 +39,7 @@ impl Cpu {
     }
 
     pub fn with(set: &TaskSet, demand: &[&[u64]], options: Options) -> Cpu {
-        let a = Allocators::with(set, 0, options).unwrap_or_else(|e| panic!("{e}"));
+        let a = Allocators::with(set, DomainId(0), options).unwrap_or_else(|e| panic!("{e}"));
         let d = Dispatcher::new(a.limits()).unwrap();
         let mut cpu = Cpu { d, a, now: 0, tasks: Vec::new(), reported: Vec::new(), ran: Vec::new(), selected: None };
         cpu.a.begin(&mut Native::new(&mut cpu.d, 0), 0).unwrap();
@@ -200,8 +200,7 @@ pub fn policy(name: &str) -> PolicySpec {
 /// A set of tasks in group 0, on CPU 0.
 pub fn set(name: &str, tasks: Vec<TaskSpec>) -> TaskSet {
     TaskSet {
-        cpus: vec![0],
-        domain: Domain::Partitioned,
+        domains: vec![DomainSpec::of_cpu(0)],
         policy: policy(name),
         duration: None,
         tasks,
@@ -224,7 +223,7 @@ pub fn group(name: &str, by: &str, period: u64, budget: u64, kind: ServerKind) -
         server: ServerSpec::Periodic { period, budget, deadline: period, start: 0, kind },
         priority: 0,
         budget_group: None,
-        cpu: 0,
+        domain: DomainId(0),
         line: None,
     }
 }

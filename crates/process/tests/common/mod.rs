@@ -246,7 +246,7 @@ pub fn take_over(victim: i32, cpu: u32, freezer: bool) -> Owner {
     println!("GUARDIAN {}", guardian.pid());
     let base = freezer.then(|| CgroupBase::create(&journal).unwrap());
     let park = Park::for_command(&journal, base.as_ref(), "shell").unwrap();
-    let mut spec = CommandSpec::new(["sh", "-c", "sleep 50 & (sleep 51 &) ; sleep 52"], cpu);
+    let mut spec = CommandSpec::new(["sh", "-c", "sleep 50 & (sleep 51 &) ; sleep 52"]).on(cpu);
     spec.level = 20;
     spec.streams = [Stream::Null, Stream::Null, Stream::Null];
     let command = spawn(&journal, spec, &park).unwrap();

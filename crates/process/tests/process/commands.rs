@@ -13,7 +13,8 @@ fn held_at_its_exec_a_command_executes_nothing_until_its_release() {
     let _ = std::fs::remove_file(&mark);
     let park = Park::for_command(&journal, None, "touch").unwrap();
     let words = ["touch".into(), mark.clone().into_os_string()];
-    let mut child = spawn(&journal, CommandSpec { hold: Hold::AtExec, ..CommandSpec::new(words, 1) }, &park).unwrap();
+    let mut child =
+        spawn(&journal, CommandSpec { hold: Hold::AtExec, ..CommandSpec::new(words).on(1) }, &park).unwrap();
     std::thread::sleep(Duration::from_millis(50));
     assert!(!mark.exists() && !child.has_ended());
     assert!(child.try_wait().unwrap().is_none(), "a stop at its exec is no end");
@@ -30,7 +31,7 @@ fn nothing_before_release(freezer: bool) {
     let mark = state_dir().join("mark");
     let _ = std::fs::remove_file(&mark);
     let park = Park::for_command(&journal, base.as_ref(), "touch").unwrap();
-    let mut spec = CommandSpec::new(["touch".into(), mark.clone().into_os_string()], 1);
+    let mut spec = CommandSpec::new(["touch".into(), mark.clone().into_os_string()]).on(1);
     spec.level = 10;
     let mut child = spawn(&journal, spec, &park).unwrap();
     assert!(child.was_held());
@@ -68,7 +69,7 @@ fn commands_end_with_all_that_they_started_and_a_dead_guardian_is_replaced() {
     let _alone = alone();
     let mut commands = Commands::new(&[]).unwrap();
     let words = ["sh", "-c", "setsid sleep 53 & exit 3"];
-    commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "daemon").unwrap();
+    commands.start(CommandSpec::new(words), "daemon").unwrap();
     let guardian = || {
         let comm = |p: &i32| std::fs::read_to_string(format!("/proc/{p}/comm")).unwrap_or_default();
         descendants(&[std::process::id() as i32]).into_iter().find(|p| comm(p).trim() == "punctual-guard")
@@ -95,7 +96,7 @@ fn the_end_of_one_run_leaves_the_commands_of_another_run_of_the_same_process() {
     let [mut ended, mut other] = [(); 2].map(|()| Commands::new(&[]).unwrap());
     for (commands, seconds) in [(&mut ended, "59"), (&mut other, "61")] {
         let words = ["sleep", seconds];
-        commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "sleep").unwrap();
+        commands.start(CommandSpec::new(words), "sleep").unwrap();
         commands.release();
     }
     eventually("both execute", || sleeping("59").is_some() && sleeping("61").is_some());
@@ -112,7 +113,7 @@ fn commands_that_are_dropped_before_their_release_execute_nothing() {
     let _ = std::fs::remove_file(&mark);
     let mut commands = Commands::new(&[]).unwrap();
     let words = ["touch".into(), mark.clone().into_os_string()];
-    let pid = commands.start(CommandSpec { cpu: None, ..CommandSpec::new(words, 0) }, "touch").unwrap().id().pid;
+    let pid = commands.start(CommandSpec::new(words), "touch").unwrap().id().pid;
     drop(commands);
     assert!(Identity::of(pid).is_none() && !mark.exists());
 }
@@ -128,7 +129,7 @@ fn output_goes_where_the_run_wants_it() {
         (Output::StandardError, false, [null.clone(), of_ours(2), of_ours(2)]),
         (Output::Nowhere, false, [null.clone(), null.clone(), null.clone()]),
     ] {
-        let spec = CommandSpec { cpu: None, streams: output.streams(stdin), ..CommandSpec::new(["true"], 0) };
+        let spec = CommandSpec { streams: output.streams(stdin), ..CommandSpec::new(["true"]) };
         let pid = commands.start(spec, "true").unwrap().id().pid;
         assert_eq!([0, 1, 2].map(|fd| link(&pid, fd)), expected, "{output:?}");
     }
@@ -139,10 +140,8 @@ fn usage_is_exact_for_what_ran_on_the_same_cpu() {
     let _alone = alone();
     let Some((journal, base)) = setup(true) else { return };
     let park = Park::for_command(&journal, base.as_ref(), "burn").unwrap();
-    let mut spec = CommandSpec::new(
-        ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; cat /proc/self/stat; times"],
-        1,
-    );
+    let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; cat /proc/self/stat; times";
+    let mut spec = CommandSpec::new(["sh", "-c", script]).on(1);
     spec.streams[1] = Stream::Null;
     let mut child = spawn(&journal, spec, &park).unwrap();
     let start = Instant::now();

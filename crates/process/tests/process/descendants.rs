@@ -11,7 +11,7 @@ fn descendants_die(freezer: bool) {
     // A daemon that changes its session and whose parent ends, a child that ignores SIGTERM, a
     // grandchild.
     let script = "setsid sleep 41 & (trap '' TERM; sleep 42; sleep 43) & (sleep 44 & sleep 45) & sleep 46";
-    let child = spawn(&journal, CommandSpec::new(["sh", "-c", script], 1), &park).unwrap();
+    let child = spawn(&journal, CommandSpec::new(["sh", "-c", script]).on(1), &park).unwrap();
     child.release(&park).unwrap();
     let ours = || {
         let marks = ["41", "42", "44", "45", "46"];
@@ -48,7 +48,7 @@ fn by_stop_signals_a_child_is_an_ordinary_process_until_it_is_found() {
     let _alone = alone();
     let Some((journal, base)) = setup(false) else { return };
     let park = Park::for_command(&journal, base.as_ref(), "parent").unwrap();
-    let mut spec = CommandSpec::new(["sh", "-c", "sleep 48 & sleep 49"], 1);
+    let mut spec = CommandSpec::new(["sh", "-c", "sleep 48 & sleep 49"]).on(1);
     spec.level = 20;
     let child = spawn(&journal, spec, &park).unwrap();
     child.release(&park).unwrap();
@@ -71,7 +71,7 @@ fn by_stop_signals_a_daemon_whose_parent_ended_at_once_ends_with_the_run() {
     let Some((journal, base)) = setup(false) else { return };
     let park = Park::for_command(&journal, base.as_ref(), "daemon").unwrap();
     // In a session of its own, and not found before its parent was gone.
-    let mut child = spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"], 1), &park).unwrap();
+    let mut child = spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"]).on(1), &park).unwrap();
     child.release(&park).unwrap();
     eventually("its first process has ended", || child.try_wait().unwrap().is_some());
     eventually("the daemon runs", || sleeping("47").is_some());

@@ -21,7 +21,7 @@ fn a_command_that_cannot_start_is_one_clear_error_and_leaves_nothing() {
         (script.to_str().unwrap(), "interpreter"),
     ];
     for (name, words) in cases {
-        let e = spawn(&journal, CommandSpec::new([name], 1), &park).unwrap_err();
+        let e = spawn(&journal, CommandSpec::new([name]).on(1), &park).unwrap_err();
         assert!(e.cause.contains(words) && e.exit_code() == 2, "{e}");
     }
     assert!(park.procs().is_empty());
@@ -71,7 +71,7 @@ fn a_cpu_has_one_dispatcher_and_the_refusal_names_it() {
     // A command that runs on must not hold it.
     if let Some((journal, base)) = setup(true) {
         let park = Park::for_command(&journal, base.as_ref(), "sleep").unwrap();
-        let _child = spawn(&journal, CommandSpec::new(["sleep", "30"], 1), &park).unwrap();
+        let _child = spawn(&journal, CommandSpec::new(["sleep", "30"]).on(1), &park).unwrap();
         drop(lock);
         CpuLock::take(1, "third one").unwrap();
         finish(&journal);

@@ -2,7 +2,8 @@
 
 use super::*;
 use punctual_taskset::{
-    Body, BudgetGroupSpec, Domain, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+    Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet,
+    TaskSpec, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -17,7 +18,7 @@ fn set() -> TaskSet {
         server,
         priority: 0,
         budget_group,
-        cpu: 1,
+        domain: DomainId(0),
         line: None,
     };
     let node = |name: &str, parent| BudgetGroupSpec {
@@ -25,11 +26,11 @@ fn set() -> TaskSet {
         parent,
         period: 10 * MS,
         budget: 2 * MS,
-        cpu: 1,
+        domain: DomainId(0),
         line: None,
     };
     let task = |name: &str, group, budget_group| TaskSpec {
-        cpu: 1,
+        domain: DomainId(0),
         group,
         budget_group,
         ..TaskSpec::new(name, 10 * MS, MS, Body::Spin(Spin::Forever))
@@ -38,8 +39,7 @@ fn set() -> TaskSet {
     let server = ServerSpec::Periodic { period: 10 * MS, budget: 3 * MS, deadline: 10 * MS, start: 0, kind };
     let windows = vec![Window { start: 0, length: MS }, Window { start: 4 * MS, length: MS }];
     TaskSet {
-        cpus: vec![1],
-        domain: Domain::Partitioned,
+        domains: vec![DomainSpec::of_cpu(1)],
         policy: policy("rm"),
         duration: None,
         tasks: vec![

@@ -18,7 +18,7 @@ use crate::explain::nearest;
 use crate::load::Loaded;
 use crate::problems::{Lines, Problems};
 use crate::value::Span;
-use crate::{error, Domain, PolicySpec, TaskSet};
+use crate::{error, DomainSpec, PolicySpec, TaskSet};
 use json::Object;
 use punctual_diagnostic::Diagnostic;
 use thread::{Class, Thread};
@@ -142,11 +142,14 @@ fn whole(
         return None;
     }
     let policy = given.unwrap_or_else(|| policy(&threads, losses));
-    let cpus: BTreeSet<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
-    let default_cpu = cpus.first().copied().unwrap_or(0);
+    let mut cpus: BTreeSet<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
+    if cpus.is_empty() {
+        cpus.insert(0);
+    }
+    let domains: Vec<DomainSpec> = cpus.into_iter().map(DomainSpec::of_cpu).collect();
     let mut made = Vec::with_capacity(all);
     for thread in &threads {
-        thread.tasks(policy, default_cpu, &mut made, problems);
+        thread.tasks(policy, &domains, &mut made, problems);
     }
     if made.is_empty() && problems.count() == 0 {
         let (cause, help) = match &losses.left_out {
@@ -162,10 +165,8 @@ fn whole(
         let cause = format!("the jobs of the set are {recorded} together, more than {}", crate::MOST_RECORDED);
         refuse(problems, &tasks.at, cause, "lower \"instance\" or \"loop\"");
     }
-    let cpus: BTreeSet<u32> = made.iter().map(|task| task.cpu).collect();
     Some(TaskSet {
-        cpus: cpus.into_iter().collect(),
-        domain: Domain::Partitioned,
+        domains,
         policy: PolicySpec { name: policy.to_owned() },
         duration: global.duration,
         tasks: made,

@@ -9,7 +9,7 @@ use super::{class, refuse, Global, Losses, MOST_TASKS};
 use crate::checks::{self, Field, LARGEST_CPU};
 use crate::problems::Problems;
 use crate::value::Span;
-use crate::{Arrival, Body, Spin, TaskSpec};
+use crate::{Arrival, Body, DomainId, DomainSpec, Spin, TaskSpec};
 
 /// Scheduling classes, by rt-app's names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -257,8 +257,15 @@ pub(super) fn times_of(task: &TaskSpec) -> usize {
 }
 
 impl Thread {
-    /// Adds its instances to the tasks of a set.
-    pub(super) fn tasks(&self, policy: &str, default_cpu: u32, made: &mut Vec<TaskSpec>, problems: &mut Problems<'_>) {
+    /// Adds its instances to the tasks of a set: to the first of the domains, if it has no CPU.
+    pub(super) fn tasks(
+        &self,
+        policy: &str,
+        domains: &[DomainSpec],
+        made: &mut Vec<TaskSpec>,
+        problems: &mut Problems<'_>,
+    ) {
+        let domain = self.cpu.and_then(|cpu| DomainId::of_cpu(domains, cpu)).unwrap_or_default();
         for instance in 0..self.instances {
             let name = match self.instances {
                 1 => self.name.clone(),
@@ -269,8 +276,7 @@ impl Thread {
                 return;
             }
             let priority = if policy == "fp" { self.priority } else { 0 };
-            let cpu = self.cpu.unwrap_or(default_cpu);
-            made.push(TaskSpec { name, priority, cpu, ..self.spec.clone() });
+            made.push(TaskSpec { name, priority, domain, ..self.spec.clone() });
         }
     }
 }

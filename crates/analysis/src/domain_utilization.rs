@@ -1,24 +1,12 @@
-//! How much of each CPU the tasks and groups in group 0 reserve. A group counts with what its
+//! How much of each domain the tasks and groups in group 0 reserve. A group counts with what its
 //! server receives, or with what its members may execute, whichever is less.
 
-use std::collections::HashSet;
-
-use punctual_taskset::{Arrival, ServerSpec, TaskSet};
+use punctual_taskset::{Arrival, DomainId, ServerSpec, TaskSet};
 
 use crate::utilization::{Ppm, Utilization};
-use crate::verdict::CpuLoad;
+use crate::verdict::DomainLoad;
 
-/// The CPUs of a set, in its order, then those that only a task or a group names (sets made by a
-/// program; files are checked).
-pub(crate) fn cpus(set: &TaskSet) -> Vec<u32> {
-    let mut cpus = set.cpus.clone();
-    let mut seen: HashSet<u32> = cpus.iter().copied().collect();
-    let named = set.tasks.iter().map(|t| t.cpu).chain(set.groups.iter().map(|g| g.cpu));
-    cpus.extend(named.filter(|&cpu| seen.insert(cpu)));
-    cpus
-}
-
-/// The utilization of a set, summed over its CPUs and rounded up to a millionth of one CPU.
+/// The utilization of a set, summed over its domains and rounded up to a millionth of one CPU.
 #[must_use]
 pub fn utilization(set: &TaskSet) -> Ppm {
     sum(set, |_| true).0.ppm()
@@ -31,30 +19,32 @@ pub fn utilization_of(tasks: impl IntoIterator<Item = (u64, u64)>) -> Ppm {
     Utilization::sum(tasks).ppm()
 }
 
-/// The utilization of one CPU.
-pub(crate) struct CpuUtilization {
-    pub(crate) load: CpuLoad,
+/// The utilization of one domain.
+pub(crate) struct DomainUtilization {
+    pub(crate) load: DomainLoad,
     pub(crate) exact: Utilization,
     /// By group: whether it counts with all that its server receives.
     pub(crate) server_counts: Vec<bool>,
 }
 
-impl CpuUtilization {
-    pub(crate) fn new(set: &TaskSet, cpu: u32) -> CpuUtilization {
-        let (exact, server_counts) = sum(set, |of| of == cpu);
-        let tasks = set.tasks.iter().filter(|t| t.cpu == cpu).count();
-        CpuUtilization { load: CpuLoad { cpu, tasks, utilization: exact.ppm() }, exact, server_counts }
+impl DomainUtilization {
+    pub(crate) fn new(set: &TaskSet, domain: DomainId) -> DomainUtilization {
+        let (exact, server_counts) = sum(set, |of| of == domain);
+        let tasks = set.tasks.iter().filter(|t| t.domain == domain).count();
+        let cpus = set.domain(domain).cpus.clone();
+        let load = DomainLoad { domain, cpus, tasks, utilization: exact.ppm() };
+        DomainUtilization { load, exact, server_counts }
     }
 }
 
-/// The utilization of the selected CPUs; and by group, whether it counts with all that its server
-/// receives.
-fn sum(set: &TaskSet, selected: impl Fn(u32) -> bool) -> (Utilization, Vec<bool>) {
+/// The utilization of the selected domains; and by group, whether it counts with all that its
+/// server receives.
+fn sum(set: &TaskSet, selected: impl Fn(DomainId) -> bool) -> (Utilization, Vec<bool>) {
     // Index 0 is group 0, index n + 1 the set's group n.
     let mut tasks: Vec<Vec<(u64, u64)>> = vec![Vec::new(); set.groups.len() + 1];
     let mut unbounded = vec![false; set.groups.len() + 1];
     let place = |group: Option<usize>| group.map_or(0, |g| (g + 1).min(set.groups.len()));
-    for t in set.tasks.iter().filter(|t| selected(t.cpu)) {
+    for t in set.tasks.iter().filter(|t| selected(t.domain)) {
         let at = place(t.group);
         unbounded[at] |= matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
         // An aperiodic task is guaranteed nothing; it counts with its mean.
@@ -65,7 +55,7 @@ fn sum(set: &TaskSet, selected: impl Fn(u32) -> bool) -> (Utilization, Vec<bool>
         tasks[at].push((t.budget, period));
     }
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); set.groups.len() + 1];
-    for (g, group) in set.groups.iter().enumerate().filter(|(_, g)| selected(g.cpu)) {
+    for (g, group) in set.groups.iter().enumerate().filter(|(_, g)| selected(g.domain)) {
         below[place(group.parent)].push(g);
     }
     // Parents before their children; the sums go the other way.
