@@ -257,9 +257,9 @@ PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg
 			fair_lay(c, shared, rate, own, c->first);
 		own += c->shift;
 	}
-	/* A bound thread that runs is the first of its queue. If only waiting threads were compared,
-	 * the shift would stay as it was before that queue was empty, and a lone bound thread would
-	 * keep the CPU for as long as the shared clock has advanced since. */
+	/* A bound thread that runs is the first of its queue. If only waiting threads were
+	 * compared, the shift would stay as it was before that queue was empty, and a lone bound
+	 * thread would keep the CPU for as long as the shared clock has advanced since. */
 	if (prev && c->own && own == FAIR_NEVER && shared != FAIR_NEVER)
 		fair_lay(c, shared, rate, fair_now(c) - c->shift, c->rate);
 	both = own != FAIR_NEVER && (shared == FAIR_NEVER || fair_before(own, shared));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What of sched_ext the scheduler needs: by hand and relocated at load, so that one object serves every kernel. */
+/* What of sched_ext the scheduler needs: by hand and relocated at load, so that one object serves
+ * every kernel. */
 #ifndef PUNCTUAL_SCX_H
 #define PUNCTUAL_SCX_H
 

@@ -1,4 +1,4 @@
-//! The engine of one CPU: discrete events in exact virtual time.
+//! The engine of one domain: discrete events in exact virtual time.
 //!
 //! ```text
 //!            ┌──────────────────────────── next instant ───────────────────────────┐
@@ -32,9 +32,8 @@ const BETWEEN_LOOKS: u32 = 8_192;
 /// an end: more than ten for each job that there can be.
 const STUCK: u32 = 20_000_000;
 
-/// One dispatcher with its allocators and tasks.
+/// One domain: a dispatcher with its allocators and tasks, and the CPU on which these execute.
 pub(crate) struct Engine {
-    cpu: u32,
     dispatcher: Dispatcher,
     allocators: Allocators,
     /// By the dispatcher's task numbers.
@@ -46,16 +45,22 @@ pub(crate) struct Engine {
     now: u64,
     /// When the next instant is.
     next: u64,
-    job: Option<JobId>,
-    /// Whom the CPU is given to.
-    running: u32,
-    /// To whom it was given before.
-    ran_last: u32,
+    cpu: Cpu,
     costs: Costs,
-    /// Time that the host still takes before a task can execute, ns.
-    stolen: u64,
     recorder: Option<Recorder>,
     pub(crate) count: Count,
+}
+
+/// What a CPU executes.
+struct Cpu {
+    number: u32,
+    job: Option<JobId>,
+    /// The task that executes.
+    running: u32,
+    /// The last one that executed.
+    ran_last: u32,
+    /// Time that the host still takes before a task can execute, ns.
+    stolen: u64,
 }
 
 /// What happened, in numbers.
@@ -82,7 +87,6 @@ impl Engine {
         recorder: Option<Recorder>,
     ) -> Engine {
         Engine {
-            cpu,
             dispatcher,
             allocators,
             sleepers: BinaryHeap::with_capacity(tasks.len()),
@@ -90,11 +94,8 @@ impl Engine {
             tasks,
             now: 0,
             next: 0,
-            job: None,
-            running: NOBODY,
-            ran_last: NOBODY,
+            cpu: Cpu { number: cpu, job: None, running: NOBODY, ran_last: NOBODY, stolen: 0 },
             costs,
-            stolen: 0,
             recorder,
             count: Count::default(),
         }
@@ -108,7 +109,7 @@ impl Engine {
         while self.next < end {
             in_place = if self.next > self.now { 0 } else { in_place + 1 };
             if in_place == STUCK {
-                return Err(error::stuck(self.cpu, self.now));
+                return Err(error::stuck(self.cpu.number, self.now));
             }
             self.instant(self.next, watcher)?;
             until_look -= 1;
@@ -146,7 +147,7 @@ impl Engine {
         self.count.instants += 1;
         self.charge(now, watcher);
         if self.is_at_an_end() {
-            self.proceed(self.running);
+            self.proceed(self.cpu.running);
         }
         while let Some(&Reverse((at, slot))) = self.sleepers.peek() {
             if at > now {
@@ -159,7 +160,7 @@ impl Engine {
             self.deliver_events(watcher)?;
             self.select();
             // What it does first, it does as soon as it has the CPU.
-            if !self.is_at_an_end() || !self.proceed(self.running) {
+            if !self.is_at_an_end() || !self.proceed(self.cpu.running) {
                 break;
             }
         }
@@ -177,33 +178,33 @@ impl Engine {
         if lapse == 0 {
             return;
         }
-        let stolen = self.stolen.min(lapse);
-        self.stolen -= stolen;
+        let stolen = self.cpu.stolen.min(lapse);
+        self.cpu.stolen -= stolen;
         self.count.overhead += stolen;
         let ran = lapse - stolen;
-        if ran == 0 || self.running == NOBODY {
+        if ran == 0 || self.cpu.running == NOBODY {
             self.recorder.iter_mut().for_each(Recorder::stopped);
             return;
         }
-        let task = &mut self.tasks[self.running as usize];
+        let task = &mut self.tasks[self.cpu.running as usize];
         if task.left != INFINITE {
             task.left -= ran;
         }
-        if let Some(job) = self.job {
+        if let Some(job) = self.cpu.job {
             // The job was selected at the last instant and is there: nothing can refuse.
             let _ = self.dispatcher.charge_job(job, ran, now);
             task.executed(ran, now);
         }
-        let (from, background) = (now - ran, self.job.is_none());
+        let (from, background) = (now - ran, self.cpu.job.is_none());
         if let Some(recorder) = &mut self.recorder {
-            recorder.executed(self.running, background, from, now);
+            recorder.executed(self.cpu.running, background, from, now);
         }
-        watcher.executed(&Interval { cpu: self.cpu, task: task.index(), from, to: now, background });
+        watcher.executed(&Interval { cpu: self.cpu.number, task: task.index(), from, to: now, background });
     }
 
     /// Whoever has the CPU has nothing left to execute for now.
     fn is_at_an_end(&self) -> bool {
-        self.running != NOBODY && self.stolen == 0 && self.tasks[self.running as usize].left == 0
+        self.cpu.running != NOBODY && self.cpu.stolen == 0 && self.tasks[self.cpu.running as usize].left == 0
     }
 
     /// A task that has the CPU and executed what it had to: on to what takes time. True when that
@@ -214,7 +215,7 @@ impl Engine {
         let mut changed = false;
         if task.state == State::Waiting {
             // It was done before; what its policy left it is of no use to it.
-            if let Some(job) = self.job {
+            if let Some(job) = self.cpu.job {
                 let _ = self.dispatcher.complete_job(job, now);
             }
             return true;
@@ -232,14 +233,14 @@ impl Engine {
                 }
                 Act::Sleep(ns) => {
                     task.sleep();
-                    self.stolen += self.costs.command;
+                    self.cpu.stolen += self.costs.command;
                     let _ = self.dispatcher.task_blocked(id, now);
                     self.sleepers.push(Reverse((now.saturating_add(ns), slot)));
                     return true;
                 }
                 Act::Done => {
                     changed = true;
-                    self.stolen += self.costs.command;
+                    self.cpu.stolen += self.costs.command;
                     task.touched(now);
                     // The task is there; a wait that is ignored was a delayed one.
                     if self.allocators.done(&mut self.dispatcher, id, now) != Ok(Wait::Ignored) {
@@ -255,7 +256,7 @@ impl Engine {
 
     fn wake(&mut self, slot: u32) {
         self.tasks[slot as usize].state = State::Working;
-        self.stolen += self.costs.command;
+        self.cpu.stolen += self.costs.command;
         let _ = self.dispatcher.task_ready(TaskId(slot), self.now);
     }
 
@@ -268,7 +269,7 @@ impl Engine {
             while let Some(event) = self.dispatcher.next_event() {
                 delivered += 1;
                 if delivered == STUCK {
-                    return Err(error::stuck(self.cpu, self.now));
+                    return Err(error::stuck(self.cpu.number, self.now));
                 }
                 self.event(&event, watcher);
             }
@@ -279,8 +280,8 @@ impl Engine {
     }
 
     fn event<W: Watcher>(&mut self, event: &Event, watcher: &mut W) {
-        let Engine { dispatcher, allocators, tasks, background, costs, stolen, count, now, .. } = self;
-        *stolen += match event {
+        let Engine { dispatcher, allocators, tasks, background, costs, cpu, count, now, .. } = self;
+        cpu.stolen += match event {
             Event::Timer { .. } => costs.timer,
             Event::JobEnded { end: End::Exhausted | End::Expired, .. }
             | Event::WindowEnded { .. }
@@ -291,7 +292,7 @@ impl Engine {
         };
         allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |event| match event {
             ReleaseEvent::Released { task, number, release, deadline, .. } => {
-                *stolen += costs.release;
+                cpu.stolen += costs.release;
                 count.releases += 1;
                 if !background.is_empty() {
                     background.retain(|&b| b != task.0);
@@ -316,18 +317,18 @@ impl Engine {
     /// Who executes from now on.
     fn select(&mut self) {
         let job = self.dispatcher.select(0, self.now);
-        if job.is_some() && job == self.job {
+        if job.is_some() && job == self.cpu.job {
             return;
         }
-        self.job = job;
-        self.running = match job.and_then(|j| self.dispatcher.task_of(j)) {
+        self.cpu.job = job;
+        self.cpu.running = match job.and_then(|j| self.dispatcher.task_of(j)) {
             Some(task) => task.0,
             None => self.ordinary(),
         };
-        if self.running != NOBODY && self.running != self.ran_last {
-            self.ran_last = self.running;
+        if self.cpu.running != NOBODY && self.cpu.running != self.cpu.ran_last {
+            self.cpu.ran_last = self.cpu.running;
             self.count.switches += 1;
-            self.stolen += self.costs.switch;
+            self.cpu.stolen += self.costs.switch;
         }
     }
 
@@ -339,16 +340,16 @@ impl Engine {
 
     fn next_instant(&mut self) -> u64 {
         let now = self.now;
-        let mut next = match self.job {
-            Some(_) if self.stolen == 0 => self.dispatcher.timer(0, 1, now),
+        let mut next = match self.cpu.job {
+            Some(_) if self.cpu.stolen == 0 => self.dispatcher.timer(0, 1, now),
             Some(job) => {
-                let budget = self.stolen.saturating_add(self.dispatcher.allowance(job));
+                let budget = self.cpu.stolen.saturating_add(self.dispatcher.allowance(job));
                 self.dispatcher.timer(0, 0, now).min(now.saturating_add(budget))
             }
             None => self.dispatcher.timer(0, 0, now),
         };
-        if self.running != NOBODY {
-            let left = self.stolen.saturating_add(self.tasks[self.running as usize].left);
+        if self.cpu.running != NOBODY {
+            let left = self.cpu.stolen.saturating_add(self.tasks[self.cpu.running as usize].left);
             next = next.min(now.saturating_add(left));
         }
         if let Some(&Reverse((at, _))) = self.sleepers.peek() {

@@ -52,8 +52,8 @@ impl Engine {
             let needed = best[rank + 1..].iter().map(|&i| 1 + self.height_of(i)).sum();
             self.let_run(best[rank], now, |own| levels::place(above, own, height, below, needed));
         }
-        self.ranked.clear();
-        self.ranked.extend_from_slice(best);
+        self.cpu.ranked.clear();
+        self.cpu.ranked.extend_from_slice(best);
     }
 
     pub(crate) fn best(&mut self, now: u64, best: &mut [u32; UNPARKED]) -> usize {

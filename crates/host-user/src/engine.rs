@@ -53,7 +53,7 @@ pub struct Ends {
     pub trace: Option<RecordSender>,
 }
 
-/// Everything an engine's thread owns.
+/// Everything a domain's thread owns.
 pub struct Engine {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) allocators: Allocators,
@@ -66,8 +66,7 @@ pub struct Engine {
     pub(crate) members: Vec<Option<Box<Member>>>,
     /// Members whose clocks are read: unparked, or not yet at rest.
     pub(crate) moving: Vec<u32>,
-    /// The unparked, best first, as last decided.
-    pub(crate) ranked: Vec<u32>,
+    pub(crate) cpu: Cpu,
     bell: Arc<Bell>,
     commands: Consumer<Command>,
     pub(crate) notices: NoticeSender,
@@ -75,11 +74,17 @@ pub struct Engine {
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
     trace: Option<RecordSender>,
+    stop: bool,
+}
+
+/// What the domain's CPU executes; the engine's thread is pinned to it.
+pub(crate) struct Cpu {
+    /// The unparked, best first, as last decided.
+    pub(crate) ranked: Vec<u32>,
     /// Since the last event, ns: time that the ranked tasks could execute in.
     pub(crate) available: u64,
-    /// When it last went to sleep.
+    /// When the engine last went to sleep.
     pub(crate) slept_at: u64,
-    stop: bool,
 }
 
 impl Engine {
@@ -96,6 +101,8 @@ impl Engine {
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
         members.resize_with(limit, || None);
+        let ranked = Vec::with_capacity(limit.max(UNPARKED));
+        let cpu = Cpu { ranked, available: 0, slept_at: clock::monotonic_ns() };
         Engine {
             dispatcher,
             allocators,
@@ -105,7 +112,7 @@ impl Engine {
             granularity,
             members,
             moving: Vec::with_capacity(limit),
-            ranked: Vec::with_capacity(limit.max(UNPARKED)),
+            cpu,
             bell,
             commands,
             notices,
@@ -113,8 +120,6 @@ impl Engine {
             stats,
             freezer,
             trace,
-            available: 0,
-            slept_at: clock::monotonic_ns(),
             stop: false,
         }
     }
@@ -133,7 +138,7 @@ impl Engine {
             let after = clock::monotonic_ns();
             self.stats.handled(after - now, until != u64::MAX && now >= until, late);
             until = self.next(now, after).max(after + self.granularity);
-            self.slept_at = after;
+            self.cpu.slept_at = after;
             self.bell.sleep(seen, until);
         }
         self.release_all();
@@ -151,12 +156,12 @@ impl Engine {
     /// enforcement error carries that over.
     fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
-        let place = self.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
-        let expected = place.map(|p| self.ranked[p]);
+        let place = self.cpu.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
+        let expected = place.map(|p| self.cpu.ranked[p]);
         let steady =
             expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| !m.periods.params().suspends);
-        let lapse = now.saturating_sub(self.slept_at);
-        let behind = place.map_or(&[][..], |p| &self.ranked[p + 1..]);
+        let lapse = now.saturating_sub(self.cpu.slept_at);
+        let behind = place.map_or(&[][..], |p| &self.cpu.ranked[p + 1..]);
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
             next = next.min(m.look_at());
@@ -200,7 +205,8 @@ impl Engine {
     /// they executed in some gap is charged when they are next read. Not while there is mail: who
     /// has just completed may not be read again.
     fn charge(&mut self, now: u64, late: u64) {
-        let Engine { dispatcher, members, moving, ranked, available, slept_at, bell, granularity, .. } = self;
+        let Engine { dispatcher, members, moving, cpu, bell, granularity, .. } = self;
+        let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -367,7 +373,7 @@ impl Engine {
         let _ = self.dispatcher.task_gone(member.task, now);
         self.allocators.remove(&mut Native::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
-        self.ranked.retain(|&m| m != i);
+        self.cpu.ranked.retain(|&m| m != i);
         self.notices.send(Notice::Removed { member, returned });
     }
 

@@ -52,7 +52,7 @@ impl Engine {
                 ReleaseEvent::Background { task, .. } => {
                     if let Some(m) = self.member(task) {
                         m.send_to_background();
-                        self.ranked.retain(|&r| r != task.0);
+                        self.cpu.ranked.retain(|&r| r != task.0);
                     }
                 }
                 ReleaseEvent::DelayedSaturated { task, .. } => {

@@ -20,11 +20,11 @@ impl Engine {
     /// those that are ranked after it, so one that is ready after all would wait for all of these.
     pub(crate) fn find_suspended(&mut self, now: u64) -> bool {
         let mut found = false;
-        let mut available = self.available;
-        for k in 0..self.ranked.len() {
-            let i = self.ranked[k];
+        let mut available = self.cpu.available;
+        for k in 0..self.cpu.ranked.len() {
+            let i = self.cpu.ranked[k];
             let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
-            let held = m.held_until(self.slept_at + SWITCHING, now).is_some();
+            let held = m.held_until(self.cpu.slept_at + SWITCHING, now).is_some();
             let could_run = m.standing == Standing::Unparked && available > 0 && !held;
             if could_run && m.ran == 0 && !m.asleep && m.periods.params().suspends {
                 m.asleep = true;
