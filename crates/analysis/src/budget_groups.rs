@@ -76,7 +76,7 @@ fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
 
 fn of_task(task: &TaskSpec, window: u64) -> u64 {
     match &task.arrival {
-        Arrival::Periodic => within(window, Some(task.start), task.period, task.budget, task.deadline),
+        Arrival::Periodic => within(window, Some(task.offset), task.period, task.budget, task.deadline),
         Arrival::Sporadic { .. } => within(window, None, task.period, task.budget, task.deadline),
         Arrival::Aperiodic { .. } | Arrival::List(_) => window,
     }
@@ -84,8 +84,8 @@ fn of_task(task: &TaskSpec, window: u64) -> u64 {
 
 fn of_server(server: &ServerSpec, window: u64) -> u64 {
     match server {
-        ServerSpec::Periodic { period, budget, deadline, start, .. } => {
-            within(window, Some(*start), *period, *budget, *deadline)
+        ServerSpec::Periodic { period, budget, deadline, offset, .. } => {
+            within(window, Some(*offset), *period, *budget, *deadline)
         }
         ServerSpec::Windows { cycle, windows } => windows
             .iter()

@@ -114,11 +114,11 @@ fn of_server(index: usize, spec: &GroupSpec, policy: Policy, limited_by: Option<
     let mut server =
         AnalysedTask { deferral: Deferral::KeepsBudget, limited_by, ..AnalysedTask::new(Entity::Server(index)) };
     match &spec.server {
-        ServerSpec::Periodic { period, budget, deadline, start, kind } => {
+        ServerSpec::Periodic { period, budget, deadline, offset, kind } => {
             server.budget = *budget;
             server.period = Some((*period).max(1));
             server.deadline = (*deadline).min((*period).max(1));
-            server.offset = Some(*start);
+            server.offset = Some(*offset);
             server.rank = policy.rank(*period, *deadline, spec.priority, false);
             if *kind == ServerKind::Polling && server.limited_by.is_none() {
                 server.deferral = Deferral::Never;
@@ -142,7 +142,7 @@ fn of_server(index: usize, spec: &GroupSpec, policy: Policy, limited_by: Option<
 fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
     let (entity, period, offset) = match &task.arrival {
         // No file has a period of 0; a set made by a program may.
-        Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.start)),
+        Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.offset)),
         Arrival::Sporadic { .. } => (Entity::Task(index), Some(task.period.max(1)), None),
         Arrival::Aperiodic { .. } => (Entity::Unguaranteed(index), None, None),
         Arrival::List(times) => {
@@ -186,7 +186,7 @@ pub(crate) fn first_releases(set: &TaskSet) -> Vec<u64> {
     for task in &set.tasks {
         let release = match &task.arrival {
             Arrival::List(times) => times.first().copied().unwrap_or(0),
-            _ => task.start,
+            _ => task.offset,
         };
         let mut at = task.group;
         // A path is no longer than there are groups.

@@ -20,7 +20,7 @@ impl ReservedTime {
     /// The windows that a task specifies, from its first release on.
     pub fn of_task(task: &TaskSpec) -> impl Iterator<Item = ReservedTime> + '_ {
         let cycle = task.period.max(1);
-        let offset = task.start % cycle;
+        let offset = task.offset % cycle;
         let windows = task.windows.iter();
         windows.map(move |w| ReservedTime { start: offset + w.start, cycle, length: w.length })
     }

@@ -30,7 +30,7 @@ pub struct TableTask {
 
 impl From<&TaskSpec> for TableTask {
     fn from(task: &TaskSpec) -> TableTask {
-        TableTask { offset: task.start, period: task.period, budget: task.budget, deadline: task.deadline }
+        TableTask { offset: task.offset, period: task.period, budget: task.budget, deadline: task.deadline }
     }
 }
 

@@ -37,7 +37,7 @@ fn a_server_that_may_be_preempted_has_the_blackout_of_shin_and_lee_at_most() {
 
 #[test]
 fn a_polling_server_makes_its_group_wait_a_period_more_than_its_gap() {
-    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, start: 0, kind: ServerKind::Polling };
+    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, offset: 0, kind: ServerKind::Polling };
     let mut set = set("rm", vec![inside(0, task(3, 20, 20))]);
     set.groups.push(group("rm", polling));
     assert_eq!(cpu(&set).groups[0].blackout, Some(5));
@@ -48,7 +48,7 @@ fn a_deferrable_server_hits_those_below_it_twice_in_a_row() {
     // Strosnider, Lehoczky and Sha 1995: at the end of one period and the beginning of the next.
     let of = |kind| {
         let mut set = set("rm", vec![task(3, 12, 12)]);
-        set.groups.push(group("rm", ServerSpec::Periodic { period: 5, budget: 2, deadline: 5, start: 0, kind }));
+        set.groups.push(group("rm", ServerSpec::Periodic { period: 5, budget: 2, deadline: 5, offset: 0, kind }));
         responses(&set)[0]
     };
     assert_eq!(of(ServerKind::Polling), Some(5));
@@ -95,8 +95,8 @@ fn fig_6_of_red_linux_fits_because_its_offsets_are_looked_at() {
     let groups = &analysis.domains[0].groups;
     assert_eq!(groups.iter().map(|g| g.test).collect::<Vec<_>>()[..2], [Test::Table, Test::Table]);
     // Servers that begin with the other half of the cycle get nothing before their deadlines.
-    let half = "period = \"20ms\"\nstart = \"10ms\"";
-    let moved = text.replace(half, "period = \"20ms\"\nstart = \"0ms\"");
+    let half = "period = \"20ms\"\noffset = \"10ms\"";
+    let moved = text.replace(half, "period = \"20ms\"\noffset = \"0ms\"");
     assert_ne!(moved, text);
     assert!(!analyse(&TaskSet::parse(&moved, "fig6").unwrap()).schedulable());
 }
@@ -105,7 +105,7 @@ fn fig_6_of_red_linux_fits_because_its_offsets_are_looked_at() {
 fn what_is_overloaded_so_slowly_that_a_few_rounds_do_not_show_it_is_refused_within_windows() {
     // 11 of the 10 that the windows have in every 20; with offsets the first misses come much
     // later.
-    let late = TaskSpec { start: 10, ..task(5, 20, 20) };
+    let late = TaskSpec { offset: 10, ..task(5, 20, 20) };
     let mut set = set("td", vec![inside(0, task(6, 20, 20)), inside(0, late)]);
     set.groups.push(group("edf", windows(10, &[(0, 5)])));
     assert_eq!(fits(&set), [false, false]);
@@ -117,7 +117,8 @@ fn what_is_overloaded_so_slowly_that_a_few_rounds_do_not_show_it_is_refused_with
 fn a_server_that_begins_later_than_its_tasks_has_a_first_blackout_until_then() {
     let of = |start| {
         let mut set = set("rm", vec![inside(0, task(1, 30, 30))]);
-        let server = ServerSpec::Periodic { period: 20, budget: 7, deadline: 20, start, kind: ServerKind::Deferrable };
+        let server =
+            ServerSpec::Periodic { period: 20, budget: 7, deadline: 20, offset: start, kind: ServerKind::Deferrable };
         set.groups.push(group("rm", server));
         responses(&set)
     };
@@ -132,9 +133,9 @@ fn an_interval_without_supply_is_not_too_short_to_fail() {
     let mut set = set("dm", vec![inside(1, task(1, 80, 74))]);
     set.groups.push(group(
         "edf",
-        ServerSpec::Periodic { period: 6, budget: 2, deadline: 3, start: 0, kind: ServerKind::Deferrable },
+        ServerSpec::Periodic { period: 6, budget: 2, deadline: 3, offset: 0, kind: ServerKind::Deferrable },
     ));
-    let below = ServerSpec::Periodic { period: 18, budget: 1, deadline: 2, start: 0, kind: ServerKind::Deferrable };
+    let below = ServerSpec::Periodic { period: 18, budget: 1, deadline: 2, offset: 0, kind: ServerKind::Deferrable };
     set.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("edf", below) });
     assert_eq!(cpu(&set).groups[1].fit, Fit::Late);
 }

@@ -74,7 +74,7 @@ fn in_a_table_windows_pass_while_a_task_sleeps_unless_they_follow_its_steps() {
 
 #[test]
 fn in_a_group_each_wake_up_may_meet_a_new_blackout() {
-    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, start: 0, kind: ServerKind::Polling };
+    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, offset: 0, kind: ServerKind::Polling };
     let within = |deadline| {
         let sleeper = TaskSpec { deadline, group: Some(0), ..suspending(&[2, 1, 2], 4, 40) };
         let mut set = set("rm", vec![sleeper]);

@@ -19,7 +19,7 @@ fn more_windows_than_a_table_takes_are_named() {
 #[test]
 fn a_table_whose_overload_shows_after_many_cycles_is_refused() {
     // 25/24 of a CPU, with offsets: no task is late before 151.
-    let at = |start, task: TaskSpec| TaskSpec { start, ..task };
+    let at = |start, task: TaskSpec| TaskSpec { offset: start, ..task };
     let set = set("td", vec![at(13, task(1, 24, 24)), at(7, task(4, 12, 11)), at(15, task(16, 24, 24))]);
     let cpu = cpu(&set);
     assert!(cpu.tasks.iter().all(|t| t.fit == Fit::Late));

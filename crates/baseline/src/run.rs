@@ -195,7 +195,7 @@ impl BaselineHost {
             let Some(work) = Work::of(&task.body) else { continue };
             let cpu = self.pinned.then_some(all[task.domain.0 as usize]);
             let policy = policies[i];
-            let (offset, period) = (task.start, task.period);
+            let (offset, period) = (task.offset, task.period);
             self.spawn("task", move |shared| {
                 let (state, control) = (&shared.tasks[i], &shared.control);
                 Worker { task: i as u32, cpu, policy, offset, period, work, spinner, state, control }.live();
@@ -233,7 +233,7 @@ impl BaselineHost {
             .filter_map(|(i, task)| {
                 let (period, deadline, budget) = (task.period, task.deadline, task.budget);
                 let (nature, suspends) = (natures[i]?, suspends(&task.body));
-                Some((Terms { task: i as u32, period, deadline, budget, nature, suspends }, task.start))
+                Some((Terms { task: i as u32, period, deadline, budget, nature, suspends }, task.offset))
             })
             .collect();
         let (ring, taker) = RingBuffer::new(room(set, domain));

@@ -107,7 +107,7 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
                 task.name
             ), format!("make it 20 s at most; or {OTHERS}")))
     };
-    if task.start > LONGEST_WAIT {
+    if task.offset > LONGEST_WAIT {
         return refuse("it starts more than 20 s after the run");
     }
     match &task.arrival {
@@ -134,7 +134,7 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
 /// How long a group's members may wait for its budget.
 fn groups_wait(set: &TaskSet) -> Result<(), Diagnostic> {
     let of_group = set.groups.iter().map(|g| match &g.server {
-        ServerSpec::Periodic { period, start, .. } => ("group", &g.name, (*period).max(*start)),
+        ServerSpec::Periodic { period, offset, .. } => ("group", &g.name, (*period).max(*offset)),
         ServerSpec::Windows { cycle, .. } => ("group", &g.name, *cycle),
     });
     let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));

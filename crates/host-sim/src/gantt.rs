@@ -196,7 +196,7 @@ fn times(set: &TaskSet) -> impl Iterator<Item = u64> + '_ {
         Spin::Uniform { .. } | Spin::Histogram { .. } => vec![1],
     };
     let tasks = set.tasks.iter().flat_map(move |t| {
-        let mut all = vec![t.period, t.deadline, t.start, t.budget];
+        let mut all = vec![t.period, t.deadline, t.offset, t.budget];
         match &t.body {
             Body::Spin(spin) => all.extend(spins(spin)),
             Body::Steps(steps) => all.extend(steps.iter().flat_map(|step| match step {
@@ -213,7 +213,9 @@ fn times(set: &TaskSet) -> impl Iterator<Item = u64> + '_ {
         all
     });
     let groups = set.groups.iter().flat_map(|g| match &g.server {
-        ServerSpec::Periodic { period, budget, deadline, start, .. } => vec![*period, *budget, *deadline, *start],
+        ServerSpec::Periodic { period, budget, deadline, offset: start, .. } => {
+            vec![*period, *budget, *deadline, *start]
+        }
         ServerSpec::Windows { cycle, windows } => {
             windows.iter().flat_map(|w| [w.start, w.length]).chain([*cycle]).collect()
         }

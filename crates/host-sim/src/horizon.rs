@@ -64,8 +64,8 @@ pub fn horizon(set: &TaskSet) -> Result<Horizon, Diagnostic> {
 
 fn offsets(set: &TaskSet) -> impl Iterator<Item = u64> + '_ {
     let groups = set.groups.iter().map(|g| match &g.server {
-        ServerSpec::Periodic { start, .. } => *start,
+        ServerSpec::Periodic { offset, .. } => *offset,
         ServerSpec::Windows { .. } => 0,
     });
-    set.tasks.iter().map(|t| t.start).chain(groups)
+    set.tasks.iter().map(|t| t.offset).chain(groups)
 }

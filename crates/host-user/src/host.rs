@@ -190,7 +190,7 @@ impl Host {
         }
         for Pending { engine, mut member } in self.pending.drain(..) {
             if let Some(spec) = &mut member.other {
-                spec.start = spec.start.saturating_add(origin.saturating_sub(self.origin));
+                spec.offset = spec.offset.saturating_add(origin.saturating_sub(self.origin));
             }
             self.engines[engine].send(Command::Add(member));
         }

@@ -184,7 +184,7 @@ impl Allocators {
             return Err(Refusal::Busy);
         }
         let slot = self.slot_for(spec, index as u32);
-        let start = spec.start;
+        let start = spec.offset;
         self.slots[index] = slot;
         self.take_in(gsi, index, start, task)
     }
@@ -210,7 +210,7 @@ impl Allocators {
             return Err(Refusal::Busy);
         }
         self.slots[index] = self.slot_for(spec, index as u32);
-        self.take_in(gsi, index, spec.start, task)
+        self.take_in(gsi, index, spec.offset, task)
     }
 
     fn take_in(&mut self, gsi: &mut dyn Gsi, index: usize, start: u64, task: TaskId) -> Result<(), Refusal> {

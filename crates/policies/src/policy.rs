@@ -77,7 +77,7 @@ impl Policy {
             group: number(spec.group),
             budget_group: number(spec.budget_group),
             cookie: None,
-            start: origin.saturating_add(spec.start),
+            start: origin.saturating_add(spec.offset),
             period: spec.period,
             budget: spec.budget,
             deadline: spec.deadline,

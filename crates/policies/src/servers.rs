@@ -67,7 +67,7 @@ pub(crate) fn of(set: &TaskSet, domain: DomainId) -> Vec<Server> {
             reservation: None,
         };
         match &g.server {
-            ServerSpec::Periodic { period, budget, deadline, start, kind } => {
+            ServerSpec::Periodic { period, budget, deadline, offset: start, kind } => {
                 servers.push(server(*start, *period, *budget, *deadline, *kind == ServerKind::Polling));
             }
             ServerSpec::Windows { cycle, windows } => {

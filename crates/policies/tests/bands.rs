@@ -11,7 +11,7 @@ use support::{at_times, set, task, Cpu};
 fn an_optional_part_executes_when_no_mandatory_one_waits() {
     // Fig. 3: period 10 ms, budget 3 ms; here 1 ms of it is mandatory.
     let imprecise = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
-    let other = TaskSpec { start: 2, ..task("b", 20, 7) };
+    let other = TaskSpec { offset: 2, ..task("b", 20, 7) };
     let mut cpu = Cpu::new(&set("imprecise", vec![imprecise, other]), &[&[3], &[7]]);
     cpu.run(40);
     // At 2 the optional part of a gives way to b, which is mandatory throughout; at 10 a's mandatory part follows.
@@ -23,7 +23,7 @@ fn an_optional_part_executes_when_no_mandatory_one_waits() {
 #[test]
 fn a_mandatory_part_goes_before_an_optional_one_that_has_begun() {
     let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 5) };
-    let b = TaskSpec { start: 3, ..task("b", 20, 4) };
+    let b = TaskSpec { offset: 3, ..task("b", 20, 4) };
     let mut cpu = Cpu::new(&set("imprecise", vec![a, b]), &[&[5], &[4]]);
     cpu.run(9);
     assert_eq!((cpu.when(0), cpu.when(1)), (vec![(0, 3), (7, 9)], vec![(3, 7)]));

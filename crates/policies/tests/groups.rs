@@ -83,7 +83,7 @@ fn figure_6_runs_rate_monotonic_in_one_half_of_the_cycle_and_two_edf_groups_in_t
     // Table 2: RM 0..P/2, EDF P/2..P, in it EDF1 and EDF2 with P/4 each; P = 20.
     let inside = |parent, g: GroupSpec| GroupSpec { parent: Some(parent), ..g };
     let half = |name: &str| GroupSpec {
-        server: ServerSpec::Periodic { period: 20, budget: 5, deadline: 10, start: 10, kind: ServerKind::Deferrable },
+        server: ServerSpec::Periodic { period: 20, budget: 5, deadline: 10, offset: 10, kind: ServerKind::Deferrable },
         ..inside(1, group(name, "edf", 1, 1, ServerKind::Deferrable))
     };
     let mut all = set(

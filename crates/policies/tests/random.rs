@@ -51,7 +51,7 @@ impl Maker {
         };
         TaskSpec {
             arrival,
-            start: self.below(30) as u64,
+            offset: self.below(30) as u64,
             deadline: budget + self.below((period - budget) as usize + 1) as u64,
             priority: self.below(5) as i64,
             group: self.some(groups),
@@ -156,7 +156,7 @@ fn every_release_ends_once_whatever_happens() {
                 let told =
                     |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
                 let releases = cpu.reported.iter().filter(told).count() as u64;
-                let due = if cpu.now < spec.start { 0 } else { (cpu.now - spec.start) / spec.period + 1 };
+                let due = if cpu.now < spec.offset { 0 } else { (cpu.now - spec.offset) / spec.period + 1 };
                 assert_eq!(releases, due, "seed {seed}, task {index} at {}", cpu.now);
             }
         }

@@ -10,8 +10,8 @@ use support::{at_times, group, policy, set, task, Cpu};
 /// Three tasks that all policies can carry out, 80 % of the CPU.
 fn tasks() -> Vec<TaskSpec> {
     let a = TaskSpec { priority: 3, mandatory: Some(1), ..task("a", 10, 3) };
-    let b = TaskSpec { priority: 2, start: 1, ..task("b", 20, 6) };
-    let c = TaskSpec { priority: 1, start: 2, promotion: Some(11), ..task("c", 40, 8) };
+    let b = TaskSpec { priority: 2, offset: 1, ..task("b", 20, 6) };
+    let c = TaskSpec { priority: 1, offset: 2, promotion: Some(11), ..task("c", 40, 8) };
     vec![a, b, c]
 }
 
@@ -26,14 +26,14 @@ fn nothing_is_lost(cpu: &Cpu, set: &TaskSet, what: &str) {
     for (index, spec) in set.tasks.iter().enumerate() {
         let ends = cpu.ends(index as u32);
         for (k, end) in ends.iter().enumerate() {
-            let release = spec.start + k as u64 * spec.period;
+            let release = spec.offset + k as u64 * spec.period;
             assert_eq!((end.0, end.1), (k as u64, release), "{what}, task {index}");
             assert_ne!(end.2, End::Cancelled, "{what}, task {index}, release {k}");
             assert!(end.3 <= spec.budget, "{what}, task {index}, release {k} executed {}", end.3);
         }
         let (released, ended) = count(cpu, index as u32);
         assert!(released - ended <= 1, "{what}, task {index}: {released} releases, {ended} ends");
-        assert!(ended as u64 >= (cpu.now - spec.start) / spec.period - 1, "{what}, task {index}: {ended} ends");
+        assert!(ended as u64 >= (cpu.now - spec.offset) / spec.period - 1, "{what}, task {index}: {ended} ends");
     }
     assert!(
         !cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),

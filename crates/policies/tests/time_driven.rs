@@ -50,7 +50,8 @@ fn a_table_that_is_found_off_line_meets_every_deadline_at_full_load() {
     // 2/5 + 4/7 + 1/35 = 1: no slack anywhere.
     for starts in [[0, 0, 0], [3, 3, 3], [0, 1, 2], [12, 9, 40]] {
         let tasks = vec![task("a", 5, 2), task("b", 7, 4), task("c", 35, 1)];
-        let tasks: Vec<TaskSpec> = tasks.into_iter().zip(starts).map(|(t, start)| TaskSpec { start, ..t }).collect();
+        let tasks: Vec<TaskSpec> =
+            tasks.into_iter().zip(starts).map(|(t, start)| TaskSpec { offset: start, ..t }).collect();
         let mut cpu = Cpu::new(&set("td", tasks), &[&[2], &[4], &[1]]);
         cpu.run(350);
         for index in 0..3 {

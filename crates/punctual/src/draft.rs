@@ -238,7 +238,7 @@ impl<P: Place> TaskDraft<P> {
             return Err(task("it came to nothing", "report it"));
         };
         let (start, priority) = (start.unwrap_or(0), self.priority.unwrap_or(0));
-        Ok(TaskSpec { domain, start, priority, ..spec })
+        Ok(TaskSpec { domain, offset: start, priority, ..spec })
     }
 
     /// The domain that has its CPU, or the only one.

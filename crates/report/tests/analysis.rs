@@ -16,7 +16,7 @@ fn where_only_groups_are_late_the_summary_names_groups() {
         period: 10,
         budget: 2,
         deadline: 10,
-        start: 0,
+        offset: 0,
         kind: punctual_taskset::ServerKind::Polling,
     };
     late.groups.push(group("rm", slow.clone()));

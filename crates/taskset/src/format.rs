@@ -158,7 +158,7 @@ pub(crate) struct Task {
         "required": ["windows", "cycle"],
         "not": { "anyOf": [
             { "required": ["period"] }, { "required": ["budget"] }, { "required": ["deadline"] },
-            { "required": ["start"] }, { "required": ["server"] }
+            { "required": ["offset"] }, { "required": ["server"] }
         ] }
     }
 ]))]
@@ -176,7 +176,7 @@ pub(crate) struct Group {
     /// From each replenishment; at most the period, which is the default.
     pub(crate) deadline: Option<At<Positive>>,
     /// The first replenishment, from the start of the run; default 0.
-    pub(crate) start: Option<At<Duration>>,
+    pub(crate) offset: Option<At<Duration>>,
     /// What becomes of the budget while the group has nothing to execute; default deferrable.
     pub(crate) server: Option<At<Word<ServerKind>>>,
     /// When it executes in the cycle, instead of period and budget.

@@ -101,7 +101,7 @@ fn by_period(group: &Group) -> [(&'static str, Option<&Span>); 5] {
         ("period", place(&group.period)),
         ("budget", place(&group.budget)),
         ("deadline", place(&group.deadline)),
-        ("start", place(&group.start)),
+        ("offset", place(&group.offset)),
         ("server", place(&group.server)),
     ]
 }
@@ -121,7 +121,8 @@ fn server(group: &Group, head: &Span, problems: &mut Problems<'_>) -> Option<Ser
     let (period, budget) = (ns(&group.period)?, ns(&group.budget)?);
     let kind = group.server.as_ref().map_or(ServerKind::default(), |server| server.0);
     let deadline = ns(&group.deadline).unwrap_or(period);
-    Some(ServerSpec::Periodic { period, budget, deadline, start: ns(&group.start).unwrap_or(0), kind })
+    let offset = ns(&group.offset).unwrap_or(0);
+    Some(ServerSpec::Periodic { period, budget, deadline, offset, kind })
 }
 
 fn time_table(group: &Group, problems: &mut Problems<'_>) -> Option<ServerSpec> {

@@ -59,8 +59,8 @@ pub enum ServerSpec {
         budget: u64,
         /// Relative deadline, ns, budget..=period.
         deadline: u64,
-        /// Offset of the first replenishment, ns.
-        start: u64,
+        /// The first replenishment, from the start of the run, ns.
+        offset: u64,
         /// What becomes of the budget while the group has nothing to execute.
         kind: ServerKind,
     },
@@ -130,8 +130,8 @@ pub struct TaskSpec {
     pub budget: u64,
     /// Relative deadline, ns, budget..=period.
     pub deadline: u64,
-    /// Offset of the first release from the start of the run, ns.
-    pub start: u64,
+    /// The first release, from the start of the run, ns.
+    pub offset: u64,
     /// Importance for the policy `fp`: larger first.
     pub priority: i64,
     /// When it is released.
@@ -174,7 +174,7 @@ impl TaskSpec {
             period,
             budget,
             deadline: period,
-            start: 0,
+            offset: 0,
             priority: 0,
             arrival: Arrival::Periodic,
             group: None,

@@ -41,7 +41,7 @@ pub(crate) fn check(
     let spec = match (&name, ns(&task.period), ns(&task.budget), place.domain, body) {
         (Some(name), Some(period), Some(budget), Some(domain), Some(body)) => Some(TaskSpec {
             deadline: ns(&task.deadline).unwrap_or(period),
-            start: ns(&task.offset).unwrap_or(0),
+            offset: ns(&task.offset).unwrap_or(0),
             priority: task.priority.as_ref().map_or(0, |priority| priority.0),
             arrival,
             group: place.group,

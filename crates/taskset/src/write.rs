@@ -115,11 +115,11 @@ fn group(spec: &GroupSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> form
         ..format::Group::default()
     };
     match &spec.server {
-        ServerSpec::Periodic { period, budget, deadline, start, kind } => {
+        ServerSpec::Periodic { period, budget, deadline, offset, kind } => {
             group.period = Some(time(*period));
             group.budget = Some(time(*budget));
             group.deadline = Some(time(*deadline));
-            group.start = unless_zero(*start);
+            group.offset = unless_zero(*offset);
             group.server = Some(Word(*kind).into());
         }
         ServerSpec::Windows { cycle, windows } => {
@@ -136,7 +136,7 @@ fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format
         period: Some(time(spec.period)),
         budget: Some(time(spec.budget)),
         deadline: Some(time(spec.deadline)),
-        offset: unless_zero(spec.start),
+        offset: unless_zero(spec.offset),
         priority: Some(Whole(spec.priority).into()),
         arrival: arrival(&spec.arrival),
         cpu,

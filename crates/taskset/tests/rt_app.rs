@@ -77,7 +77,7 @@ fn phases_with_one_timer_are_jobs_of_different_lengths() {
 
     let (task, _) = thread(&format!(r#""loop" : 1, "delay" : 500, {phases}"#));
     let times = [0, 30, 60, 90, 120].map(|ms| ms * MS + 500_000);
-    assert_eq!((task.arrival, task.start), (Arrival::List(times.to_vec()), 0));
+    assert_eq!((task.arrival, task.offset), (Arrival::List(times.to_vec()), 0));
 }
 
 #[test]

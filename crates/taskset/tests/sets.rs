@@ -30,7 +30,7 @@ fn groups_know_their_parents_servers_and_cpus() {
         period: 20 * MS,
         budget: 4 * MS,
         deadline: 10 * MS,
-        start: 10 * MS,
+        offset: 10 * MS,
         kind: ServerKind::Polling,
     };
     assert_eq!(audio.server, server);
@@ -82,7 +82,7 @@ fn the_example_of_fig_6_has_the_attributes_of_table_2() {
         period,
         budget: period / 4,
         deadline: period / 2,
-        start: period / 2,
+        offset: period / 2,
         kind: ServerKind::Deferrable,
     };
     let read: Vec<_> =

@@ -129,7 +129,7 @@ prop_compose! {
         };
         let start = if matches!(arrival, Arrival::List(_)) { 0 } else { start };
         TaskSpec {
-            deadline, start, priority, arrival, group, budget_group, promotion, mandatory, windows, jitter,
+            deadline, offset: start, priority, arrival, group, budget_group, promotion, mandatory, windows, jitter,
             blocking, overrun, ..TaskSpec::new(name, period, budget, body)
         }
     }
@@ -139,7 +139,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
     let kind = prop::sample::select(vec![ServerKind::Deferrable, ServerKind::Polling]);
     prop_oneof![
         (times(), 0..DURATION_LIMIT, kind).prop_map(|([budget, deadline, period], start, kind)| {
-            ServerSpec::Periodic { period, budget, deadline, start, kind }
+            ServerSpec::Periodic { period, budget, deadline, offset: start, kind }
         }),
         (LEAST_PERIOD..DURATION_LIMIT)
             .prop_flat_map(|cycle| windows(cycle).prop_map(move |windows| ServerSpec::Windows { cycle, windows })),

@@ -30,7 +30,7 @@ pub fn enlarged(mut set: TaskSet, by: u64) -> TaskSet {
             &mut task.period,
             &mut task.budget,
             &mut task.deadline,
-            &mut task.start,
+            &mut task.offset,
             &mut task.jitter,
             &mut task.blocking,
         ] {
@@ -56,7 +56,7 @@ pub fn enlarged(mut set: TaskSet, by: u64) -> TaskSet {
     }
     for group in &mut set.groups {
         match &mut group.server {
-            ServerSpec::Periodic { period, budget, deadline, start, .. } => {
+            ServerSpec::Periodic { period, budget, deadline, offset: start, .. } => {
                 for time in [period, budget, deadline, start] {
                     *time *= by;
                 }

@@ -80,7 +80,7 @@ fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Rando
         return task;
     }
     if random.once_in(2) {
-        task.start = random.within(0, task.period);
+        task.offset = random.within(0, task.period);
     }
     if random.once_in(2) {
         task.body = Body::Spin(Spin::Uniform { min: 1, max: promised, seed: random.within(0, 1 << 40) });

@@ -35,7 +35,7 @@ pub fn timed(random: &mut Random) -> TaskSet {
                 let deadline = if random.once_in(2) { first.length.max(budget) } else { random.within(budget, period) };
                 let kind = random.of(&[ServerKind::Deferrable, ServerKind::Polling]);
                 let start = if random.once_in(3) { random.within(0, cycle) } else { first.start };
-                let server = ServerSpec::Periodic { period, budget, deadline, start, kind };
+                let server = ServerSpec::Periodic { period, budget, deadline, offset: start, kind };
                 let child = tree.groups.len();
                 tree.groups.push(group(format!("s{n}{k}"), Some(place), random.of(&["rm", "edf"]), server, random));
                 let task = task(tree.tasks.len(), child, cycle, budget * cycle, period, random);
@@ -75,7 +75,7 @@ fn task(n: usize, group: usize, cycle: u64, whole: u64, per: u64, random: &mut R
         Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })
     };
     TaskSpec {
-        start: random.within(0, period),
+        offset: random.within(0, period),
         priority: random.within(0, 4) as i64,
         group: Some(group),
         deadline: if random.once_in(2) { period } else { random.within(budget, period) },

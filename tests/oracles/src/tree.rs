@@ -76,7 +76,7 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
             period,
             budget,
             deadline,
-            start: random.within(0, period),
+            offset: random.within(0, period),
             kind: random.of(&[ServerKind::Deferrable, ServerKind::Polling]),
         },
         priority: random.within(0, 4) as i64,
@@ -111,7 +111,7 @@ fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> 
         false => Arrival::Periodic,
     };
     TaskSpec {
-        start: random.within(0, period),
+        offset: random.within(0, period),
         priority: random.within(0, 4) as i64,
         deadline: if random.once_in(3) { random.within(budget, period) } else { period },
         group,

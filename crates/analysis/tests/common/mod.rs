@@ -45,7 +45,7 @@ pub fn group(policy: &str, server: ServerSpec) -> GroupSpec {
 
 /// A deferrable server with an implicit deadline.
 pub fn server(budget: u64, period: u64) -> ServerSpec {
-    ServerSpec::Periodic { period, budget, deadline: period, start: 0, kind: ServerKind::Deferrable }
+    ServerSpec::Periodic { period, budget, deadline: period, offset: 0, kind: ServerKind::Deferrable }
 }
 
 /// Windows as (start, length).

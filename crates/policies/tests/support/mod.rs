@@ -220,7 +220,7 @@ pub fn group(name: &str, by: &str, period: u64, budget: u64, kind: ServerKind) -
         name: name.to_owned(),
         parent: None,
         policy: policy(by),
-        server: ServerSpec::Periodic { period, budget, deadline: period, start: 0, kind },
+        server: ServerSpec::Periodic { period, budget, deadline: period, offset: 0, kind },
         priority: 0,
         budget_group: None,
         domain: DomainId(0),

@@ -36,7 +36,7 @@ fn set() -> TaskSet {
         ..TaskSpec::new(name, 10 * MS, MS, Body::Spin(Spin::Forever))
     };
     let kind = ServerKind::Deferrable;
-    let server = ServerSpec::Periodic { period: 10 * MS, budget: 3 * MS, deadline: 10 * MS, start: 0, kind };
+    let server = ServerSpec::Periodic { period: 10 * MS, budget: 3 * MS, deadline: 10 * MS, offset: 0, kind };
     let windows = vec![Window { start: 0, length: MS }, Window { start: 4 * MS, length: MS }];
     TaskSet {
         domains: vec![DomainSpec::of_cpu(1)],

@@ -86,7 +86,7 @@ impl Draft<'_, '_, '_> {
         let budget = self.reserved.map_or_else(|| with_margin(most).min(period), |reserved| reserved.runtime);
         let mut spec = self.spec(period, budget, self.body(jobs, losses));
         if matches!(arrival, Arrival::List(_)) {
-            spec.start = 0;
+            spec.offset = 0;
         }
         spec.arrival = arrival;
         spec.overrun = self.overrun(phases);
@@ -95,7 +95,7 @@ impl Draft<'_, '_, '_> {
 
     fn spec(&self, period: u64, budget: u64, body: Body) -> TaskSpec {
         let deadline = self.reserved.map_or(period, |reserved| reserved.deadline);
-        TaskSpec { deadline, start: self.delay, ..TaskSpec::new("", period, budget, body) }
+        TaskSpec { deadline, offset: self.delay, ..TaskSpec::new("", period, budget, body) }
     }
 
     /// The releases of these jobs before `end`, ns from the start of the run.
