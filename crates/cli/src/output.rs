@@ -174,12 +174,14 @@ fn text(error: Diagnostic) -> String {
     let place = error.place().map_or_else(String::new, |place| format!("{place}: "));
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let plain = format!("{red}punctual:{red:#} {place}{}\n  help: {}", error.cause, error.help);
-    if error.place().is_none_or(|place| place.position.is_none()) {
+    let snippet = error.snippet();
+    // Without the text that the place is in, only the plain form names it.
+    if miette::Diagnostic::source_code(&snippet).is_none() {
         return plain;
     }
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_width(100).with_links(false);
     let mut text = String::new();
-    match handler.render_report(&mut text, &error.snippet()) {
+    match handler.render_report(&mut text, &snippet) {
         Ok(()) => text.trim_end().to_owned(),
         Err(_) => plain,
     }
