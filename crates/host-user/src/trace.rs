@@ -1,7 +1,10 @@
 //! An engine's records on their way to the trace, over a ring of fixed size: the engine writes, the
 //! housekeeper reads. Records that find it full are dropped and counted.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::Arc;
 
 use punctual_dispatcher::Dispatcher;
@@ -14,8 +17,13 @@ const BATCH: usize = 256;
 /// The engine's end. Real-time safe.
 pub struct RecordSender {
     ring: Producer<Record>,
-    /// Records of the dispatcher that were sent.
-    sent: u64,
+    /// Records of the dispatcher that were read.
+    read: u64,
+    /// Records in the ring, ever.
+    pushed: u64,
+    /// As many of them may be read: all of whole instants, so that nothing is written between the
+    /// records of one input.
+    whole: Arc<AtomicU64>,
     /// Records dropped since the last one that was not.
     lost: Arc<AtomicU64>,
 }
@@ -25,32 +33,46 @@ impl RecordSender {
     pub fn send(&mut self, record: Record) {
         let lost = self.lost.load(Relaxed);
         // Where some are missing, it is reported first.
-        if lost > 0 && self.ring.slots() >= 2 && self.ring.push(Record::lost(lost)).is_ok() {
+        if lost > 0 && self.ring.slots() >= 2 && self.push(Record::lost(lost)) {
             self.lost.store(0, Relaxed);
         }
         let lost = self.lost.load(Relaxed);
-        if lost > 0 || self.ring.push(record).is_err() {
+        if lost > 0 || !self.push(record) {
             self.lost.store(lost + 1, Relaxed);
         }
     }
 
-    /// Sends what the dispatcher recorded since this was last called.
+    fn push(&mut self, record: Record) -> bool {
+        let pushed = self.ring.push(record).is_ok();
+        self.pushed += u64::from(pushed);
+        pushed
+    }
+
+    /// Sends what the dispatcher recorded since this was last called. An instant ends with it.
     pub fn send_new(&mut self, dispatcher: &Dispatcher) {
         let count = dispatcher.record_count();
-        while self.sent < count {
-            match dispatcher.record(self.sent) {
+        while self.read < count {
+            match dispatcher.record(self.read) {
                 Some(record) => self.send(record),
                 // More happened at one instant than the dispatcher's ring holds.
                 None => self.lost.store(self.lost.load(Relaxed) + 1, Relaxed),
             }
-            self.sent += 1;
+            self.read += 1;
         }
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        // Pairs with the load in `forward`.
+        self.whole.store(self.pushed, Release);
     }
 }
 
 /// The housekeeper's end.
 pub struct RecordReceiver {
     ring: Consumer<Record>,
+    popped: u64,
+    whole: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
     sink: TraceSink,
 }
@@ -58,13 +80,14 @@ pub struct RecordReceiver {
 impl RecordReceiver {
     /// Writes what the engine has sent.
     pub fn forward(&mut self) {
+        let whole = self.whole.load(Acquire);
         let mut batch = [Record::default(); BATCH];
-        loop {
-            let count = batch.iter_mut().map_while(|r| self.ring.pop().ok().map(|new| *r = new)).count();
+        while self.popped < whole {
+            let wanted = usize::try_from(whole - self.popped).map_or(BATCH, |left| left.min(BATCH));
+            let places = batch[..wanted].iter_mut();
+            let count = places.map_while(|place| self.ring.pop().ok().map(|record| *place = record)).count();
             self.sink.records(&batch[..count]);
-            if count < BATCH {
-                return;
-            }
+            self.popped += count as u64;
         }
     }
 
@@ -81,8 +104,9 @@ pub fn channel(records: usize, sink: TraceSink) -> (RecordSender, RecordReceiver
     // Touches each page, so that the engine's writes have no page faults.
     while sender.push(Record::default()).is_ok() {}
     while ring.pop().is_ok() {}
-    let lost = Arc::new(AtomicU64::new(0));
-    (RecordSender { ring: sender, sent: 0, lost: lost.clone() }, RecordReceiver { ring, lost, sink })
+    let (lost, whole) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let sender = RecordSender { ring: sender, read: 0, pushed: 0, whole: whole.clone(), lost: lost.clone() };
+    (sender, RecordReceiver { ring, popped: 0, whole, lost, sink })
 }
 
 #[cfg(test)]
@@ -98,6 +122,7 @@ mod tests {
         let (mut sender, mut receiver) = channel(4, sink.clone());
         let mut send = |times: std::ops::Range<u64>| {
             times.for_each(|time| sender.send(Record { time, kind: 12, ..Record::default() }));
+            sender.publish();
         };
         send(0..3);
         receiver.forward();
