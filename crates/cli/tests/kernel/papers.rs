@@ -59,7 +59,23 @@ fn example(text: &str, options: &[&str], code: i32) -> Option<Ran> {
     let trace = trace(&path);
     let seen = check::holds(&trace, &own, check::lateness(&own));
     replays(&path);
+    has_execution_and_periods(&trace, &seen, &results);
     Some(Ran { results, seen, trace, longest_soft_interrupt: own.longest_soft_interrupt() })
+}
+
+/// The trace has when each task executed, but for what had not stopped at the end, and the periods
+/// of which the results are made.
+fn has_execution_and_periods(trace: &Trace, seen: &HashMap<u32, Seen>, results: &Value) {
+    const CUT_OFF: u64 = 20_000_000;
+    let intervals = trace.intervals();
+    for (task, seen) in seen {
+        let ran: u64 = intervals.iter().filter(|i| i.task == *task).map(|i| i.to - i.from).sum();
+        assert!(ran + CUT_OFF >= seen.executed, "task {task}: {ran} ns of {}", seen.executed);
+    }
+    for (task, result) in results["tasks"].as_array().expect("tasks").iter().enumerate() {
+        let periods = trace.periods().filter(|p| p.task as usize == task).count() as u64;
+        assert!(Some(periods) >= result["periods"].as_u64(), "{periods} in the trace: {result:#}");
+    }
 }
 
 const TABLE_2: &str = include_str!("../../../../examples/rtai-table2.toml");
