@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use punctual_sys::sched;
+use rustix::time::{clock_getres, clock_gettime, ClockId};
 
 /// The answers of the system calls that an examination makes.
 #[derive(Clone, Debug, Default)]
@@ -51,12 +52,13 @@ impl Calls {
     /// Makes them all.
     pub fn make() -> Self {
         let (fifo_lowest, fifo_highest) = try_fifo();
+        let resolution = clock_getres(ClockId::Monotonic);
         Calls {
             fifo_lowest,
             fifo_highest,
-            resolution: resolution(),
-            clock_cost: cost(libc::CLOCK_MONOTONIC),
-            cpu_clock_cost: cost(libc::CLOCK_THREAD_CPUTIME_ID),
+            resolution: Some(Duration::new(resolution.tv_sec as u64, resolution.tv_nsec as u32)),
+            clock_cost: Some(cost(ClockId::Monotonic)),
+            cpu_clock_cost: Some(cost(ClockId::ThreadCPUTime)),
             timer_slack: timer_slack(),
             discipline: discipline(),
         }
@@ -91,43 +93,24 @@ fn take_fifo(priority: i32) -> FifoAttempt {
     }
 }
 
-fn zeroed<T: PlainData>() -> T {
-    // SAFETY: PlainData is implemented only for C structures of integers.
-    unsafe { std::mem::zeroed() }
-}
-
-/// C structures of integers, for which all zeroes is a value.
-trait PlainData {}
-impl PlainData for libc::timespec {}
-impl PlainData for libc::timex {}
-
-fn resolution() -> Option<Duration> {
-    let mut ts: libc::timespec = zeroed();
-    // SAFETY: `ts` is a valid timespec to write to.
-    let rc = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut ts) };
-    (rc == 0).then(|| Duration::new(ts.tv_sec as u64, ts.tv_nsec as u32))
-}
-
-fn now(clock: libc::clockid_t) -> Option<u64> {
-    let mut ts: libc::timespec = zeroed();
-    // SAFETY: `ts` is a valid timespec to write to.
-    let rc = unsafe { libc::clock_gettime(clock, &mut ts) };
-    (rc == 0).then_some(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64)
+fn now(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// The median of 41 batches of 50 calls: 2,050 calls, well under 10 ms on any clock.
-fn cost(clock: libc::clockid_t) -> Option<u64> {
+fn cost(clock: ClockId) -> u64 {
     const BATCH: u64 = 50;
     let mut batches = [0u64; 41];
     for batch in &mut batches {
-        let begin = now(libc::CLOCK_MONOTONIC)?;
+        let begin = now(ClockId::Monotonic);
         for _ in 0..BATCH {
-            std::hint::black_box(now(clock)?);
+            std::hint::black_box(now(clock));
         }
-        *batch = now(libc::CLOCK_MONOTONIC)?.saturating_sub(begin) / BATCH;
+        *batch = now(ClockId::Monotonic).saturating_sub(begin) / BATCH;
     }
     batches.sort_unstable();
-    Some(batches[batches.len() / 2])
+    batches[batches.len() / 2]
 }
 
 fn timer_slack() -> Option<u64> {
@@ -138,7 +121,8 @@ fn timer_slack() -> Option<u64> {
 
 #[allow(clippy::useless_conversion)] // c_long is shorter on 32 bits
 fn discipline() -> Option<ClockDiscipline> {
-    let mut tx: libc::timex = zeroed();
+    // SAFETY: all zeroes is a value of timex, a structure of integers.
+    let mut tx: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: modes = 0 reads only; `tx` is a valid timex.
     let state = unsafe { libc::adjtimex(&mut tx) };
     (state >= 0).then_some(ClockDiscipline {

@@ -55,10 +55,8 @@ fn clock_source(scene: &Scene) -> Finding {
     };
     let about = about.saw(&current);
     let available = scene.probe.read(&format!("{CLOCKSOURCE}/available_clocksource"));
-    let (about, tsc) = match available {
-        Ok(r) => (about.saw(&r), r.read.split_whitespace().any(|w| w == "tsc")),
-        Err(_) => (about, false),
-    };
+    let about = about.saw_any(&available);
+    let tsc = available.is_ok_and(|r| r.read.split_whitespace().any(|w| w == "tsc"));
     match current.read.as_str() {
         "tsc"
         | "arch_sys_counter"

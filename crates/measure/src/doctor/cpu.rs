@@ -32,13 +32,10 @@ fn smt(scene: &Scene) -> Finding {
     let hidden = if guest { ", as far as a guest can see" } else { "" };
     match (scene.probe.number(&format!("{CPUS}/smt/active")), scene.probe.read(&format!("{CPUS}/smt/control"))) {
         (Ok((1, r)), control) => {
-            let about = about.saw(&r);
-            let about = control.iter().fold(about, |a, c| a.saw(c));
-            about.warning("cores run two or more hardware threads", effect, help())
+            about.saw(&r).saw_any(&control).warning("cores run two or more hardware threads", effect, help())
         }
         (Ok((_, r)), control) => {
-            let about = control.iter().fold(about.saw(&r), |a, c| a.saw(c));
-            about.good(format!("each core runs one hardware thread{hidden}"))
+            about.saw(&r).saw_any(&control).good(format!("each core runs one hardware thread{hidden}"))
         }
         (Err(_), _) => siblings(scene, about, effect),
     }

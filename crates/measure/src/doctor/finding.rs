@@ -76,6 +76,21 @@ impl Finding {
     }
 }
 
+/// The verdicts with a cause, an effect, and commands that help.
+macro_rules! verdicts {
+    ($($(#[$doc:meta])* $name:ident $verdict:ident)*) => {$(
+        $(#[$doc])*
+        pub fn $name<C: Into<String>>(
+            self,
+            cause: impl Into<String>,
+            effect: impl Into<String>,
+            help: impl IntoIterator<Item = C>,
+        ) -> Finding {
+            self.close(Verdict::$verdict, cause, effect, help)
+        }
+    )*};
+}
+
 impl Draft {
     /// Adds what was read.
     pub fn saw(mut self, reading: &Reading) -> Self {
@@ -88,44 +103,20 @@ impl Draft {
         self.close(Verdict::Good, "", effect, Vec::<String>::new())
     }
 
-    /// Worth knowing.
-    pub fn note<C: Into<String>>(
-        self,
-        cause: impl Into<String>,
-        effect: impl Into<String>,
-        help: impl IntoIterator<Item = C>,
-    ) -> Finding {
-        self.close(Verdict::Note, cause, effect, help)
+    /// Adds what was read, where it could be.
+    pub(super) fn saw_any<E>(self, reading: &Result<Reading, E>) -> Self {
+        reading.iter().fold(self, Draft::saw)
     }
 
-    /// Guarantees suffer.
-    pub fn warning<C: Into<String>>(
-        self,
-        cause: impl Into<String>,
-        effect: impl Into<String>,
-        help: impl IntoIterator<Item = C>,
-    ) -> Finding {
-        self.close(Verdict::Warning, cause, effect, help)
-    }
-
-    /// The user host cannot work.
-    pub fn obstacle<C: Into<String>>(
-        self,
-        cause: impl Into<String>,
-        effect: impl Into<String>,
-        help: impl IntoIterator<Item = C>,
-    ) -> Finding {
-        self.close(Verdict::Obstacle, cause, effect, help)
-    }
-
-    /// Not readable, and why; `effect` is what is at stake, `help` makes it readable.
-    pub fn unknown<C: Into<String>>(
-        self,
-        cause: impl Into<String>,
-        effect: impl Into<String>,
-        help: impl IntoIterator<Item = C>,
-    ) -> Finding {
-        self.close(Verdict::Unknown, cause, effect, help)
+    verdicts! {
+        /// Worth knowing.
+        note Note
+        /// Guarantees suffer.
+        warning Warning
+        /// The user host cannot work.
+        obstacle Obstacle
+        /// Not readable, and why; `effect` is what is at stake, `help` makes it readable.
+        unknown Unknown
     }
 
     fn close<C: Into<String>>(

@@ -129,13 +129,9 @@ fn lockdown(scene: &Scene) -> Finding {
 fn sched_ext(scene: &Scene) -> Finding {
     let about = Finding::about("sched-ext", "sched_ext, for the kernel host");
     let user = "the user host does not need it";
-    let kernel = |about: super::finding::Draft| match &scene.release {
-        Ok(r) => about.saw(r),
-        Err(_) => about,
-    };
     match scene.probe.read("/sys/kernel/sched_ext/state") {
         Ok(r) if r.read == "disabled" => {
-            let about = kernel(about.saw(&r));
+            let about = about.saw(&r).saw_any(&scene.release);
             match scene.since(6, 18) {
                 Some(true) => about.good("the kernel host can be loaded"),
                 _ => about.note(
@@ -155,7 +151,7 @@ fn sched_ext(scene: &Scene) -> Finding {
             )
         }
         Err(e) => {
-            let about = kernel(about.saw(&scene.config.reading("SCHED_CLASS_EXT")));
+            let about = about.saw(&scene.config.reading("SCHED_CLASS_EXT")).saw_any(&scene.release);
             let cause = if scene.config.no("SCHED_CLASS_EXT") {
                 "the kernel is built without CONFIG_SCHED_CLASS_EXT".to_string()
             } else {

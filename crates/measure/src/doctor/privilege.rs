@@ -62,10 +62,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
     ));
     let limit = scene.limit("Max realtime priority");
     let allowed = limit.as_ref().map_or(0, |(n, _)| *n);
-    let about = match &limit {
-        Ok((_, reading)) => about.saw(reading),
-        Err(_) => about,
-    };
+    let about = limit.iter().fold(about, |about, (_, reading)| about.saw(reading));
     if errno != libc::EPERM {
         return about.obstacle("the kernel refuses it, though not for want of privilege", stake, NO_HELP);
     }

@@ -62,10 +62,7 @@ fn fair_server(scene: &Scene) -> Finding {
     let cpus = match scene.probe.list(FAIR_SERVER) {
         Ok(cpus) => cpus,
         Err(_) if scene.since(6, 12) == Some(false) => {
-            let about = match &scene.release {
-                Ok(r) => about.saw(r),
-                Err(_) => about,
-            };
+            let about = about.saw_any(&scene.release);
             return about.good("before Linux 6.12 there is none; real-time throttling alone protects ordinary tasks");
         }
         Err(e) => return about.unknown(e.to_string(), stake, readable()),
