@@ -21,8 +21,8 @@ enum {
 
 #define CLOCK_MONOTONIC 1
 
-/* One load or store, which the compiler neither repeats nor splits: of what another CPU or a timer callback uses without
- * the run queue's lock. */
+/* One load or store, which the compiler neither repeats nor splits: of what another CPU or a timer
+ * callback uses without the run queue's lock. */
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 
