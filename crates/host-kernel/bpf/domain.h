@@ -339,6 +339,14 @@ PD_INLINE void domain_cap(__u32 domain, pd_u64 now)
 	}
 }
 
+/* Not inline: its variables would be on the stack below the dispatcher's deepest calls, which takes
+ * all 512 bytes. */
+PD_FN int domain_bad_choice(pd_u32 domain)
+{
+	scheduler_error("domain %llu selected a job without a task", domain);
+	return 0;
+}
+
 /* Second part of a decision: what is due, and what is to run. In the states of domain_update. */
 PD_FN int domain_select(pd_u32 domain, pd_u64 now)
 {
@@ -355,6 +363,8 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now)
 		pd_job_p j = PD_JOB(d, (pd_u32)job);
 
 		c->choice = j->attr.task;
+		if (c->choice >= PUNCTUAL_TASKS)
+			domain_bad_choice(domain);
 		c->allowance = j->marks == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);
 	}
 	domain_cap(domain, now);

@@ -9,6 +9,7 @@
  *   ksoftirqd.h soft interrupts for which the timer may have to wait
  *   timer.h    when to decide next; timer_process.h: where bpf_timer is refused
  *   commands.bpf.h   commands of user space
+ *   dump.h     the state of a stalled machine
  *   fair.h, fair_wake.h, fair_time.h   best-effort tasks
  *
  * A callback that concerns neither a member's thread nor a domain's CPU is fair.h's. The kernel
@@ -39,6 +40,7 @@ struct {
 #include "timer.h"
 #include "run.h"
 #include "commands.bpf.h"
+#include "dump.h"
 
 /* Members are always queued: an idle CPU would run a member's thread at once. */
 SEC("struct_ops/punctual_select_cpu")
@@ -217,14 +219,31 @@ void BPF_PROG(punctual_cpu_offline, __s32 cpu)
 SEC("struct_ops.s/punctual_init")
 __s32 BPF_PROG(punctual_init)
 {
-	__s32 failed = fair_init();
+	__s32 failed = missing_kfunc();
 	__u32 domain = 0;
 
+	if (!failed)
+		failed = fair_init();
 	pd_while (domain < PD_DOMAINS && !failed) {
 		failed = scx_bpf_create_dsq(ALLOCATOR_QUEUE(domain), -1);
 		domain++;
 	}
 	return failed;
+}
+
+SEC("struct_ops/punctual_dump")
+void BPF_PROG(punctual_dump, struct scx_dump_ctx *dump)
+{
+	dump_domains();
+}
+
+SEC("struct_ops/punctual_dump_task")
+void BPF_PROG(punctual_dump_task, struct scx_dump_ctx *dump, struct task_struct *p)
+{
+	struct member *m = member_of(p);
+
+	if (m)
+		dump_member(m);
 }
 
 SEC("struct_ops/punctual_exit")
@@ -245,6 +264,8 @@ struct sched_ext_ops punctual = {
 	.disable = (void *)punctual_disable,
 	.init_task = (void *)punctual_init_task,
 	.exit_task = (void *)punctual_exit_task,
+	.dump = (void *)punctual_dump,
+	.dump_task = (void *)punctual_dump_task,
 	.cpu_online = (void *)punctual_cpu_online,
 	.cpu_offline = (void *)punctual_cpu_offline,
 	.init = (void *)punctual_init,

@@ -21,8 +21,8 @@ enum {
 
 #define CLOCK_MONOTONIC 1
 
-/* One load or store, which the compiler neither repeats nor splits: of what another CPU or a timer
- * callback uses without the run queue's lock. */
+/* One load or store, which the compiler neither repeats nor splits: of what another CPU or a
+ * timer callback uses without the run queue's lock. */
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 
@@ -93,6 +93,8 @@ struct scx_exit_info {
 	char *msg;
 };
 
+struct scx_dump_ctx;
+
 struct scx_init_task_args {
 	bool fork;
 };
@@ -138,6 +140,8 @@ struct sched_ext_ops {
 	void (*disable)(struct task_struct *p);
 	__s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*dump)(struct scx_dump_ctx *ctx);
+	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
 	void (*cpu_online)(__s32 cpu);
 	void (*cpu_offline)(__s32 cpu);
 	__s32 (*init)(void);
@@ -178,6 +182,8 @@ extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 /* The run queue's clock where its lock is held, else the scheduler's clock now. */
 extern __u64 scx_bpf_now(void) __ksym;
 extern void scx_bpf_exit_bstr(__s64 code, char *format, unsigned long long *data, __u32 size) __ksym;
+extern void scx_bpf_error_bstr(char *format, unsigned long long *data, __u32 size) __ksym;
+extern void scx_bpf_dump_bstr(char *format, unsigned long long *data, __u32 size) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *cpumask) __ksym;
 extern struct task_struct *bpf_task_from_pid(__s32 pid) __ksym;
 extern struct task_struct *bpf_task_from_vpid(__s32 vpid) __ksym;
@@ -232,7 +238,9 @@ static inline __attribute__((always_inline)) bool move_to_local(__u64 dsq)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v2___new))
 		return scx_bpf_dsq_move_to_local___v2___new(dsq, 0);
-	return scx_bpf_dsq_move_to_local___old(dsq);
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___old))
+		return scx_bpf_dsq_move_to_local___old(dsq);
+	return false;
 }
 
 static inline __attribute__((always_inline)) void set_slice(struct task_struct *p, __u64 slice)
@@ -249,6 +257,43 @@ static inline __attribute__((always_inline)) void set_vtime(struct task_struct *
 		scx_bpf_task_set_dsq_vtime___new(p, vtime);
 	else
 		p->scx.dsq_vtime = vtime;
+}
+
+/* Ends the scheduler at a state that cannot be; `format` has one %llu for `number`. */
+#define scheduler_error(format, number)                                              \
+	({                                                                           \
+		static char error_text[] = format;                                   \
+		unsigned long long error_number = (number);                          \
+		scx_bpf_error_bstr(error_text, &error_number, sizeof(error_number)); \
+	})
+
+#define scx_refuse(name)                                                         \
+	({                                                                       \
+		scheduler_error("this kernel has no " name " (%llu forms tried)", 2); \
+		-EOPNOTSUPP;                                                     \
+	})
+
+/* The barrier keeps the compiler from combining addresses, which the verifier refuses. */
+#define has_kfunc(function)                            \
+	({                                             \
+		int has = bpf_ksym_exists(function);   \
+		asm volatile("" : "+r"(has));          \
+		has;                                   \
+	})
+
+/* From ops.init: refuses a kernel that has neither form of a function that is called by two. Of all
+ * others libbpf names the one that is missing. */
+static inline __attribute__((always_inline)) int missing_kfunc(void)
+{
+	if (!has_kfunc(scx_bpf_dsq_insert___v2___new) && !has_kfunc(scx_bpf_dsq_insert___old))
+		return scx_refuse("scx_bpf_dsq_insert");
+	if (!has_kfunc(__scx_bpf_dsq_insert_vtime___new) &&
+	    !has_kfunc(scx_bpf_dsq_insert_vtime___old))
+		return scx_refuse("scx_bpf_dsq_insert_vtime");
+	if (!has_kfunc(scx_bpf_dsq_move_to_local___v2___new) &&
+	    !has_kfunc(scx_bpf_dsq_move_to_local___old))
+		return scx_refuse("scx_bpf_dsq_move_to_local");
+	return 0;
 }
 
 #endif
