@@ -23,7 +23,7 @@ PD_INLINE void dump_domain(__u32 domain)
 		  bpf_ktime_get_ns(), c->next_event);
 	dump_line("  timer expires at %llu, timer process wakes at %llu\n", c->expires,
 		  TIMER_PROCESS(domain)->wakes);
-	dump_line("  selected: job %#llx, task %lld, allowance %llu, throttled %llu\n",
+	dump_line("  selected: job 0x%llx, task %lld, allowance %llu, throttled %llu\n",
 		  PD_CPU(d, 0)->selected, (__s32)c->choice, c->allowance, c->throttled);
 	dump_line("  running: task %lld\n", (__s32)c->task);
 	dump_line("  queued: %lld of the selected task, %lld allocators, %llu best-effort\n",

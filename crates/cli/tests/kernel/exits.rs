@@ -42,6 +42,27 @@ fn sysrq_s_ends_it_with_a_word() {
     goes_on(&adopted);
 }
 
+/// On SysRq-D the kernel prints its own state and, by ops.dump and ops.dump_task, the scheduler's.
+#[test]
+fn a_dump_names_the_domain_and_its_runnable_task_and_ends_nothing() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let tracer = std::path::PathBuf::from("/sys/kernel/tracing/instances/punctual-dump");
+    std::fs::create_dir(&tracer).expect("tracefs is mounted");
+    std::fs::write(tracer.join("events/sched_ext/sched_ext_dump/enable"), "1").expect("tracefs takes it");
+    let scratch = Scratch::new();
+    let run = start(&scratch.file("two.toml", TWO), &["--duration", "2s"]);
+    run.tasks_after(2, 20_000_000);
+    std::fs::write("/proc/sysrq-trigger", "D").expect("root may");
+    let dump = || std::fs::read_to_string(tracer.join("trace")).expect("what was printed");
+    until("the dump is whole", || dump().contains("Event counters"));
+    let dump = dump();
+    for words in ["domain 0, CPU 0: now", "selected: job 0x", "allocators", "domain 0, task 0:"] {
+        assert!(dump.contains(words), "no \"{words}\" in:\n{dump}");
+    }
+    results_with(&run.output(), 0);
+    std::fs::remove_dir(&tracer).expect("it is ours");
+}
+
 /// A program that changes its policy while the scheduler goes is in the normal class before all
 /// others, and above them (docs/kernel-host.md): all that the kernel waits for then has to have its
 /// turns.
