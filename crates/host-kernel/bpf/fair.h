@@ -180,6 +180,18 @@ static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 	return found;
 }
 
+/* A turn begins at this virtual time of the runner's queue, whose clock follows, also if the runner
+ * had the turn before: the place of a thread that stops is limited by the clock, and it would not
+ * be charged all that it executed in turns without a switch. */
+static inline void fair_begin_turn(struct fair_cpu *c, __u64 time)
+{
+	__u64 *clock = c->own ? &c->clock : &fair_clock;
+
+	c->began = time;
+	if (fair_before(*clock, time))
+		*clock = time;
+}
+
 /* Whether `first` runs before the runner, which is still runnable. Then the runner's turn is
  * over. */
 static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, __u64 first)
@@ -199,7 +211,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 		/* Another turn, without a switch. */
 		left = FAIR_TURN;
 		c->given = left + (__s64)ran;
-		c->began = time - (c->own ? c->shift : 0);
+		fair_begin_turn(c, time - (c->own ? c->shift : 0));
 	}
 	set_slice(prev, left);
 	return false;
@@ -282,18 +294,15 @@ static inline bool fair_running(struct task_struct *p, __u64 now)
 	__u64 given = p->scx.slice;
 	bool own = fair_bound(p);
 	__u32 rate = fair_rate(p);
-	__u64 *clock = own ? &c->clock : &fair_clock;
-	__u64 began = fair_place(p, *clock, rate, own);
+	__u64 began = fair_place(p, own ? c->clock : fair_clock, rate, own);
 	bool past = c->past;
 
-	if (fair_before(*clock, began))
-		*clock = began;
-	c->began = began;
+	c->own = own;
+	fair_begin_turn(c, began);
 	c->given = given < FAIR_TURN ? given : FAIR_TURN;
 	c->time = began + fair_virtual(FAIR_TURN - c->given, rate);
 	c->executed = p->se.sum_exec_runtime;
 	c->since = now;
-	c->own = own;
 	c->back = 0;
 	c->kicked = 0;
 	c->over = 0;

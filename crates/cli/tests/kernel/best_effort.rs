@@ -299,7 +299,8 @@ fn two_cpus_one_that_is_bound_later_takes_no_more_than_its_share() {
     all.extend(loads(1));
     let ran = ran_in(&ids(&all), Duration::from_secs(4));
     let total: u64 = ran.iter().sum();
-    // A third each; a quarter each for the first and the last if the bound one keeps its CPU.
-    assert!([ran[0], ran[2]].iter().all(|&part| part * 7 > total * 2), "{ran:?} ns of {total}");
+    // A third each; a quarter each for the first and the last if the bound one keeps its CPU, 28 %
+    // if turns without a switch are not all charged.
+    assert!([ran[0], ran[2]].iter().all(|&part| part * 10 > total * 3), "{ran:?} ns of {total}");
     ends_well(run);
 }
