@@ -69,7 +69,7 @@ struct fair_cpu {
 	__u32 claims; /* pid of the thread for which this CPU was found idle */
 	__u32 looked; /* a loop's count: in memory, where the verifier does not track it */
 	__u8 own;     /* the runner is of the own queue */
-	__u8 kicked;  /* it is to be preempted */
+	__u8 kicked;  /* a preemption of it was requested */
 	__u8 over;    /* its turn is over whatever is left */
 	__u8 yielded; /* it called sched_yield */
 	__u8 past;    /* a thread was inserted past the queues */

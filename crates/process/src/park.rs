@@ -91,7 +91,7 @@ impl Park {
         }
     }
 
-    /// Tells the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals
+    /// Sets the FIFO level (0: ordinary) that the task has from now on. Matters to stop signals
     /// only, which change the leaders' level. Real-time safe.
     pub fn set_level(&self, level: i32) {
         if let Self::Stop(s) = self {

@@ -133,7 +133,7 @@ impl Punctual {
         self
     }
 
-    /// Ends the run after this time; else it goes on until [`Running::stop`]. The simulator needs
+    /// Ends the run after this time; else it lasts until [`Running::stop`]. The simulator needs
     /// it.
     pub fn duration(mut self, duration: std::time::Duration) -> Self {
         match u64::try_from(duration.as_nanos()).ok().filter(|ns| (1..punctual_taskset::DURATION_LIMIT).contains(ns)) {

@@ -31,8 +31,8 @@ fn received_when_late(policy: &str, overrun: &str) -> Option<u64> {
     Some(number("received_ns") / number("periods"))
 }
 
-/// Its waits are ignored while it is behind: it goes on with its next job at once, and uses all of
-/// its budgets.
+/// Its waits are ignored while it is behind: it continues with its next job at once, and uses all
+/// of its budgets.
 fn catches_up(policy: &str) {
     let Some(received) = received_when_late(policy, "carry") else { return };
     // The first overrun leaves no late wait, for it had not waited before.
