@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     }
     let machine = Machine::detect();
     let bench = Bench {
-        cpu: args.cpu.unwrap_or_else(|| machine.cpus.saturating_sub(1)),
+        cpu: args.cpu.unwrap_or_else(|| machine.cpus.last().map_or(0, |&cpu| cpu as u32)),
         windows: args.windows.unwrap_or(if args.quick { 3 } else { 9 }).max(1),
         quick: args.quick,
         punctual: args.punctual.canonicalize().unwrap_or(args.punctual.clone()),
@@ -209,9 +209,9 @@ fn describe(machine: &Machine, bench: &Bench) {
     println!(
         "{}, {} CPUs{}, Linux {} ({}{}), clock {}; measured on CPU {}, {} windows of each; load before {}\n",
         machine.cpu_model.as_deref().unwrap_or("unknown processor"),
-        machine.cpus,
-        if machine.virtualised == Some(true) { ", virtual machine" } else { "" },
-        machine.kernel,
+        machine.cpus.len(),
+        if machine.virtual_machine == Some(true) { ", virtual machine" } else { "" },
+        machine.kernel.as_deref().unwrap_or("unknown"),
         machine.arch,
         if machine.preempt_rt { ", PREEMPT_RT" } else { "" },
         machine.clock_source.as_deref().unwrap_or("unknown"),

@@ -1,6 +1,6 @@
 //! `punctual doctor`.
 
-use punctual_measure::doctor::{self, Document, Finding, FindingsView, Probe, Reading, Verdict};
+use punctual_doctor::{self as doctor, Document, Finding, FindingsView, Probe, Reading, Verdict};
 
 use crate::args::Doctor;
 use crate::output::Outcome;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use punctual_measure::doctor::Document;
+use punctual_doctor::Document;
 use punctual_report::{Envelope, RunResult, SCHEMA};
 use punctual_session::results::Results;
 use schemars::{schema_for, Schema};

@@ -104,11 +104,11 @@ fn heading(results: &Results, view: &View) -> String {
     let m = &results.machine;
     let mut about = format!(
         "Linux {} {}, {}",
-        m.kernel,
+        m.kernel.as_deref().unwrap_or("(unknown)"),
         if m.preempt_rt { "PREEMPT_RT" } else { "(not PREEMPT_RT)" },
-        count(u64::from(m.cpus), "CPU")
+        count(m.cpus.len() as u64, "CPU")
     );
-    if m.virtualised == Some(true) {
+    if m.virtual_machine == Some(true) {
         about.push_str(", virtual machine");
     }
     if let Some(clock) = &m.clock_source {

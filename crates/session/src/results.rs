@@ -17,7 +17,6 @@
 mod balance;
 mod collector;
 mod groups;
-mod machine;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -28,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use spread::WHOLE;
 
 pub use collector::{Collector, Run, TaskInfo};
+pub use punctual_doctor::Machine;
 pub use spread::ppm;
 
 /// One run of one task set under one host.
@@ -143,26 +143,6 @@ impl HostCosts {
             basis,
         })
     }
-}
-
-/// What it ran on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Machine {
-    /// Kernel release, as `uname -r` prints it.
-    pub kernel: String,
-    /// Processor architecture, as `uname -m` prints it.
-    pub arch: String,
-    /// CPUs online.
-    pub cpus: u32,
-    /// The processor's own name, if it has one.
-    pub cpu_model: Option<String>,
-    /// Current clock source, if it can be read.
-    pub clock_source: Option<String>,
-    /// Whether the kernel is PREEMPT_RT.
-    pub preempt_rt: bool,
-    /// Whether this is a virtual machine, as far as the kernel shows it.
-    pub virtualised: Option<bool>,
 }
 
 /// The figures of all tasks together.

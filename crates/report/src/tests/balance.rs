@@ -86,7 +86,7 @@ fn periods_that_were_woken_late_count_as_well() {
 #[test]
 fn the_verdict_names_all_that_there_is() {
     let two = |received, miss: bool| {
-        let run = Run { machine: machine(), ..Run::new(HostKind::User, "edf", &[1]) };
+        let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
         let info = |name| TaskInfo::new(name, 1_000_000, 100_000, 1_000_000);
         let mut c = Collector::new(run, vec![info("servo"), info("arm")]);
         for n in 0..11 {

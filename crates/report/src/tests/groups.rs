@@ -59,7 +59,7 @@ fn set() -> TaskSet {
 /// Each task received its index + 1 tenths of a millisecond in each of eleven periods, the first of
 /// which does not count.
 fn results() -> Results {
-    let run = Run { machine: machine(), ..Run::new(HostKind::User, "rm", &[1]) };
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "rm", &[1]) };
     let mut collector = Collector::for_set(run, &set());
     for number in 0..11 {
         for task in 0..4 {

@@ -4,7 +4,7 @@ use super::*;
 use unicode_width::UnicodeWidthStr;
 
 fn runs() -> Vec<Results> {
-    let run = Run { machine: machine(), ..Run::new(HostKind::Deadline, "rm", &[1]) };
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::Deadline, "rm", &[1]) };
     let refused = Collector::new(run, Vec::new()).not_possible(
         "a SCHED_DEADLINE task cannot be pinned to CPU 1 (EPERM): its affinity must be the whole root domain",
         &["mkdir /sys/fs/cgroup/cpuset/punctual".to_owned()],
@@ -94,7 +94,7 @@ fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
 
 #[test]
 fn many_tasks_that_missed_are_added_up() {
-    let run = Run { machine: machine(), ..Run::new(HostKind::User, "edf", &[1]) };
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
     let names = ["a", "b", "c", "d", "e"];
     let mut c = Collector::new(run, names.map(|n| TaskInfo::new(n, 1_000_000, 100_000, 1_000_000)).to_vec());
     for (n, task) in (0..2_000).flat_map(|n| (0..5).map(move |task| (n, task))) {

@@ -15,6 +15,7 @@ use super::*;
 use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{Body, Spin, TaskSet, TaskSpec};
 use punctual_trace::{Period, NEVER};
+use std::sync::OnceLock;
 
 /// What a collector needs to know of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +74,8 @@ pub struct Run {
     pub label: Option<String>,
     /// When it started, ns on CLOCK_MONOTONIC; 0: at the first release recorded.
     pub started: u64,
-    /// What it runs on.
-    pub machine: Machine,
+    /// What it runs on; empty: the machine at hand, which is read with the first results.
+    pub machine: OnceLock<Machine>,
 }
 
 impl Run {
@@ -88,7 +89,7 @@ impl Run {
             overload: false,
             label: None,
             started: 0,
-            machine: Machine::detect(),
+            machine: OnceLock::new(),
         }
     }
 }
@@ -241,7 +242,7 @@ impl Collector {
             utilization_ppm: self.utilization_ppm,
             overload: self.run.overload,
             interrupted: false,
-            machine: self.run.machine.clone(),
+            machine: self.run.machine.get_or_init(Machine::detect).clone(),
             totals,
             groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
             tasks,

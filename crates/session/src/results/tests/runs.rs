@@ -27,25 +27,34 @@ pub fn period(number: u64) -> Period {
 /// A machine that is the same everywhere.
 pub fn machine() -> Machine {
     Machine {
-        kernel: "6.18.15".into(),
-        arch: "x86_64".into(),
-        cpus: 2,
-        cpu_model: None,
-        clock_source: Some("tsc".into()),
+        kernel: Some("6.18.15".into()),
+        build: None,
         preempt_rt: false,
-        virtualised: Some(true),
+        preemption: None,
+        hz: Some(250),
+        distribution: None,
+        arch: "x86_64".into(),
+        cpu_model: None,
+        cpu_khz: None,
+        cpus: vec![0, 1],
+        allowed_cpus: vec![0, 1],
+        isolated_cpus: Vec::new(),
+        clock_source: Some("tsc".into()),
+        rt_runtime_us: None,
+        rt_period_us: None,
+        virtual_machine: Some(true),
     }
 }
 
 /// A collector for the task of [`period`].
 pub fn collector() -> Collector {
-    let run = Run { machine: machine(), ..Run::new(HostKind::User, "edf", &[1]) };
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
     Collector::new(run, vec![TaskInfo::new("servo", 1_000_000, 100_000, 1_000_000)])
 }
 
 /// Results of three tasks with everything in them; `tilt` shifts the shares, ppm.
 pub fn rich(host: HostKind, tilt: u64) -> Results {
-    let run = Run { machine: machine(), ..Run::new(host, "rm", &[1]) };
+    let run = Run { machine: machine().into(), ..Run::new(host, "rm", &[1]) };
     let mut player = TaskInfo::new("player", 20_000_000, 3_000_000, 20_000_000);
     player.kind = TaskKind::Command;
     let mut wild = TaskInfo::new("wild", 4_000_000, 1_000_000, 4_000_000);

@@ -1,0 +1,146 @@
+//! Threads of others that outrank jobs.
+
+use crate::finding::{Finding, Reading, NO_HELP};
+use crate::probe::{Probe, Unread};
+use crate::scene::Scene;
+
+/// No machine that is examined has more; beyond it the scan ends.
+const MOST: usize = 100_000;
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// A thread under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealTimeThread {
+    pub tid: u32,
+    pub name: String,
+    pub policy: u32,
+    pub priority: u32,
+    pub kernel: bool,
+}
+
+impl RealTimeThread {
+    /// `name (tid), SCHED_FIFO 50`
+    pub fn describe(&self) -> String {
+        let policy = match self.policy {
+            1 => "SCHED_FIFO",
+            2 => "SCHED_RR",
+            _ => return format!("{} ({}), SCHED_DEADLINE", self.name, self.tid),
+        };
+        format!("{} ({}), {policy} {}", self.name, self.tid, self.priority)
+    }
+
+    /// A dispatcher, or its guardian, by the names that the user host gives them.
+    pub fn ours(&self) -> bool {
+        !self.kernel && (self.name.starts_with("dispatch/") || self.name.starts_with("punctual-"))
+    }
+
+    /// A threaded interrupt handler.
+    pub fn interrupt(&self) -> bool {
+        self.kernel && self.name.starts_with("irq/")
+    }
+}
+
+/// Every real-time thread of the machine, by thread id.
+pub fn real_time(probe: &Probe) -> Result<Vec<RealTimeThread>, Unread> {
+    let mut found = Vec::new();
+    let mut seen = 0;
+    for pid in probe.list("/proc")? {
+        if !pid.bytes().all(|b| b.is_ascii_digit()) {
+            continue;
+        }
+        let tasks = format!("/proc/{pid}/task");
+        for tid in probe.list(&tasks).unwrap_or_default() {
+            seen += 1;
+            if seen > MOST {
+                return Ok(found);
+            }
+            let stat = probe.read(&format!("{tasks}/{tid}/stat"));
+            found.extend(stat.ok().and_then(|s| parse(&s.read)));
+        }
+    }
+    Ok(found)
+}
+
+/// A line of /proc/PID/stat; the name may hold blanks and parentheses.
+fn parse(stat: &str) -> Option<RealTimeThread> {
+    let (head, tail) = (stat.get(..stat.find('(')?)?, stat.get(stat.rfind(')')? + 1..)?);
+    let name = stat.get(stat.find('(')? + 1..stat.rfind(')')?)?;
+    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let policy: u32 = fields.get(38)?.parse().ok()?;
+    matches!(policy, 1 | 2 | 6).then_some(())?;
+    Some(RealTimeThread {
+        tid: head.trim().parse().ok()?,
+        name: name.into(),
+        policy,
+        priority: fields.get(37)?.parse().ok()?,
+        kernel: fields.get(6)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
+    })
+}
+
+pub fn findings(scene: &Scene) -> Vec<Finding> {
+    vec![realtime_threads(scene)]
+}
+
+/// Only what can hold up a dispatcher at SCHED_FIFO 99 is a warning.
+fn realtime_threads(scene: &Scene) -> Finding {
+    let about = Finding::about("realtime-threads", "Real-time threads of others");
+    let threads = match &scene.threads {
+        Ok(threads) => threads,
+        Err(e) => return about.unknown(e.to_string(), "a thread at SCHED_FIFO 99 delays every dispatcher", NO_HELP),
+    };
+    let user: Vec<_> = threads.iter().filter(|t| !t.kernel && !t.ours()).collect();
+    let ours: Vec<_> = threads.iter().filter(|t| t.ours()).collect();
+    let top: Vec<_> = user.iter().filter(|t| t.policy == 6 || t.priority >= 99).collect();
+    let shown = match (top.is_empty(), user.is_empty()) {
+        (false, _) => top.clone(),
+        (_, false) => user.iter().collect(),
+        _ => ours.iter().collect(),
+    };
+    let mut about = about;
+    for t in shown.iter().take(5) {
+        about = about.saw(&Reading::new(format!("/proc/{}/stat", t.tid), t.describe()));
+    }
+    if user.is_empty() && !ours.is_empty() {
+        return about.note("a Punctual dispatcher runs now", "a second one for the same CPU is refused", NO_HELP);
+    }
+    if user.is_empty() {
+        let kernel = threads.iter().filter(|t| t.kernel).count();
+        return about
+            .saw(&Reading::new("/proc/*/task/*/stat", format!("none, but {kernel} kernel threads")))
+            .good("no program competes with jobs at real-time priority");
+    }
+    if top.is_empty() {
+        return about.note(
+            format!("{} real-time threads of programs run here", user.len()),
+            "they run before every ordinary program, and before jobs whose level is below theirs",
+            NO_HELP,
+        );
+    }
+    about.warning(
+        format!("{} threads have SCHED_FIFO or SCHED_RR 99 or SCHED_DEADLINE", top.len()),
+        "on the CPU where one of them runs, a dispatcher and its jobs wait until it stops by itself",
+        top.iter().take(5).map(|t| match t.policy {
+            6 => format!("chrt --other --pid 0 {}", t.tid),
+            2 => format!("chrt --rr --pid 90 {}", t.tid),
+            _ => format!("chrt --fifo --pid 90 {}", t.tid),
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses() {
+        let line = |name: &str| {
+            format!("50 ({name}) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1 0 0 0")
+        };
+        let t = parse(&line("irq/24-a) b")).unwrap();
+        assert_eq!(t.describe(), "irq/24-a) b (50), SCHED_FIFO 50");
+        assert!(t.kernel && t.interrupt());
+        for bad in ["", "1", "1 (", "1 ) (", "x (y) z", "1 (a) S 2"] {
+            assert_eq!(parse(bad), None);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Trees of files that look like machines: what is found there, and that no content upsets it.
+
+use punctual_doctor::{
+    examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, FindingsView, Probe, Verdict,
+};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// A well-kept bare machine of two CPUs under Debian with PREEMPT_RT, run by root.
+const WELL_KEPT: &[(&str, &str)] = &[
+    ("proc/sys/kernel/osrelease", "6.18.15-rt-amd64\n"),
+    ("proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 6.18.15-1\n"),
+    ("proc/cmdline", "root=/dev/sda1 isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1\n"),
+    ("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc\n"),
+    ("proc/stat", "cpu  100 0 100 10000 0 0 0 0 0 0\ncpu0 1 2 3\n"),
+    ("proc/swaps", "Filename Type Size Used Priority\n"),
+    ("proc/self/status", "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed_list:\t0-1\n"),
+    ("proc/self/limits", "Limit Soft Limit Hard Limit Units\nMax open files            20000                20000                files     \nMax locked memory         8388608              8388608              bytes     \nMax realtime priority     0                    0                    \n"),
+    ("proc/self/uid_map", "         0          0 4294967295\n"),
+    ("proc/self/cgroup", "0::/user.slice\n"),
+    ("proc/self/mountinfo", "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+    ("sys/fs/cgroup/user.slice/cgroup.freeze", "0\n"),
+    ("sys/fs/cgroup/user.slice/cgroup.kill", ""),
+    ("boot/config-6.18.15-rt-amd64", "CONFIG_CGROUPS=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_SCHED_HRTICK=y\n# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_SCHED_CLASS_EXT=y\nCONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\n"),
+    ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+    ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+    ("proc/sys/kernel/sched_autogroup_enabled", "0\n"),
+    ("proc/sys/kernel/nmi_watchdog", "0\n"),
+    ("proc/sys/kernel/perf_event_paranoid", "3\n"),
+    ("proc/sys/kernel/unprivileged_bpf_disabled", "2\n"),
+    ("proc/irq/default_smp_affinity", "1\n"),
+    ("proc/irq/24/smp_affinity_list", "0\n"),
+    ("proc/50/comm", "irq/24-eth0\n"),
+    ("proc/50/task/50/stat", "50 (irq/24-eth0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1 0 0 0\n"),
+    ("sys/kernel/realtime", "1\n"),
+    ("sys/kernel/sched_ext/state", "disabled\n"),
+    ("sys/kernel/security/lockdown", "[none] integrity confidentiality\n"),
+    ("sys/kernel/debug/sched/features", "PLACE_LAG HRTICK HRTICK_DL\n"),
+    ("sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n"),
+    ("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+    ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+    ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet\n"),
+    ("sys/devices/system/cpu/online", "0-1\n"),
+    ("sys/devices/system/cpu/isolated", "1\n"),
+    ("sys/devices/system/cpu/nohz_full", "1\n"),
+    ("sys/devices/system/cpu/smt/active", "0\n"),
+    ("sys/devices/system/cpu/smt/control", "off\n"),
+    ("sys/devices/system/cpu/cpufreq/boost", "0\n"),
+    ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
+    ("sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "2\n"),
+    ("sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "0\n"),
+    ("sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1\n"),
+    ("etc/os-release", "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n"),
+    ("etc/default/grub", "GRUB_CMDLINE_LINUX=\"\"\n"),
+];
+
+fn put(root: &Path, path: &str, content: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+fn tree(changes: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, content) in WELL_KEPT.iter().chain(changes) {
+        put(dir.path(), path, content);
+    }
+    dir
+}
+
+fn answers() -> Calls {
+    Calls {
+        fifo_lowest: FifoAttempt::Granted,
+        fifo_highest: FifoAttempt::Granted,
+        resolution: Some(Duration::from_nanos(1)),
+        clock_cost: Some(25),
+        cpu_clock_cost: Some(200),
+        timer_slack: Some(50_000),
+        discipline: Some(punctual_doctor::ClockDiscipline { synchronised: true, frequency_ppb: 7, tick_us: 10_000 }),
+    }
+}
+
+fn find(findings: &[Finding], id: &str) -> Finding {
+    findings.iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no finding {id}")).clone()
+}
+
+fn one(changes: &[(&str, &str)], id: &str) -> Finding {
+    let dir = tree(changes);
+    find(&examine(&Probe::tree(dir.path(), Some(answers()))), id)
+}
+
+#[test]
+fn a_well_kept_machine_is_good_throughout() {
+    let dir = tree(&[]);
+    let findings = examine(&Probe::tree(dir.path(), Some(answers())));
+    for f in &findings {
+        assert_eq!(f.verdict, Verdict::Good, "{f:#?}");
+    }
+    assert_eq!(exit_code(&findings), 0);
+}
+
+#[test]
+fn each_thing_in_the_way_is_seen() {
+    let cases: &[(&str, &str, &str, Verdict, &str)] = &[
+        (
+            "rt-throttling",
+            "proc/sys/kernel/sched_rt_runtime_us",
+            "500000",
+            Verdict::Warning,
+            "sched_rt_runtime_us=950000",
+        ),
+        ("rt-throttling", "proc/sys/kernel/sched_rt_runtime_us", "0", Verdict::Obstacle, "sched_rt_runtime_us=950000"),
+        (
+            "fair-server",
+            "sys/kernel/debug/sched/fair_server/cpu0/runtime",
+            "200000000",
+            Verdict::Warning,
+            "echo 50000000",
+        ),
+        ("fair-server", "sys/kernel/debug/sched/fair_server/cpu0/runtime", "0", Verdict::Info, "echo 50000000"),
+        (
+            "hrtick-deadline",
+            "sys/kernel/debug/sched/features",
+            "NO_HRTICK NO_HRTICK_DL",
+            Verdict::Info,
+            "echo HRTICK_DL",
+        ),
+        (
+            "lockdown",
+            "sys/kernel/security/lockdown",
+            "none integrity [confidentiality]",
+            Verdict::Warning,
+            "Secure Boot",
+        ),
+        ("sched-ext", "sys/kernel/sched_ext/state", "enabled", Verdict::Info, "systemctl stop"),
+        (
+            "clock-source",
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "hpet",
+            Verdict::Warning,
+            "echo tsc >",
+        ),
+        (
+            "frequency-scaling",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "powersave",
+            Verdict::Warning,
+            "echo performance",
+        ),
+        ("frequency-boost", "sys/devices/system/cpu/cpufreq/boost", "1", Verdict::Info, "echo 0 >"),
+        ("smt", "sys/devices/system/cpu/smt/active", "1", Verdict::Warning, "smt/control"),
+        ("idle-states", "sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133", Verdict::Info, "cpu_dma_latency"),
+        (
+            "isolated-cpus",
+            "sys/devices/system/cpu/isolated",
+            "",
+            Verdict::Info,
+            "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1",
+        ),
+        (
+            "irq-affinity",
+            "proc/irq/24/smp_affinity_list",
+            "0-1",
+            Verdict::Info,
+            "echo 0 > /proc/irq/24/smp_affinity_list",
+        ),
+        (
+            "irq-default-affinity",
+            "proc/irq/default_smp_affinity",
+            "3",
+            Verdict::Info,
+            "echo 1 > /proc/irq/default_smp_affinity",
+        ),
+        ("irq-balance", "proc/50/comm", "irqbalance", Verdict::Info, "systemctl disable --now irqbalance"),
+        ("watchdog", "proc/sys/kernel/nmi_watchdog", "1", Verdict::Info, "nmi_watchdog=0"),
+        ("swap", "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2", Verdict::Info, "swapoff"),
+        (
+            "transparent-hugepages",
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "[always] madvise never",
+            Verdict::Info,
+            "echo madvise",
+        ),
+        ("steal", "proc/stat", "cpu  100 0 100 10000 0 0 0 500 0 0", Verdict::Warning, "on the host"),
+        ("virtual-machine", "proc/cpuinfo", "flags\t: tsc hypervisor", Verdict::Info, "on the host"),
+        ("preempt-rt", "sys/kernel/realtime", "0", Verdict::Info, ""),
+        (
+            "cgroup-version",
+            "proc/self/mountinfo",
+            "1 0 0:1 / /x rw - tmpfs tmpfs rw",
+            Verdict::Warning,
+            "mount -t cgroup2",
+        ),
+    ];
+    for (id, path, content, verdict, help) in cases {
+        let f = one(&[(path, content)], id);
+        assert_eq!(f.verdict, *verdict, "{f:#?}");
+        assert!(f.help.join("\n").contains(help), "{f:#?}");
+        assert!(!f.cause.is_empty() && !f.effect.is_empty(), "{f:#?}");
+        assert!(!f.value.is_empty(), "{f:#?}");
+    }
+}
+
+#[test]
+fn the_preemption_model_from_the_best_source_to_be_had() {
+    let stock = [("sys/kernel/realtime", "0"), ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC")];
+    let with = |more: &[(&str, &str)]| one(&[&stock[..], more].concat(), "preemption-model");
+    assert_eq!(with(&[("sys/kernel/debug/sched/preempt", "none voluntary (full)")]).verdict, Verdict::Good);
+    let none = with(&[("sys/kernel/debug/sched/preempt", "(none) voluntary full")]);
+    assert_eq!(none.verdict, Verdict::Warning);
+    assert_eq!(none.help[0], "echo full > /sys/kernel/debug/sched/preempt");
+    assert!(none.help.iter().any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
+    assert_eq!(with(&[("proc/cmdline", "preempt=voluntary")]).verdict, Verdict::Info);
+    assert_eq!(with(&[]).verdict, Verdict::Unknown);
+}
+
+#[test]
+fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it() {
+    let seen = |active, config| {
+        let changes = [("sys/devices/system/cpu/smt/active", active), ("boot/config-6.18.15-rt-amd64", config)];
+        one(&changes, "core-scheduling")
+    };
+    assert_eq!(seen("0", "CONFIG_SCHED_CORE=y\n").verdict, Verdict::Good);
+    assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Verdict::Good);
+    let present = seen("1", "CONFIG_SCHED_CORE=y\n");
+    assert_eq!(present.verdict, Verdict::Info);
+    assert!(present.help[0].contains("smt/control") && present.effect.contains("exit code 5"), "{present:#?}");
+    let unread = seen("1", "no configuration\n");
+    assert_eq!(unread.verdict, Verdict::Info);
+    assert!(unread.cause.contains("cannot be read"), "{unread:#?}");
+}
+
+#[test]
+fn forced_lockdown_is_seen_without_securityfs_and_no_help_goes_through_debugfs() {
+    let dir = tree(&[(
+        "boot/config-6.18.15-rt-amd64",
+        "CONFIG_SCHED_HRTICK=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y\n",
+    )]);
+    fs::remove_dir_all(dir.path().join("sys/kernel/security")).unwrap();
+    fs::remove_dir_all(dir.path().join("sys/kernel/debug")).unwrap();
+    let findings = examine(&Probe::tree(dir.path(), Some(answers())));
+    assert_eq!(find(&findings, "lockdown").verdict, Verdict::Info);
+    for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
+        let f = find(&findings, id);
+        assert!(f.help[0].starts_with("# kernel lockdown forbids it"), "{f:#?}");
+    }
+}
+
+#[test]
+fn a_dispatcher_of_ours_needs_no_help() {
+    let stat = |name: &str, priority: u32| {
+        format!("7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 {priority} 1 0 0 0")
+    };
+    let seen = |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
+    let ours = seen("dispatch/1", 99);
+    assert_eq!((ours.verdict, ours.help.len()), (Verdict::Info, 0), "{ours:#?}");
+    let top = seen("jackd", 99);
+    assert_eq!((top.verdict, top.help), (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()]));
+    let lower = seen("jackd", 70);
+    assert_eq!((lower.verdict, lower.value[0].read.as_str()), (Verdict::Info, "jackd (7), SCHED_FIFO 70"));
+}
+
+fn refused(errno: i32) -> Calls {
+    Calls { fifo_lowest: FifoAttempt::Refused(errno), fifo_highest: FifoAttempt::Untried, ..answers() }
+}
+
+#[test]
+fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
+    let status = |caps: &str, seccomp: u32| {
+        format!("Uid:\t1000\t1000\t1000\t1000\nCapEff:\t{caps}\nNoNewPrivs:\t0\nSeccomp:\t{seccomp}\nCpus_allowed_list:\t0-1\n")
+    };
+    let all = "000001ffffffffff";
+    let (poor, rich, filtered) = (status("0000000000000000", 0), status(all, 0), status(all, 2));
+    let v1 = "1 0 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct";
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
+    let cases: &[Case] = &[
+        (&[("proc/self/status", &poor)], "CAP_SYS_NICE is missing, and the limit RTPRIO is 0", "setcap cap_sys_nice"),
+        (
+            &[
+                ("proc/self/status", &rich),
+                ("proc/self/mountinfo", v1),
+                ("proc/self/cgroup", "3:cpu,cpuacct:/a/b"),
+                ("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000"),
+                ("sys/fs/cgroup/cpu/other/cpu.rt_runtime_us", "50000"),
+                ("sys/fs/cgroup/cpu/a/cpu.rt_runtime_us", "0"),
+                ("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "0"),
+            ],
+            "RT_GROUP_SCHED",
+            "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs\n# or let this cgroup have what is left above it:\n\
+             echo 900000 > /sys/fs/cgroup/cpu/a/cpu.rt_runtime_us\necho 900000 > /sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us",
+        ),
+        (&[("proc/self/status", &rich), ("proc/self/uid_map", "0 1000 1")], "user namespace", "--cap-add=SYS_NICE"),
+        (&[("proc/self/status", &filtered)], "seccomp", "--cap-add=SYS_NICE"),
+        (&[("proc/self/status", &rich)], "all the same", "dmesg"),
+    ];
+    for (changes, cause, help) in cases {
+        let dir = tree(changes);
+        let probe = Probe::tree(dir.path(), Some(refused(libc::EPERM)));
+        let findings = examine(&probe);
+        let f = find(&findings, "realtime-permitted");
+        assert_eq!(f.verdict, Verdict::Obstacle);
+        assert!(f.cause.contains(cause), "{f:#?}");
+        assert!(f.help.join("\n").contains(help), "{f:#?}");
+        assert_eq!(exit_code(&findings), 4);
+        let quick: Vec<_> = obstacles(&probe).into_iter().map(|f| f.id).collect();
+        let mut whole: Vec<_> = findings.into_iter().filter(|f| f.verdict == Verdict::Obstacle).map(|f| f.id).collect();
+        assert_eq!(
+            {
+                whole.sort();
+                whole
+            },
+            {
+                let mut q = quick;
+                q.sort();
+                q
+            }
+        );
+    }
+}
+
+#[test]
+fn no_content_upsets_it() {
+    let garbage: &[&[u8]] = &[
+        b"",
+        b"\0\xff\xfe(",
+        b"-1",
+        b"99999999999999999999999999",
+        b"9223372036854775807",
+        b"-9223372036854775808",
+        b"[] ()",
+        b"cpu  18446744073709551615 18446744073709551615 1 1 1 1 1 1",
+        b"0-4294967295,3-1",
+        b"1 (a) b) S\n50 ( \xf0\x9f\x98\x80 ) S",
+        b"1 0 0:1 /.. \\040\\9 - cgroup2 x rw\n: - cgroup\n",
+        b"3:cpu\n0:\n::",
+        b"CapEff:\tzz\nUid:\t\nCpus_allowed_list:\t-\nMax open files\nMax locked memory \xe2\x82\xac",
+    ];
+    let dir = tree(&[]);
+    for (path, content) in WELL_KEPT {
+        for bytes in garbage {
+            put(dir.path(), path, bytes);
+            let findings = examine(&Probe::tree(dir.path(), Some(answers())));
+            assert!(!render(&findings, &FindingsView { color: true, verbose: true }).is_empty());
+        }
+        fs::remove_file(dir.path().join(path)).unwrap();
+        fs::create_dir(dir.path().join(path)).unwrap();
+        examine(&Probe::tree(dir.path(), None));
+        fs::remove_dir(dir.path().join(path)).unwrap();
+        put(dir.path(), path, content);
+    }
+    for bytes in garbage {
+        for (path, _) in WELL_KEPT {
+            put(dir.path(), path, bytes);
+        }
+        put(dir.path(), "proc/config.gz", bytes);
+        let probe = Probe::tree(dir.path(), None);
+        let findings = examine(&probe);
+        let document = Document::new(&probe, findings);
+        let again: Document = serde_json::from_value(serde_json::json!(document)).unwrap();
+        assert_eq!(again, document);
+    }
+}
+
+#[test]
+fn an_empty_tree_is_unknown_not_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let findings = examine(&Probe::tree(dir.path(), None));
+    for id in [
+        "realtime-permitted",
+        "preempt-rt",
+        "rt-throttling",
+        "capabilities",
+        "clock-source",
+        "high-resolution-timers",
+        "steal",
+    ] {
+        let f = find(&findings, id);
+        assert_eq!(f.verdict, Verdict::Unknown, "{f:#?}");
+        assert!(!f.cause.is_empty());
+    }
+    assert_eq!(exit_code(&findings), 0);
+}
+
+#[test]
+fn every_finding_is_documented_and_fits_the_schema() {
+    let dir = tree(&[]);
+    let probe = Probe::tree(dir.path(), Some(answers()));
+    let findings = examine(&probe);
+    let docs = include_str!("../../../docs/doctor.md");
+    let mut ids: Vec<_> = findings.iter().map(|f| f.id.as_str()).collect();
+    for id in &ids {
+        assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{id}");
+        assert!(docs.contains(&format!("### {id}\n")), "docs/doctor.md does not explain {id}");
+    }
+    for line in docs.lines().filter_map(|l| l.strip_prefix("### ")) {
+        assert!(ids.contains(&line), "docs/doctor.md explains {line}, which is not found");
+    }
+    let n = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), n);
+
+    let document = Document::new(&probe, findings);
+    assert_eq!(document.machine.distribution.as_deref(), Some("Debian GNU/Linux 13 (trixie)"));
+}
