@@ -4,13 +4,11 @@
 use crate::judge::{judge, still_open, Measured, Nature, Terms};
 use crate::shared::{Control, Step, TaskState, STAMPS};
 use crate::sys::{set_affinity, set_policy, Policy};
-use punctual_sys::clock::{monotonic_ns, sleep_until, CpuClock};
+use punctual_sys::clock::{monotonic_ns, sleep_until_unless, CpuClock};
 use punctual_trace::{JobEnd, Period, NEVER};
 use rtrb::Producer;
 use std::sync::atomic::Ordering::*;
 
-/// Longest sleep between two looks at the stop flag, ns.
-const NAP: u64 = 50_000_000;
 /// Records held back until their job is done. Fewer than there are stamps, or they would be
 /// overwritten.
 const HELD: usize = STAMPS / 2;
@@ -188,7 +186,7 @@ impl Observer<'_> {
         };
         loop {
             let next = self.watches.iter().map(|watch| watch.next).min().unwrap_or(NEVER);
-            if next > end || !sleep_to(next, self.control) {
+            if next > end || !sleep_until_unless(next, &self.control.stop) {
                 break;
             }
             for watch in &mut self.watches {
@@ -211,19 +209,5 @@ impl Observer<'_> {
                 watch.release_first(&mut emit);
             }
         }
-    }
-}
-
-/// Whether the instant came before the run was stopped.
-fn sleep_to(instant: u64, control: &Control) -> bool {
-    loop {
-        if control.stop.load(Acquire) {
-            return false;
-        }
-        let now = monotonic_ns();
-        if now >= instant {
-            return true;
-        }
-        sleep_until(instant.min(now.saturating_add(NAP)));
     }
 }

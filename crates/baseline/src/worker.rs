@@ -3,13 +3,10 @@
 
 use crate::shared::{Control, Step, TaskState};
 use crate::sys::{set_affinity, set_policy, Policy};
-use punctual_sys::clock::{monotonic_ns, sleep_until};
+use punctual_sys::clock::{monotonic_ns, sleep_until_unless};
 use punctual_sys::sched::thread_id;
 use punctual_workload::{Spinner, Work};
 use std::sync::atomic::Ordering::*;
-
-/// A sleep is cut into pieces of at most this, ns, so that no signal is needed to end a run.
-const NAP: u64 = 100_000_000;
 
 /// What a worker needs.
 pub struct Worker<'a> {
@@ -52,7 +49,7 @@ impl Worker<'_> {
         let mut number = 0u64;
         loop {
             let release = first.saturating_add(number.saturating_mul(self.period));
-            if !self.sleep_to(release) {
+            if !sleep_until_unless(release, &self.control.stop) {
                 return;
             }
             self.state.begin(number, monotonic_ns());
@@ -61,20 +58,6 @@ impl Worker<'_> {
             }
             self.state.done(number, monotonic_ns());
             number += 1;
-        }
-    }
-
-    /// Whether the release came before the end of the run.
-    fn sleep_to(&self, release: u64) -> bool {
-        loop {
-            if self.control.stop.load(Acquire) {
-                return false;
-            }
-            let now = monotonic_ns();
-            if now >= release {
-                return true;
-            }
-            sleep_until(release.min(now.saturating_add(NAP)));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Clocks, in ns. All real-time safe.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// CLOCK_MONOTONIC.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
@@ -46,6 +48,25 @@ pub fn sleep_until(instant: u64) {
     let t = timespec(instant);
     // SAFETY: `t` is a valid timespec; no remaining time is requested.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
+}
+
+/// Longest sleep of [`sleep_until_unless`] between two reads of its flag, ns.
+const LONGEST_SLEEP_NS: u64 = 50_000_000;
+
+/// Sleeps until an instant on CLOCK_MONOTONIC, in pieces of at most 50 ms, so that `stop` ends it
+/// without a signal. Returns whether the instant came before `stop` was set.
+#[must_use]
+pub fn sleep_until_unless(instant: u64, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Acquire) {
+            return false;
+        }
+        let now = monotonic_ns();
+        if now >= instant {
+            return true;
+        }
+        sleep_until(instant.min(now.saturating_add(LONGEST_SLEEP_NS)));
+    }
 }
 
 /// So many ns as a timespec.

@@ -1,15 +1,12 @@
 //! What one synthetic task executes, job after job.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use punctual_taskset::{Body, Spin, Step};
 
 use crate::draw::{Act, Demand, Script};
 use crate::spinner::Spinner;
-use punctual_sys::clock::{monotonic_ns, sleep_until};
-
-/// Longest sleep between two looks at the stop flag, ns.
-const NAP: u64 = 20_000_000;
+use punctual_sys::clock::{monotonic_ns, sleep_until_unless};
 
 /// A synthetic task's execution.
 #[derive(Debug, Clone)]
@@ -46,28 +43,13 @@ impl Work {
                     spinner.spin_forever(stop);
                     false
                 }
-                Act::Sleep(ns) => sleep_unless(ns, stop),
+                Act::Sleep(ns) => sleep_until_unless(monotonic_ns().saturating_add(ns), stop),
                 Act::Done => return true,
             };
             if !done {
                 return false;
             }
         }
-    }
-}
-
-/// Sleeps `ns`, or until shortly after `stop` became true. Returns whether it slept to the end.
-fn sleep_unless(ns: u64, stop: &AtomicBool) -> bool {
-    let end = monotonic_ns().saturating_add(ns);
-    loop {
-        if stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        let now = monotonic_ns();
-        if now >= end {
-            return true;
-        }
-        sleep_until(end.min(now + NAP));
     }
 }
 
