@@ -40,6 +40,8 @@ pub enum Command {
     Check(Check),
     /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),
+    /// Watch a running set, and change its budgets: live, from another terminal
+    Top(crate::top::Top),
     /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output

@@ -40,7 +40,7 @@ pub fn run(
         let options = Options { stop: stop.clone(), load: args.load, output, unpinned, label, ..Options::default() };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
             StartOutcome::Running(running) => {
-                columns.push(drive(*running, None, &mut screen)?.results);
+                columns.push(drive(*running, None, None, &mut screen)?.results);
                 break;
             }
             StartOutcome::NotPossible(refusal, results) => {

@@ -9,6 +9,7 @@ use punctual_session::{Event, Outcome, RunningSet};
 use punctual_trace::TaskEnd;
 
 use crate::screen::Screen;
+use crate::top::Observed;
 
 /// A run on one host.
 pub struct Ran {
@@ -19,11 +20,17 @@ pub struct Ran {
     pub failure: Option<Diagnostic>,
 }
 
-/// Runs a set to its end, with progress on the screen. `first` is the name of its first task.
+/// Runs a set to its end, with progress on the screen. `first` is the name of its first task;
+/// `observed` answers `punctual top`.
 ///
 /// # Errors
 /// The run could not continue, or not end as it should.
-pub fn drive(mut running: RunningSet, first: Option<&str>, screen: &mut Screen) -> Result<Ran, Diagnostic> {
+pub fn drive(
+    mut running: RunningSet,
+    first: Option<&str>,
+    mut observed: Option<Observed>,
+    screen: &mut Screen,
+) -> Result<Ran, Diagnostic> {
     let mut end = None;
     let mut observe = |event: Event, screen: &mut Screen| match event {
         Event::Ended { task, how } => {
@@ -37,7 +44,10 @@ pub fn drive(mut running: RunningSet, first: Option<&str>, screen: &mut Screen) 
     };
     let polled = loop {
         match running.poll(&mut |event| observe(event, screen)) {
-            Ok(true) => screen.tick(|| running.results()),
+            Ok(true) => {
+                screen.tick(|| running.results());
+                observed.iter_mut().for_each(|observed| observed.serve(&mut running));
+            }
             Ok(false) => break Ok(()),
             Err(e) => break Err(e),
         }

@@ -16,6 +16,7 @@ mod schema;
 mod screen;
 mod set;
 mod sim;
+mod top;
 mod usage;
 
 use clap::Parser;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args, caller),
         Command::Check(args) => caller.finish(check::run(args)),
         Command::Doctor(args) => caller.finish(doctor::run(args)),
+        Command::Top(args) => caller.finish(top::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

@@ -15,6 +15,7 @@ use crate::args::{HostArg, OutputArg, Run};
 use crate::drive::{drive, stop_on_signals, Ran};
 use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT};
 use crate::screen::Screen;
+use crate::top::Observed;
 use crate::{compare, set, sim};
 
 pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
@@ -56,7 +57,10 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     };
     let first = set.tasks.first().map(|t| t.name.as_str());
     let ran = match admitted.start(options)? {
-        StartOutcome::Running(running) => drive(*running, first, &mut screen)?,
+        StartOutcome::Running(running) => {
+            let observed = Observed::new(args.file.as_deref(), &set, overload);
+            drive(*running, first, observed, &mut screen)?
+        }
         // For the kernel's own policies only.
         StartOutcome::NotPossible(refusal, _) => {
             return Err(Diagnostic::machine(refusal.reason, refusal.help.join("; ")))

@@ -42,4 +42,5 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("check", schema_for!(Envelope<CheckResult>));
     is_published("doctor", schema_for!(Envelope<Document>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
+    is_published("top", schema_for!(Envelope<Option<Results>>));
 }

@@ -291,9 +291,9 @@ impl Contents {
     }
 }
 
-/// Where journals of this user are: PUNCTUAL_STATE_DIR, else /run/punctual for root, else
-/// XDG_RUNTIME_DIR/punctual, else /tmp/punctual-UID.
-pub(crate) fn directory() -> PathBuf {
+/// The state directory of this user, with journals and what else runs share: PUNCTUAL_STATE_DIR,
+/// else /run/punctual for root, else XDG_RUNTIME_DIR/punctual, else /tmp/punctual-UID.
+pub fn directory() -> PathBuf {
     let uid = rustix::process::geteuid();
     if let Some(dir) = std::env::var_os("PUNCTUAL_STATE_DIR") {
         PathBuf::from(dir)

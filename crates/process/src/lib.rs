@@ -48,7 +48,7 @@ pub use cgroup::{Cgroup, CgroupBase};
 pub use clean::{clean, leftovers, Leftover};
 pub use commands::Commands;
 pub use guardian::Guardian;
-pub use journal::{Journal, Purpose};
+pub use journal::{directory as state_directory, Journal, Purpose};
 pub use lock::CpuLock;
 pub use own_priority::OWN_LEVELS;
 pub use park::Park;

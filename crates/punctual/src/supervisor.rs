@@ -14,7 +14,7 @@ use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{Entry, StartOutcome};
 use punctual_sys::sched::Attributes;
-use punctual_taskset::{fmt_ns, Arrival, DomainId, TaskSpec};
+use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::declare::{check_among, session_of, Settings};
@@ -237,28 +237,16 @@ impl Supervisor {
     }
 
     fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Error> {
-        let Some(task) = self.tasks.get(&place) else {
+        if !self.tasks.contains_key(&place) {
             return Err(Error::usage("the task has ended", "look at is_finished first"));
-        };
-        let spec = &task.spec;
-        let refuse = |cause: String, help: &str| Err(Error::usage(format!("task {:?}: {cause}", spec.name), help));
-        if budget == 0 || budget > spec.deadline {
-            let (budget, deadline) = (fmt_ns(budget), fmt_ns(spec.deadline));
-            return refuse(format!("a budget of {budget} is out of range"), &format!("use 1 ns to {deadline}"));
         }
-        let reserved = ["edf", "rm", "dm", "fp"].contains(&self.settings.set.policy.name.as_str());
-        if !reserved || spec.group.is_some() || !matches!(spec.arrival, Arrival::Periodic) {
-            return refuse(
-                "its policy makes each job by itself".to_owned(),
-                "use edf, rm, dm or fp, and periodic releases",
-            );
-        }
-        let changed = TaskSpec { budget, ..spec.clone() };
-        let others = self.tasks.iter().filter(|(&p, _)| p != place).map(|(_, task)| &task.spec);
-        let together = others.chain([&changed]).cloned().collect();
-        session_of(&self.settings, together)?.admit(self.settings.overload)?;
+        let Settings { set, host, overload, .. } = &self.settings;
+        let alive = TaskSet { tasks: self.specs().cloned().collect(), ..set.clone() };
+        let among_alive = self.tasks.range(..place).count();
+        let changed = session::with_budget(&alive, among_alive, budget, *host, *overload)?;
         self.running.change_budget(place, budget)?;
-        self.tasks.entry(place).and_modify(|task| task.spec = changed);
+        let spec = changed.tasks[among_alive].clone();
+        self.tasks.entry(place).and_modify(|task| task.spec = spec);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ mod grid;
 mod headline;
 mod live;
 mod table;
-mod units;
+pub mod units;
 
 pub use compare::{side_by_side, verdicts};
 pub use envelope::{Envelope, ErrorInfo, ErrorPlace, RunResult, SCHEMA};

@@ -11,6 +11,7 @@
 
 mod admitted;
 mod baseline;
+mod budget_change;
 mod driver;
 mod kernel;
 mod options;
@@ -22,6 +23,7 @@ mod user;
 
 pub use admitted::{Admitted, Session};
 pub use baseline::Refusal;
+pub use budget_change::with_budget;
 pub use driver::{Execution, ThreadBody};
 pub use options::Options;
 pub use punctual_host_user::Entry;

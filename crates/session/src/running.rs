@@ -221,6 +221,11 @@ impl RunningSet {
         self.driver.prepare_entry(domain)
     }
 
+    /// What executes the set.
+    pub fn host(&self) -> HostKind {
+        self.host
+    }
+
     /// The host has ended the run, or its duration has passed.
     pub fn has_ended(&self) -> bool {
         self.over || self.end.is_some_and(|end| self.driver.now() >= end)

@@ -26,4 +26,5 @@ mod self_suspending;
 mod stalls;
 mod tasks;
 mod time_slices;
+mod top;
 mod victim;
