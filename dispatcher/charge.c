@@ -3,7 +3,7 @@
  * segment of each node above one of them, each node once (RED-Linux, V-A and V-B.2). */
 #include "internal.h"
 
-/* A group ordered by budget sorts them anew. */
+/* A charge changes the key in a group ordered by budget: restores the order of its queue. */
 PD_APART int pd_charge_sort(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);

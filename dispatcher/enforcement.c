@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Enforcement error (docs/model.md): what a reservation's tasks executed beyond their budgets (+) or
- * were stopped short of them (-), because a host preempts them some microseconds late or early. It
- * is carried, so that long-run bandwidth is exact, and settled by the budgets of later releases:
+ * Enforcement error (docs/model.md): what a reservation's tasks executed beyond their budgets (+)
+ * or short of them (-), because a host preempts them some microseconds late or early. It is
+ * carried, so that long-run bandwidth is exact, and settled by the budgets of later releases:
  *
  *   overrun, early stop ──> error ──> release: budget - settled, error - settled
  *

@@ -57,7 +57,7 @@ PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)
 	return pd_group_key(d, j->attr.group, j);
 }
 
-/* Members are sorted anew. */
+/* Sorts the group's queue after its ordering has changed. */
 PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
 {
 	pd_heap_p h = PD_HEAP(d, PD_GROUPS + group);

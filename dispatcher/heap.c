@@ -177,7 +177,8 @@ PD_FN int pd_heap_down(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u3
 	return 0;
 }
 
-/* Likewise, as long as rows are full and no two keys are equal: the inner loop of every decision. */
+/* Likewise, as long as rows are full and no two keys are equal: the inner loop of every
+ * decision. */
 PD_INLINE int pd_heap_sink(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 item)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
@@ -305,7 +306,8 @@ PD_FN int pd_heap_later(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
 	return 0;
 }
 
-/* Sorts it anew after keys have changed: from the last parent up, each one sinks to its place. */
+/* Restores the order after keys have changed: each parent, from the last one up, sinks to its
+ * place. */
 PD_FN int pd_heap_mend(pd_ref d, pd_u32 heap)
 {
 	pd_heap_p h = PD_HEAP(d, heap);

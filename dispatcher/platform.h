@@ -20,8 +20,8 @@ typedef long long pd_i64;
 /* A dispatcher is named by the address of its block in the arena (host-kernel's bpf/arena.h). */
 typedef pd_u64 pd_ref;
 #define PD_ARENA __attribute__((address_space(1)))
-/* Global, so that the verifier proves each once, whoever calls it; weak, so that the compiler
- * passes on arguments that it sees unused too. */
+/* Global, so that the verifier proves each function once for all callers; weak, so that the
+ * compiler also passes arguments that it sees unused. */
 #define PD_FN __attribute__((noinline, weak))
 #define PD_API __attribute__((noinline, weak))
 /* Called from few places, and folded into them so that no chain is longer than six. */
@@ -40,7 +40,8 @@ typedef pd_u64 pd_ref;
 		asm("" : "+r"(pd_nth));         \
 		pd_nth;                         \
 	}))
-/* What is in memory is read again from there: the verifier does not know it then, and has one way less to follow. */
+/* The compiler reads memory again after it: the verifier does not know the values then, and has
+ * one branch less to follow. */
 #define PD_FORGET() asm volatile("" ::: "memory")
 #define pd_can_loop                                                    \
 	({                                                             \

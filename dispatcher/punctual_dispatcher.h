@@ -85,7 +85,8 @@ enum pd_event_kind {
 	/* A reservation released a job: `job`, `task`, `cookie` = release number, `used` = the
 	 * release time, `remaining` = its budget. */
 	PD_EV_RELEASED = 13,
-	/* Releases `cookie` .. `cookie + used - 1` of `task` were never made: nobody looked in time. */
+	/* Releases `cookie` .. `cookie + used - 1` of `task` were never made: pd_advance was called
+	 * too late. */
 	PD_EV_RELEASES_LOST = 14,
 	/* A task with PD_SIGNAL overran. */
 	PD_EV_OVERRUN = 15,
@@ -95,8 +96,8 @@ enum pd_event_kind {
 	PD_EV_DELAYED_SATURATED = 17,
 	/* A segment reached its finish: as PD_EV_SEGMENT_EXHAUSTED. */
 	PD_EV_SEGMENT_EXPIRED = 18,
-	/* The job of a window ended as PD_EV_EXHAUSTED or PD_EV_EXPIRED says, and its release goes on in
-	 * the next window. */
+	/* The job of a window ended as with PD_EV_EXHAUSTED or PD_EV_EXPIRED, and its release
+	 * continues in the next window. */
 	PD_EV_WINDOW_EXHAUSTED = 19,
 	PD_EV_WINDOW_EXPIRED = 20,
 };
@@ -127,8 +128,8 @@ struct pd_limits {
 	pd_u32 unused;
 };
 
-/* A job's attributes, as an allocator gives them (design, "Job"; docs/model.md tells the three
- * kinds of job apart); the first four in the order of enum pd_attribute. */
+/* A job's attributes, as an allocator gives them (design, "Job"; docs/model.md has the three
+ * kinds of job); the first four in the order of enum pd_attribute. */
 struct pd_job_attr {
 	pd_u64 start;
 	pd_u64 finish;
@@ -186,7 +187,7 @@ PD_API int pd_create(pd_ref d);
 /* Timers nearer than this fire now: a job with less remaining is exhausted (RED-Linux, IV-D.1). */
 PD_API int pd_set_granularity(pd_ref d, pd_u64 ns);
 
-/* Groups. Group 0 is there from the start. Members are sorted anew. */
+/* Groups. Group 0 exists from the start. The group's members are sorted by the new ordering. */
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order);
 
 /* Tasks. A new task is ready. */
@@ -209,7 +210,7 @@ PD_API int pd_job_standing(pd_ref d, pd_u64 job);
 /* What it may execute before a budget on its path or in a chain above it ends (docs/model.md); 0
  * when it has ended. */
 PD_API pd_u64 pd_job_allowance(pd_ref d, pd_u64 job);
-/* Whom it runs, PD_NONE when it has ended. */
+/* The task that it runs, PD_NONE when it has ended. */
 PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job);
 
 /* The task's job that a charge would go to, 0 if there is none. */
@@ -249,15 +250,15 @@ PD_API const struct pd_record *pd_record_at(pd_ref d, pd_u64 number);
 /* Reservations: the standard periodic allocator, in here so that no host needs a round trip for
  * it (RED-Linux, IV-C). */
 PD_API pd_i64 pd_reservation_add(pd_ref d, pd_u64 now);
-/* From the next release on: period, budget, deadline, priority, overrun, wakeup_rule, cookie, group and
- * windows as the draft has them. */
+/* Takes period, budget, deadline, priority, overrun, wakeup_rule, cookie, group and windows of the
+ * draft, from the next release on. */
 PD_API int pd_reservation_change(pd_ref d, pd_u32 reservation, pd_u64 now);
 PD_API int pd_reservation_remove(pd_ref d, pd_u32 reservation, pd_u64 now);
 /* Releases lost by the wait that returned last, and reset (PD_SKIP, and releases never made). */
 PD_API pd_u32 pd_reservation_take_lost(pd_ref d, pd_u32 reservation);
 PD_API pd_u64 pd_reservation_job(pd_ref d, pd_u32 reservation);
 PD_API pd_u32 pd_reservation_delayed(pd_ref d, pd_u32 reservation);
-/* Enforcement error that is still to be settled: executed beyond (+) or short of (-) the budgets. */
+/* The unsettled enforcement error, ns: executed beyond (+) or short of (-) the budgets. */
 PD_API pd_i64 pd_reservation_error(pd_ref d, pd_u32 reservation);
 /* What the next release settles of an enforcement error, with its sign; its budget is `budget` less
  * that. For allocators outside, which carry the errors of the jobs that they add. */
@@ -270,9 +271,10 @@ PD_API pd_u32 pd_late_waits_own(pd_u32 late, pd_u32 ended);
 PD_API pd_u32 pd_late_waits_is(pd_u32 late, pd_u32 ended);
 #endif
 
-/* Windows (the time-driven table): the next pd_reservation_add or _change takes all that were drafted
- * since the last, for a task. `start` counts from the release; `begins`: it is the first of the
- * next row. Rows are for one release each, in turn: row n of m for the releases n, n + m, ... */
+/* Windows (the time-driven table): the next pd_reservation_add or _change takes all that were
+ * drafted since the last, for a task. `start` counts from the release; `begins`: it is the first
+ * of the next row. Rows are for one release each, in turn: row n of m for the releases n, n + m,
+ * and so on. */
 PD_API int pd_window_add(pd_ref d, pd_u64 start, pd_u64 length, pd_u32 begins, pd_u64 now);
 /* Takes back what was drafted, as after a refusal. */
 PD_API int pd_window_drop(pd_ref d, pd_u64 now);

@@ -39,7 +39,7 @@ enum pd_record_kind {
 	PD_REC_RESERVATION_ADD_3 = 25, /* time = cookie, a = wakeup_rule, b = overrun, small = own_cookie */
 	/* small = windows that it takes */
 	PD_REC_RESERVATION_ADD_4 = 26, /* time = server, a = budget_group, b = budget_server */
-	/* The same four follow it, but for a change (ADD's start, task and servers mean nothing). */
+	/* The same four follow, for a change (ADD's start, task and servers mean nothing). */
 	PD_REC_RESERVATION_CHANGE = 27, /* small = reservation */
 	/* Decisions. */
 	PD_REC_SELECTED = 64,  /* small = CPU, a = job; only when it changes */

@@ -30,7 +30,8 @@ PD_INLINE void pd_reservation_delay(pd_ref d, pd_reservation_p v, pd_u64 now)
 		pd_event_task(d, now, PD_EV_DELAYED_SATURATED, v->task, PD_MAX_DELAYED);
 }
 
-/* A job of a reservation ends (it is still there to be read), and it is told. */
+/* A job of a reservation ends: adds to the enforcement error and reports an overrun. The job can
+ * still be read. */
 PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
@@ -50,7 +51,7 @@ PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 		pd_error_add(d, r, (pd_i64)pd_min(j->excess, v->now.budget));
 	if (kind == PD_EV_EXHAUSTED && left)
 		pd_error_add(d, r, -(pd_i64)left);
-	/* Only a task can overrun: to use up its budget is a server's and a segment's normal life. */
+	/* Only a task can overrun: servers and segments use up their budgets normally. */
 	if ((kind != PD_EV_EXHAUSTED && kind != PD_EV_EXPIRED) || v->task == PD_NONE)
 		return 0;
 	pd_reservation_delay(d, v, now);
@@ -144,7 +145,7 @@ PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now)
 	return 0;
 }
 
-/* Releases that nobody looked at in time, or for which no job was left, are said to be lost. */
+/* Reports releases as lost that were not made in time, or for which no job was left. */
 PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
@@ -196,8 +197,8 @@ PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
 	return pd_error_add(d, r, 0);
 }
 
-/* A release: its budget is the reservation's, less what it settles of the enforcement error. 1 if its
- * job is to be put. */
+/* A release: its budget is the reservation's, less what it settles of the enforcement error. 1 if
+ * its job is to be put. */
 PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);

@@ -7,8 +7,8 @@ PD_INLINE int pd_reservation_there(pd_ref d, pd_u32 r)
 	return r < PD(d)->limits.reservations && PD_RESERVATION(d, r)->used;
 }
 
-/* Budget, deadline, period, policy, windows: they are for tasks, and another way to keep to a bandwidth
- * than the wake-up rule. */
+/* Budget, deadline, period, policy, windows. Windows are for tasks only, and exclude the wake-up
+ * rule: both limit a bandwidth. */
 PD_FN int pd_terms_invalid(pd_ref d, pd_u32 task)
 {
 	pd_p p = PD(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks: whom jobs run. A task has a list of its jobs and is ready or blocked. */
+/* Tasks: what jobs run. A task has a list of its jobs and is ready or blocked. */
 #include "internal.h"
 
 PD_INLINE int pd_task_there(pd_ref d, pd_u32 task)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers that allocators ask for: one that is due, or was when it was asked for, is told by the
- * next pd_advance. */
+/* Timers that allocators ask for: the next pd_advance reports a timer that is due, also one whose
+ * time had passed when it was asked for. */
 #include "internal.h"
 
 PD_API pd_i64 pd_timer_ask(pd_ref d, pd_u64 at, pd_u64 cookie, pd_u64 now)

@@ -9,7 +9,7 @@
  *                    │ completed, nothing left, or the last window          ^
  *                    └──────────────────────────────────────────────────────┘
  *
- * A table is a ring of windows in rows, named by its last window, so that it is taken and given back
+ * A table is a ring of windows in rows, named by its last window, so that it is taken and freed
  * in one step. Invariants: a release in flight has one job, at most; `left` is what remains of the
  * release's budget before that job; `window` is the one after that job's, in the release's row.
  */
@@ -70,7 +70,7 @@ PD_FN int pd_table_free(pd_ref d, pd_u32 table)
 	return 0;
 }
 
-/* What was drafted becomes somebody's, and the next draft is empty. */
+/* Moves the drafted windows into `t`; the next draft is empty. */
 PD_INLINE void pd_table_take(pd_ref d, struct pd_terms PD_ARENA *t)
 {
 	t->table = PD(d)->drafted_last;
@@ -125,8 +125,8 @@ PD_INLINE void pd_table_begin(pd_ref d, pd_reservation_p v)
 	v->row = PD_WINDOW(d, v->row)->next_row;
 }
 
-/* The job of a window ends: the kind of event that tells it. What it executed beyond its budget counts
- * as excess only as far as it is beyond the release's. */
+/* The job of a window ends: returns the kind of event that reports it. What the job executed beyond
+ * its budget counts as excess only as far as it is beyond the release's. */
 PD_FN int pd_table_ends(pd_ref d, pd_u32 job, pd_u32 kind)
 {
 	pd_job_p j = PD_JOB(d, job);
