@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Budget groups (RED-Linux, V-B): a tree of nodes that limits jobs and selects none. A node's
- * budget is its segments; the open one that expires first is used, and without one it is dry.
+ * budget is its segments; the open one that expires first is used, and without one the node is
+ * exhausted.
  */
 #include "internal.h"
 
@@ -10,7 +11,7 @@ PD_INLINE int pd_node_made(pd_ref d, pd_u32 node)
 	return node && node <= PD(d)->limits.budget_groups && PD_NODE(d, node)->depth;
 }
 
-/* PD_NONE when it is dry. */
+/* PD_NONE when the node is exhausted. */
 PD_INLINE pd_u32 pd_current_segment(pd_ref d, pd_u32 node)
 {
 	return pd_heap_first(d, PD_NODES(d) + node);
@@ -26,7 +27,7 @@ PD_FN int pd_node_refusal(pd_ref d, pd_u32 node, pd_u32 parent)
 	return 0;
 }
 
-/* A node without any segment yet: it is dry. */
+/* A node without any segment yet is exhausted. */
 PD_FN int pd_node_make(pd_ref d, pd_u32 node, pd_u32 parent)
 {
 	pd_node_p n = PD_NODE(d, node);
@@ -109,7 +110,8 @@ PD_FN int pd_node_unlink(pd_ref d, pd_u32 i)
 	return 0;
 }
 
-/* The least that is left in a node's current segment and in those above; 0 if one is dry. */
+/* The least that is left in a node's current segment and in those above; 0 if one is
+ * exhausted. */
 PD_FN pd_u64 pd_chain_allowance(pd_ref d, pd_u32 node)
 {
 	pd_u64 least = PD_INFINITE;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settling: at the end of a call, what became dry or wet, empty or not, takes effect on those that
- * depend on it (docs/model.md, "Settling"). So what changes and changes back within one call is
- * not seen. First the nodes, then the groups: the lower ones first, for a group's server jobs are
- * members of its parent, which is always higher.
+ * Settling: at the end of a call, a node that was exhausted or replenished takes effect on its
+ * jobs, and a group that became empty or non-empty on its server jobs (docs/model.md, "Settling").
+ * So what changes and changes back within one call has no effect. First the nodes, then the groups,
+ * the lower ones first: a group's server jobs are members of its parent, which is always higher.
  */
 #include "internal.h"
 
-/* A node or one above it became dry, or is wet again. */
+/* A node or one above it was exhausted or replenished. */
 PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 {
 	pd_u32 i = PD_NODE(d, node)->first_job;
