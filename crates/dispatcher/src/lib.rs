@@ -196,8 +196,8 @@ impl Dispatcher {
         unsafe { ffi::pd_timer(self.raw(), cpu, ranks, now) }
     }
 
-    /// Asks for [`Event::Timer`] at a time, ns; when it has passed, the next [`Dispatcher::advance`]
-    /// tells it.
+    /// Asks for [`Event::Timer`] at a time, ns; when it has passed, the next
+    /// [`Dispatcher::advance`] tells it.
     ///
     /// # Errors
     /// [`Refusal::Full`].

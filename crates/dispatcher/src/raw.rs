@@ -1,5 +1,6 @@
-//! The dispatcher's structures as `dispatcher/punctual_dispatcher.h` lays them out: for whoever reaches a dispatcher other
-//! than by [`Dispatcher`](crate::Dispatcher)'s calls. The kernel host does, whose dispatcher stands in a BPF arena.
+//! The dispatcher's structures as `dispatcher/punctual_dispatcher.h` lays them out: for whoever
+//! reaches a dispatcher other than by [`Dispatcher`](crate::Dispatcher)'s calls. The kernel host
+//! does, whose dispatcher stands in a BPF arena.
 //!
 //! All of them are numbers without padding; any bytes are a value of them. Times are ns.
 

@@ -7,9 +7,9 @@ impl Dispatcher {
     /// ([`Dispatcher::draft_window`]); after a refusal they are still there.
     ///
     /// # Errors
-    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62, and for windows that end
-    /// after the deadline, are for no task, or go with the wake-up rule; [`Refusal::Busy`]
-    /// when the task has one.
+    /// [`Refusal::Invalid`] unless 0 < budget <= deadline <= period < 2^62, and for windows that
+    /// end after the deadline, are for no task, or go with the wake-up rule; [`Refusal::Busy`] when
+    /// the task has one.
     pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
         // SAFETY: the draft is valid until the next call, and nobody else has it.
         let n = unsafe {

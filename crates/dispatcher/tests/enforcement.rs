@@ -237,7 +237,8 @@ fn every_error_of_every_small_budget_is_settled_in_the_end() {
 }
 
 fn next(random: &mut u64) -> u64 {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    let product = random.wrapping_mul(6_364_136_223_846_793_005);
+    *random = product.wrapping_add(1_442_695_040_888_963_407);
     *random >> 33
 }
 

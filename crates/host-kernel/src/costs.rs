@@ -32,8 +32,8 @@ const ALLOCATOR: u64 = 18_000;
 /// The same with a timer process.
 const ALLOCATOR_BY_PROCESS: u64 = 58_000;
 
-/// What this host offers of each CPU of a set. Its costs are counted and not measured here: what the
-/// kernel takes for a timer and a switch of sched_ext shows only once a scheduler is attached.
+/// What this host offers of each CPU of a set. Its costs are counted and not measured here: what
+/// the kernel takes for a timer and a switch of sched_ext shows only once a scheduler is attached.
 #[must_use]
 pub fn capacity(set: &TaskSet) -> Capacity {
     Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: costs(set) }

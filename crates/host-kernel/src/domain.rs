@@ -1,12 +1,13 @@
-//! One domain's thread in user space, on the domain's CPU: it sends the commands and reads the rings.
+//! One domain's thread in user space, on the domain's CPU: it sends the commands and reads the
+//! rings.
 //!
 //! ```text
 //!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and release events to the run ──> Stop
 //! ```
 //!
 //! With reservations only, the kernel needs no allocator: the thread polls for the results, as an
-//! ordinary task. A policy that is asked at each job waits for the doorbell and answers with commands;
-//! then the thread is the domain's allocator, before all jobs, with a budget of its own
+//! ordinary task. A policy that is asked at each job waits for the doorbell and answers with
+//! commands; then the thread is the domain's allocator, before all jobs, with a budget of its own
 //! (`bpf/domain.h`), and another one reads the records.
 
 use std::os::fd::OwnedFd;
@@ -52,7 +53,8 @@ pub(crate) struct Joining {
 }
 
 impl Joining {
-    /// Flags of the command that ends a release which an allocator made, without the task's wait; `None`: no command.
+    /// Flags of the command that ends a release which an allocator made, without the task's wait;
+    /// `None`: no command.
     fn over(&self, end: End) -> Option<u32> {
         let overran = matches!(end, End::Exhausted | End::Expired);
         let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };

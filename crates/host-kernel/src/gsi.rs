@@ -1,5 +1,5 @@
-//! The allocator interface over a dispatcher in the kernel: each call is a command, executed by a BPF
-//! program on the domain's CPU, to which the calling thread is pinned.
+//! The allocator interface over a dispatcher in the kernel: each call is a command, executed by a
+//! BPF program on the domain's CPU, to which the calling thread is pinned.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

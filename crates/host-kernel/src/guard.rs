@@ -1,16 +1,21 @@
-//! Who sees to it that a scheduler can go, under kernels that may not get that far by themselves (before Linux 7).
+//! A process that lets the kernel unregister a scheduler, before Linux 7: those kernels may not
+//! complete it by themselves.
 //!
 //! ```text
-//!   loader ── fork ──> SCHED_FIFO 1 ──> sleeps ──> the scheduler goes: RCU's threads before the normal class ──> it is gone: as before
-//!     └ detaches, dies: the pipe between them ends ──┘ ^ or somebody else takes the scheduler away: seen within a second
+//!   loader ── fork ──> SCHED_FIFO 1 ──> sleeps ──> RCU's threads above the normal class ──> restored
+//!     │                                    ^ the scheduler ends otherwise: polled each second
+//!     └ detaches or dies: the pipe closes ─┘
 //! ```
 //!
-//! To take a scheduler away the kernel waits for RCU: for its thread, and for each thread that was preempted in a read-side
-//! critical section. They are in the scheduler's class until then; a program that forks or changes its policy meanwhile is in the
-//! normal class, above them, and may keep them off the CPU for as long as it computes. So RCU's threads are raised first, and all
-//! ordinary threads put into the normal class if that is not enough. From Linux 7 on the lower class is never starved.
+//! To unregister a scheduler the kernel waits for RCU: for its thread, and for each thread that was
+//! preempted in a read-side critical section. They are in the scheduler's class until then; a
+//! program that forks or changes its policy meanwhile is in the normal class, above them, and may
+//! keep them off the CPU for as long as it computes. So the guard raises RCU's threads first, and
+//! moves all ordinary threads into the normal class if that is not enough. From Linux 7 on the
+//! lower class is never starved.
 //!
-//! A process and no thread of ours: a loader that is killed cannot help any more. After the fork it makes system calls only.
+//! A process and no thread of ours: a loader that is killed cannot help any more. After the fork it
+//! makes system calls only.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -32,13 +37,16 @@ const LOOK_MS: i32 = 1_000;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between looks at a scheduler that is going.
 const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-/// Set, grace periods are hurried, and it is a moment only in which somebody may become new: from 0 to 1 and back.
+/// Set, grace periods are hurried, and it is a moment only in which somebody may become new: from 0
+/// to 1 and back.
 const HURRY: &str = "/sys/kernel/rcu_expedited";
 /// If it is still there so long after the loader went, ns, it is somebody else's.
 const GOING_MOST: u64 = 2_000_000_000;
-/// A scheduler that takes longer to go, ns, waits for a thread that does not execute. Most take a tenth of it.
+/// A scheduler that takes longer to go, ns, waits for a thread that does not execute. Most take a
+/// tenth of it.
 const GOING_LONG: u64 = 20_000_000;
-/// Thread ids to look through where the kernel does not say how many there are: the most that Linux has.
+/// Thread ids to look through where the kernel does not say how many there are: the most that Linux
+/// has.
 const MOST_THREADS: i32 = 1 << 22;
 
 /// The process; ended when dropped, which is to be when the scheduler is gone.
@@ -51,8 +59,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Before the scheduler is attached: the process is not to hold what keeps it so. `None` where the kernel needs none,
-    /// or permits none.
+    /// Before the scheduler is attached: the process is not to hold what keeps it so. `None` where
+    /// the kernel needs none, or permits none.
     pub fn start() -> Option<Guard> {
         if !machine::starves() {
             return None;
@@ -148,7 +156,8 @@ fn state(file: i32) -> State {
     }
 }
 
-/// What it needs when a scheduler goes: two files, RCU's threads, and how many threads there can be.
+/// What it needs when a scheduler goes: two files, RCU's threads, and how many threads there can
+/// be.
 struct Going<'a> {
     state: i32,
     hurry: i32,
@@ -156,9 +165,10 @@ struct Going<'a> {
     most: i32,
 }
 
-/// Puts all ordinary threads into the normal class, where they have their turns. While a scheduler goes the kernel does so
-/// at each change of policy, so each gets another ordinary policy and its own again. Only system calls that take no lock
-/// which an ordinary thread may hold: /proc has such locks.
+/// Puts all ordinary threads into the normal class, where they have their turns. While a scheduler
+/// goes the kernel does so at each change of policy, so each gets another ordinary policy and its
+/// own again. Only system calls that take no lock which an ordinary thread may hold: /proc has such
+/// locks.
 fn level(most: i32) {
     for thread in 1..most {
         let Some(own) = sched::policy(thread) else { continue };
@@ -177,7 +187,8 @@ fn level(most: i32) {
 
 /// The process's whole life.
 fn live(watch: i32, going: &Going<'_>) -> ! {
-    // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor of what was inherited.
+    // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor
+    // of what was inherited.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"punctual-detach".as_ptr());
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -202,7 +213,8 @@ fn live(watch: i32, going: &Going<'_>) -> ! {
     }
 }
 
-/// Until the scheduler is gone. `over`: the loader is, or detaches; then it may be a moment until the scheduler begins to go.
+/// Until the scheduler is gone. `over`: the loader is, or detaches; then it may be a moment until
+/// the scheduler begins to go.
 fn see_it_off(over: bool, going: &Going<'_>) {
     let begun = monotonic_ns();
     let mut long = begun + GOING_LONG;
@@ -231,9 +243,10 @@ fn hurry(file: i32, on: &[u8; 1]) {
     unsafe { libc::pwrite(file, on.as_ptr().cast(), 1, 0) };
 }
 
-/// While it lives this thread goes before all ordinary ones, if it may. A thread that attaches a scheduler is handed to it in
-/// the middle of that, and under those kernels would wait for all threads that are not yet. A thread that detaches one wakes
-/// the thread that does so in a read-side critical section of RCU, where it is preempted by it, and is itself waited for.
+/// While it lives this thread goes before all ordinary ones, if it may. A thread that attaches a
+/// scheduler is handed to it in the middle of that, and under those kernels would wait for all
+/// threads that are not yet. A thread that detaches one wakes the thread that does so in a
+/// read-side critical section of RCU, where it is preempted by it, and is itself waited for.
 pub(crate) struct Ahead(bool);
 
 impl Ahead {

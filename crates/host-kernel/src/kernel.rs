@@ -104,7 +104,8 @@ impl Kernel {
         self.load_time
     }
 
-    /// What of that this thread executed, in libbpf and in the kernel: the rest it waited for a CPU.
+    /// What of that this thread executed, in libbpf and in the kernel: the rest it waited for a
+    /// CPU.
     pub fn load_execution(&self) -> Duration {
         self.load_execution
     }

@@ -1,12 +1,13 @@
 //! The dispatcher inside the kernel, from the same C files.
 //!
-//! `bpf/selftest/dispatcher.bpf.c` is `dispatcher/` with its data in a BPF arena. [`Kernel`] loads it; the
-//! kernel's verifier proves each function then. [`selftest`] puts it and the native build through
-//! the same work, so that a machine can be asked whether both decide alike before the scheduler is
-//! trusted with it; its programs only run when called.
+//! `bpf/selftest/dispatcher.bpf.c` is `dispatcher/` with its data in a BPF arena. [`Kernel`] loads
+//! it; the kernel's verifier proves each function then. [`selftest`] puts it and the native build
+//! through the same work, so that a machine can be asked whether both decide alike before the
+//! scheduler is trusted with it; its programs only run when called.
 //!
-//! `bpf/scheduler.bpf.c` is a sched_ext scheduler around the same dispatcher. [`KernelHost`] loads it, has it schedule a task
-//! set, and takes it away again; [`machine`] says what a machine needs for it, [`accepts()`] what a set.
+//! `bpf/scheduler.bpf.c` is a sched_ext scheduler around the same dispatcher. [`KernelHost`] loads
+//! it, has it schedule a task set, and takes it away again; [`machine`] says what a machine needs
+//! for it, [`accepts()`] what a set.
 //!
 //! ```text
 //!  host ─┬─ tasks: synthetic, adopted (barrier)        processes of the tasks

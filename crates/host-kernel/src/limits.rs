@@ -78,7 +78,8 @@ fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
     }
 }
 
-/// What a dispatcher and its allocators make of the set, tried in this process: whether some policy is asked at each job.
+/// What a dispatcher and its allocators make of the set, tried in this process: whether some policy
+/// is asked at each job.
 fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Diagnostic> {
     let refused = |e: &dyn std::fmt::Display| {
         let cpus = set.domain(domain);

@@ -26,13 +26,14 @@ pub fn check(cpus: &[u32]) -> Result<(), Diagnostic> {
     missing_at(Path::new("/"), Missing::here(), cpus).into_iter().next().map_or(Ok(()), Err)
 }
 
-/// All that is missing on this machine, the most fundamental first; empty: the kernel host can work.
+/// All that is missing on this machine, the most fundamental first; empty: the kernel host can
+/// work.
 pub fn missing() -> Vec<Diagnostic> {
     missing_at(Path::new("/"), Missing::here(), &[])
 }
 
-/// Whether sched_ext's class may be starved by the normal one, which is above it. The kernel keeps a share for it since
-/// Linux 7.
+/// Whether sched_ext's class may be starved by the normal one, which is above it. The kernel keeps
+/// a share for it since Linux 7.
 pub(crate) fn starves() -> bool {
     version(&read(Path::new("/"), "proc/sys/kernel/osrelease")).is_some_and(|v| v < STARVES_NOT)
 }
@@ -98,7 +99,8 @@ fn another(root: &Path) -> Option<Diagnostic> {
     Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")))
 }
 
-/// Why the kernel may have refused to attach ours: somebody was faster. (One that is going may be ours.)
+/// Why the kernel may have refused to attach ours: somebody was faster. (One that is going may be
+/// ours.)
 pub(crate) fn taken() -> Option<Diagnostic> {
     another(Path::new("/")).filter(|_| read(Path::new("/"), STATE) == "enabled")
 }
@@ -124,7 +126,8 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    /// What is missing of a machine that has everything, but for what `change` does to it; asked for CPUs 0 and 1.
+    /// What is missing of a machine that has everything, but for what `change` does to it; asked
+    /// for CPUs 0 and 1.
     fn machine(name: &str, change: impl Fn(&PathBuf)) -> Vec<String> {
         let root = std::env::temp_dir().join(format!("punctual-machine-{name}-{}", std::process::id()));
         let files = [

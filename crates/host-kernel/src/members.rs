@@ -9,7 +9,8 @@ use crate::abi::{BUSY, NO_THREAD, REAL_TIME, WRONG_CPU};
 use crate::diagnostics::OTHERS;
 use punctual_diagnostic::Diagnostic;
 
-/// Looks at a process that has threads and children; each finds who was started meanwhile by one not yet joined.
+/// Looks at a process that has threads and children; each finds who was started meanwhile by one
+/// not yet joined.
 const ROUNDS: usize = 50;
 
 /// The calling thread, to one CPU.
@@ -55,7 +56,8 @@ pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(),
     }
 }
 
-/// A process with all its threads, and its children with theirs. Whoever a member starts from here on is one by birth.
+/// A process with all its threads, and its children with theirs. Whoever a member starts from here
+/// on is one by birth.
 pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), Diagnostic> {
     let mut seen = HashSet::new();
     for _ in 0..ROUNDS {
@@ -68,7 +70,8 @@ pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(),
                 new += 1;
                 match join(thread) {
                     0 => {}
-                    // It has ended since, or is a member by birth; the first one alone has to be there, and nobody's.
+                    // It has ended since, or is a member by birth; the first one alone has to be
+                    // there, and nobody's.
                     NO_THREAD | BUSY if thread != pid => {}
                     refusal => return Err(refused(process, thread, refusal)),
                 }

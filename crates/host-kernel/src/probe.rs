@@ -28,7 +28,8 @@ const CONSTANT: &str = ".rodata.timer";
 pub(crate) enum Timer {
     /// A bpf_timer.
     Bpf,
-    /// A process ([`TimerProcess`](crate::timer_process::TimerProcess)), where the verifier refuses bpf_timer: PREEMPT_RT.
+    /// A process ([`TimerProcess`](crate::timer_process::TimerProcess)), where the verifier refuses
+    /// bpf_timer: PREEMPT_RT.
     Process,
 }
 
@@ -53,9 +54,10 @@ impl Timer {
         }
     }
 
-    /// What a budget may be short of when its job is stopped, ns; the next one has it. The process aims at the budget's end,
-    /// and misses it by a microsecond at times. The timer's callback can wait for the end itself; but where something else is
-    /// due just before it, a decision more would take longer than what is left.
+    /// What a budget may be short of when its job is stopped, ns; the next one has it. The process
+    /// aims at the budget's end, and misses it by a microsecond at times. The timer's callback can
+    /// wait for the end itself; but where something else is due just before it, a decision more
+    /// would take longer than what is left.
     pub fn granularity(self) -> u64 {
         match self {
             Timer::Bpf => 1_000,

@@ -1,4 +1,5 @@
-//! Reads a domain's records, for the results and the trace. Never the allocators' business, whose budget is small.
+//! Reads a domain's records, for the results and the trace. Never the allocators' business, whose
+//! budget is small.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The scheduler object, loaded and attached. The kernel takes it back when this is dropped or its process dies.
+//! The scheduler object, loaded and attached. The kernel takes it back when this is dropped or its
+//! process dies.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")));
 
-/// The ops table's name in the object, and while it is attached the kernel's name for the scheduler.
+/// The ops table's name in the object, and while it is attached the kernel's name for the
+/// scheduler.
 const OPS: &str = "punctual";
 
 /// ```text

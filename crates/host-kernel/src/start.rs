@@ -29,7 +29,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// Takes them once, for a set of one task that is never started: for a moment the machine has the scheduler.
+    /// Takes them once, for a set of one task that is never started: for a moment the machine has
+    /// the scheduler.
     ///
     /// # Errors
     /// As of [`run`](crate::run()).

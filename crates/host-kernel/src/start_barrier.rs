@@ -83,7 +83,8 @@ pub(crate) fn fork() -> Result<Option<i32>, Diagnostic> {
             ))
         }
         0 => {
-            // SAFETY: plain system calls on ourselves. We may be orphaned before the first takes hold.
+            // SAFETY: plain system calls on ourselves. We may be orphaned before the first takes
+            // hold.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() != us {
@@ -96,8 +97,8 @@ pub(crate) fn fork() -> Result<Option<i32>, Diagnostic> {
     }
 }
 
-/// Where a child writes what became of it, and its parent reads that: the end to read from, and the one to write to. A
-/// program that is executed has neither.
+/// Where a child writes what became of it, and its parent reads that: the end to read from, and the
+/// one to write to. A program that is executed has neither.
 ///
 /// # Errors
 /// The system's.

@@ -1,5 +1,5 @@
-//! Synthetic tasks: a process each, whose sched_yield ends its job. Not threads of ours: whoever stops us does not stop
-//! them.
+//! Synthetic tasks: a process each, whose sched_yield ends its job. Not threads of ours: whoever
+//! stops us does not stop them.
 
 use punctual_workload::{Spinner, Work};
 
@@ -20,8 +20,9 @@ pub(crate) fn start(barrier: &StartBarrier, mut work: Work, spinner: &Spinner) -
 /// The child's whole life. It allocates nothing.
 fn live(barrier: &StartBarrier, work: &mut Work, spinner: &Spinner) -> ! {
     extern "C" fn nothing(_: i32) {}
-    // SAFETY: plain system calls; the handler does nothing. The terminal's signals are the loader's to handle, and what
-    // is told to an overrunning task (SIGXCPU) must not end it. What keeps the scheduler attached is the loader's alone.
+    // SAFETY: plain system calls; the handler does nothing. The terminal's signals are the loader's
+    // to handle, and what is told to an overrunning task (SIGXCPU) must not end it. What keeps the
+    // scheduler attached is the loader's alone.
     unsafe {
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
@@ -32,7 +33,8 @@ fn live(barrier: &StartBarrier, work: &mut Work, spinner: &Spinner) -> ! {
     }
     barrier.wait();
     while work.run_job(spinner, barrier.over()) {
-        // SAFETY: takes nothing. It returns at the next release, or at once when the scheduler is gone.
+        // SAFETY: takes nothing. It returns at the next release, or at once when the scheduler is
+        // gone.
         unsafe { libc::sched_yield() };
     }
     // SAFETY: no destructor of what was inherited may run here.

@@ -1,4 +1,5 @@
-//! What libbpf and the verifier say while an object is loaded. libbpf's print function is global, hence one at a time.
+//! What libbpf and the verifier say while an object is loaded. libbpf's print function is global,
+//! hence one at a time.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -7,7 +7,8 @@ use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::{Kernel, KernelError};
 
 const SEED: u64 = 0x005E_ED0F_9A9C;
-/// Where the environment variable PUNCTUAL_BATCHES names no other number: an emulated machine makes fewer.
+/// Where the environment variable PUNCTUAL_BATCHES names no other number: an emulated machine makes
+/// fewer.
 const BATCHES: u32 = 100;
 /// Some of them at a time in the kernel, until it is asked for something.
 const PER_BATCH: u32 = 10_000;
@@ -71,7 +72,8 @@ fn several_domains_decide_by_themselves_and_each_is_made_once() {
     let mut there = vec![0; domains.len()];
     for batch in 0..8 {
         for (domain, hash) in domains.iter_mut().zip(&mut there) {
-            *hash = domain.exercise(SEED + u64::from(domain.number()), batch, 500).expect("a bounded run");
+            let seed = SEED + u64::from(domain.number());
+            *hash = domain.exercise(seed, batch, 500).expect("a bounded run");
         }
     }
     for (domain, hash) in domains.iter().zip(there) {

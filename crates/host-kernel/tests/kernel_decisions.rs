@@ -1,6 +1,7 @@
 //! What a full decision costs inside the kernel, beside the native build's on the same machine.
 //!
-//! Counted where the clock counts instructions (docs/vm.md): one nanosecond is one instruction there, and a figure repeats.
+//! Counted where the clock counts instructions (docs/vm.md): one nanosecond is one instruction
+//! there, and a figure repeats.
 
 use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::Kernel;
@@ -13,8 +14,8 @@ const DECISIONS: u32 = 400;
 /// As BPF, at most so many times the native build's.
 const MOST_TIMES: u64 = 3;
 
-/// What was seen as BPF with clang 19 under Linux 6.18.15 and 7.3.4: jobs, in trees or in group 0, instructions. As many as
-/// there are domains, for loading takes longest.
+/// What was seen as BPF with clang 19 under Linux 6.18.15 and 7.3.4: jobs, in trees or in group 0,
+/// instructions. As many as there are domains, for loading takes longest.
 const SEEN: [(u32, bool, u64); 8] = [
     (1, false, 1_236),
     (10, false, 1_243),

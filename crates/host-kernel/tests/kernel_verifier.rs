@@ -1,7 +1,9 @@
-//! What the verifier goes through, compared with what it went through when that was last written down.
+//! What the verifier goes through, compared with what it went through when that was last written
+//! down.
 //!
-//! The folder `verifier` has a file for each kernel: `6.18`, `7.3`, `7.3-rt` (Debian's, as in `vm/kernel`), and releases that
-//! differ from these (`6.18.44`). `crates/host-kernel/tests/verifier/renew` writes them anew.
+//! The folder `verifier` has a file for each kernel: `6.18`, `7.3`, `7.3-rt` (Debian's, as in
+//! `vm/kernel`), and releases that differ from these (`6.18.44`).
+//! `crates/host-kernel/tests/verifier/renew` writes them anew.
 
 use punctual_host_kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 use std::fmt::Write as _;
@@ -21,7 +23,8 @@ const WRITTEN: [(&str, &str); 4] = [
     ("7.3-rt", include_str!("verifier/7.3-rt")),
 ];
 
-/// `6.18.15+deb13-cloud-amd64` is 6.18.15 and 6.18; PREEMPT_RT has files of its own. The most exact first.
+/// `6.18.15+deb13-cloud-amd64` is 6.18.15 and 6.18; PREEMPT_RT has files of its own. The most exact
+/// first.
 fn names(release: &str) -> [String; 2] {
     let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
     let exact = &release[..end];

@@ -28,8 +28,8 @@ use punctual_diagnostic::Diagnostic;
 const NOBODY: u32 = u32::MAX;
 /// Instants between two looks at whether to go on.
 const BETWEEN_LOOKS: u32 = 8_192;
-/// So many instants in a row at one time, or events at one instant, are a policy that never comes to
-/// an end: more than ten for each job that there can be.
+/// So many instants in a row at one time, or events at one instant, are a policy that never comes
+/// to an end: more than ten for each job that there can be.
 const STUCK: u32 = 20_000_000;
 
 /// One domain: a dispatcher with its allocators and tasks, and the CPU on which these execute.

@@ -12,7 +12,8 @@ use punctual_diagnostic::Diagnostic;
 
 /// Later than this, ns (146 years), nothing is simulated.
 pub(crate) const LATEST: u64 = 1 << 62;
-/// Trace records that a dispatcher keeps where nobody reads them: few, so that they stay in the cache.
+/// Trace records that a dispatcher keeps where nobody reads them: few, so that they stay in the
+/// cache.
 const UNREAD: u32 = 256;
 /// How often, in a run, all CPUs have come equally far.
 const STEPS: u64 = 128;
@@ -85,7 +86,8 @@ impl Simulation {
         Ok(Simulation { engines, reached: 0 })
     }
 
-    /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is reported.
+    /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is
+    /// reported.
     ///
     /// # Errors
     /// A policy without end; an end beyond 2^62 ns.
@@ -125,7 +127,8 @@ impl Simulation {
         self.engines.iter().map(Engine::now).min().unwrap_or(0)
     }
 
-    /// The end: at `end`, ns, if [`advance`](Simulation::advance) came so far, else where it stands.
+    /// The end: at `end`, ns, if [`advance`](Simulation::advance) came so far, else where it
+    /// stands.
     ///
     /// # Errors
     /// As [`run`](Simulation::run).

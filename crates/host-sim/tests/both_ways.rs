@@ -58,8 +58,8 @@ fn random_set(random: &mut Random, policy: &str) -> TaskSet {
     set(policy, &tasks.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Tasks for a time table that is found: one task's jobs are cut by those of shorter periods, otherwise
-/// in each release of a cycle.
+/// Tasks for a time table that is found: one task's jobs are cut by those of shorter periods,
+/// otherwise in each release of a cycle.
 fn found(random: &mut Random, count: u64) -> Vec<String> {
     let shortest = 1_000_003 + 2 * random.below(500_000);
     (0..count)
@@ -76,8 +76,8 @@ fn found(random: &mut Random, count: u64) -> Vec<String> {
         .collect()
 }
 
-/// Tasks whose windows are given, in turn; what they need may be less than the windows, which gives room
-/// for what is carried.
+/// Tasks whose windows are given, in turn; what they need may be less than the windows, which gives
+/// room for what is carried.
 fn given(random: &mut Random, count: u64) -> Vec<String> {
     let turns = 1 + random.below(4);
     let length = 100_001 + 2 * random.below(100_000);

@@ -117,7 +117,8 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
         invented.insert(n, whole.records[n]);
         let at = first(invented).expect("it is different");
         assert!(at == n as u64 || at == n as u64 + 1, "{at}, {n} was doubled");
-        // A selection that another one of the same instant follows is none that anybody sees, nor is the very last.
+        // A selection that another one of the same instant follows is none that anybody sees, nor
+        // is the very last.
         let later = &whole.records[n + 1..];
         let unseen = whole.records[n].what() == Some("selected")
             && later.iter().take_while(|r| r.at() == whole.records[n].at()).any(|r| r.what() == Some("selected"));

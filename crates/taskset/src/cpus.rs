@@ -1,5 +1,5 @@
-//! The domains of a set: which CPUs it has, how they are shared, and which of them a task or a group
-//! names.
+//! The domains of a set: which CPUs it has, how they are shared, and which of them a task or a
+//! group names.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::value::{place, At, Span};
 use crate::{DomainId, DomainSpec, TaskSet, LARGEST_CPU};
 use punctual_diagnostic::{Place, Position};
 
-/// The domains of the set; `None` when its CPUs are absent or at fault. `file_name` is for messages.
+/// The domains of the set; `None` when its CPUs are absent or at fault. `file_name` is for
+/// messages.
 pub(crate) fn domains(file: &Set, file_name: &str, text: &str, problems: &mut Problems<'_>) -> Option<Vec<DomainSpec>> {
     let cpus = read(file, problems);
     let shared = are_shared(file, problems);

@@ -34,7 +34,8 @@ pub struct Loaded {
     /// The set.
     pub set: TaskSet,
     /// What of rt-app's file has no counterpart here, one line each, with its path in the file:
-    /// `tasks.decoder.lock: a job cannot wait for another task`. Empty for TOML, of which nothing is left out.
+    /// `tasks.decoder.lock: a job cannot wait for another task`. Empty for TOML, of which nothing
+    /// is left out.
     pub unrepresented: Vec<String>,
 }
 
@@ -47,7 +48,8 @@ impl Loaded {
         let path = path.as_ref();
         let file = path.display().to_string();
         let mut bytes = Vec::new();
-        // One byte more than is allowed tells "too large" without trusting the length a file claims.
+        // One byte more than is allowed tells "too large" without trusting the length a file
+        // claims.
         let read = File::open(path).and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
         if let Err(error) = read {
             return Err(unreadable(&file, &error));
@@ -99,8 +101,8 @@ impl Loaded {
 }
 
 impl TaskSet {
-    /// Reads a task-set file: rt-app's JSON if its name ends with `.json`, else TOML. [`Loaded::load`] tells
-    /// what of rt-app's is not in the set.
+    /// Reads a task-set file: rt-app's JSON if its name ends with `.json`, else TOML.
+    /// [`Loaded::load`] tells what of rt-app's is not in the set.
     ///
     /// # Errors
     /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
@@ -109,12 +111,12 @@ impl TaskSet {
         Loaded::load(path, &Options::default()).map(|loaded| loaded.set)
     }
 
-    /// Reads the text of a task-set file. `file_name` is what errors call it; recorded execution times are
-    /// looked for in its folder.
+    /// Reads the text of a task-set file. `file_name` is what errors call it; recorded execution
+    /// times are looked for in its folder.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key or
-    /// a value of the wrong type; else, in file order, a value out of its range, values that
+    /// The first thing that is wrong with it: not TOML (JSON); else, in file order, an unknown key
+    /// or a value of the wrong type; else, in file order, a value out of its range, values that
     /// contradict each other, a recording that cannot be read.
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
         Loaded::parse(text, file_name, &Options::default()).map(|loaded| loaded.set)

@@ -140,14 +140,15 @@ pub struct TaskSpec {
     pub group: Option<usize>,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
-    /// For the policy `dual`: from so long after its release on it is above the others, ns, below the
-    /// deadline; `None`: the policy computes it from the response time (Davis and Wellings 1995).
+    /// For the policy `dual`: from so long after its release on it is above the others, ns, below
+    /// the deadline; `None`: the policy computes it from the response time (Davis and Wellings
+    /// 1995).
     pub promotion: Option<u64>,
-    /// For the policy `imprecise`: the budget of the mandatory part, ns, 1..=budget; the rest is the
-    /// optional one's. `None`: all of it is mandatory.
+    /// For the policy `imprecise`: the budget of the mandatory part, ns, 1..=budget; the rest is
+    /// the optional one's. `None`: all of it is mandatory.
     pub mandatory: Option<u64>,
-    /// For the policy `td`: when it executes, in a cycle of one period; empty: the policy synthesises
-    /// a table.
+    /// For the policy `td`: when it executes, in a cycle of one period; empty: the policy
+    /// synthesises a table.
     pub windows: Vec<Window>,
     /// A release may come so much late, ns, below the period: for admission.
     pub jitter: u64,
@@ -218,8 +219,8 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// Whether releases are at least a period apart, without which no deadline can be guaranteed: of such a task alone
-    /// `dual` promotes the jobs, and others are in its middle band.
+    /// Whether releases are at least a period apart, without which no deadline can be guaranteed:
+    /// of such a task alone `dual` promotes the jobs, and others are in its middle band.
     #[must_use]
     pub fn has_minimum_interarrival(&self) -> bool {
         matches!(self, Arrival::Periodic | Arrival::Sporadic { .. })

@@ -26,7 +26,8 @@ const LATER: [(&str, &str); 2] = [("edf", "wfq cbs tbs cus adaptive pfair pd2 sh
 /// Kinds of server, which are no policies.
 const SERVERS: [&str; 2] = ["polling", "deferrable"];
 
-/// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or at fault.
+/// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or
+/// at fault.
 pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) -> Option<String> {
     let found = policy.as_ref()?;
     let (at, PolicyName(name)) = match &found.value {

@@ -7,8 +7,8 @@ use crate::problems::Problems;
 use crate::value::{ns, Span};
 use crate::Window;
 
-/// Checks windows that come again after `cycle` ns (`of` is what an error calls that; `None` when it
-/// is at fault already). In order of start; `None` when absent or at fault.
+/// Checks windows that come again after `cycle` ns (`of` is what an error calls that; `None` when
+/// it is at fault already). In order of start; `None` when absent or at fault.
 pub(crate) fn check(
     windows: &Option<Tables<format::Window>>,
     cycle: Option<u64>,

@@ -2,8 +2,8 @@
 //! one error that its .err sidecar holds. `UPDATE=1` writes the sidecars anew; read the difference.
 //! Files that end in .json are rt-app's.
 //!
-//! A bad file marks its bad line by a comment `# here` (`// here` in JSON), or, where a comment would hide
-//! the mistake, by `# bad line: N` at its beginning. Without a mark it is line 1.
+//! A bad file marks its bad line by a comment `# here` (`// here` in JSON), or, where a comment
+//! would hide the mistake, by `# bad line: N` at its beginning. Without a mark it is line 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,8 @@ fn every_sidecar_has_its_file() {
     }
 }
 
-/// The label of the snippet covers the value itself, also behind a byte order mark and other letters.
+/// The label of the snippet covers the value itself, also behind a byte order mark and other
+/// letters.
 #[test]
 fn the_snippet_shows_the_value() {
     let text = "\u{feff}cpu = 1 # \u{6e2c}\npolicy = \"\u{fc}\"\n";

@@ -1,5 +1,5 @@
-//! The published JSON Schema is the generated one and agrees with the checks: it takes every good file,
-//! and refuses every bad one except for what no schema can see.
+//! The published JSON Schema is the generated one and agrees with the checks: it takes every good
+//! file, and refuses every bad one except for what no schema can see.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-/// What the schema lets pass: values that are wrong only beside other values, names of groups, the contents of
-/// other files, and durations that only arithmetic can judge.
+/// What the schema lets pass: values that are wrong only beside other values, names of groups, the
+/// contents of other files, and durations that only arithmetic can judge.
 const BEYOND_A_SCHEMA: [&str; 59] = [
     "arrival-list-out-of-order",
     "arrival-sporadic-below-period",
@@ -119,7 +119,8 @@ fn json(value: &DeValue<'_>) -> Value {
                 Err(_) => Value::from(1e300),
             }
         }
-        // 1.0 is an integer to JSON Schema and none to TOML; the program refuses it, so keep it apart.
+        // 1.0 is an integer to JSON Schema and none to TOML; the program refuses it, so keep it
+        // apart.
         DeValue::Float(number) => Value::from(number.as_str().parse::<f64>().unwrap() + 0.5),
         DeValue::Boolean(truth) => Value::from(*truth),
         DeValue::Datetime(time) => {

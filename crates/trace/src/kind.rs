@@ -1,6 +1,8 @@
-//! Kinds of record, as `dispatcher/record.h` numbers them; it says what a record of each has in its fields.
+//! Kinds of record, as `dispatcher/record.h` numbers them; it says what a record of each has in its
+//! fields.
 //!
-//! An addition takes several records, one after the other; a change is followed by those of an addition.
+//! An addition takes several records, one after the other; a change is followed by those of an
+//! addition.
 
 #![allow(missing_docs)]
 

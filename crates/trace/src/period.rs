@@ -36,9 +36,9 @@ pub struct Period {
     pub assigned: u64,
     /// Execution time received from this release to the next.
     pub received: u64,
-    /// Part of the budget that the task gave up, ns: left when it completed or slept at its finish, or cut off by the
-    /// wake-up rule after it suspended itself. 0 if it was ready throughout. Where the host does not know it, all that
-    /// was not received.
+    /// Part of the budget that the task gave up, ns: left when it completed or slept at its finish,
+    /// or cut off by the wake-up rule after it suspended itself. 0 if it was ready throughout.
+    /// Where the host does not know it, all that was not received.
     pub unused: u64,
     /// When the task first ran on it; `NEVER` if it did not or nobody could tell.
     pub started: u64,
@@ -46,8 +46,8 @@ pub struct Period {
     pub completed: u64,
     /// How its job ended.
     pub end: JobEnd,
-    /// The task did not suspend itself, as far as the host can see, and its budget was used up or its finish came
-    /// before it was done (docs/results.md).
+    /// The task did not suspend itself, as far as the host can see, and its budget was used up or
+    /// its finish came before it was done (docs/results.md).
     pub ready_throughout: bool,
     /// The one who enforces (dispatcher or observer) was itself woken late in this period.
     pub woken_late: bool,
@@ -90,11 +90,13 @@ impl Period {
         }
     }
 
-    /// Judges a period whose job has ended: readiness, miss and overrun (docs/results.md). `waits`: the task calls
-    /// `wait_period`. `slept`: it suspended itself; `None` for a task that never does.
+    /// Judges a period whose job has ended: readiness, miss and overrun (docs/results.md). `waits`:
+    /// the task calls `wait_period`. `slept`: it suspended itself; `None` for a task that never
+    /// does.
     ///
-    /// A job that ended exhausted with part of its budget `unused` was cut by the wake-up rule. That follows on a
-    /// suspension, however short, except for a task that never suspends itself: such a task lost what was cut off.
+    /// A job that ended exhausted with part of its budget `unused` was cut by the wake-up rule.
+    /// That follows on a suspension, however short, except for a task that never suspends itself:
+    /// such a task lost what was cut off.
     pub fn judged(self, waits: bool, slept: Option<bool>) -> Period {
         let exhausted = self.end == JobEnd::Exhausted;
         let expired = self.end == JobEnd::Expired;
@@ -114,15 +116,15 @@ impl Period {
         }
     }
 
-    /// A period of which the host does not know whether the task was ready: not ready throughout, and what was not
-    /// received counts as unused.
+    /// A period of which the host does not know whether the task was ready: not ready throughout,
+    /// and what was not received counts as unused.
     pub fn unknown(self) -> Period {
         Period { ready_throughout: false, unused: self.assigned.saturating_sub(self.received), ..self }
     }
 }
 
-/// Whether a task that was seen asleep for so long, ns, really slept: clocks and switches make less than a hundredth of
-/// the relative deadline, ns, uncertain, and less than 0.1 ms.
+/// Whether a task that was seen asleep for so long, ns, really slept: clocks and switches make less
+/// than a hundredth of the relative deadline, ns, uncertain, and less than 0.1 ms.
 pub fn has_slept(asleep: u64, deadline: u64) -> bool {
     asleep > (deadline / 100).max(100_000)
 }

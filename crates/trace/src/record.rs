@@ -28,7 +28,8 @@ impl Record {
         self.kind >= kind::SELECTED && !self.is_of_a_host()
     }
 
-    /// Whether a host recorded it for itself: neither an input nor a decision, and no matter of a replay.
+    /// Whether a host recorded it for itself: neither an input nor a decision, and no matter of a
+    /// replay.
     pub fn is_of_a_host(&self) -> bool {
         kind::OF_A_HOST.contains(&self.kind)
     }

@@ -1,5 +1,5 @@
-//! Every sequence of eight operations over a reservation with windows in rows that differ, and another
-//! task's job beside it: compared and checked after each step.
+//! Every sequence of eight operations over a reservation with windows in rows that differ, and
+//! another task's job beside it: compared and checked after each step.
 
 use punctual_dispatcher::{Attribute, For, Job, Limits, Overrun, Reservation, TaskId, INFINITE};
 

@@ -74,8 +74,8 @@ fn report(world: &World, quiet: bool, ops: Vec<Op>) -> ! {
     unreachable!("it differed before");
 }
 
-/// How many jobs there were in random operations, how many events were lost, and how often a release
-/// went on in another window.
+/// How many jobs there were in random operations, how many events were lost, and how often a
+/// release went on in another window.
 #[derive(Default)]
 pub struct Seen {
     pub jobs: u64,

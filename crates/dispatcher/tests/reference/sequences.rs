@@ -1,7 +1,8 @@
-//! Every sequence of steps: each step is some operations, and all that they say is compared and checked after each.
+//! Every sequence of steps: each step is some operations, and all that they say is compared and
+//! checked after each.
 //!
-//! The dispatcher cannot be copied: each branch begins with a new one, to which all calls that lead there are made again.
-//! The reference beside it is copied.
+//! The dispatcher cannot be copied: each branch begins with a new one, to which all calls that lead
+//! there are made again. The reference beside it is copied.
 //!
 //! `PUNCTUAL_DEPTH` sets the number of steps (8).
 
