@@ -47,7 +47,8 @@ pub enum Event {
     /// A reservation released a job, due at `release` (not the time anybody noticed). `task` is
     /// [`TaskId::NONE`] for server jobs and segments.
     Released { at: u64, job: JobId, task: TaskId, number: u64, release: u64, budget: u64 },
-    /// Releases `first .. first + count` of the task were never made: nobody looked in time.
+    /// Releases `first .. first + count` of the task were never made: `advance` was called too
+    /// late.
     ReleasesLost { at: u64, task: TaskId, first: u64, count: u64 },
     /// A task with [`Overrun::Signal`](crate::Overrun::Signal) overran its release `number`.
     Overrun { at: u64, task: TaskId, number: u64 },

@@ -9,7 +9,7 @@ impl Dispatcher {
     /// [`Refusal::Nothing`] for a task or budget group that is not there, [`Refusal::Invalid`],
     /// [`Refusal::Tree`], [`Refusal::Full`].
     pub fn add_job(&mut self, job: &Job, now: u64) -> Result<JobId, Refusal> {
-        // SAFETY: the draft is valid until the next call, and nobody else has it.
+        // SAFETY: the draft is valid until the next call; this is the only reference to it.
         unsafe {
             *ffi::pd_job_draft(self.raw()) = job.into();
             let id = ffi::pd_job_add(self.raw(), now);
@@ -50,18 +50,18 @@ impl Dispatcher {
     /// What a job may execute before its own budget, that of a server job on its path, or a segment
     /// above one of them ends, ns; 0 when it has ended.
     pub fn allowance(&self, job: JobId) -> u64 {
-        // SAFETY: as above; it may note what it found, and nobody else is in there: not `Sync`.
+        // SAFETY: as above; the call may cache its result, and `Dispatcher` is not `Sync`.
         unsafe { ffi::pd_job_allowance(self.raw.as_ptr(), job.0) }
     }
 
     /// The job of a task that [`Dispatcher::charge_task`] would charge.
     pub fn job_of_task(&self, task: TaskId) -> Option<JobId> {
-        // SAFETY: as above; it may note what it found, and nobody else is in there: not `Sync`.
+        // SAFETY: as above; the call may cache its result, and `Dispatcher` is not `Sync`.
         let id = unsafe { ffi::pd_task_job(self.raw.as_ptr(), task.0) };
         (id != 0).then_some(JobId(id))
     }
 
-    /// Whom a job runs; `None` when it has ended or is no task's.
+    /// The task that a job runs; `None` when it has ended or is no task's.
     pub fn task_of(&self, job: JobId) -> Option<TaskId> {
         // SAFETY: as above; this one only reads.
         let task = unsafe { ffi::pd_job_task(self.raw.as_ptr(), job.0) };

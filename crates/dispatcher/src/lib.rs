@@ -106,7 +106,7 @@ impl Dispatcher {
     }
 
     /// Orders a group's members: the first attribute decides, ties go to the next, then to
-    /// arrival. Members are sorted anew.
+    /// arrival. Members are sorted by the new ordering.
     ///
     /// # Errors
     /// None, more than four or repeated attributes; no such group.
@@ -222,7 +222,7 @@ impl Dispatcher {
                 if raw.is_null() {
                     return None;
                 }
-                (*raw).told()
+                (*raw).decode()
             };
             // SAFETY: as above.
             unsafe { ffi::pd_event_pop(self.raw()) };

@@ -1,6 +1,6 @@
-//! The dispatcher's structures as `dispatcher/punctual_dispatcher.h` lays them out: for whoever
-//! reaches a dispatcher other than by [`Dispatcher`](crate::Dispatcher)'s calls. The kernel host
-//! does, whose dispatcher stands in a BPF arena.
+//! The dispatcher's structures as `dispatcher/punctual_dispatcher.h` lays them out, for
+//! callers that reach a dispatcher other than by [`Dispatcher`](crate::Dispatcher)'s calls, such as
+//! the kernel host, whose dispatcher is in a BPF arena.
 //!
 //! All of them are numbers without padding; any bytes are a value of them. Times are ns.
 
@@ -133,8 +133,8 @@ impl From<&Reservation> for ReservationAttr {
 }
 
 /// Task, server and node of the budget groups, of which just one is there.
-fn serves(whom: For) -> (u32, u32, u32) {
-    match whom {
+fn serves(subject: For) -> (u32, u32, u32) {
+    match subject {
         For::Task(task) => (task.0, 0, 0),
         For::Group(group) => (TaskId::NONE.0, group, 0),
         For::Budget(node) => (TaskId::NONE.0, 0, node),
@@ -168,8 +168,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// What it says; `None` for a kind that this version does not know.
-    pub fn told(&self) -> Option<crate::Event> {
+    /// Decodes the event; `None` for an unknown kind.
+    pub fn decode(&self) -> Option<crate::Event> {
         use crate::Event;
         let Self { time: at, kind, task: node, job: id, cookie, used, remaining } = *self;
         let (task, job) = (TaskId(node), JobId(id));
@@ -307,13 +307,13 @@ mod tests {
 
     #[test]
     fn of_task_group_and_node_just_one_is_there() {
-        let whom = |serves| {
+        let subject = |serves| {
             let raw = JobAttr::from(&Job::new(serves, 1));
             [raw.task, raw.server, raw.budget_server]
         };
-        assert_eq!(whom(For::Task(TaskId(7))), [7, 0, 0]);
-        assert_eq!(whom(For::Group(3)), [u32::MAX, 3, 0]);
-        assert_eq!(whom(For::Budget(2)), [u32::MAX, 0, 2]);
+        assert_eq!(subject(For::Task(TaskId(7))), [7, 0, 0]);
+        assert_eq!(subject(For::Group(3)), [u32::MAX, 3, 0]);
+        assert_eq!(subject(For::Budget(2)), [u32::MAX, 0, 2]);
     }
 
     #[test]
@@ -343,9 +343,9 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_nobody_knows_tells_nothing() {
+    fn an_unknown_kind_decodes_to_none() {
         let raw = Event { time: 1, kind: 21, task: 0, job: 0, cookie: 0, used: 0, remaining: 0 };
-        assert_eq!(raw.told(), None);
-        assert_eq!(Event { kind: 12, used: 9, ..raw }.told(), Some(crate::Event::Lost { at: 1, count: 9 }));
+        assert_eq!(raw.decode(), None);
+        assert_eq!(Event { kind: 12, used: 9, ..raw }.decode(), Some(crate::Event::Lost { at: 1, count: 9 }));
     }
 }

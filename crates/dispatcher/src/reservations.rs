@@ -11,7 +11,7 @@ impl Dispatcher {
     /// end after the deadline, are for no task, or go with the wake-up rule; [`Refusal::Busy`] when
     /// the task has one.
     pub fn add_reservation(&mut self, r: &Reservation, now: u64) -> Result<ReservationId, Refusal> {
-        // SAFETY: the draft is valid until the next call, and nobody else has it.
+        // SAFETY: the draft is valid until the next call; this is the only reference to it.
         let n = unsafe {
             *ffi::pd_reservation_draft(self.raw()) = r.into();
             ffi::pd_reservation_add(self.raw(), now)

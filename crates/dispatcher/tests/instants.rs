@@ -15,8 +15,8 @@ const LIMITS: Limits = Limits {
     windows: 0,
 };
 
-/// In short, what was told since it was last asked.
-fn told(d: &mut Dispatcher) -> Vec<String> {
+/// Drains the events, each in short.
+fn drain_events(d: &mut Dispatcher) -> Vec<String> {
     std::iter::from_fn(|| d.next_event())
         .map(|e| match e {
             Event::JobEnded { end, cookie, .. } => format!("{end:?} {cookie}"),
@@ -46,7 +46,7 @@ fn the_order_at_one_instant() {
     let reservation = Reservation { start: 100, ..Reservation::new(For::Task(tasks[3]), 50, 10) };
     d.add_reservation(&reservation, 0).expect("it is valid");
     d.ask_timer(100, 7, 0).expect("room");
-    assert_eq!(told(&mut d), ["active 0"]);
+    assert_eq!(drain_events(&mut d), ["active 0"]);
     d.charge_job(exhausted, 50, 100).expect("it is there");
     d.advance(100);
     let expected = [
@@ -58,7 +58,7 @@ fn the_order_at_one_instant() {
         "released",
         "active 1",
     ];
-    assert_eq!(told(&mut d), expected);
+    assert_eq!(drain_events(&mut d), expected);
 }
 
 /// A timer of the past comes with the next instant, not within the call that asks for it.
@@ -66,16 +66,16 @@ fn the_order_at_one_instant() {
 fn a_timer_of_the_past_comes_at_once() {
     let mut d = Dispatcher::new(LIMITS).expect("valid limits");
     d.ask_timer(5, 1, 9).expect("room");
-    assert!(told(&mut d).is_empty());
+    assert!(drain_events(&mut d).is_empty());
     assert_eq!(d.timer(0, 1, 9), 5);
     d.advance(9);
-    assert_eq!(told(&mut d), ["timer 1"]);
+    assert_eq!(drain_events(&mut d), ["timer 1"]);
     assert_eq!(d.timer(0, 1, 9), INFINITE);
 }
 
 /// A full ring says how many it lost as soon as there is room, before anything else happens.
 #[test]
-fn lost_events_are_told_at_once() {
+fn lost_events_are_reported_at_once() {
     let limits = Limits { jobs: 8, reservations: 0, events: 4, records: 8, ..Limits::for_tasks(1) };
     let mut d = Dispatcher::new(limits).expect("valid limits");
     let task = d.add_task(0).expect("room");

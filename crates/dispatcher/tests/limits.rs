@@ -91,7 +91,7 @@ fn trees_that_close_or_grow_too_deep_are_refused() {
     assert_eq!(serve(2, 1), Ok(()));
     assert_eq!(serve(3, 2), Err(Refusal::Tree), "a fourth level");
     assert_eq!(serve(1, 2), Err(Refusal::Tree), "another parent, and a cycle");
-    assert_eq!(serve(3, 4), Ok(()), "a tree that nobody serves yet");
+    assert_eq!(serve(3, 4), Ok(()), "a tree without a server yet");
     assert_eq!(serve(4, 3), Err(Refusal::Tree), "a cycle");
     assert_eq!(serve(4, 1), Err(Refusal::Tree), "two levels below the second");
     assert_eq!(serve(4, 0), Ok(()));

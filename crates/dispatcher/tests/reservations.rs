@@ -135,24 +135,24 @@ fn skip_returns_at_the_next_release_and_tells_how_many_it_lost() {
     assert!(!t.runs());
     assert_eq!(t.d.delayed(t.r), 0);
     assert_eq!(t.d.take_lost(t.r), 2);
-    assert_eq!(t.d.take_lost(t.r), 0, "it is told once");
+    assert_eq!(t.d.take_lost(t.r), 0, "reported once");
     t.pass(40, 0);
     assert!(t.runs());
 }
 
 #[test]
-fn background_and_signal_are_told_once_for_each_overrun() {
+fn background_and_signal_are_reported_once_for_each_overrun() {
     for overrun in [Overrun::Background, Overrun::Signal] {
         let mut t = One::new(10, 4, overrun);
         for k in 0..3 {
             t.pass(10 * k, 0);
             assert!(!t.events.iter().any(|e| matches!(e, Event::Overrun { .. } | Event::Background { .. })));
             t.pass(10 * k + 4, 4);
-            let told = match overrun {
+            let reported = match overrun {
                 Overrun::Signal => Event::Overrun { at: t.now, task: t.task, number: k },
                 _ => Event::Background { at: t.now, task: t.task, number: k },
             };
-            assert_eq!(t.events.iter().filter(|e| **e == told).count(), 1, "{:?}", t.events);
+            assert_eq!(t.events.iter().filter(|e| **e == reported).count(), 1, "{:?}", t.events);
         }
     }
 }
@@ -206,21 +206,21 @@ fn delayed_waits_saturate_and_say_so() {
     let mut t = One::new(10, 4, Overrun::Carry);
     t.pass(0, 0);
     t.wait();
-    let mut told = 0;
+    let mut reported = 0;
     for k in 1..=30_010 {
         t.pass(10 * k, 0);
         t.pass(10 * k + 4, 4);
-        told += t.events.iter().filter(|e| matches!(e, Event::DelayedSaturated { .. })).count();
+        reported += t.events.iter().filter(|e| matches!(e, Event::DelayedSaturated { .. })).count();
         if k == 29_999 {
-            assert_eq!(told, 0);
+            assert_eq!(reported, 0);
         }
     }
-    assert_eq!(told, 1);
+    assert_eq!(reported, 1);
     assert_eq!(t.d.delayed(t.r), 30_000);
 }
 
 #[test]
-fn releases_that_nobody_looked_at_are_told_and_counted() {
+fn releases_that_were_not_made_in_time_are_reported_and_counted() {
     let mut t = One::new(10, 4, Overrun::Carry);
     t.pass(0, 0);
     t.wait();

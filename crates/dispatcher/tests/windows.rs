@@ -100,7 +100,7 @@ fn rows_come_in_turn_and_a_lost_release_takes_its_own() {
     let mut cpu = Cpu::new();
     cpu.reserve(&reservation(10, 2), rows);
     assert_eq!(cpu.run(40), [(0, 1), (11, 12), (22, 23), (25, 26), (30, 31)]);
-    // Nobody looks from 40 to 65: release 5 is lost, and release 6 has the first row.
+    // No call from 40 to 65: release 5 is lost, and release 6 has the first row.
     cpu.now = 65;
     assert_eq!(cpu.run(80), [(71, 72)], "release 6 was looked at after its window, 7 has the second row");
     let lost = cpu.events.iter().find(|e| matches!(e, Event::ReleasesLost { .. }));
@@ -184,7 +184,7 @@ fn other_windows_are_taken_from_the_next_release_on() {
 }
 
 #[test]
-fn windows_come_back_whoever_had_them() {
+fn windows_are_freed_by_every_owner() {
     let mut cpu = Cpu::new();
     let eight: &[&[(u64, u64)]] = &[&[(0, 1), (2, 1), (4, 1), (6, 1)], &[(1, 1), (3, 1), (5, 1), (7, 1)]];
     for round in 0..4 {

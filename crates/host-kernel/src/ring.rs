@@ -72,7 +72,7 @@ impl<'a> Rings<'a> {
             // SAFETY: as above, and the ring has that many entries; one between tail and head is
             // not written again before it is given back.
             let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
-            if let Some(event) = raw.told() {
+            if let Some(event) = raw.decode() {
                 return Some(event);
             }
         }

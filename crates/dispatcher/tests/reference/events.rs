@@ -1,10 +1,10 @@
-//! What both sides tell, brought to the same names and compared.
+//! The events of both sides, translated to the same names and compared.
 
 use std::collections::VecDeque;
 
 use punctual_dispatcher::{Dispatcher, Event, JobId, TimerId};
 
-use crate::model::Told;
+use crate::model::ModelEvent;
 use crate::pair::same;
 
 /// Which of the real dispatcher's names stands for which of the reference's.
@@ -30,9 +30,9 @@ impl Names {
         }
     }
 
-    /// Jobs that reservations make are first heard of in events.
-    fn learn(&mut self, event: Option<Event>, model: Option<Told>) {
-        use Told::{Ended, Released, SegmentEnded, WindowEnded};
+    /// Jobs that reservations make get their names from their first event.
+    fn learn(&mut self, event: Option<Event>, model: Option<ModelEvent>) {
+        use ModelEvent::{Ended, Released, SegmentEnded, WindowEnded};
         let real = match event {
             Some(
                 Event::Released { job, .. }
@@ -55,35 +55,37 @@ impl Names {
         self.timers.iter().rev().find(|n| n.0 == model).expect("a timer that was named").1
     }
 
-    fn told(&self, event: Event) -> Told {
+    fn translate(&self, event: Event) -> ModelEvent {
         let job = |real| self.model_job(real).unwrap_or_else(|| panic!("{event:?} names an unknown job"));
         match event {
             Event::JobEnded { at, end, job: id, task, cookie, used, remaining } => {
-                Told::Ended { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
+                ModelEvent::Ended { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
             }
             Event::WindowEnded { at, end, job: id, task, cookie, used, remaining } => {
-                Told::WindowEnded { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
+                ModelEvent::WindowEnded { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
             }
             Event::SegmentEnded { at, end, job: id, node, cookie, used, remaining } => {
-                Told::SegmentEnded { at, end: end.into(), job: job(id), node, cookie, used, remaining }
+                ModelEvent::SegmentEnded { at, end: end.into(), job: job(id), node, cookie, used, remaining }
             }
             Event::Timer { at, timer, cookie, due } => {
                 let known = self.timers.iter().rev().find(|n| n.1 == timer);
                 let timer = known.unwrap_or_else(|| panic!("{event:?} names an unknown timer")).0;
-                Told::Timer { at, timer, cookie, due }
+                ModelEvent::Timer { at, timer, cookie, due }
             }
             Event::Released { at, job: id, task, number, release, budget } => {
-                Told::Released { at, job: job(id), task: task.0, number, release, budget }
+                ModelEvent::Released { at, job: job(id), task: task.0, number, release, budget }
             }
-            Event::ReleasesLost { at, task, first, count } => Told::ReleasesLost { at, task: task.0, first, count },
-            Event::Overrun { at, task, number } => Told::Overrun { at, task: task.0, number },
-            Event::Background { at, task, number } => Told::Background { at, task: task.0, number },
-            Event::DelayedSaturated { at, task } => Told::Saturated { at, task: task.0 },
-            Event::TaskReady { at, task } => Told::Ready { at, task: task.0 },
-            Event::TaskBlocked { at, task } => Told::Blocked { at, task: task.0 },
-            Event::GroupActive { at, group } => Told::Active { at, group },
-            Event::GroupIdle { at, group } => Told::Idle { at, group },
-            Event::Lost { at, count } => Told::Lost { at, count },
+            Event::ReleasesLost { at, task, first, count } => {
+                ModelEvent::ReleasesLost { at, task: task.0, first, count }
+            }
+            Event::Overrun { at, task, number } => ModelEvent::Overrun { at, task: task.0, number },
+            Event::Background { at, task, number } => ModelEvent::Background { at, task: task.0, number },
+            Event::DelayedSaturated { at, task } => ModelEvent::Saturated { at, task: task.0 },
+            Event::TaskReady { at, task } => ModelEvent::Ready { at, task: task.0 },
+            Event::TaskBlocked { at, task } => ModelEvent::Blocked { at, task: task.0 },
+            Event::GroupActive { at, group } => ModelEvent::Active { at, group },
+            Event::GroupIdle { at, group } => ModelEvent::Idle { at, group },
+            Event::Lost { at, count } => ModelEvent::Lost { at, count },
         }
     }
 }
@@ -92,10 +94,10 @@ impl Names {
 #[derive(Clone)]
 pub struct Ring {
     room: usize,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<ModelEvent>,
     lost: u64,
     lost_at: u64,
-    /// Of all that were told so.
+    /// Sum of all counts in reported `Lost` events.
     pub lost_ever: u64,
 }
 
@@ -108,8 +110,8 @@ impl Ring {
         self.waiting.is_empty()
     }
 
-    pub fn put(&mut self, told: impl Iterator<Item = Told>, now: u64) {
-        for event in told {
+    pub fn put(&mut self, events: impl Iterator<Item = ModelEvent>, now: u64) {
+        for event in events {
             if self.waiting.len() < self.room {
                 self.waiting.push_back(event);
             } else {
@@ -118,10 +120,10 @@ impl Ring {
         }
     }
 
-    fn take(&mut self) -> Option<Told> {
+    fn take(&mut self) -> Option<ModelEvent> {
         let event = self.waiting.pop_front()?;
         if self.lost > 0 {
-            self.waiting.push_back(Told::Lost { at: self.lost_at, count: self.lost });
+            self.waiting.push_back(ModelEvent::Lost { at: self.lost_at, count: self.lost });
             self.lost_ever += self.lost;
             self.lost = 0;
         }
@@ -129,29 +131,30 @@ impl Ring {
     }
 
     /// Takes up to `most` events of both and compares them, one by one; those of groups, which come
-    /// in any order, as a set where there is more than one group. Returns what was told.
-    pub fn compare(&mut self, real: &mut Dispatcher, names: &mut Names, most: usize, groups: u32) -> Vec<Told> {
+    /// in any order, as a set where there is more than one group. Returns the dispatcher's.
+    pub fn compare(&mut self, real: &mut Dispatcher, names: &mut Names, most: usize, groups: u32) -> Vec<ModelEvent> {
         let mut expected = Vec::new();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..most {
             let (event, model) = (real.next_event(), self.take());
             names.learn(event, model);
-            told.extend(event.map(|e| names.told(e)));
+            reported.extend(event.map(|e| names.translate(e)));
             expected.extend(model);
             if event.is_none() && model.is_none() {
                 break;
             }
         }
         if groups == 1 {
-            same(&told, &expected, "events");
+            same(&reported, &expected, "events");
         } else {
-            let apart = |all: &[Told]| {
-                let (mut of_groups, others): (Vec<Told>, Vec<Told>) = all.iter().partition(|t| t.is_of_group());
+            let apart = |all: &[ModelEvent]| {
+                let (mut of_groups, others): (Vec<ModelEvent>, Vec<ModelEvent>) =
+                    all.iter().partition(|t| t.is_of_group());
                 of_groups.sort();
                 (of_groups, others)
             };
-            same(apart(&told), apart(&expected), "events (of groups in any order; others)");
+            same(apart(&reported), apart(&expected), "events (of groups in any order; others)");
         }
-        told
+        reported
     }
 }

@@ -3,7 +3,7 @@
 
 use punctual_dispatcher::{For, JobId, Limits, Standing};
 
-use crate::model::{Model, ModelJob, Told};
+use crate::model::{Model, ModelEvent, ModelJob};
 use crate::pair::Pair;
 
 impl Pair {
@@ -45,7 +45,7 @@ impl Pair {
                         && (j.attr.start <= now && now < j.attr.finish)
                         && self.real.remaining(self.names.job(j.id)) > 0
                 };
-                assert!(self.model.jobs.iter().any(|j| pays(&j)), "nobody pays for {job:?} in node {node}");
+                assert!(self.model.jobs.iter().any(|j| pays(&j)), "no segment of node {node} is charged for {job:?}");
             }
         }
         assert!(self.real.allowance(selected) > 0, "beyond a budget above it");
@@ -92,12 +92,12 @@ impl Ledger {
         }
     }
 
-    /// What was told about ends: each job once.
-    pub fn ended(&mut self, told: &[Told]) {
-        for event in told {
-            let (Told::Ended { job, used, .. }
-            | Told::WindowEnded { job, used, .. }
-            | Told::SegmentEnded { job, used, .. }) = event
+    /// Records the ends in `events`: each job ends once.
+    pub fn ended(&mut self, events: &[ModelEvent]) {
+        for event in events {
+            let (ModelEvent::Ended { job, used, .. }
+            | ModelEvent::WindowEnded { job, used, .. }
+            | ModelEvent::SegmentEnded { job, used, .. }) = event
             else {
                 continue;
             };

@@ -7,7 +7,7 @@ use punctual_dispatcher::{Attribute, Job, Reservation};
 /// is one that has ended.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Time passes, ns; nobody is told.
+    /// Time passes, ns, without a call.
     Pass(u64),
     Advance,
     /// What a host asks after each instant: the selected job, its path, the runners-up, the timer.

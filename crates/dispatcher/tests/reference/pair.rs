@@ -202,12 +202,12 @@ impl Pair {
         same(real, ended, "the end of a job");
     }
 
-    /// Puts what was told into the ring, and takes so much of it.
+    /// Puts the new events into the ring, and takes up to `most` of it.
     fn compare_events(&mut self, most: usize) {
-        self.ring.put(self.model.told.drain(..), self.now);
-        let told = self.ring.compare(&mut self.real, &mut self.names, most, self.model.limits.groups);
+        self.ring.put(self.model.events.drain(..), self.now);
+        let events = self.ring.compare(&mut self.real, &mut self.names, most, self.model.limits.groups);
         if !self.lazy {
-            self.ledger.ended(&told);
+            self.ledger.ended(&events);
         }
     }
 
@@ -240,7 +240,7 @@ impl Pair {
         self.forget();
     }
 
-    /// Names of what has ended and was told.
+    /// Drops names whose end was reported.
     fn forget(&mut self) {
         if !self.ring.is_empty() {
             return;

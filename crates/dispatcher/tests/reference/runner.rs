@@ -7,7 +7,7 @@ use crate::pair::Pair;
 use crate::random::Random;
 use crate::world::World;
 
-/// Operations after which a world begins anew.
+/// Operations after which a new world begins.
 const LIFE: u64 = 400;
 
 fn new_pair(world: &World, quiet: bool) -> Pair {

@@ -55,7 +55,7 @@ enum Call {
 }
 
 impl Call {
-    /// `None` for an operation that calls nobody.
+    /// `None` for an operation that makes no call.
     fn of(op: &Op, pair: &Pair) -> Option<Call> {
         let id = |place: usize| pair.names.job(pair.model.jobs[place].id);
         Some(match *op {

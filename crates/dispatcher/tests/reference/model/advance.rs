@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{End, For, Standing, INFINITE};
 
-use super::{Model, ModelJob, Told};
+use super::{Model, ModelEvent, ModelJob};
 
 fn is_segment(job: &ModelJob) -> bool {
     matches!(job.attr.serves, For::Budget(_))
@@ -35,7 +35,7 @@ impl Model {
     fn fire_timers(&mut self, now: u64) {
         while let Some(timer) = self.timers.iter().filter(|t| t.at <= now).min_by_key(|t| (t.at, t.id)).cloned() {
             self.timers.retain(|t| t.id != timer.id);
-            self.tell(Told::Timer { at: now, timer: timer.id, cookie: timer.cookie, due: timer.at });
+            self.report(ModelEvent::Timer { at: now, timer: timer.id, cookie: timer.cookie, due: timer.at });
         }
     }
 

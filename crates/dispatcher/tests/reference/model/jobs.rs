@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{End, For, Job, Refusal, Standing, TaskId, INFINITE};
 
-use super::{Model, ModelJob, Told};
+use super::{Model, ModelEvent, ModelJob};
 
 impl ModelJob {
     pub fn task(&self) -> Option<u32> {
@@ -118,16 +118,16 @@ impl Model {
         let (cookie, used, remaining) = (job.attr.cookie, job.used, job.remaining);
         let goes_on = job.reservation.is_some_and(|r| self.goes_on(r, &job, end));
         let by_itself = matches!(end, End::Exhausted | End::Expired);
-        self.tell(match job.attr.serves {
+        self.report(match job.attr.serves {
             For::Budget(node) if by_itself => {
-                Told::SegmentEnded { at: now, end: end.into(), job: id, node, cookie, used, remaining }
+                ModelEvent::SegmentEnded { at: now, end: end.into(), job: id, node, cookie, used, remaining }
             }
             _ => {
                 let task = job.task().unwrap_or(TaskId::NONE.0);
                 if goes_on {
-                    Told::WindowEnded { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                    ModelEvent::WindowEnded { at: now, end: end.into(), job: id, task, cookie, used, remaining }
                 } else {
-                    Told::Ended { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                    ModelEvent::Ended { at: now, end: end.into(), job: id, task, cookie, used, remaining }
                 }
             }
         });

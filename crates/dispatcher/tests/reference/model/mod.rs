@@ -1,23 +1,23 @@
-//! The dispatcher again, as naively as it can be said: lists that are searched and sorted anew at
-//! every step. Written from docs/model.md; nothing of the C source is in it. Jobs and timers are
+//! The dispatcher again, as naively as possible: lists that are searched and sorted at every step.
+//! Written from docs/model.md; nothing of the C source is in it. Jobs and timers are
 //! named by the order of adding, from 1; tasks and reservations have the numbers that the real
 //! dispatcher gave them.
 
 mod advance;
 mod budget;
 mod charge;
+mod event;
 mod groups;
 mod jobs;
 mod order;
 mod reservations;
 mod settle;
 mod tasks;
-mod told;
 mod windows;
 
 use punctual_dispatcher::{Attribute, Job, Limits, Refusal, Reservation, Standing};
 
-pub use told::Told;
+pub use event::ModelEvent;
 use windows::Rows;
 
 /// A job, server job or segment.
@@ -101,8 +101,8 @@ pub struct Model {
     /// Jobs so far, and timers so far.
     added: u64,
     asked: u64,
-    /// What was told since somebody last took it away.
-    pub told: Vec<Told>,
+    /// Events since the last comparison, which drains them.
+    pub events: Vec<ModelEvent>,
 }
 
 impl Model {
@@ -123,7 +123,7 @@ impl Model {
             due: Vec::new(),
             added: 0,
             asked: 0,
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -139,8 +139,8 @@ impl Model {
         self.jobs.iter_mut().find(|j| j.id == id).expect("it is there")
     }
 
-    fn tell(&mut self, event: Told) {
-        self.told.push(event);
+    fn report(&mut self, event: ModelEvent) {
+        self.events.push(event);
     }
 
     fn is_full(&self) -> bool {

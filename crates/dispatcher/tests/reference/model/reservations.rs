@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{End, For, Job, Overrun, Refusal, Reservation, TaskId, Wait, INFINITE};
 
-use super::{Model, ModelJob, ModelReservation, Told};
+use super::{Model, ModelEvent, ModelJob, ModelReservation};
 
 /// RTAI's "reasonable limit", where we saturate.
 const MOST_DELAYED: u32 = 30_000;
@@ -119,10 +119,10 @@ impl Model {
     }
 
     pub(super) fn release_due(&mut self, now: u64) {
-        self.go_on(now);
+        self.continue_releases(now);
         while let Some((_, r)) = self.next_release().filter(|(at, _)| *at <= now) {
             self.release(r, now);
-            self.go_on(now);
+            self.continue_releases(now);
         }
     }
 
@@ -147,11 +147,11 @@ impl Model {
 
     fn lose(&mut self, r: usize, count: u64, now: u64) {
         let v = self.reservation(r);
-        let event = Told::ReleasesLost { at: now, task: task_of(v.attr.serves), first: v.number, count };
+        let event = ModelEvent::ReleasesLost { at: now, task: task_of(v.attr.serves), first: v.number, count };
         v.number += count;
         v.next_release = v.next_release.saturating_add(count.saturating_mul(v.attr.period));
         v.lost += count;
-        self.tell(event);
+        self.report(event);
     }
 
     fn release(&mut self, r: usize, now: u64) {
@@ -177,7 +177,7 @@ impl Model {
         v.next_release = v.next_release.saturating_add(v.attr.period);
         v.number += 1;
         let (task, number, release) = (task_of(v.attr.serves), v.number - 1, v.latest_release);
-        self.tell(Told::Released { at: now, job, task, number, release, budget });
+        self.report(ModelEvent::Released { at: now, job, task, number, release, budget });
         let v = self.reservation(r);
         if v.rows.is_empty() {
             v.ahead.clear();
@@ -211,12 +211,12 @@ impl Model {
         if v.waits && v.delayed < MOST_DELAYED {
             v.delayed += 1;
             if v.delayed == MOST_DELAYED {
-                self.tell(Told::Saturated { at: now, task });
+                self.report(ModelEvent::Saturated { at: now, task });
             }
         }
         match overrun {
-            Overrun::Signal => self.tell(Told::Overrun { at: now, task, number }),
-            Overrun::Background => self.tell(Told::Background { at: now, task, number }),
+            Overrun::Signal => self.report(ModelEvent::Overrun { at: now, task, number }),
+            Overrun::Background => self.report(ModelEvent::Background { at: now, task, number }),
             Overrun::Carry | Overrun::Skip => {}
         }
     }

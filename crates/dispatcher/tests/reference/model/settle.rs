@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{For, Standing};
 
-use super::{Model, ModelJob, Told};
+use super::{Model, ModelEvent, ModelJob};
 
 impl Model {
     fn sleeps(&self, job: &ModelJob) -> bool {
@@ -43,7 +43,11 @@ impl Model {
             let active = self.has_ready_member(group);
             if active != self.groups[group as usize].announced {
                 self.groups[group as usize].announced = active;
-                self.tell(if active { Told::Active { at: now, group } } else { Told::Idle { at: now, group } });
+                self.report(if active {
+                    ModelEvent::Active { at: now, group }
+                } else {
+                    ModelEvent::Idle { at: now, group }
+                });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{End, For, Refusal, TaskId, Wait};
 
-use super::{Model, ModelTask, Told};
+use super::{Model, ModelEvent, ModelTask};
 
 impl Model {
     pub(super) fn task(&self, task: u32) -> Result<&ModelTask, Refusal> {
@@ -27,7 +27,7 @@ impl Model {
     pub fn task_blocked(&mut self, task: u32, now: u64) -> Result<(), Refusal> {
         if !self.task(task)?.blocked {
             self.set_blocked(task, true);
-            self.tell(Told::Blocked { at: now, task });
+            self.report(ModelEvent::Blocked { at: now, task });
             self.settle(now);
         }
         Ok(())
@@ -36,7 +36,7 @@ impl Model {
     pub fn task_ready(&mut self, task: u32, now: u64) -> Result<(), Refusal> {
         if self.task(task)?.blocked {
             self.set_blocked(task, false);
-            self.tell(Told::Ready { at: now, task });
+            self.report(ModelEvent::Ready { at: now, task });
             if let Some(r) = self.reservation_of(task) {
                 self.reservation_woke(r, now);
             }

@@ -8,7 +8,7 @@ use super::{Model, ModelJob};
 pub type Rows = Vec<Vec<(u64, u64)>>;
 
 impl Model {
-    /// Windows that somebody has: drafted, in force, or from the next release on.
+    /// Windows in use: drafted, in force, or from the next release on.
     fn windows_taken(&self) -> usize {
         let held = self.reservations.iter().flatten().flat_map(|v| [Some(&v.rows), v.pending.as_ref().map(|p| &p.1)]);
         held.flatten().chain([&self.drafted]).flatten().map(Vec::len).sum()
@@ -74,8 +74,8 @@ impl Model {
         self.went_on += 1;
     }
 
-    /// The next job of each release that goes on, for as long as there is one.
-    pub(super) fn go_on(&mut self, now: u64) {
+    /// Makes the next job of each release that continues, for as long as there is one.
+    pub(super) fn continue_releases(&mut self, now: u64) {
         while !self.going.is_empty() {
             let r = self.going.remove(0);
             let v = self.reservation(r);

@@ -3,7 +3,7 @@
 use punctual_dispatcher::End;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Told {
+pub enum ModelEvent {
     Ended { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
     WindowEnded { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
     SegmentEnded { at: u64, end: Ending, job: u64, node: u32, cookie: u64, used: u64, remaining: u64 },
@@ -20,10 +20,10 @@ pub enum Told {
     Lost { at: u64, count: u64 },
 }
 
-impl Told {
+impl ModelEvent {
     /// Of a group: the order of these within one call is not specified.
     pub fn is_of_group(&self) -> bool {
-        matches!(self, Told::Active { .. } | Told::Idle { .. })
+        matches!(self, ModelEvent::Active { .. } | ModelEvent::Idle { .. })
     }
 }
 
