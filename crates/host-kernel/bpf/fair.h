@@ -51,8 +51,8 @@
 #define FAIR_SEARCH 25
 
 /* A CPU's best-effort thread, and its own queue. Written under its run queue's lock; other CPUs
- * read it without, to choose whom to preempt: a wrong guess costs one needless kick, or one that
- * is missed until the next wake-up. */
+ * read it without, to choose the thread to preempt: a wrong guess costs one needless kick, or one
+ * that is missed until the next wake-up. */
 struct fair_cpu {
 	__u64 began;	/* the runner's virtual time when its turn began */
 	__u64 time;	/* and when `executed` was taken */

@@ -126,29 +126,29 @@ pub(crate) struct EventBatch {
 }
 
 /// Runs until [`Command::Stop`], or until the sender is gone.
-pub(crate) fn run(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, DomainEvent)>) {
+pub(crate) fn run(config: Config, commands: &Receiver<Command>, events: &Sender<(u32, DomainEvent)>) {
     let domain = config.domain;
-    let last = match live(config, commands, news) {
+    let last = match live(config, commands, events) {
         Ok(()) => DomainEvent::Stopped,
         Err(e) => DomainEvent::Failed(e),
     };
     // A receiver that is gone has ended the run.
-    drop(news.send((domain, last)));
+    drop(events.send((domain, last)));
 }
 
-fn live(config: Config, commands: &Receiver<Command>, news: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+fn live(config: Config, commands: &Receiver<Command>, events: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
     let Config { domain, cpu, programs, allocators, limits, doorbell, joining } = config;
     members::pin(cpu)?;
     let mut gsi = KernelGsi::new(&programs, domain, monotonic_ns());
     let bell = doorbell.as_ref().map(|bell| listen(bell, &mut gsi)).transpose()?;
-    let say = |what| news.send((domain, what)).is_ok();
+    let say = |what| events.send((domain, what)).is_ok();
     let joined = join(&mut gsi, cpu, &joining)?;
     if !say(DomainEvent::Joined(joined.clone())) {
         return Ok(());
     }
     let Ok(Command::Begin(origin)) = commands.recv() else { return Ok(()) };
     let rings = Rings::new(&programs, domain, limits);
-    // An allocator has somebody to read for it.
+    // The records of an allocator's domain are read by another thread.
     let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
     let mut at = Domain { allocators, gsi, rings, joining, events: Vec::new(), handled: 0 };
     at.begin(origin, &joined)?;
@@ -266,7 +266,7 @@ impl Domain<'_> {
         gsi.at(monotonic_ns());
         let channel = gsi.channel();
         let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
-        // What the dispatcher's own reservations say of a release, the kernel has heeded already.
+        // The kernel has already handled the releases of the dispatcher's own reservations.
         let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
         let reserved = match cause {
             Event::Overrun { .. } => true,

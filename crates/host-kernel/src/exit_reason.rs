@@ -62,7 +62,7 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         _ => {}
     }
     match kind {
-        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => ("somebody took it away".to_owned(), again),
+        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => ("it was unregistered from outside".to_owned(), again),
         SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
         STALLED => {
             let task = waited(message).map_or("a runnable task".to_owned(), |task| format!("the runnable task {task}"));

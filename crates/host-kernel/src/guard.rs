@@ -37,10 +37,10 @@ const LOOK_MS: i32 = 1_000;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between looks at a scheduler that is going.
 const NAP: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-/// Set, grace periods are hurried, and it is a moment only in which somebody may become new: from 0
-/// to 1 and back.
+/// While it is 1, the kernel expedites grace periods. The guard sets it from 0 to 1 only while a
+/// scheduler is being unregistered, and back.
 const HURRY: &str = "/sys/kernel/rcu_expedited";
-/// If it is still there so long after the loader went, ns, it is somebody else's.
+/// A scheduler that is still there so long after the loader went, ns, is another one.
 const GOING_MOST: u64 = 2_000_000_000;
 /// A scheduler that takes longer to go, ns, waits for a thread that does not execute. Most take a
 /// tenth of it.
@@ -85,7 +85,7 @@ impl Guard {
 
     /// The scheduler is about to go.
     pub fn alert(&mut self) {
-        // Should somebody have killed the process.
+        // The guard process may have been killed.
         raise(&self.threads);
         self.alert = None;
     }
@@ -95,7 +95,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.alert();
         if !reap(self.pid, PATIENCE) {
-            // Somebody has stopped it.
+            // The guard process was stopped.
             // SAFETY: a child of ours that was not waited for.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             reap(self.pid, PATIENCE);

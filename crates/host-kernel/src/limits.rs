@@ -18,7 +18,7 @@ pub(crate) struct Part {
     pub cpu: u32,
     pub allocators: Allocators,
     pub limits: Limits,
-    /// Its policies are asked at each job; else the kernel needs nobody.
+    /// Its policies are asked at each job; else the kernel needs no thread in user space.
     pub asks_policies: bool,
 }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn reservations_need_nobody_in_user_space_and_job_by_job_policies_do() {
+    fn reservations_need_no_thread_in_user_space_and_job_by_job_policies_do() {
         assert!(!asks_policies("rm", "") && !asks_policies("edf", "") && !asks_policies("fp", "priority = 3\n"));
         assert!(asks_policies("imprecise", "mandatory = \"1ms\"\n"));
         assert!(asks_policies("dual", ""));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_that_the_watchdog_would_end_are_refused_with_the_cure() {
+    fn waits_that_the_watchdog_would_end_are_refused_with_help() {
         let long = format!("cpu = 0\npolicy = \"edf\"\n{}", TASK.replace("10ms", "21s"));
         let e = accepts(&set(&long)).expect_err("too long");
         assert!(e.to_string().contains("task \"a\": its period is over 20 s"), "{e}");

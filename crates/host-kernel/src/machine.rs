@@ -99,8 +99,8 @@ fn another(root: &Path) -> Option<Diagnostic> {
     Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")))
 }
 
-/// Why the kernel may have refused to attach ours: somebody was faster. (One that is going may be
-/// ours.)
+/// Why the kernel may have refused to attach ours: another scheduler was attached first. (One that
+/// is being detached may be ours.)
 pub(crate) fn taken() -> Option<Diagnostic> {
     another(Path::new("/")).filter(|_| read(Path::new("/"), STATE) == "enabled")
 }

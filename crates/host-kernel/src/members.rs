@@ -56,8 +56,8 @@ pub(crate) fn join_one(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(),
     }
 }
 
-/// A process with all its threads, and its children with theirs. Whoever a member starts from here
-/// on is one by birth.
+/// Joins a process with all its threads, and its children with theirs. Threads and children that a
+/// member starts later are members by birth.
 pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(), Diagnostic> {
     let mut seen = HashSet::new();
     for _ in 0..ROUNDS {
@@ -70,8 +70,8 @@ pub(crate) fn join_all(pid: i32, join: &mut dyn FnMut(i32) -> i64) -> Result<(),
                 new += 1;
                 match join(thread) {
                     0 => {}
-                    // It has ended since, or is a member by birth; the first one alone has to be
-                    // there, and nobody's.
+                    // It has ended since, or is a member by birth; only the first one must exist
+                    // and belong to no task.
                     NO_THREAD | BUSY if thread != pid => {}
                     refusal => return Err(refused(process, thread, refusal)),
                 }

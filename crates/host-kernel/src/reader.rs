@@ -70,8 +70,8 @@ fn live(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEven
     let mut reader = Reader::new(&config.programs, config.domain, config.limits);
     loop {
         let stop = !matches!(running.recv_timeout(POLL_PERIOD), Err(RecvTimeoutError::Timeout));
-        let heard = events.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
-        if stop || !heard {
+        let received = events.send((config.domain, DomainEvent::Records(reader.gather()?))).is_ok();
+        if stop || !received {
             return Ok(());
         }
     }

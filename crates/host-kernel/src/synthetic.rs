@@ -1,5 +1,5 @@
-//! Synthetic tasks: a process each, whose sched_yield ends its job. Not threads of ours: whoever
-//! stops us does not stop them.
+//! Synthetic tasks: a process each, whose sched_yield ends its job. Not threads of ours, so
+//! that stopping the loader does not stop them.
 
 use punctual_workload::{Spinner, Work};
 
@@ -21,7 +21,7 @@ pub(crate) fn start(barrier: &StartBarrier, mut work: Work, spinner: &Spinner) -
 fn live(barrier: &StartBarrier, work: &mut Work, spinner: &Spinner) -> ! {
     extern "C" fn nothing(_: i32) {}
     // SAFETY: plain system calls; the handler does nothing. The terminal's signals are the loader's
-    // to handle, and what is told to an overrunning task (SIGXCPU) must not end it. What keeps the
+    // to handle, and the signal of an overrun (SIGXCPU) must not end the task. What keeps the
     // scheduler attached is the loader's alone.
     unsafe {
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {

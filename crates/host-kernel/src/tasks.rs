@@ -260,7 +260,7 @@ mod tests {
         tasks.open();
         let limit = Instant::now() + Duration::from_secs(20);
         let child: i32 = loop {
-            assert!(Instant::now() < limit, "the shell starts nobody");
+            assert!(Instant::now() < limit, "the shell starts no child");
             match std::fs::read_to_string(&name).unwrap_or_default().trim().parse() {
                 Ok(pid) => break pid,
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),

@@ -3,7 +3,7 @@
 //!
 //! The folder `verifier` has a file for each kernel: `6.18`, `7.3`, `7.3-rt` (Debian's, as in
 //! `vm/kernel`), and releases that differ from these (`6.18.44`).
-//! `crates/host-kernel/tests/verifier/renew` writes them anew.
+//! `crates/host-kernel/tests/verifier/renew` updates them.
 
 use punctual_host_kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 use std::fmt::Write as _;
@@ -133,7 +133,7 @@ fn the_scheduler_takes_the_verifier_no_more_than_was_written_down() {
 }
 
 #[test]
-fn growth_beyond_the_tolerance_is_told_by_name() {
+fn growth_beyond_the_tolerance_is_reported_by_name() {
     let program = |name: &str, verified| ProgramStatistics { name: name.into(), verified, machine_code: 500 };
     let written = lines("object", &[program("first", 1_000), program("second", 2_000)]);
     assert_eq!(grown(&written, "object", &[program("first", 1_150), program("second", 10)]), [""; 0]);

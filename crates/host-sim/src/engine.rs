@@ -3,7 +3,7 @@
 //! ```text
 //!            ┌──────────────────────────── next instant ───────────────────────────┐
 //!            v                                                                     │
-//!  charge ─> what the task does next ─> sleepers wake ─> advance, events ─> select ─> the earliest of: timer,
+//!  charge ─> what the task does next ─> tasks wake up ─> advance, events ─> select ─> the earliest of: timer,
 //!            (done, sleep, goes on)                      until none is left           execution's end, wake-up
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::{Interval, Watcher};
 use punctual_diagnostic::Diagnostic;
 
 /// No task.
-const NOBODY: u32 = u32::MAX;
+const NO_TASK: u32 = u32::MAX;
 /// Instants between two looks at whether to go on.
 const BETWEEN_LOOKS: u32 = 8_192;
 /// So many instants in a row at one time, or events at one instant, are a policy that never comes
@@ -38,8 +38,8 @@ pub(crate) struct Engine {
     allocators: Allocators,
     /// By the dispatcher's task numbers.
     tasks: Vec<Task>,
-    /// When who wakes.
-    sleepers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When self-suspended tasks wake up: time, ns, and task.
+    wake_ups: BinaryHeap<Reverse<(u64, u32)>>,
     /// Tasks in the ordinary class (overrun policy `background`), in turn.
     background: Vec<u32>,
     now: u64,
@@ -89,12 +89,12 @@ impl Engine {
         Engine {
             dispatcher,
             allocators,
-            sleepers: BinaryHeap::with_capacity(tasks.len()),
+            wake_ups: BinaryHeap::with_capacity(tasks.len()),
             background: Vec::with_capacity(tasks.len()),
             tasks,
             now: 0,
             next: 0,
-            cpu: Cpu { number: cpu, job: None, running: NOBODY, ran_last: NOBODY, stolen: 0 },
+            cpu: Cpu { number: cpu, job: None, running: NO_TASK, ran_last: NO_TASK, stolen: 0 },
             costs,
             recorder,
             count: Count::default(),
@@ -149,11 +149,11 @@ impl Engine {
         if self.is_at_an_end() {
             self.proceed(self.cpu.running);
         }
-        while let Some(&Reverse((at, slot))) = self.sleepers.peek() {
+        while let Some(&Reverse((at, slot))) = self.wake_ups.peek() {
             if at > now {
                 break;
             }
-            self.sleepers.pop();
+            self.wake_ups.pop();
             self.wake(slot);
         }
         loop {
@@ -182,7 +182,7 @@ impl Engine {
         self.cpu.stolen -= stolen;
         self.count.overhead += stolen;
         let ran = lapse - stolen;
-        if ran == 0 || self.cpu.running == NOBODY {
+        if ran == 0 || self.cpu.running == NO_TASK {
             self.recorder.iter_mut().for_each(Recorder::stopped);
             return;
         }
@@ -202,9 +202,9 @@ impl Engine {
         watcher.executed(&Interval { cpu: self.cpu.number, task: task.index(), from, to: now, background });
     }
 
-    /// Whoever has the CPU has nothing left to execute for now.
+    /// Whether the running task has nothing left to execute for now.
     fn is_at_an_end(&self) -> bool {
-        self.cpu.running != NOBODY && self.cpu.stolen == 0 && self.tasks[self.cpu.running as usize].left == 0
+        self.cpu.running != NO_TASK && self.cpu.stolen == 0 && self.tasks[self.cpu.running as usize].left == 0
     }
 
     /// A task that has the CPU and executed what it had to: on to what takes time. True when that
@@ -235,7 +235,7 @@ impl Engine {
                     task.sleep();
                     self.cpu.stolen += self.costs.command;
                     let _ = self.dispatcher.task_blocked(id, now);
-                    self.sleepers.push(Reverse((now.saturating_add(ns), slot)));
+                    self.wake_ups.push(Reverse((now.saturating_add(ns), slot)));
                     return true;
                 }
                 Act::Done => {
@@ -325,7 +325,7 @@ impl Engine {
             Some(task) => task.0,
             None => self.ordinary(),
         };
-        if self.cpu.running != NOBODY && self.cpu.running != self.cpu.ran_last {
+        if self.cpu.running != NO_TASK && self.cpu.running != self.cpu.ran_last {
             self.cpu.ran_last = self.cpu.running;
             self.count.switches += 1;
             self.cpu.stolen += self.costs.switch;
@@ -334,8 +334,8 @@ impl Engine {
 
     /// Who has no job and goes on in the ordinary class: the first that does not sleep.
     fn ordinary(&self) -> u32 {
-        let awake = |slot: &&u32| self.tasks[**slot as usize].state == State::Working;
-        self.background.iter().find(awake).copied().unwrap_or(NOBODY)
+        let is_working = |slot: &&u32| self.tasks[**slot as usize].state == State::Working;
+        self.background.iter().find(is_working).copied().unwrap_or(NO_TASK)
     }
 
     fn next_instant(&mut self) -> u64 {
@@ -348,11 +348,11 @@ impl Engine {
             }
             None => self.dispatcher.timer(0, 0, now),
         };
-        if self.cpu.running != NOBODY {
+        if self.cpu.running != NO_TASK {
             let left = self.cpu.stolen.saturating_add(self.tasks[self.cpu.running as usize].left);
             next = next.min(now.saturating_add(left));
         }
-        if let Some(&Reverse((at, _))) = self.sleepers.peek() {
+        if let Some(&Reverse((at, _))) = self.wake_ups.peek() {
             next = next.min(at);
         }
         next

@@ -31,7 +31,7 @@ pub struct Replayed {
     pub until: u64,
     /// Where it first was different; what follows was not looked at.
     pub difference: Option<Difference>,
-    /// Whoever watched it ended it before its end.
+    /// The watcher ended it early.
     pub interrupted: bool,
     /// The number of the first record that is not there whole: the file ends there, or has a gap.
     /// What stands before was replayed.
@@ -232,7 +232,7 @@ impl<R: BufRead> Replay<R> {
             let recorded = self.ahead[0].to_string();
             return Ok(Some(self.different(recorded, "nothing happens".to_owned())));
         }
-        // Nobody reads the events here; they must not fill the ring.
+        // A replay has no reader of events; they must not fill the ring.
         while self.dispatcher.next_event().is_some() {}
         self.compare()
     }

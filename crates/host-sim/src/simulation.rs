@@ -12,7 +12,7 @@ use punctual_diagnostic::Diagnostic;
 
 /// Later than this, ns (146 years), nothing is simulated.
 pub(crate) const LATEST: u64 = 1 << 62;
-/// Trace records that a dispatcher keeps where nobody reads them: few, so that they stay in the
+/// Trace records that a dispatcher keeps when they are not read: few, so that they stay in the
 /// cache.
 const UNREAD: u32 = 256;
 /// How often, in a run, all CPUs have come equally far.

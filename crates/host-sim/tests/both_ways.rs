@@ -130,7 +130,7 @@ fn windows_made_by_the_dispatcher_and_one_by_one_lead_to_the_same_releases_and_t
         let set = set("td", &tasks.iter().map(String::as_str).collect::<Vec<_>>());
         let (mut reserved, mut made) = (run(&set, false), run(&set, true));
         assert_eq!(reserved.intervals, made.intervals, "set {n}: {set:#?}");
-        // Whose of two that end at one instant is told first is open.
+        // The order of the reports of two periods that end at one instant is not specified.
         reserved.periods.sort_by_key(|p| (p.task, p.number));
         made.periods.sort_by_key(|p| (p.task, p.number));
         assert_eq!(reserved.periods, made.periods, "set {n}: {set:#?}");
@@ -158,7 +158,7 @@ fn whatever_the_set_no_two_tasks_execute_at_once_and_no_release_more_than_its_bu
         }
         for task in 0..set.tasks.len() as u32 {
             let numbers: Vec<u64> = seen.periods.iter().filter(|p| p.task == task).map(|p| p.number).collect();
-            assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "set {n}: each release is told once");
+            assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "set {n}: each release is reported once");
         }
     }
 }

@@ -33,8 +33,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-struct Nobody;
-impl Watcher for Nobody {}
+struct NoWatcher;
+impl Watcher for NoWatcher {}
 
 /// Allocations of a run until `end`, and its releases.
 fn allocations(set: &TaskSet, end: u64, job_by_job: bool) -> (u64, u64) {
@@ -42,7 +42,7 @@ fn allocations(set: &TaskSet, end: u64, job_by_job: bool) -> (u64, u64) {
     options.allocators.job_by_job = job_by_job;
     let simulation = Simulation::new(set, options).expect("it can be simulated");
     let before = TAKEN.get();
-    let outcome = simulation.run(end, &mut Nobody).expect("it runs");
+    let outcome = simulation.run(end, &mut NoWatcher).expect("it runs");
     (TAKEN.get() - before, outcome.count.releases)
 }
 

@@ -49,7 +49,7 @@ fn a_time_table_in_the_dispatcher_replays_to_the_same_decisions() {
     let records = Trace::read(&mut &bytes[..]).expect("it is a trace").records;
     let of = |kind: u32| records.iter().filter(|r| r.kind == kind).count();
     assert!(of(17) > 4 && of(128 + 19) + of(128 + 20) > 15, "windows were drafted, and releases went on");
-    assert_eq!((of(15), of(20)), (0, 0), "nobody asked for a timer or added a job");
+    assert_eq!((of(15), of(20)), (0, 0), "no timer was asked for and no job added");
     let replayed = replayed(&bytes).expect("it can be replayed");
     assert_eq!(replayed.difference, None);
 }
@@ -96,7 +96,7 @@ fn records_of_a_host_are_passed_over_and_counted() {
     assert_eq!(again(&records).difference.map(|d| d.number), Some(last as u64));
 }
 
-/// Somebody who makes the checks anew is found out by the decisions themselves.
+/// The decisions themselves reveal a change, even in a trace whose checks were recomputed.
 #[test]
 fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() {
     let mut whole = Trace::read(&mut &trace(&busy(), 30 * MS)[..]).expect("it is a trace");
@@ -117,8 +117,8 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
         invented.insert(n, whole.records[n]);
         let at = first(invented).expect("it is different");
         assert!(at == n as u64 || at == n as u64 + 1, "{at}, {n} was doubled");
-        // A selection that another one of the same instant follows is none that anybody sees, nor
-        // is the very last.
+        // A selection that another one of the same instant follows has no effect, nor has the very
+        // last.
         let later = &whole.records[n + 1..];
         let unseen = whole.records[n].what() == Some("selected")
             && later.iter().take_while(|r| r.at() == whole.records[n].at()).any(|r| r.what() == Some("selected"));
@@ -134,7 +134,7 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
 #[test]
 fn an_input_that_was_changed_leads_to_other_decisions() {
     let whole = Trace::read(&mut &trace(&busy(), 100 * MS)[..]).expect("it is a trace");
-    let charge = whole.records.iter().position(|r| r.what() == Some("charge job")).expect("somebody ran");
+    let charge = whole.records.iter().position(|r| r.what() == Some("charge job")).expect("a task ran");
     let mut records = whole.records.clone();
     records[charge].b -= 1;
     let mut bytes = Vec::new();

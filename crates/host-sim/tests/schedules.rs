@@ -102,7 +102,7 @@ fn a_hyperperiod_beyond_64_bits_is_named_and_no_panic() {
 }
 
 #[test]
-fn overheads_delay_tasks_and_are_charged_to_nobody() {
+fn overheads_delay_tasks_and_are_not_charged() {
     let tasks = [
         "period = \"5ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }",
         "period = \"10ms\"; budget = \"4ms\"; work = { spin = \"4ms\" }",
@@ -132,7 +132,7 @@ fn with_overheads_budgets_still_end_exactly() {
 }
 
 #[test]
-fn whoever_watches_may_end_a_run_of_one_cpu_or_several() {
+fn a_watcher_may_end_a_run_of_one_cpu_or_several() {
     struct Impatient(u64);
     impl Watcher for Impatient {
         fn proceeds(&mut self, now: u64) -> bool {

@@ -1,5 +1,5 @@
 //! The corpus of task-set files: tests/good is read, and each file of tests/bad is refused with the
-//! one error that its .err sidecar holds. `UPDATE=1` writes the sidecars anew; read the difference.
+//! one error that its .err sidecar holds. `UPDATE=1` rewrites the sidecars; read the difference.
 //! Files that end in .json are rt-app's.
 //!
 //! A bad file marks its bad line by a comment `# here` (`// here` in JSON), or, where a comment

@@ -51,7 +51,7 @@ pub const PERIOD: u32 = 100;
 pub const PERIOD_2: u32 = 101;
 pub const PERIOD_3: u32 = 102;
 
-/// A decision that was told: this, and the event's own kind ([`event`]).
+/// A decision that was reported as an event: this plus the event's own kind ([`event`]).
 pub const EVENT: u32 = 128;
 
 /// Kinds of event, as `enum pd_event_kind` in `dispatcher/punctual_dispatcher.h` numbers them.

@@ -28,7 +28,7 @@ pub struct Period {
     pub task: u32,
     /// Number of the release, from 0.
     pub number: u64,
-    /// When it was released (the ideal time, not when somebody noticed).
+    /// When it was released (the ideal time, not that at which the host handled it).
     pub release: u64,
     /// Its absolute deadline.
     pub deadline: u64,
@@ -40,7 +40,7 @@ pub struct Period {
     /// or cut off by the wake-up rule after it suspended itself. 0 if it was ready throughout.
     /// Where the host does not know it, all that was not received.
     pub unused: u64,
-    /// When the task first ran on it; `NEVER` if it did not or nobody could tell.
+    /// When the task first ran on it; `NEVER` if it did not or the host does not know.
     pub started: u64,
     /// When the task said it was done; `NEVER` if it did not.
     pub completed: u64,

@@ -23,7 +23,7 @@ impl Record {
     /// Bytes of one record in a file: little-endian, in the order of the fields.
     pub const BYTES: usize = 32;
 
-    /// Whether the dispatcher decided it; else somebody told it to the dispatcher.
+    /// Whether it is a decision of the dispatcher; else it is an input or a host's own record.
     pub fn is_decision(&self) -> bool {
         self.kind >= kind::SELECTED && !self.is_of_a_host()
     }

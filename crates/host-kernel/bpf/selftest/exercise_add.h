@@ -97,7 +97,7 @@ PD_FOLD int exercise_add_job(pd_ref d)
 	return 0;
 }
 
-/* The terms of a reservation, and whom it is for. */
+/* Drafts a reservation: its parameters, and the task, group or node that it is for. */
 PD_FN int exercise_draft(pd_ref d)
 {
 	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;

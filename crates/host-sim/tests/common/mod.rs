@@ -1,4 +1,4 @@
-//! Sets in a few words, and somebody who writes down what is simulated.
+//! Short notation for sets, and a watcher that records what is simulated.
 
 #![allow(dead_code)] // each test file uses its part
 
@@ -17,7 +17,7 @@ pub fn set(policy: &str, tasks: &[&str]) -> TaskSet {
 
 pub const MS: u64 = 1_000_000;
 
-/// What was told.
+/// What the watcher was called with.
 #[derive(Default)]
 pub struct Seen {
     pub periods: Vec<Period>,
