@@ -3,7 +3,7 @@
 use punctual_analysis::{Capacity, Ppm, LIMIT};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
-use crate::arrange::UNPARKED;
+use crate::dispatch::UNPARKED;
 
 /// A budget below so many granularities is not enforced to a tenth of it: under one granularity
 /// counts as none.

@@ -1,6 +1,6 @@
 //! The engine: one dispatcher thread of one CPU.
 //!
-//! It sleeps until the dispatcher's timer or a ring of the bell. Then, at one instant: charge what
+//! It sleeps until the dispatcher's timer or a ring of the doorbell. Then, at one instant: charge what
 //! every unparked member executed; hear what tasks say; let the dispatcher advance, and the
 //! allocators hear what came of it; park and unpark so that the best few ready jobs may run, at
 //! levels in selection order. Nothing in here allocates, locks, logs or panics.
@@ -14,13 +14,13 @@ use punctual_sys::clock;
 use punctual_trace::Record;
 use rtrb::Consumer;
 
-use crate::arrange::UNPARKED;
-use crate::cell::{Bell, Mail};
+use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
+use crate::task_control::{Doorbell, Request};
 use crate::trace::RecordSender;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -29,7 +29,7 @@ pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
 
-/// What the control side asks of an engine. That it ends is asked by [`Bell::request_stop`].
+/// What the control side asks of an engine. That it ends is asked by [`Doorbell::request_stop`].
 pub enum Command {
     /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
     Begin(u64),
@@ -43,7 +43,7 @@ pub enum Command {
 
 /// An engine's ends of what it shares with the control side.
 pub struct Ends {
-    pub bell: Arc<Bell>,
+    pub doorbell: Arc<Doorbell>,
     pub commands: Consumer<Command>,
     pub notices: NoticeSender,
     pub reports: ReportSender,
@@ -67,7 +67,7 @@ pub struct Engine {
     /// Members whose clocks are read: unparked, or not yet at rest.
     pub(crate) moving: Vec<u32>,
     pub(crate) cpu: Cpu,
-    bell: Arc<Bell>,
+    doorbell: Arc<Doorbell>,
     commands: Consumer<Command>,
     pub(crate) notices: NoticeSender,
     pub(crate) reports: ReportSender,
@@ -96,7 +96,7 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { bell, commands, notices, reports, stats, freezer, trace } = ends;
+        let Ends { doorbell, commands, notices, reports, stats, freezer, trace } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -113,7 +113,7 @@ impl Engine {
             members,
             moving: Vec::with_capacity(limit),
             cpu,
-            bell,
+            doorbell,
             commands,
             notices,
             reports,
@@ -128,7 +128,7 @@ impl Engine {
     pub fn run(mut self) {
         let mut until = u64::MAX;
         loop {
-            let seen = self.bell.rings();
+            let seen = self.doorbell.rings();
             let now = clock::monotonic_ns();
             let late = now.saturating_sub(until);
             self.instant(now, late);
@@ -139,7 +139,7 @@ impl Engine {
             self.stats.handled(after - now, until != u64::MAX && now >= until, late);
             until = self.next(now, after).max(after + self.granularity);
             self.cpu.slept_at = after;
-            self.bell.sleep(seen, until);
+            self.doorbell.sleep(seen, until);
         }
         self.release_all();
     }
@@ -164,7 +164,7 @@ impl Engine {
         let behind = place.map_or(&[][..], |p| &self.cpu.ranked[p + 1..]);
         for &i in &self.moving {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
-            next = next.min(m.look_at());
+            next = next.min(m.poll_at());
             let Some(job) = self.dispatcher.job_of_task(m.task) else { continue };
             if m.standing != Standing::Unparked || (steady && behind.contains(&i)) {
                 continue;
@@ -183,29 +183,29 @@ impl Engine {
 
     fn instant(&mut self, now: u64, late: u64) {
         self.charge(now, late);
-        self.find_strays(now);
-        self.hear(now);
-        self.obey(now);
+        self.find_unresponsive(now);
+        self.drain_requests(now);
+        self.process_commands(now);
         if late > LATE {
             self.mark_late(late);
         }
         self.dispatcher.advance(now);
         self.follow_events(now, late);
-        self.arrange(now);
+        self.dispatch(now);
         self.end_slices();
         self.post_freezer_requests();
-        self.settle();
+        self.retain_moving();
         if let Some(trace) = &mut self.trace {
             trace.send_new(&self.dispatcher);
         }
     }
 
     /// Charges what was executed since the last instant, and finds who slept. When the best ran
-    /// through, the clocks of those behind it, each a system call or several, say nothing new; what
-    /// they executed in some gap is charged when they are next read. Not while there is mail: who
-    /// has just completed may not be read again.
+    /// through, the clocks of those behind it, each a system call or several, are not read: what they
+    /// executed in a gap is charged when they are next read. Not while a request is pending: the
+    /// clock of a task that has just completed may not be read again.
     fn charge(&mut self, now: u64, late: u64) {
-        let Engine { dispatcher, members, moving, cpu, bell, granularity, .. } = self;
+        let Engine { dispatcher, members, moving, cpu, doorbell, granularity, .. } = self;
         let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
@@ -213,7 +213,7 @@ impl Engine {
         if let Some(m) = best.and_then(|i| members[i as usize].as_deref_mut()) {
             charge_member(dispatcher, m, now);
             let gap = lapse.saturating_sub(m.ran);
-            through = gap <= SWITCHING.min(lapse / 4) && bell.is_quiet();
+            through = gap <= SWITCHING.min(lapse / 4) && doorbell.is_quiet();
         }
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
@@ -252,44 +252,44 @@ impl Engine {
     }
 
     /// What tasks of this process said.
-    fn hear(&mut self, now: u64) {
-        let mut next = self.bell.take();
+    fn drain_requests(&mut self, now: u64) {
+        let mut next = self.doorbell.take();
         while let Some(i) = next {
             let Some(m) = self.members.get_mut(i as usize).and_then(|m| m.as_deref_mut()) else {
                 break;
             };
-            let Who::Thread(cell) = &m.who else { break };
-            let (mail, following) = cell.take_mail();
+            let Who::Thread(control) = &m.who else { break };
+            let (request, following) = control.take_request();
             next = following;
-            match mail {
-                Mail::Wait => {
+            match request {
+                Request::Wait => {
                     m.periods.waits();
                     match self.allocators.done(&mut self.dispatcher, m.task, now) {
                         // If its budget ran out on the way here, it is opened with the next one.
-                        Ok(Wait::Ignored) if m.standing != Standing::Parked => cell.open(),
+                        Ok(Wait::Ignored) if m.standing != Standing::Parked => control.open(),
                         // It stands in its gate by itself. Its next release may come at this very
                         // instant, and must find that the gate is to be opened.
                         _ if m.standing == Standing::Background => m.park(),
                         _ => {
-                            cell.close();
+                            control.close();
                             m.standing = Standing::Parked;
                         }
                     }
-                    if let Who::Thread(cell) = &m.who {
-                        cell.answered();
+                    if let Who::Thread(control) = &m.who {
+                        control.answered();
                     }
                 }
-                Mail::Exit => {
-                    cell.answered();
+                Request::Exit => {
+                    control.answered();
                     self.remove(i, now, true);
                 }
-                Mail::Nothing => {}
+                Request::Nothing => {}
             }
         }
     }
 
     /// What the control side wants.
-    fn obey(&mut self, now: u64) {
+    fn process_commands(&mut self, now: u64) {
         while let Ok(command) = self.commands.pop() {
             match command {
                 Command::Begin(origin) => {
@@ -312,7 +312,7 @@ impl Engine {
             }
         }
         // An abandoned ring: start_engine() has given up waiting for this thread.
-        self.stop |= self.bell.stop_requested() || self.commands.is_abandoned();
+        self.stop |= self.doorbell.stop_requested() || self.commands.is_abandoned();
     }
 
     /// Where the task with this index is.
@@ -358,9 +358,9 @@ impl Engine {
         }
         member.charges_idle =
             !member.confined && member.periods.params().suspends && self.allocators.cuts_on_waking(task);
-        member.owes = member.confined || self.allocators.reservation_of(task).is_none();
-        if let Who::Thread(cell) = &member.who {
-            cell.slot.store(task.0, Relaxed);
+        member.defers_charges = member.confined || self.allocators.reservation_of(task).is_none();
+        if let Who::Thread(control) = &member.who {
+            control.slot.store(task.0, Relaxed);
         }
         member.charged = member.clock(now);
         member.moving = true;
@@ -394,8 +394,8 @@ impl Engine {
     fn release_all(&mut self) {
         for m in self.members.iter_mut().flatten() {
             match &m.who {
-                Who::Thread(cell) => {
-                    cell.detach();
+                Who::Thread(control) => {
+                    control.detach();
                     m.send_to_background();
                 }
                 Who::Program(_) => m.set_level(0),
@@ -418,13 +418,13 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
-        if let (Who::Thread(cell), Some(job)) = (&m.who, dispatcher.job_of_task(m.task)) {
-            cell.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
+        if let (Who::Thread(control), Some(job)) = (&m.who, dispatcher.job_of_task(m.task)) {
+            control.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
     m.periods.executed(m.ran);
-    if m.owes && m.standing == Standing::Parked {
-        m.debt += m.ran;
+    if m.defers_charges && m.standing == Standing::Parked {
+        m.deferred += m.ran;
         return;
     }
     let _ = dispatcher.charge_task(m.task, m.ran, now);

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use punctual_dispatcher::{End, Event, TaskId};
 use punctual_policies::{Native, PeriodBuilder, PeriodParams, ReleaseEvent};
 
-use crate::cell::Cell;
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, Report};
+use crate::task_control::TaskControl;
 
 /// How often at one instant the dispatcher is asked again for what allocators made due by then.
 const ROUNDS: usize = 16;
@@ -75,9 +75,10 @@ impl Engine {
     fn ended(&mut self, task: TaskId, end: End, unused: u64, now: u64) {
         let Some(m) = self.member(task) else { return };
         let mut completed = now;
-        if let Who::Thread(cell) = &m.who {
-            note_start(&mut m.periods, cell);
-            completed = Some(cell.done()).filter(|at| (m.periods.latest().release..=now).contains(at)).unwrap_or(now);
+        if let Who::Thread(control) = &m.who {
+            note_start(&mut m.periods, control);
+            completed =
+                Some(control.done()).filter(|at| (m.periods.latest().release..=now).contains(at)).unwrap_or(now);
         }
         m.periods.unused(unused);
         m.periods.ended(end.into(), completed);
@@ -86,14 +87,14 @@ impl Engine {
     fn released(&mut self, task: TaskId, number: u64, [release, deadline]: [u64; 2], budget: u64, late: u64) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else { return };
-        if let Who::Thread(cell) = &m.who {
-            note_start(&mut m.periods, cell);
-            cell.lost.fetch_add(lost, Relaxed);
-            cell.number.store(number, Relaxed);
-            cell.release.store(release, Relaxed);
-            cell.deadline.store(deadline, Relaxed);
-            cell.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
-            cell.want_stamp();
+        if let Who::Thread(control) = &m.who {
+            note_start(&mut m.periods, control);
+            control.lost.fetch_add(lost, Relaxed);
+            control.number.store(number, Relaxed);
+            control.release.store(release, Relaxed);
+            control.deadline.store(deadline, Relaxed);
+            control.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
+            control.want_stamp();
         }
         let period = m.periods.released(number, release, deadline);
         // A late release costs latency; budget only when little time is left for it.
@@ -135,8 +136,8 @@ impl Engine {
 }
 
 /// Takes the start that the task's thread has stamped.
-fn note_start(periods: &mut PeriodBuilder, cell: &Cell) {
-    match cell.started() {
+fn note_start(periods: &mut PeriodBuilder, control: &TaskControl) {
+    match control.started() {
         0 => {}
         at => periods.started(at),
     }

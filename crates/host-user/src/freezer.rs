@@ -15,8 +15,8 @@
 //!
 //! Without contention the write is done before any job (60 to 96) executes. While one waits
 //! (`written` is not `wanted`) the dispatcher lowers the program that is to be frozen
-//! ([`stray`](crate::stray)). Requests made meanwhile coalesce: what is written next is the state
-//! that is wanted then.
+//! ([`unresponsive`](crate::unresponsive)). Requests made meanwhile coalesce: the next write writes
+//! the state that is wanted then.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::RecvTimeoutError;
@@ -25,12 +25,12 @@ use std::thread::JoinHandle;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::cell::Bell;
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, Program, Who};
 use crate::sched;
 use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
+use crate::task_control::Doorbell;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock;
 use punctual_sys::sched::{pin, thread_id};
@@ -126,13 +126,13 @@ impl Program {
 
 /// The dispatcher's end of the queue. Dropping it ends the thread after the write that it is in.
 pub struct FreezerQueue {
-    bell: Arc<Bell>,
+    doorbell: Arc<Doorbell>,
     requests: Producer<Arc<Program>>,
 }
 
 impl Drop for FreezerQueue {
     fn drop(&mut self) {
-        self.bell.request_stop();
+        self.doorbell.request_stop();
     }
 }
 
@@ -163,8 +163,8 @@ pub(crate) fn start(
     stats: Arc<EngineStats>,
 ) -> Result<(FreezerQueue, FreezerThread), Diagnostic> {
     let (requests, queue) = RingBuffer::new(room);
-    let bell = Arc::new(Bell::new());
-    let requests = FreezerQueue { bell: bell.clone(), requests };
+    let doorbell = Arc::new(Doorbell::new());
+    let requests = FreezerQueue { doorbell: doorbell.clone(), requests };
     let (ready, is_ready) = std::sync::mpsc::channel();
     let handle = std::thread::Builder::new()
         .name(format!("freezer/{cpu}"))
@@ -173,7 +173,7 @@ pub(crate) fn start(
             let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::FREEZER));
             let tid = thread_id();
             drop(ready.send(placed.map(|()| tid)));
-            serve(&bell, queue, &stats);
+            serve(&doorbell, queue, &stats);
         })
         .map_err(|e| Diagnostic::machine(format!("no freezer thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
     match is_ready.recv_timeout(PATIENCE) {
@@ -189,18 +189,18 @@ pub(crate) fn start(
     }
 }
 
-fn serve(bell: &Bell, mut requests: Consumer<Arc<Program>>, stats: &EngineStats) {
+fn serve(doorbell: &Doorbell, mut requests: Consumer<Arc<Program>>, stats: &EngineStats) {
     loop {
-        let seen = bell.rings();
+        let seen = doorbell.rings();
         // At the end of a run the programs are left to the restorer, as they are.
-        while !bell.stop_requested() {
+        while !doorbell.stop_requested() {
             let Ok(program) = requests.pop() else { break };
             program.write_freezer(stats);
         }
-        if bell.stop_requested() {
+        if doorbell.stop_requested() {
             return;
         }
-        bell.sleep(seen, u64::MAX);
+        doorbell.sleep(seen, u64::MAX);
     }
 }
 
@@ -252,7 +252,7 @@ impl Engine {
             }
         }
         if any {
-            freezer.bell.ring();
+            freezer.doorbell.ring();
         }
     }
 }

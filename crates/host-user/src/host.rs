@@ -20,13 +20,13 @@ use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
 use crate::calibrate::Precision;
-use crate::cell::Cell;
 use crate::children::Child;
 use crate::engine::Command;
-use crate::gate;
 use crate::member::Member;
+use crate::park_signal;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
+use crate::task_control::TaskControl;
 use crate::trace::RecordReceiver;
 use punctual_diagnostic::Diagnostic;
 
@@ -61,7 +61,7 @@ pub(crate) struct TaskEntry {
     /// [`Member::unreported`].
     pub(crate) unreported: Arc<AtomicU64>,
     /// Of a thread of this process.
-    pub(crate) cell: Option<Arc<Cell>>,
+    pub(crate) control: Option<Arc<TaskControl>>,
 }
 
 /// What a dispatcher thread cost so far.
@@ -151,7 +151,7 @@ impl Host {
             host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
         }
         futex::fix_hash_size();
-        gate::install().map_err(|e| {
+        park_signal::install().map_err(|e| {
             Diagnostic::machine(
                 format!("the gate signal cannot be handled: {e}"),
                 "report it with the output of punctual doctor",
@@ -194,7 +194,7 @@ impl Host {
             }
             self.engines[engine].send(Command::Add(member));
         }
-        self.engines.iter().for_each(|engine| engine.bell.ring());
+        self.engines.iter().for_each(|engine| engine.doorbell.ring());
         Ok(())
     }
 
@@ -205,8 +205,8 @@ impl Host {
     /// An adopted process, which can only be restored with the whole run; the kernel's refusal to
     /// kill.
     pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
-        if let Some(cell) = self.tasks.get(&index).and_then(|task| task.cell.as_ref()) {
-            cell.over.store(true, Ordering::SeqCst);
+        if let Some(control) = self.tasks.get(&index).and_then(|task| task.control.as_ref()) {
+            control.over.store(true, Ordering::SeqCst);
             return Ok(());
         }
         match self.children.iter().find(|child| child.index == index) {
@@ -228,7 +228,7 @@ impl Host {
             return Err(Diagnostic::machine("the dispatcher is behind with its commands", "try again"));
         }
         engine.send(Command::ChangeBudget(index, budget));
-        engine.bell.ring();
+        engine.doorbell.ring();
         Ok(())
     }
 
@@ -262,7 +262,7 @@ impl Host {
     }
 
     fn stop_engines(&mut self) {
-        self.engines.iter().for_each(|engine| engine.bell.request_stop());
+        self.engines.iter().for_each(|engine| engine.doorbell.request_stop());
         for engine in &mut self.engines {
             drop(engine.thread.take().map(JoinHandle::join));
             // A write that waits could freeze what is given back meanwhile. Nothing on this CPU

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::engine::Command;
-use crate::gate;
 use crate::host::Host;
 use crate::member::Member;
+use crate::park_signal;
 use crate::reports::Notice;
 use crate::trace::RecordReceiver;
 
@@ -35,7 +35,7 @@ impl Host {
             } else if let Some(task) = self.tasks.get(&index) {
                 let engine = &mut self.engines[task.engine];
                 engine.send(Command::Gone(index));
-                engine.bell.ring();
+                engine.doorbell.ring();
             }
             sink(RunEvent::Ended { task: index, how });
         }
@@ -99,7 +99,7 @@ impl Host {
             Notice::Unresponsive(index) => sink(RunEvent::Warning(format!(
                 "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
                  the ordinary class",
-                gate::signal()
+                park_signal::signal()
             ))),
             Notice::Saturated(index) => sink(RunEvent::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"

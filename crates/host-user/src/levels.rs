@@ -23,7 +23,7 @@ pub fn place(above: Option<i32>, own: i32, height: i32, below: Option<i32>, need
 mod tests {
     use super::*;
 
-    use crate::arrange::UNPARKED;
+    use crate::dispatch::UNPARKED;
     use punctual_process::OWN_LEVELS;
 
     fn arrange(levels: &mut [i32]) {

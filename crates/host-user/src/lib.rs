@@ -4,32 +4,32 @@
 //! commands, or running processes.
 
 mod add_spec;
-mod arrange;
 mod calibrate;
-mod cell;
 mod children;
 mod costs;
-mod debts;
+mod deferred_charges;
+mod dispatch;
 mod engine;
 mod follow;
 mod freezer;
-mod gate;
 mod host;
 mod housekeep;
 mod levels;
 mod member;
 mod no_idle;
 mod overrun_signal;
+mod park_signal;
+mod register;
 mod reports;
 mod sched;
 mod self_suspension;
 mod start;
 mod stats;
-mod stray;
-mod take_in;
 mod task;
+mod task_control;
 mod time_slices;
 mod trace;
+mod unresponsive;
 
 pub use calibrate::Precision;
 pub use costs::capacity;

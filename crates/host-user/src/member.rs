@@ -9,17 +9,17 @@ use punctual_policies::PeriodBuilder;
 use punctual_process::{Park, Threads};
 use punctual_taskset::TaskSpec;
 
-use crate::cell::Cell;
 use crate::freezer::FreezerState;
-use crate::stray::Stray;
+use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
-use crate::{gate, sched};
+use crate::unresponsive::ParkWatch;
+use crate::{park_signal, sched};
 use punctual_sys::clock::{self, CpuClock};
 
 /// Who executes.
 pub enum Who {
     /// A thread of this process.
-    Thread(Arc<Cell>),
+    Thread(Arc<TaskControl>),
     /// Processes that know nothing of us.
     Program(Arc<Program>),
 }
@@ -124,23 +124,23 @@ pub struct Member {
     pub ran: u64,
     /// What it executed on its way to its rest is charged before it next runs: all that it ran on may
     /// have ended, and only a reservation of its own in group 0 would settle that by itself.
-    pub owes: bool,
+    pub defers_charges: bool,
     /// So much, ns; and what it was found to have executed at rest.
-    pub debt: u64,
+    pub deferred: u64,
     pub periods: PeriodBuilder,
     /// Periods whose reports were dropped since the housekeeper last took this count.
     pub unreported: Arc<AtomicU64>,
     /// [`Notice::Saturated`](crate::reports::Notice::Saturated) was sent.
     pub saturated: bool,
-    pub stray: Stray,
+    pub park_watch: ParkWatch,
 }
 
 impl Member {
     /// Its CPU clock, ns; what was last read when it is gone. Real-time safe.
     pub fn clock(&self, now: u64) -> u64 {
         match &self.who {
-            Who::Thread(cell) => {
-                let tid = cell.tid.load(Relaxed) as i32;
+            Who::Thread(control) => {
+                let tid = control.tid.load(Relaxed) as i32;
                 CpuClock::of_thread(tid).read().unwrap_or(self.charged)
             }
             Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { BELIEVED }),
@@ -154,9 +154,9 @@ impl Member {
         self.asleep = false;
         self.moving = true;
         match &self.who {
-            Who::Thread(cell) => {
-                if cell.close() {
-                    gate::send_in(cell.tid.load(Relaxed) as i32);
+            Who::Thread(control) => {
+                if control.close() {
+                    park_signal::send_in(control.tid.load(Relaxed) as i32);
                     self.watch(clock::monotonic_ns());
                 }
             }
@@ -181,7 +181,7 @@ impl Member {
         self.unwatch();
         self.quiet = false;
         match &self.who {
-            Who::Thread(cell) => cell.open(),
+            Who::Thread(control) => control.open(),
             Who::Program(p) => match &p.park {
                 Park::Stop(group) => {
                     drop(group.resume());
@@ -236,8 +236,8 @@ impl Member {
 
     fn apply_level(&self, level: i32) {
         match &self.who {
-            Who::Thread(cell) => {
-                let tid = cell.tid.load(Relaxed) as i32;
+            Who::Thread(control) => {
+                let tid = control.tid.load(Relaxed) as i32;
                 drop(sched::set_level(tid, level));
             }
             Who::Program(p) => p.set_level(level),
@@ -249,8 +249,8 @@ impl Member {
         // SAFETY: system calls; whoever is gone gets nothing.
         unsafe {
             match &self.who {
-                Who::Thread(cell) => {
-                    let tid = cell.tid.load(Relaxed) as i32;
+                Who::Thread(control) => {
+                    let tid = control.tid.load(Relaxed) as i32;
                     libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGXCPU);
                 }
                 Who::Program(p) => {
@@ -262,10 +262,10 @@ impl Member {
 
     /// A thread that no engine has is to end, without having executed anything: it still stands in its gate.
     pub fn dismiss(&self) {
-        if let Who::Thread(cell) = &self.who {
-            cell.detach();
+        if let Who::Thread(control) = &self.who {
+            control.detach();
             self.apply_level(0);
-            cell.open();
+            control.open();
         }
     }
 
@@ -273,7 +273,7 @@ impl Member {
     pub fn at_rest(&self) -> bool {
         self.standing == Standing::Parked
             && match &self.who {
-                Who::Thread(cell) => cell.is_inside(),
+                Who::Thread(control) => control.is_inside(),
                 Who::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),
             }
     }

@@ -97,8 +97,8 @@ fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now
     let cut = dispatcher.remaining(job).saturating_sub(kept).min(most);
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
-        if let Who::Thread(cell) = &m.who {
-            cell.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
+        if let Who::Thread(control) = &m.who {
+            control.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
     cut

@@ -11,13 +11,13 @@ use punctual_sys::sched::{pin, thread_id};
 use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
-use crate::cell::Bell;
 use crate::engine::{Command, Ends, Engine};
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
+use crate::task_control::Doorbell;
 use crate::trace::{self, RecordReceiver};
 use punctual_diagnostic::Diagnostic;
 
@@ -50,7 +50,7 @@ pub(crate) struct EngineHandle {
     room: usize,
     /// Those that are.
     pub(crate) in_flight: usize,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) precision: Precision,
     pub(crate) tid: i32,
@@ -66,7 +66,7 @@ impl EngineHandle {
         self.in_flight + members <= self.room
     }
 
-    /// Hands a command over; ring the engine's bell after it. There is always room: when the engine
+    /// Hands a command over; ring the engine's doorbell after it. There is always room: when the engine
     /// sends a member's last notice it has popped its `Add` and `Gone`, and only `room` members at a
     /// time have not had that notice popped.
     pub(crate) fn send(&mut self, command: Command) {
@@ -98,14 +98,14 @@ pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<En
     // `Add` and `Gone` of each, and `Begin`.
     let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 1);
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks);
-    let bell = Arc::new(Bell::new());
+    let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
     let (freezer_queue, freezer) = freezer::start(cpu, room, stats.clone())?;
     let of_the_set = options.set.tasks.len();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = {
         let ends = Ends {
-            bell: bell.clone(),
+            doorbell: doorbell.clone(),
             commands: commands_out,
             notices: notices_in,
             reports: reports_in,
@@ -148,7 +148,7 @@ pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<En
         reports,
         room,
         in_flight: 0,
-        bell,
+        doorbell,
         stats,
         precision,
         tid,

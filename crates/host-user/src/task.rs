@@ -4,9 +4,9 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use crate::cell::Cell;
-use crate::gate::{self, Membership};
+use crate::park_signal::{self, Membership};
 use crate::sched;
+use crate::task_control::TaskControl;
 use punctual_sys::clock;
 use punctual_sys::sched::pin;
 use punctual_taskset::DomainId;
@@ -35,8 +35,8 @@ impl Task {
         Task { membership }
     }
 
-    pub(crate) fn cell(&self) -> &Arc<Cell> {
-        self.membership.cell()
+    pub(crate) fn control(&self) -> &Arc<TaskControl> {
+        self.membership.control()
     }
 
     /// The job is done: waits for the next release. A wait that is due from a release gone by
@@ -44,45 +44,45 @@ impl Task {
     ///
     /// `None` when the run is over: the thread goes on in the ordinary class and should return.
     pub fn wait_period(&self) -> Option<Released> {
-        self.cell().wait_period();
+        self.control().wait_period();
         if self.is_over() {
             return None;
         }
-        Some(Released { lost: self.cell().lost.swap(0, Relaxed), ..self.current() })
+        Some(Released { lost: self.control().lost.swap(0, Relaxed), ..self.current() })
     }
 
     /// The release that the task is in; `lost` is what `wait_period` has not reported yet.
     pub fn current(&self) -> Released {
-        let cell = self.cell();
+        let control = self.control();
         Released {
-            number: cell.number.load(Relaxed),
-            release: cell.release.load(Relaxed),
-            deadline: cell.deadline.load(Relaxed),
-            lost: cell.lost.load(Relaxed),
+            number: control.number.load(Relaxed),
+            release: control.release.load(Relaxed),
+            deadline: control.deadline.load(Relaxed),
+            lost: control.lost.load(Relaxed),
         }
     }
 
     /// What is left of the budget of this release, ns of execution.
     pub fn remaining_budget(&self) -> u64 {
         let used = clock::thread_cpu_ns();
-        self.cell().exhausted_at.load(Relaxed).saturating_sub(used)
+        self.control().exhausted_at.load(Relaxed).saturating_sub(used)
     }
 
     /// The run is over: nothing is guaranteed any more.
     pub fn is_over(&self) -> bool {
-        self.cell().over.load(Relaxed)
+        self.control().over.load(Relaxed)
     }
 
     /// True when the run is over; for loops that ask a flag.
     pub fn over(&self) -> &std::sync::atomic::AtomicBool {
-        &self.membership.cell().over
+        &self.membership.control().over
     }
 }
 
 /// A task that a thread which exists already is to become
 /// ([`Host::prepare_entry`](crate::Host::prepare_entry)).
 pub struct Entry {
-    pub(crate) cell: Arc<Cell>,
+    pub(crate) control: Arc<TaskControl>,
     pub(crate) domain: DomainId,
     pub(crate) cpu: u32,
 }
@@ -96,7 +96,7 @@ impl Entry {
     /// The kernel's refusal; nothing is changed then but the affinity.
     pub fn enter(&self) -> io::Result<Task> {
         pin(0, self.cpu)?;
-        let membership = gate::enter(self.cell.clone());
+        let membership = park_signal::enter(self.control.clone());
         sched::set_level(0, sched::LOWEST)?;
         Ok(Task::new(membership))
     }
@@ -105,21 +105,21 @@ impl Entry {
 impl Entry {
     /// For an entry that no engine has: the task is over, and its thread never waits.
     pub fn cancel(&self) {
-        self.cell.detach();
-        self.cell.open();
+        self.control.detach();
+        self.control.open();
     }
 }
 
 impl Task {
     /// Waits for the first release.
     pub fn await_first_release(&self) {
-        self.cell().pass();
+        self.control().pass();
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.cell().exit();
+        self.control().exit();
         // What is left of the thread is nobody's budget. It cannot fail: it gives a privilege up.
         drop(sched::set_level(0, 0));
     }

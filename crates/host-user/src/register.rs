@@ -11,15 +11,15 @@ use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
-use crate::cell::Cell;
 use crate::children::Child;
 use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, Program, Standing, Who};
 use crate::start::{kept, PATIENCE};
-use crate::stray::Stray;
 use crate::task::{Entry, Task};
+use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
-use crate::{gate, sched};
+use crate::unresponsive::ParkWatch;
+use crate::{park_signal, sched};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::pin;
 
@@ -75,19 +75,19 @@ impl Host {
             charges_idle: false,
             ran_at: 0,
             ran: 0,
-            owes: false,
-            debt: 0,
+            defers_charges: false,
+            deferred: 0,
             periods: PeriodBuilder::new(PeriodParams::new(index, spec), false),
             unreported: unreported.clone(),
             saturated: false,
-            stray: Stray::new(),
+            park_watch: ParkWatch::new(),
         });
-        let cell = match &member.who {
-            Who::Thread(cell) => Some(cell.clone()),
+        let control = match &member.who {
+            Who::Thread(control) => Some(control.clone()),
             Who::Program(_) => None,
         };
         self.pending.push(Pending { engine, member });
-        self.tasks.insert(index, TaskEntry { engine, unreported, cell });
+        self.tasks.insert(index, TaskEntry { engine, unreported, control });
     }
 
     /// A thread of this process as task number `index`: `body` is called at the first release.
@@ -102,20 +102,20 @@ impl Host {
         body: impl FnOnce(&mut Task) + Send + 'static,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
-        let cell = Arc::new(Cell::new(self.engines[engine].bell.clone()));
+        let control = Arc::new(TaskControl::new(self.engines[engine].doorbell.clone()));
         let cpu = self.engines[engine].cpu;
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = {
-            let cell = cell.clone();
+            let control = control.clone();
             let name: String = spec.name.chars().take(15).collect();
             std::thread::Builder::new().name(name).stack_size(stack).spawn(move || {
-                let membership = gate::enter(cell);
+                let membership = park_signal::enter(control);
                 let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::LOWEST));
                 let ok = placed.is_ok();
                 drop(ready.send(placed));
                 if ok {
                     let mut task = Task::new(membership);
-                    task.cell().pass();
+                    task.control().pass();
                     // A run that ended before it began executes nothing.
                     if !task.is_over() {
                         body(&mut task);
@@ -139,13 +139,13 @@ impl Host {
             }
             Err(RecvTimeoutError::Timeout) => {
                 // When it comes to run, it is to end.
-                cell.detach();
-                cell.open();
+                control.detach();
+                control.open();
                 return Err(kept(cpu, sched::LOWEST));
             }
             Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {}
         }
-        self.push(index, engine, spec, Who::Thread(cell));
+        self.push(index, engine, spec, Who::Thread(control));
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Host {
     /// No such domain here.
     pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
         let engine = &self.engines[self.engine_of(domain)?];
-        Ok(Entry { cell: Arc::new(Cell::new(engine.bell.clone())), domain, cpu: engine.cpu })
+        Ok(Entry { control: Arc::new(TaskControl::new(engine.doorbell.clone())), domain, cpu: engine.cpu })
     }
 
     /// The thread that has entered is task number `index`.
@@ -165,7 +165,7 @@ impl Host {
     /// No such domain here.
     pub fn add_entered(&mut self, index: u32, spec: &TaskSpec, entry: &Entry) -> Result<(), Diagnostic> {
         let engine = self.engine_of(entry.domain)?;
-        self.push(index, engine, spec, Who::Thread(entry.cell.clone()));
+        self.push(index, engine, spec, Who::Thread(entry.control.clone()));
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Who may run: the best few ready jobs are unparked, at levels in selection order.
+//! The unparked tasks: the best few ready jobs are unparked, at levels in selection order.
 
 use punctual_dispatcher::JobId;
 use punctual_trace::NEVER;
@@ -12,17 +12,17 @@ pub const UNPARKED: usize = 4;
 
 impl Engine {
     /// Parks and unparks: the best few ready jobs may run, in selection order.
-    pub(crate) fn arrange(&mut self, now: u64) {
+    pub(crate) fn dispatch(&mut self, now: u64) {
         let mut best = [0u32; UNPARKED];
         let mut count = self.best(now, &mut best);
         if count == UNPARKED && self.dispatcher.runner_up(0, UNPARKED as u32).is_some() {
-            // Somebody ready is kept waiting: those who sleep give up their places.
+            // A ready job has to wait: suspended tasks give up their places.
             if self.find_suspended(now) {
                 self.follow_events(now, 0);
                 count = self.best(now, &mut best);
             }
         }
-        count = self.best_without_debts(now, &mut best, count);
+        count = self.best_without_deferred(now, &mut best, count);
         let best = &best[..count];
         for k in 0..self.moving.len() {
             let i = self.moving[k];
@@ -30,10 +30,10 @@ impl Engine {
                 continue;
             }
             if let Some(m) = self.members[i as usize].as_deref_mut() {
-                let sleeper = m.asleep && self.dispatcher.job_of_task(m.task).is_some();
-                if m.standing == Standing::Unparked && !sleeper {
+                let suspended = m.asleep && self.dispatcher.job_of_task(m.task).is_some();
+                if m.standing == Standing::Unparked && !suspended {
                     if m.asleep {
-                        // In its gate nobody sees it wake.
+                        // In its gate its wake-up cannot be observed.
                         let _ = self.dispatcher.task_ready(m.task, now);
                     }
                     m.park();
@@ -94,10 +94,10 @@ impl Engine {
             m.ran_at = now;
             m.unpark();
         } else if m.periods.latest().started == NEVER {
-            // Never parked since its last job: it goes on at once.
-            if let Who::Thread(cell) = &m.who {
-                if cell.started() == 0 && !cell.is_inside() {
-                    cell.stamp_now(now);
+            // Not parked since its last job: it continues at once.
+            if let Who::Thread(control) = &m.who {
+                if control.started() == 0 && !control.is_inside() {
+                    control.stamp_now(now);
                 }
             } else {
                 m.periods.started(now);
@@ -105,8 +105,8 @@ impl Engine {
         }
     }
 
-    /// Stops reading the clocks of those who stand still.
-    pub(crate) fn settle(&mut self) {
+    /// Stops reading the clocks of members at rest.
+    pub(crate) fn retain_moving(&mut self) {
         let Engine { members, moving, .. } = self;
         moving.retain(|&i| {
             let Some(m) = members[i as usize].as_deref_mut() else { return false };

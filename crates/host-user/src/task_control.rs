@@ -9,10 +9,10 @@ use punctual_sys::{clock, futex};
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
 
-/// What a task asks of its dispatcher.
+/// A task's request to its dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Mail {
+pub enum Request {
     Nothing = 0,
     /// `wait_period`.
     Wait = 1,
@@ -20,22 +20,22 @@ pub enum Mail {
     Exit = 2,
 }
 
-/// The bell that a dispatcher sleeps on, and the stack of cells with mail. Any thread may ring.
+/// Wakes a sleeping dispatcher, and holds the stack of tasks with a request. Any thread may ring.
 #[derive(Debug)]
-pub struct Bell {
+pub struct Doorbell {
     rings: AtomicU32,
-    /// Slot + 1 of the cell that was pushed last; 0 when there is none.
+    /// Slot + 1 of the task that was pushed last; 0 when there is none.
     first: AtomicU32,
     /// The dispatcher is to end: a flag and no message, so that no full ring can lose it.
     stop: AtomicBool,
 }
 
-impl Bell {
-    pub fn new() -> Bell {
-        Bell { rings: AtomicU32::new(0), first: AtomicU32::new(0), stop: AtomicBool::new(false) }
+impl Doorbell {
+    pub fn new() -> Doorbell {
+        Doorbell { rings: AtomicU32::new(0), first: AtomicU32::new(0), stop: AtomicBool::new(false) }
     }
 
-    /// To be read before looking for work; [`Bell::sleep`] returns at once if it rang since.
+    /// To be read before looking for work; [`Doorbell::sleep`] returns at once if it rang since.
     pub fn rings(&self) -> u32 {
         self.rings.load(SeqCst)
     }
@@ -60,11 +60,11 @@ impl Bell {
         self.stop.load(SeqCst)
     }
 
-    fn push(&self, cell: &Cell) {
-        let mine = cell.slot.load(Relaxed) + 1;
+    fn push(&self, control: &TaskControl) {
+        let mine = control.slot.load(Relaxed) + 1;
         let mut first = self.first.load(Relaxed);
         loop {
-            cell.next.store(first, Relaxed);
+            control.next.store(first, Relaxed);
             match self.first.compare_exchange_weak(first, mine, Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,
@@ -72,12 +72,12 @@ impl Bell {
         }
     }
 
-    /// There is no mail.
+    /// No request is pending.
     pub fn is_quiet(&self) -> bool {
         self.first.load(Acquire) == 0
     }
 
-    /// Takes all mail: the slot of the first cell, whose `next` leads on.
+    /// Takes all requests: the slot of the first task, whose `next` leads on.
     pub fn take(&self) -> Option<u32> {
         self.first.swap(0, Acquire).checked_sub(1)
     }
@@ -86,11 +86,11 @@ impl Bell {
 /// A task of this process, as its dispatcher and it see each other. All times are ns.
 #[derive(Debug)]
 #[repr(align(64))]
-pub struct Cell {
+pub struct TaskControl {
     gate: AtomicU32,
     /// The thread is in the gate, or on its way in: it needs no signal.
     inside: AtomicU32,
-    mail: AtomicU32,
+    request: AtomicU32,
     /// Its place among its dispatcher's members.
     pub slot: AtomicU32,
     next: AtomicU32,
@@ -110,15 +110,15 @@ pub struct Cell {
     pub over: AtomicBool,
     /// The dispatcher is gone, or never had it: nothing opens the gate or answers any more.
     detached: AtomicBool,
-    pub bell: Arc<Bell>,
+    pub doorbell: Arc<Doorbell>,
 }
 
-impl Cell {
-    pub fn new(bell: Arc<Bell>) -> Cell {
-        Cell {
+impl TaskControl {
+    pub fn new(doorbell: Arc<Doorbell>) -> TaskControl {
+        TaskControl {
             gate: AtomicU32::new(CLOSED),
             inside: AtomicU32::new(0),
-            mail: AtomicU32::new(0),
+            request: AtomicU32::new(0),
             slot: AtomicU32::new(0),
             next: AtomicU32::new(0),
             tid: AtomicU32::new(0),
@@ -132,7 +132,7 @@ impl Cell {
             exhausted_at: AtomicU64::new(0),
             over: AtomicBool::new(false),
             detached: AtomicBool::new(false),
-            bell,
+            doorbell,
         }
     }
 
@@ -167,48 +167,48 @@ impl Cell {
         }
         self.inside.store(1, SeqCst);
         self.gate.store(CLOSED, SeqCst);
-        self.tell(Mail::Wait);
+        self.send_request(Request::Wait);
         if self.detached.load(SeqCst) {
             self.gate.store(OPEN, SeqCst);
         }
         self.pass();
     }
 
-    /// Says something to the dispatcher and waits until it was heard. The dispatcher, above us on
-    /// our CPU, runs before the ringing returns; the rest is for a thread that was moved away.
-    fn tell(&self, mail: Mail) {
+    /// Sends a request and waits for its answer. The dispatcher has a higher priority on the same
+    /// CPU and answers before `ring` returns; the loop is for a thread that was moved away.
+    fn send_request(&self, request: Request) {
         self.done.store(clock::monotonic_ns(), Release);
-        self.mail.store(mail as u32, SeqCst);
-        self.bell.push(self);
-        self.bell.ring();
-        while self.mail.load(SeqCst) != 0 && !self.detached.load(Relaxed) {
-            futex::wait(&self.mail, mail as u32, clock::monotonic_ns() + 1_000_000);
+        self.request.store(request as u32, SeqCst);
+        self.doorbell.push(self);
+        self.doorbell.ring();
+        while self.request.load(SeqCst) != 0 && !self.detached.load(Relaxed) {
+            futex::wait(&self.request, request as u32, clock::monotonic_ns() + 1_000_000);
         }
     }
 
     /// The thread is at its end.
     pub fn exit(&self) {
         if !self.detached.load(Relaxed) {
-            self.tell(Mail::Exit);
+            self.send_request(Request::Exit);
         }
     }
 
     // The dispatcher's side.
 
-    /// Reads what was said and who is next in the stack.
-    pub fn take_mail(&self) -> (Mail, Option<u32>) {
+    /// The request, and the slot of the next task in the stack.
+    pub fn take_request(&self) -> (Request, Option<u32>) {
         let next = self.next.load(Relaxed).checked_sub(1);
-        let mail = match self.mail.load(SeqCst) {
-            1 => Mail::Wait,
-            2 => Mail::Exit,
-            _ => Mail::Nothing,
+        let request = match self.request.load(SeqCst) {
+            1 => Request::Wait,
+            2 => Request::Exit,
+            _ => Request::Nothing,
         };
-        (mail, next)
+        (request, next)
     }
 
     /// The thread may read its answer (the gate is as it should be).
     pub fn answered(&self) {
-        self.mail.store(0, SeqCst);
+        self.request.store(0, SeqCst);
     }
 
     /// The run is over for this task: from here on its thread is on its own. The caller opens the
@@ -252,7 +252,7 @@ impl Cell {
         self.started.load(Acquire)
     }
 
-    /// When it last told us something.
+    /// The time of the thread's latest request.
     pub fn done(&self) -> u64 {
         self.done.load(Acquire)
     }

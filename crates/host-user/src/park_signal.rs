@@ -9,13 +9,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
-use crate::cell::Cell;
+use crate::task_control::TaskControl;
 
 /// Our own number: asking for it is a system call, and parking is short of time.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 thread_local! {
-    static MINE: ThreadLocal<*const Cell> = const { ThreadLocal::new(ptr::null()) };
+    static MINE: ThreadLocal<*const TaskControl> = const { ThreadLocal::new(ptr::null()) };
 }
 
 /// The signal's number: the last but one of the real-time signals, which programs seldom use.
@@ -26,10 +26,10 @@ pub fn signal() -> i32 {
 extern "C" fn stand_in_gate(_: i32) {
     // SAFETY: errno's place is this thread's own; the interrupted code must find its value again.
     let errno = unsafe { *libc::__errno_location() };
-    let cell = MINE.with(ThreadLocal::get);
-    // SAFETY: set by `enter`, which keeps the cell alive until `leave` has cleared it.
-    if let Some(cell) = unsafe { cell.as_ref() } {
-        cell.pass();
+    let control = MINE.with(ThreadLocal::get);
+    // SAFETY: set by `enter`, whose `Membership` keeps it alive until its drop clears the pointer.
+    if let Some(control) = unsafe { control.as_ref() } {
+        control.pass();
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
@@ -64,27 +64,27 @@ pub fn install() -> io::Result<()> {
 
 /// This thread's membership of its gate; dropping it ends it.
 pub struct Membership {
-    cell: Arc<Cell>,
+    control: Arc<TaskControl>,
 }
 
-/// Makes this thread one that can be parked by its cell.
-pub fn enter(cell: Arc<Cell>) -> Membership {
+/// Makes this thread one that can be parked through `control`.
+pub fn enter(control: Arc<TaskControl>) -> Membership {
     // SAFETY: plain system calls on this thread.
     unsafe {
-        cell.tid.store(libc::gettid() as u32, std::sync::atomic::Ordering::SeqCst);
+        control.tid.store(libc::gettid() as u32, std::sync::atomic::Ordering::SeqCst);
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
         libc::sigaddset(&mut set, signal());
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
     }
-    MINE.with(|mine| mine.set(Arc::as_ptr(&cell)));
-    Membership { cell }
+    MINE.with(|mine| mine.set(Arc::as_ptr(&control)));
+    Membership { control }
 }
 
 impl Membership {
-    /// The cell.
-    pub fn cell(&self) -> &Arc<Cell> {
-        &self.cell
+    /// The control block that the thread shares with its dispatcher.
+    pub fn control(&self) -> &Arc<TaskControl> {
+        &self.control
     }
 }
 
