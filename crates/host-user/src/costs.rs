@@ -27,9 +27,10 @@ pub fn capacity(set: &TaskSet) -> Capacity {
 }
 
 /// The costs that follow from what the system calls of one event take, and from how many tasks
-/// there are. A quarter more is what the engine computes itself, and a twelfth for each task more
-/// than are unparked: at an event the engine looks at all that executed lately, and a CPU that is
-/// behind has many of them. A budget's end takes up to two events (`Engine::next`); a quarter of an event is the switch between two jobs, with the gate of each.
+/// there are. The engine's own computation adds a quarter, and a twelfth for each task more than
+/// are unparked: at an event the engine reads all tasks that executed lately, which are many on a
+/// CPU that is behind. The end of a budget takes up to two events (`Engine::next`); a quarter of an
+/// event is the switch between two jobs, with the gate of each.
 fn costs_of(tasks: u64) -> Costs {
     let (event, granularity) = COUNTED;
     let more = tasks.saturating_sub(UNPARKED as u64);

@@ -1,4 +1,4 @@
-//! The unparked tasks: the best few ready jobs are unparked, at levels in selection order.
+//! Unparks the tasks of the best few ready jobs, at levels in selection order.
 
 use punctual_dispatcher::JobId;
 use punctual_trace::NEVER;

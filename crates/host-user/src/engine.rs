@@ -1,9 +1,10 @@
 //! The engine: one dispatcher thread of one CPU.
 //!
-//! It sleeps until the dispatcher's timer or a ring of the doorbell. Then, at one instant: charge what
-//! every unparked member executed; hear what tasks say; let the dispatcher advance, and the
-//! allocators hear what came of it; park and unpark so that the best few ready jobs may run, at
-//! levels in selection order. Nothing in here allocates, locks, logs or panics.
+//! It sleeps until the dispatcher's timer expires or its doorbell rings. Then, at one instant, it
+//! charges the execution of every unparked member; takes the tasks' requests and the control side's
+//! commands; advances the dispatcher and passes its events to the allocators; and parks and unparks
+//! so that the best few ready jobs may run, at levels in selection order. Nothing in here
+//! allocates, locks, logs or panics.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub struct Engine {
     pub(crate) allocators: Allocators,
     /// How many tasks the set has.
     of_the_set: usize,
-    /// What the allocators tell at one event.
+    /// What the allocators report at one event.
     pub(crate) release_events: Vec<ReleaseEvent>,
     granularity: u64,
     /// By task number.
@@ -107,7 +108,7 @@ impl Engine {
             dispatcher,
             allocators,
             of_the_set,
-            // One event may tell of all tasks, when events had no room.
+            // One event may cause reports of all tasks, when events had no room.
             release_events: Vec::with_capacity(4 * limit + 16),
             granularity,
             members,
@@ -145,15 +146,15 @@ impl Engine {
     }
 
     /// The next event: the dispatcher's own times, and for each unparked task the time at which its
-    /// budget or its threads' time slice is exhausted if it executes from now on. The kernel does not
-    /// report when a task blocks and a lower-ranked one runs, so only those behind a task that never
-    /// suspends itself (synthetic execution) are left out. No task executes before `after`, when the
-    /// dispatcher has handled the event at `now`, so budgets are counted from there.
+    /// budget or its threads' time slice is exhausted if it executes from now on. The kernel does
+    /// not report when a task blocks and a lower-ranked one runs, so only those behind a task that
+    /// never suspends itself (synthetic execution) are left out. No task executes before `after`,
+    /// when the dispatcher has handled the event at `now`, so budgets are counted from there.
     ///
-    /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget, so
-    /// that a small remaining budget does not cause a storm of timers. One that was found suspended may
-    /// overrun by half of its budget, but at most by the larger of 125 us and a sixteenth of its budget;
-    /// enforcement error carries that over.
+    /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget,
+    /// so that a small remaining budget does not cause a storm of timers. One that was found
+    /// suspended may overrun by half of its budget, but at most by the larger of 125 us and a
+    /// sixteenth of its budget; enforcement error carries that over.
     fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         let place = self.cpu.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
@@ -200,10 +201,10 @@ impl Engine {
         }
     }
 
-    /// Charges what was executed since the last instant, and finds who slept. When the best ran
-    /// through, the clocks of those behind it, each a system call or several, are not read: what they
-    /// executed in a gap is charged when they are next read. Not while a request is pending: the
-    /// clock of a task that has just completed may not be read again.
+    /// Charges execution since the last instant, and finds suspended tasks. When the best ran
+    /// through, the clocks of those behind it, each a system call or several, are not read: what
+    /// they executed in a gap is charged when they are next read. Not while a request is pending:
+    /// the clock of a task that has just completed may not be read again.
     fn charge(&mut self, now: u64, late: u64) {
         let Engine { dispatcher, members, moving, cpu, doorbell, granularity, .. } = self;
         let Cpu { ranked, available, slept_at } = cpu;
@@ -223,8 +224,8 @@ impl Engine {
                 charge_member(dispatcher, m, now);
             }
         }
-        // In order of rank: a task could have used what those above it left. While those below it executed it
-        // was suspended, so that time needs no allowance for switches.
+        // In order of rank: a task could have used what those above it left. While those below it
+        // executed it was suspended, so that time needs no allowance for switches.
         let others = moving.iter().filter(|i| !ranked.contains(i));
         let parking = others.filter_map(|&i| members[i as usize].as_deref()).map(Member::ran_on_its_way).sum();
         *available = self_suspension::available(lapse, late, parking);
@@ -251,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// What tasks of this process said.
+    /// Takes the requests of the tasks that are threads of this process.
     fn drain_requests(&mut self, now: u64) {
         let mut next = self.doorbell.take();
         while let Some(i) = next {
@@ -288,7 +289,7 @@ impl Engine {
         }
     }
 
-    /// What the control side wants.
+    /// Takes the control side's commands.
     fn process_commands(&mut self, now: u64) {
         while let Ok(command) = self.commands.pop() {
             match command {
@@ -377,8 +378,8 @@ impl Engine {
         self.notices.send(Notice::Removed { member, returned });
     }
 
-    /// The instant came late: what ran may have run too long, and whoever has a job may have lost
-    /// more time than the slack of its period.
+    /// Marks the periods that a late instant may have spoilt: a task that ran may have run too
+    /// long, and a task with a job may have lost more time than the slack of its period.
     fn mark_late(&mut self, late: u64) {
         for m in self.members.iter_mut().flatten() {
             let slack = (m.periods.params().deadline - m.periods.params().budget) / 2;
@@ -389,8 +390,9 @@ impl Engine {
         }
     }
 
-    /// At the end of a run no task keeps a level or waits in a gate. Programs stay as they are, in the
-    /// ordinary class, where no budget has to bound them; the process layer restores or ends them.
+    /// At the end of a run no task keeps a level or waits in a gate. Programs stay as they are, in
+    /// the ordinary class, where no budget has to bound them; the process layer restores or ends
+    /// them.
     fn release_all(&mut self) {
         for m in self.members.iter_mut().flatten() {
             match &m.who {

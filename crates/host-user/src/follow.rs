@@ -1,4 +1,5 @@
-//! The dispatcher's events: each goes to the allocators, whose release events make each task's periods.
+//! The dispatcher's events: each goes to the allocators, whose release events make the tasks'
+//! periods.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,12 +11,12 @@ use crate::member::{Member, Standing, Who};
 use crate::reports::{Notice, Report};
 use crate::task_control::TaskControl;
 
-/// How often at one instant the dispatcher is asked again for what allocators made due by then.
+/// Rounds at one instant, each for the timers that the allocators' responses made expire by then.
 const ROUNDS: usize = 16;
 
 impl Engine {
-    /// Until no event is left and nothing is due: what an allocator does in answer to an event takes
-    /// effect at the same instant.
+    /// Handles events until none is left and no timer has expired: an allocator's response to an
+    /// event takes effect at the same instant.
     pub(crate) fn follow_events(&mut self, now: u64, late: u64) {
         for _ in 0..ROUNDS {
             let mut any = false;
@@ -117,9 +118,9 @@ impl Engine {
         self.reports.send(report, &m.unreported);
     }
 
-    /// A server or a segment has ended. Nobody tells us when a task wakes, and one that wakes beside
-    /// a server that is gone would run on nobody's budget: those asleep below any are taken for
-    /// ready, and stand parked until they are among the best.
+    /// Makes suspended tasks below servers ready when a server or a segment has ended. The kernel
+    /// does not report a wake-up, and a task that wakes after its server has ended would execute
+    /// without a budget. Ready, they are parked until they are among the best.
     fn wake_confined(&mut self, now: u64) -> bool {
         let Engine { dispatcher, members, moving, .. } = self;
         let mut woken = false;

@@ -40,7 +40,8 @@ pub struct HostOptions {
     pub set: TaskSet,
     /// Tasks per engine at one time that are not the set's.
     pub room: u32,
-    /// What a refused second dispatcher is told about us: a command line, say.
+    /// Names this program, by its command line for instance, in the error of a second dispatcher
+    /// that is refused.
     pub owner: String,
     /// Traces of domains.
     pub traces: Vec<(DomainId, TraceSink)>,
@@ -169,8 +170,8 @@ impl Host {
         &self.notes
     }
 
-    /// Hands everybody to the engines; `origin` (CLOCK_MONOTONIC ns) is what task offsets count
-    /// from. Tasks may be added, and this called, again later.
+    /// Passes all added tasks to the engines; task offsets count from `origin` (CLOCK_MONOTONIC
+    /// ns). Tasks may be added, and this called, again later.
     ///
     /// # Errors
     /// More tasks than an engine's limit.
@@ -247,8 +248,8 @@ impl Host {
         self.engines.iter().map(cost).collect()
     }
 
-    /// The end: engines stop, commands are ended, adopted programs given back, threads told that
-    /// the run is over and waited for (one second at most).
+    /// Ends the run: stops engines, ends commands, restores adopted programs, ends the waits of
+    /// threads, and joins those that return within one second.
     pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Finished {
         let readings = self.readings();
         self.stop_engines();
@@ -265,15 +266,15 @@ impl Host {
         self.engines.iter().for_each(|engine| engine.doorbell.request_stop());
         for engine in &mut self.engines {
             drop(engine.thread.take().map(JoinHandle::join));
-            // A write that waits could freeze what is given back meanwhile. Nothing on this CPU
-            // keeps the lock's holder from the CPU any more.
+            // A write that waits could freeze a program after it was restored. No job keeps the
+            // lock's holder from this CPU any more.
             if let Some(freezer) = engine.freezer.take() {
                 drop(freezer.handle.join());
             }
         }
     }
 
-    /// A task that never looks whether the run is over cannot be ended: it goes on in the
+    /// A task that never checks whether the run is over cannot be ended: it continues in the
     /// ordinary class until the process ends.
     fn join_threads(&mut self) {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(1);

@@ -3,9 +3,11 @@
 
 use crate::sched::{HIGHEST, LOWEST};
 
-/// The level for a member whose threads have `height` further levels above it, given the level of the member ranked
-/// above (if any), its own, and the highest of the member ranked below. `needed` levels are for all that are
-/// ranked below. All of it is strictly below the one above; its own if that will do.
+/// Places a member whose threads take `height` further levels above its own; returns its level.
+///
+/// `above` is the level of the member ranked above, `own` its present level, `below` the highest
+/// level of the member ranked below, and all members ranked below need `needed` levels. All of the
+/// member's levels are strictly below `above`; its level stays `own` where that holds already.
 pub fn place(above: Option<i32>, own: i32, height: i32, below: Option<i32>, needed: i32) -> i32 {
     let ceiling = above.unwrap_or(HIGHEST + 1) - height;
     let floor = LOWEST + needed;

@@ -16,11 +16,11 @@ use crate::unresponsive::ParkWatch;
 use crate::{park_signal, sched};
 use punctual_sys::clock::{self, CpuClock};
 
-/// Who executes.
+/// What executes a task.
 pub enum Who {
     /// A thread of this process.
     Thread(Arc<TaskControl>),
-    /// Processes that know nothing of us.
+    /// Processes of another program.
     Program(Arc<Program>),
 }
 
@@ -36,18 +36,18 @@ pub struct Program {
     pub leader: i32,
     /// The housekeeper found no other process in it.
     pub alone: AtomicBool,
-    /// What the leader's own clock said when all of it was last read, ns.
+    /// The leader's own clock when the program's was last read, ns.
     leader_clock: AtomicU64,
     /// When that was, ns.
     read_at: AtomicU64,
 }
 
-/// A program of one process that stood still is believed to for so long, ns: it may have forked. In a group it is not:
-/// the others' budget may be far less.
-const BELIEVED: u64 = 2_000_000;
+/// How long the leader's clock alone is read of a program that had one process, ns: it may have
+/// forked since. In a group all clocks are read: the budgets there may be far smaller.
+const LEADER_ONLY_NS: u64 = 2_000_000;
 
 impl Program {
-    /// Processes that were just taken in.
+    /// Processes that were just registered, frozen.
     pub fn new(park: Park, threads: Threads, leader: i32) -> Program {
         Program {
             park,
@@ -60,10 +60,10 @@ impl Program {
         }
     }
 
-    /// What all its processes executed, ns. Reading that costs some 2 us; the clock of the only
-    /// process, which tells whether there is anything to read, 0.4 us.
-    fn clock(&self, charged: u64, now: u64, believed: u64) -> u64 {
-        if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < believed {
+    /// What all its processes executed, ns. Reading that costs some 2 us; reading the clock of the
+    /// only process, which shows whether it executed at all, 0.4 us.
+    fn clock(&self, charged: u64, now: u64, leader_only_ns: u64) -> u64 {
+        if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < leader_only_ns {
             let leader = CpuClock::of_process(self.leader).read();
             if leader.is_some_and(|l| l == self.leader_clock.swap(l, Relaxed)) {
                 return charged;
@@ -79,7 +79,7 @@ impl Program {
     }
 }
 
-/// How it stands with a member.
+/// Whether a member may execute, and in which class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Kept from executing.
@@ -114,7 +114,8 @@ pub struct Member {
     pub moving: bool,
     /// Found asleep in mid-job: it holds no place among the unparked few.
     pub asleep: bool,
-    /// It was found suspended (it did not run while a task of lower rank did, or for long), and has not run since.
+    /// It was found suspended (it did not run while a task of lower rank did, or for long), and has
+    /// not run since.
     pub quiet: bool,
     /// It may suspend itself in mid-job, and the wake-up rule applies: idle time is charged.
     pub charges_idle: bool,
@@ -122,10 +123,10 @@ pub struct Member {
     pub ran_at: u64,
     /// What it executed since the last event, ns.
     pub ran: u64,
-    /// What it executed on its way to its rest is charged before it next runs: all that it ran on may
-    /// have ended, and only a reservation of its own in group 0 would settle that by itself.
+    /// Execution on its way to rest is charged before it next runs: its servers and segments may
+    /// have ended, and only a reservation of its own in group 0 carries such execution over.
     pub defers_charges: bool,
-    /// So much, ns; and what it was found to have executed at rest.
+    /// That execution, and execution found at rest, ns.
     pub deferred: u64,
     pub periods: PeriodBuilder,
     /// Periods whose reports were dropped since the housekeeper last took this count.
@@ -143,11 +144,11 @@ impl Member {
                 let tid = control.tid.load(Relaxed) as i32;
                 CpuClock::of_thread(tid).read().unwrap_or(self.charged)
             }
-            Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { BELIEVED }),
+            Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { LEADER_ONLY_NS }),
         }
     }
 
-    /// Makes it stand still; a program in a cgroup once the freezer thread has written that.
+    /// Keeps it from executing; a program in a cgroup from the freezer thread's write on.
     pub fn park(&mut self) {
         self.leave_background();
         self.standing = Standing::Parked;
@@ -210,7 +211,8 @@ impl Member {
         }
     }
 
-    /// Takes up what its program chose for its threads; they have their levels after [`set_level`](Self::set_level).
+    /// Ranks the program's threads by the priorities that the program chose for them;
+    /// [`set_level`](Self::set_level) then sets their levels.
     pub fn rank_threads(&mut self) {
         if let Who::Program(p) = &self.who {
             self.reranked |= p.threads.rank_choices();
@@ -246,7 +248,8 @@ impl Member {
 
     /// The overrun signal (as SCHED_DEADLINE's): its handler runs on the next budget.
     pub fn signal_overrun(&self) {
-        // SAFETY: system calls; whoever is gone gets nothing.
+        // SAFETY: system calls without memory; a thread or process that is gone is an error that
+        // changes nothing.
         unsafe {
             match &self.who {
                 Who::Thread(control) => {
@@ -260,7 +263,7 @@ impl Member {
         }
     }
 
-    /// A thread that no engine has is to end, without having executed anything: it still stands in its gate.
+    /// Ends a thread that no engine has. It still waits in its gate and executes nothing.
     pub fn dismiss(&self) {
         if let Who::Thread(control) = &self.who {
             control.detach();
@@ -269,7 +272,8 @@ impl Member {
         }
     }
 
-    /// Whether its clock has come to rest: it stands in its gate, or all of the program stands still.
+    /// Whether its clock has stopped: the thread waits in its gate, or no process of the program
+    /// executes.
     pub fn at_rest(&self) -> bool {
         self.standing == Standing::Parked
             && match &self.who {

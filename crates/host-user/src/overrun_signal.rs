@@ -11,7 +11,7 @@ use std::ptr;
 /// The system's.
 pub fn survive() -> io::Result<()> {
     extern "C" fn nothing(_: i32) {}
-    // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler does nothing.
+    // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler is empty.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGXCPU, ptr::null(), &mut old) != 0 {

@@ -1,11 +1,14 @@
 //! Reports from an engine to the housekeeper, over two rings of fixed size.
 //!
-//! The housekeeper is an ordinary thread and may not get the CPU for as long as the machine is busy.
-//! - *Notices* change what the control side does, so none may be lost. Their number is bounded: for each member
-//!   at most [`NOTICES_PER_MEMBER`], of which the last is `Refused` or `Removed`. The host hands a member over only while
-//!   fewer than [`members_in_flight`] have not had their last notice popped, and the ring has room for all of theirs.
-//! - *Reports* come with each release, without bound. One that finds the ring full is counted in its task's own counter
-//!   ([`Member::unreported`]), so that periods reported and unreported are always the periods released.
+//! The housekeeper is an ordinary thread and may not get the CPU for as long as the machine is
+//! busy.
+//! - *Notices* change what the control side does, so none may be lost. Their number is bounded: for
+//!   each member at most [`NOTICES_PER_MEMBER`], of which the last is `Refused` or `Removed`. The
+//!   host hands a member over only while fewer than [`members_in_flight`] have not had their last
+//!   notice popped, and the ring has room for all of theirs.
+//! - *Reports* come with each release, without bound. One that finds the ring full is counted in
+//!   its task's own counter ([`Member::unreported`]), so that periods reported and unreported are
+//!   always the periods released.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,15 +18,17 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::member::Member;
 
-/// Reports that the housekeeper has not read yet. With some 25 ms between its rounds, and a thousand releases per second
-/// of each of ten tasks, it may be late by 0.8 s before any are dropped.
+/// Capacity for reports that the housekeeper has not read yet. With some 25 ms between its rounds,
+/// and a thousand releases per second of each of ten tasks, it may be late by 0.8 s before any are
+/// dropped.
 const REPORTS: usize = 1 << 13;
 
 /// `Unresponsive`, `Saturated`, `Removed`; or `Refused` alone.
 const NOTICES_PER_MEMBER: usize = 3;
 
-/// Members of an engine for `tasks` tasks at one time that may be handed over without their last notice having been
-/// popped. The room beyond `tasks` is for those that follow on others that have just ended.
+/// Members of an engine for `tasks` tasks at one time that may be handed over without their last
+/// notice having been popped. The room beyond `tasks` is for those that follow on others that have
+/// just ended.
 pub fn members_in_flight(tasks: u32) -> usize {
     tasks as usize + 64
 }
@@ -38,8 +43,8 @@ pub enum Notice {
     Unresponsive(u32),
     /// A task has 30,000 delayed waits.
     Saturated(u32),
-    /// A member is out of the engine; the housekeeper drops it, because freeing memory is not real-time safe.
-    /// `returned`: its thread returned.
+    /// A member is out of the engine; the housekeeper drops it, because freeing memory is not
+    /// real-time safe. `returned`: its thread returned.
     Removed { member: Box<Member>, returned: bool },
 }
 

@@ -1,5 +1,5 @@
-//! Tasks that suspend themselves in mid-job. The kernel reports neither the suspension nor the wake-up; both are
-//! inferred from CPU time that was available to the task and that it did not use.
+//! Tasks that suspend themselves in mid-job. The kernel reports neither the suspension nor the
+//! wake-up; both are inferred from CPU time that was available to the task and that it did not use.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,10 +14,11 @@ use crate::member::{Member, Standing, Who};
 pub(crate) const ASLEEP: u64 = 250_000;
 
 impl Engine {
-    /// Blocks the unparked tasks that left the CPU to lower-ranked ones, or idle; whether there are any.
+    /// Blocks the unparked tasks that left the CPU to lower-ranked tasks, or idle, except those
+    /// that never suspend themselves; returns whether it found any.
     ///
-    /// Not those that never suspend themselves. A blocked task keeps the level that it has, below
-    /// those that are ranked after it, so one that is ready after all would wait for all of these.
+    /// A blocked task keeps its level, which may be below those of the tasks ranked after it: one
+    /// that is ready after all waits for these.
     pub(crate) fn find_suspended(&mut self, now: u64) -> bool {
         let mut found = false;
         let mut available = self.cpu.available;
@@ -44,13 +45,14 @@ pub(crate) fn available(lapse: u64, late: u64, parking: u64) -> u64 {
     lapse.saturating_sub(late).saturating_sub(parking).saturating_sub(SWITCHING)
 }
 
-/// Charges `idle` ns, which the task left unused since the last event (at `since`), to its job, as far
-/// as the wake-up rule would have cut the budget at that event.
+/// Charges `idle` ns, which the task left unused since the last event (at `since`), to its job, as
+/// far as the wake-up rule would have cut the budget at that event.
 ///
-/// The rule (revised CBS) cuts the remaining budget at the wake-up, whose time is unknown here. Charging
-/// idle time is as safe for other tasks: the demand is that of a task that was ready throughout, or that
-/// woke at the last event. A task that did not run because of an interrupt loses no more than its length.
-/// Twice the granularity is left, so that a suspended task does not count as one that overran.
+/// The rule (revised CBS) cuts the remaining budget at the wake-up, whose time is unknown here.
+/// Charging idle time is as safe for other tasks: the demand is that of a task that was ready
+/// throughout, or that woke at the last event. A task that did not run because of an interrupt
+/// loses no more than its length. Twice the granularity is left, so that a suspended task does not
+/// count as one that overran.
 pub(crate) fn charge_idle(
     dispatcher: &mut Dispatcher,
     m: &mut Member,
@@ -84,7 +86,8 @@ pub(crate) fn charge_held(
     }
 }
 
-/// The task's bandwidth, budget / deadline, times what is left until the latest release's deadline, ns.
+/// The task's bandwidth, budget / deadline, times what is left until the latest release's deadline,
+/// ns.
 fn bandwidth_until_deadline(periods: &PeriodBuilder, now: u64) -> u64 {
     let PeriodParams { deadline, budget, .. } = *periods.params();
     let left = u128::from(periods.latest().deadline.saturating_sub(now)) * u128::from(budget);

@@ -24,10 +24,10 @@ use punctual_diagnostic::Diagnostic;
 /// Records that a dispatcher keeps where no trace has them: few, so that they stay in the cache.
 const UNREAD: u32 = 256;
 
-/// How long a new thread may take to be heard of.
+/// How long a new thread may take until it reports that it runs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A new thread was not heard of: somebody above it keeps its CPU.
+/// The error for a new thread that did not report: a thread of higher priority occupies its CPU.
 pub(crate) fn kept(cpu: u32, level: i32) -> Diagnostic {
     Diagnostic::machine(
         format!(
@@ -66,9 +66,9 @@ impl EngineHandle {
         self.in_flight + members <= self.room
     }
 
-    /// Hands a command over; ring the engine's doorbell after it. There is always room: when the engine
-    /// sends a member's last notice it has popped its `Add` and `Gone`, and only `room` members at a
-    /// time have not had that notice popped.
+    /// Hands a command over; ring the engine's doorbell after it. There is always room: when the
+    /// engine sends a member's last notice it has popped its `Add` and `Gone`, and only `room`
+    /// members at a time have not had that notice popped.
     pub(crate) fn send(&mut self, command: Command) {
         self.in_flight += usize::from(matches!(command, Command::Add(_)));
         let sent = self.commands.push(command);

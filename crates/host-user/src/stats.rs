@@ -76,7 +76,8 @@ impl EngineStats {
         }
     }
 
-    /// One instant took `took`; if a timer woke us, `late` after its time. Only the engine calls it.
+    /// Counts an instant that took `took` ns and, if `timed`, began `late` ns after its timer's
+    /// expiry. Only the engine calls it.
     pub fn handled(&self, took: u64, timed: bool, late: u64) {
         self.events.store(self.events.load(Relaxed) + 1, Relaxed);
         self.handler_total.store(self.handler_total.load(Relaxed) + took, Relaxed);

@@ -120,7 +120,7 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.control().exit();
-        // What is left of the thread is nobody's budget. It cannot fail: it gives a privilege up.
+        // The rest of the thread has no budget. Giving up a privilege cannot fail.
         drop(sched::set_level(0, 0));
     }
 }

@@ -1,9 +1,10 @@
 //! Time slices for the threads of one program, within its budget.
 //!
-//! A slice is 1 ms of the program's execution. At its end the threads that executed are queued behind the others
-//! (punctual_process, turns.rs). To read the clocks of many threads takes long, so with more than ten of them the
-//! slice is longer. The kernel does not report how many threads are runnable: while one thread alone executes, the slices
-//! double up to eight times their length, so that such a program costs hardly more than one of a single thread.
+//! A slice is 1 ms of the program's execution. At its end the threads that executed are queued
+//! behind the others (punctual_process, turns.rs). Reading the clocks of many threads takes long,
+//! so with more than ten of them the slice is longer. The kernel does not report how many threads
+//! are runnable: while one thread alone executes, the slices double up to eight times their length,
+//! so that such a program costs hardly more than one of a single thread.
 
 use punctual_process::{Executed, Threads};
 
@@ -16,11 +17,11 @@ const SLICE: u64 = 1_000_000;
 const PER_THREAD: u64 = 100_000;
 /// Slices grow up to this many times while one thread alone executes.
 const LONGEST: u64 = 8;
-/// A thread that executed less than this part of a slice did not use it: threads that wait execute a little when
-/// their program is thawed.
+/// A thread that executed less than this part (a divisor) of a slice did not use it: waiting
+/// threads execute a little when their program is thawed.
 const USED: u64 = 16;
-/// A slice may end this part early or late. By the time that the switch to the program took it is not quite used up
-/// when its timer expires.
+/// A slice may end this part (a divisor) early or late: when its timer expires, it is not quite
+/// used up, by the time that the switch to the program took.
 const TOLERANCE: u64 = 16;
 
 /// The time slice of a program's threads.
@@ -62,9 +63,9 @@ impl Member {
         self.slice.used += self.ran;
     }
 
-    /// When an unparked program's slice is expected to be used up, if the program executes at the same rate as in the
-    /// `lapse` ns since the previous event; `u64::MAX` for a single thread. A program that did not execute in them is
-    /// polled at growing intervals.
+    /// When an unparked program's slice is expected to be used up, if the program executes at the
+    /// same rate as in the `lapse` ns since the previous event; `u64::MAX` for a single thread. A
+    /// program that did not execute in them is polled at growing intervals.
     pub fn slice_end(&self, now: u64, lapse: u64) -> u64 {
         let Some(threads) = self.several_threads() else { return u64::MAX };
         let length = self.slice.length(threads.count_in_turns());
@@ -77,7 +78,8 @@ impl Member {
         now.saturating_add(left.max(expected.min(LONGEST * SLICE)))
     }
 
-    /// Ends a slice that is used up. A parked program's threads are put into this order when it is unparked.
+    /// Ends a slice that is used up. A parked program's threads are put into this order when it is
+    /// unparked.
     fn end_slice(&mut self) {
         let Some(threads) = self.several_threads() else { return };
         let length = self.slice.length(threads.count_in_turns());
@@ -93,7 +95,8 @@ impl Member {
 }
 
 impl Engine {
-    /// Ends the slices that are used up. Parked programs are at the right place here: what they executed is read.
+    /// Ends the slices that are used up, of parked programs too: their execution has been read
+    /// here.
     pub(crate) fn end_slices(&mut self) {
         for &i in &self.moving {
             if let Some(m) = self.members[i as usize].as_deref_mut() {

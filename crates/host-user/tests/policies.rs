@@ -13,8 +13,8 @@ const MS: u64 = 1_000_000;
 /// From handing over to the first release, ns.
 const LEAD: u64 = 5 * MS;
 
-/// Carries a set out on the first CPU that is free; `None` where the machine does not permit it. Another test of this
-/// machine may have the CPUs for a while.
+/// Runs a set on the first CPU that is free; `None` where the machine does not permit it. Another
+/// test on this machine may occupy the CPUs for a while.
 fn carried_out(text: &str, duration: u64) -> Option<Vec<Period>> {
     let until = Instant::now() + LIVENESS;
     loop {

@@ -1,4 +1,5 @@
-//! A housekeeper that gets no CPU for ten seconds: control messages still arrive, and every release is accounted for.
+//! A housekeeper that gets no CPU for ten seconds: control messages still arrive, and every release
+//! is accounted for.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -15,12 +16,12 @@ mod common;
 const PERIOD: u64 = 1_000_000;
 /// From handing over to the first release, ns.
 const LEAD: u64 = 10_000_000;
-/// Three tasks release 3,000 times a second, so that the ring for reports (8,192) is full after three seconds; the third
-/// task ends after that.
+/// Three tasks have 3,000 releases a second, so that the ring for reports (8,192) is full after
+/// three seconds; the third task ends after that.
 const STARVED: Duration = Duration::from_secs(10);
 const ENDS_AT_RELEASE: u64 = 5_000;
-/// Completed jobs that fill the ring for certain. On a machine so slow that releases are lost they take longer: all
-/// releases lost at once make a single report.
+/// Completed jobs that fill the ring for certain. On a machine so slow that releases are lost they
+/// take longer: releases lost at one time make a single report.
 const JOBS: u64 = 16_000;
 /// The ten seconds write some 400,000 records; the trace must have all of them.
 const RECORDS: u32 = 1 << 20;

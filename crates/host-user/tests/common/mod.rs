@@ -7,8 +7,8 @@ use punctual_taskset::{DomainId, DomainSpec, PolicySpec, TaskSet};
 use punctual_test_support::LIVENESS;
 use punctual_trace::TraceSink;
 
-/// A host under EDF with room for four tasks, and its CPU: the first that is free, since another test of this machine may
-/// have one for a while. `None` where the machine does not permit it.
+/// A host under EDF with room for four tasks, on the first CPU that is free: another test on this
+/// machine may occupy one for a while. `None` where the machine does not permit it.
 pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
     let until = Instant::now() + LIVENESS;
     loop {
