@@ -86,13 +86,13 @@ pub trait Allocator: Send {
         0
     }
 
-    /// The windows of a release of that number, one at least, in order; starts count from the release.
+    /// The windows of release `number`, at least one, in order; starts count from the release.
     fn windows(&self, member: &Member, number: u64) -> &[Window] {
         let _ = (member, number);
         &[]
     }
 
-    /// Whether a task that is not in the set can be taken in.
+    /// Whether a task that is not in the set can be added.
     fn admits(&self, member: &Member) -> bool {
         let _ = member;
         true

@@ -52,13 +52,13 @@ pub struct Allocators {
 }
 
 /// No slot.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_SLOT: u32 = u32::MAX;
 
 impl Allocators {
     /// For the part of a set that belongs to one domain's dispatcher.
     ///
     /// # Errors
-    /// What a policy cannot do with its tasks, with cause and cure.
+    /// What a policy cannot do with its tasks, with cause and help.
     pub fn new(set: &TaskSet, domain: DomainId) -> Result<Allocators, Diagnostic> {
         Allocators::with(set, domain, Options::default())
     }
@@ -78,7 +78,7 @@ impl Allocators {
             at_work: Vec::with_capacity(set.groups.len() + 2),
             groups: Vec::with_capacity(set.groups.len() + 1),
             slots: Vec::with_capacity(tasks),
-            by_task: vec![NOBODY; tasks],
+            by_task: vec![NO_SLOT; tasks],
             servers: Vec::new(),
             polling: false,
             unarmed: 0,
@@ -168,9 +168,9 @@ impl Allocators {
         self.begin_servers(gsi)
     }
 
-    /// Takes in a task of the set: `task` is its number in the dispatcher. Its first release is at
-    /// origin + start, or the next one of its grid if that is past (its number tells which). An index that was removed may
-    /// be added again when the events of its removal were handled.
+    /// Registers a task of the set: `task` is its number in the dispatcher. Its first release is at
+    /// origin + offset, or the next one of its grid if that is past (its number shows which). An
+    /// index that was removed may be added again when the events of its removal were handled.
     ///
     /// # Errors
     /// [`Refusal::Nothing`] for an index that is not in the set or is another domain's,
@@ -186,15 +186,15 @@ impl Allocators {
         let slot = self.slot_for(spec, index as u32);
         let start = spec.offset;
         self.slots[index] = slot;
-        self.take_in(gsi, index, start, task)
+        self.register(gsi, index, start, task)
     }
 
-    /// Takes in a task that is in no set, as `index` (any one beyond the set's, within
+    /// Registers a task that is in no set, as `index` (any one beyond the set's, within
     /// [`Options::room`]). Allocates nothing unless its arrival is a list.
     ///
     /// # Errors
-    /// [`Refusal::Full`] beyond the room, [`Refusal::Invalid`] for an index of the set or what the
-    /// group's policy cannot take in while tasks run; otherwise as [`Allocators::add`].
+    /// [`Refusal::Full`] beyond the room, [`Refusal::Invalid`] for an index of the set or a
+    /// task that the group's policy cannot admit while tasks run; otherwise as [`Allocators::add`].
     pub fn add_other(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId, spec: &TaskSpec) -> Result<(), Refusal> {
         if index < self.set.tasks.len() {
             return Err(Refusal::Invalid);
@@ -210,10 +210,10 @@ impl Allocators {
             return Err(Refusal::Busy);
         }
         self.slots[index] = self.slot_for(spec, index as u32);
-        self.take_in(gsi, index, spec.offset, task)
+        self.register(gsi, index, spec.offset, task)
     }
 
-    fn take_in(&mut self, gsi: &mut dyn Gsi, index: usize, start: u64, task: TaskId) -> Result<(), Refusal> {
+    fn register(&mut self, gsi: &mut dyn Gsi, index: usize, start: u64, task: TaskId) -> Result<(), Refusal> {
         let route = self.by_task.get_mut(task.0 as usize).ok_or(Refusal::Full)?;
         *route = index as u32;
         let slot = &mut self.slots[index];
@@ -244,7 +244,7 @@ impl Allocators {
         let Some(s) = self.slot_of(task) else { return };
         let slot = &mut self.slots[s];
         if let Some(timer) = slot.timer.take() {
-            // It may have come already; its event finds nobody.
+            // It may have expired already; its event then finds no release.
             let _ = gsi.cancel_timer(timer);
         }
         if let Phase::Reserved(r) = slot.phase {
@@ -266,7 +266,7 @@ impl Allocators {
             let slot = &mut self.slots[s];
             slot.waits = true;
             if !matches!(slot.phase, Phase::Reserved(_)) {
-                // Between two releases the latest one has overrun itself, and this may be its own wait.
+                // Between two releases the latest one has overrun, and this may be its own wait.
                 let ended = !slot.open;
                 if late_waits::is_late(slot.delayed, ended) && slot.overrun != punctual_dispatcher::Overrun::Skip {
                     slot.delayed -= 1;
@@ -290,7 +290,8 @@ impl Allocators {
         }
     }
 
-    /// The reservation that carries a task out at this time; `None` while the policy makes its jobs.
+    /// The reservation that a task executes on at this time; `None` while its policy makes its
+    /// jobs.
     pub fn reservation_of(&self, task: TaskId) -> Option<ReservationId> {
         match self.slots[self.slot_of(task)?].phase {
             Phase::Reserved(r) => Some(r),
@@ -298,7 +299,8 @@ impl Allocators {
         }
     }
 
-    /// Whether what is left to the task is cut when it wakes in mid-job (the revised CBS wake-up rule).
+    /// Whether the task's remaining budget is cut when it wakes in mid-job (the revised CBS wake-up
+    /// rule).
     pub fn cuts_on_waking(&self, task: TaskId) -> bool {
         self.slot_of(task).is_some_and(|s| self.at_work[self.slots[s].by as usize].wakeup_rule())
     }
@@ -321,7 +323,7 @@ impl Allocators {
     /// The slot of a task that is, or was last, of that number.
     pub(crate) fn slot_of(&self, task: TaskId) -> Option<usize> {
         let s = *self.by_task.get(task.0 as usize)?;
-        (s != NOBODY).then_some(s as usize)
+        (s != NO_SLOT).then_some(s as usize)
     }
 
     /// Hands a task that waits for its next release to a reservation of the dispatcher, if its
@@ -369,8 +371,9 @@ pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reserva
     })
 }
 
-/// Drafts the windows that the task's reservation is to have, if any, and asks for it. The dispatcher
-/// counts its releases from the slot's number on. `None`: there is no room for so many windows.
+/// Drafts the windows of the task's reservation, if any, and requests it through `ask`. The
+/// dispatcher counts its releases from the slot's number on. `None`: there is no room for so many
+/// windows.
 pub(crate) fn in_windows<T>(
     gsi: &mut dyn Gsi,
     slot: &Slot,

@@ -1,4 +1,4 @@
-//! Priority bands (RED-Linux IV-E): whoever is in a higher band precedes all of the lower ones.
+//! Priority bands (RED-Linux IV-E): jobs of a higher band precede those of all lower bands.
 
 use crate::policy::shorter_first;
 

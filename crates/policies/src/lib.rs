@@ -1,4 +1,4 @@
-//! The allocators: who runs, as jobs for the dispatcher (RED-Linux IV-C, IV-D).
+//! The allocators: policies that make jobs for the dispatcher (RED-Linux IV-C, IV-D).
 //!
 //! A host makes one [`Allocators`] for each dispatcher and creates the dispatcher with its
 //! [`Allocators::limits`]. It calls [`Allocators::begin`] once, [`Allocators::add`] for each task,
@@ -8,9 +8,9 @@
 //! it calls [`Allocators::done`]. Neither `handle` nor `done` allocates, locks or makes a system
 //! call.
 //!
-//! Standard periodic policies are carried out by the dispatcher's own reservations (close to the
-//! mechanism, so that no host needs a round trip); where a policy makes several jobs of a release, or
-//! releases are not periodic, jobs are added here, in answer to timers. One file per policy, one
+//! The dispatcher's own reservations implement the standard periodic policies (close to the
+//! mechanism, so that no host needs a round trip); where a policy makes several jobs of a release,
+//! or releases are not periodic, allocators add jobs when timers expire. One file per policy, one
 //! table of names: [`POLICIES`].
 
 mod allocator;

@@ -178,10 +178,10 @@ impl Allocators {
     }
 }
 
-/// Ends a server job that has nobody to serve.
+/// Ends a server job that has no task to serve.
 fn take_back(gsi: &mut dyn Gsi, job: JobId) {
     if gsi.standing(job) == Some(Standing::Idle) {
-        // It is there: its standing says so.
+        // It exists, since it has a standing.
         let _ = gsi.cancel_job(job);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Slot {
     /// What its offset and list count from, ns.
     pub(crate) origin: u64,
     pub(crate) phase: Phase,
-    /// The allocator of the release in flight, and of the next one: places in the list of allocators.
+    /// The allocators of the release in flight and of the next one: indices in `at_work`.
     pub(crate) by: u32,
     pub(crate) next_by: u32,
     /// The release in flight, or the latest.

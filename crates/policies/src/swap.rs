@@ -12,8 +12,8 @@ use punctual_diagnostic::Diagnostic;
 
 impl Allocators {
     /// Gives a group another policy. Its ordering changes at once; each task's jobs are the new
-    /// policy's from that task's next release on, on the same grid; what is in flight goes on to its
-    /// own end under the old one. Allocates (the new policy's own data).
+    /// policy's from that task's next release on, on the same grid; a release in flight ends under
+    /// the old one. Allocates (the new policy's own data).
     ///
     /// # Errors
     /// What the new policy cannot do with the group's tasks; everything is as before then.
@@ -37,7 +37,8 @@ impl Allocators {
             slot.next_by = at;
             slot.no_room = false;
             if let Phase::Reserved(r) = slot.phase {
-                // Without a reservation under the new policy, it leaves this one at its next release.
+                // A task without a reservation under the new policy leaves this one at its next
+                // release.
                 let allocator = self.at_work[at as usize].as_ref();
                 if let Some(to) = standing(slot, allocator) {
                     let changed = in_windows(gsi, slot, allocator, |gsi| gsi.change_reservation(r, &to));
@@ -54,8 +55,8 @@ impl Allocators {
     /// Gives a task with a reservation of its own another budget, ns, from its next release on.
     ///
     /// # Errors
-    /// [`Refusal::Nothing`] for a task whose releases its policy makes job by job; the dispatcher's refusal of the
-    /// budget. The budget is as before then.
+    /// [`Refusal::Nothing`] for a task whose releases its policy makes job by job; the dispatcher's
+    /// refusal of the budget. The budget is unchanged then.
     pub fn change_budget(&mut self, gsi: &mut dyn Gsi, task: TaskId, budget: u64) -> Result<(), Refusal> {
         let s = self.slot_of(task).ok_or(Refusal::Nothing)?;
         let slot = &mut self.slots[s];
@@ -72,7 +73,7 @@ impl Allocators {
         changed
     }
 
-    /// A place in the list that nobody uses any more, or a new one.
+    /// An unused place in the list of allocators, or a new one.
     fn place_for(&mut self, allocator: Box<dyn crate::Allocator>) -> u32 {
         let used =
             |at: u32| self.groups.iter().any(|g| g.1 == at) || self.slots.iter().any(|s| s.by == at || s.next_by == at);

@@ -57,13 +57,13 @@ fn handling_events_allocates_nothing() {
                 let task = d.add_task(0).unwrap();
                 a.add(&mut Native::new(&mut d, 0), index, task).unwrap();
             }
-            let (mut told, mut events) = (0, 0);
+            let (mut reported, mut events) = (0, 0);
             COUNT.with(|c| c.set(Some(0)));
             for now in 0..2_000 {
                 d.advance(now);
                 while let Some(event) = d.next_event() {
                     events += 1;
-                    a.handle(&mut Native::new(&mut d, now), &event, &mut |_| told += 1);
+                    a.handle(&mut Native::new(&mut d, now), &event, &mut |_| reported += 1);
                 }
                 if let Some(job) = d.select(0, now) {
                     let task = d.task_of(job).unwrap();
@@ -75,7 +75,7 @@ fn handling_events_allocates_nothing() {
             }
             let allocations = COUNT.with(|c| c.take());
             assert_eq!(allocations, Some(0), "{policy}, {events} events");
-            assert!(told > 500, "{policy}: {told}");
+            assert!(reported > 500, "{policy}: {reported}");
         }
     }
 }

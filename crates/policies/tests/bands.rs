@@ -14,7 +14,8 @@ fn an_optional_part_executes_when_no_mandatory_one_waits() {
     let other = TaskSpec { offset: 2, ..task("b", 20, 7) };
     let mut cpu = Cpu::new(&set("imprecise", vec![imprecise, other]), &[&[3], &[7]]);
     cpu.run(40);
-    // At 2 the optional part of a gives way to b, which is mandatory throughout; at 10 a's mandatory part follows.
+    // At 2, b preempts the optional part of a, because all of b is mandatory; at 10 a's mandatory
+    // part follows.
     assert_eq!(cpu.when(0), [(0, 2), (9, 13), (20, 22), (29, 33)]);
     assert_eq!(cpu.when(1), [(2, 9), (22, 29)]);
     assert!(cpu.ends(0).iter().all(|e| e.2 == End::Completed && e.3 == 3));
@@ -48,7 +49,7 @@ fn a_task_that_is_done_in_its_mandatory_part_has_ended_its_release() {
 }
 
 #[test]
-fn a_release_of_several_jobs_is_told_once() {
+fn a_release_of_several_jobs_is_reported_once() {
     let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
     let mut cpu = Cpu::new(&set("imprecise", vec![a]), &[&[3]]);
     cpu.run(100);
@@ -75,7 +76,8 @@ fn a_promoted_task_is_above_aperiodic_work_and_in_time() {
     let soft = at_times(task("soft", 60, 30), &[0]);
     let mut cpu = Cpu::new(&set("dual", vec![a, soft]), &[&[10], &[30]]);
     cpu.run(60);
-    // Soft work has the CPU until a's promotion at 10 in each period; a then ends exactly at its deadline.
+    // Soft work has the CPU until a's promotion at 10 in each period; a then ends exactly at its
+    // deadline.
     assert_eq!(cpu.when(1), [(0, 10), (20, 30), (40, 50)]);
     assert_eq!(cpu.when(0), [(10, 20), (30, 40), (50, 60)]);
     assert!(cpu.ends(0).len() == 3 && cpu.ends(0).iter().all(|e| e.2 == End::Completed));

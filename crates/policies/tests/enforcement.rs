@@ -31,7 +31,7 @@ fn cpu(options: Options) -> Cpu {
 fn release(cpu: &mut Cpu, error: i64) -> u64 {
     let task = cpu.tasks[0].id;
     cpu.settle();
-    let budget = cpu.reported.iter().rev().find_map(|told| match told {
+    let budget = cpu.reported.iter().rev().find_map(|event| match event {
         ReleaseEvent::Released { budget, .. } => Some(*budget),
         _ => None,
     });

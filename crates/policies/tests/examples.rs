@@ -27,7 +27,7 @@ fn every_example_is_carried_out_by_its_policies() {
     }
 }
 
-/// In a domain in which nobody executes, for a second: each task is released time and again.
+/// Checks that each task is released repeatedly within a second, while none executes.
 fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
     let what = path.display();
     let mut a = Allocators::new(set, domain).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -42,9 +42,9 @@ fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
     while now < 1_000_000_000 {
         d.advance(now);
         while let Some(event) = d.next_event() {
-            a.handle(&mut Native::new(&mut d, now), &event, &mut |told| match told {
+            a.handle(&mut Native::new(&mut d, now), &event, &mut |report| match report {
                 ReleaseEvent::Released { index, .. } => released[index as usize] += 1,
-                ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => panic!("{what}: {told:?}"),
+                ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => panic!("{what}: {report:?}"),
                 _ => {}
             });
         }

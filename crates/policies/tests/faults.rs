@@ -23,7 +23,7 @@ fn five() -> Vec<TaskSpec> {
 }
 
 #[test]
-fn lost_events_are_told_and_all_tasks_go_on() {
+fn lost_events_are_reported_and_all_tasks_continue() {
     for policy in ["edf", "imprecise", "dual"] {
         for job_by_job in [false, true] {
             let options = Options { job_by_job, ..Options::default() };
@@ -36,7 +36,8 @@ fn lost_events_are_told_and_all_tasks_go_on() {
                 cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::EventsLost { .. })),
                 "{policy}: the ring is too large"
             );
-            // Each task is still released at the end, and each release that was told has ended, or is the last.
+            // Each task is still released at the end, and each reported release but the last has
+            // ended.
             for index in 0..5 {
                 let released = |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index);
                 let last = cpu.reported.iter().rfind(released).unwrap();
@@ -51,7 +52,7 @@ fn lost_events_are_told_and_all_tasks_go_on() {
 }
 
 #[test]
-fn releases_without_room_for_a_job_are_told_as_lost() {
+fn releases_without_room_for_a_job_are_reported_as_lost() {
     let (mut cpu, _) = with_limits(&set("imprecise", five()), Options::default(), |l| l.jobs = 3);
     for index in 0..5 {
         cpu.add(index, &[3]).unwrap();
@@ -69,7 +70,7 @@ fn a_timer_without_room_is_asked_for_again() {
     for index in 0..5 {
         cpu.add(index, &[3]).unwrap();
     }
-    // Somebody else takes a timer just when one is free.
+    // Another component takes a timer just when one is free.
     cpu.run(1);
     cpu.d.ask_timer(30, u64::MAX, cpu.now).unwrap();
     cpu.run(200);
@@ -109,7 +110,7 @@ fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here(
             let end = cpu.ends(0)[0];
             assert_eq!((end.2, end.3), expected, "asleep {from} to {to}, job by job: {job_by_job}");
             assert_eq!(cpu.ends(0).len(), 1);
-            let unused = |told: &ReleaseEvent| match *told {
+            let unused = |event: &ReleaseEvent| match *event {
                 ReleaseEvent::Ended { unused, .. } => Some(unused),
                 _ => None,
             };

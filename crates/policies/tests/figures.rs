@@ -70,7 +70,7 @@ fn figures_3_and_4_alternate_mandatory_and_optional_jobs() {
     let mut j =
         Job { start, finish: start + period, priority: HIGH_PRIORITY, cookie: 1, ..Job::new(For::Task(task), budget) };
     gsi.add_job(&j).unwrap();
-    // Somebody else, between the bands, in the second period.
+    // Another job, between the bands, in the second period.
     gsi.add_job(&Job { start: 20, priority: MIDDLE, ..Job::new(For::Task(other), 5) }).unwrap();
 
     let mut is_optional = false;
@@ -130,7 +130,8 @@ fn in_figure_4_an_optional_job_gets_what_the_mandatory_one_left() {
 
 #[test]
 fn figure_5_promotes_with_one_third_of_the_budget_used() {
-    // "If a low-priority job uses one-third of its budget, the remaining budget value is kept in e.budget."
+    // "If a low-priority job uses one-third of its budget, the remaining budget value is kept in
+    // e.budget."
     let (mut m, tasks) = Machine::new(2);
     let (task, other) = (tasks[0], tasks[1]);
     let (period, budget, promotion) = (10, 3, 6);

@@ -1,5 +1,5 @@
-//! Random hierarchies, arrivals, overruns, swaps and leavings: every release that is told ends once,
-//! in turn, within its budget, and nobody is forgotten.
+//! Random hierarchies, arrivals, overruns, swaps and leavings: every reported release ends once,
+//! in order and within its budget, and no task is left out.
 
 mod support;
 
@@ -153,9 +153,9 @@ fn every_release_ends_once_whatever_happens() {
                 assert_eq!(pair[1].0 - pair[0].0, 1, "seed {seed}, task {index}: {pair:?}");
             }
             if spec.arrival == Arrival::Periodic && !cpu.tasks[index].gone {
-                let told =
+                let released =
                     |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
-                let releases = cpu.reported.iter().filter(told).count() as u64;
+                let releases = cpu.reported.iter().filter(released).count() as u64;
                 let due = if cpu.now < spec.offset { 0 } else { (cpu.now - spec.offset) / spec.period + 1 };
                 assert_eq!(releases, due, "seed {seed}, task {index} at {}", cpu.now);
             }

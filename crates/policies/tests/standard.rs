@@ -71,7 +71,8 @@ fn a_late_wait_is_ignored_under_carry_so_that_the_task_catches_up() {
     for options in [Options::default(), job_by_job()] {
         let mut cpu = Cpu::with(&one, &[&[1, 3, 1, 1]], options);
         cpu.run(25);
-        // The one unit over runs in period 2; the wait that was due in period 1 comes then and is ignored.
+        // The excess unit executes in period 2; the wait of period 1 then comes late and is
+        // ignored.
         assert_eq!(cpu.when(0), [(0, 1), (5, 7), (10, 12), (15, 16), (20, 21)]);
     }
 }
@@ -85,7 +86,7 @@ fn attributes_are_those_of_table_1() {
 }
 
 #[test]
-fn releases_are_told_at_the_times_of_a_list_one_after_the_other() {
+fn releases_are_reported_at_the_times_of_a_list_one_after_the_other() {
     let bursts = at_times(TaskSpec { deadline: 10, ..task("b", 10, 3) }, &[0, 1, 2, 30]);
     let mut cpu = Cpu::new(&set("edf", vec![bursts]), &[&[3]]);
     cpu.run(100);
@@ -135,7 +136,7 @@ fn who_comes_late_is_released_on_its_grid() {
 }
 
 #[test]
-fn releases_that_nobody_looked_at_are_told_as_lost() {
+fn releases_that_no_event_handled_in_time_are_reported_as_lost() {
     for options in [Options::default(), job_by_job()] {
         let mut cpu = Cpu::with(&set("rm", vec![task("a", 5, 2)]), &[&[1]], options);
         cpu.run(6);

@@ -144,7 +144,8 @@ fn many_swaps_take_no_more_room_than_few() {
 
 #[test]
 fn waits_that_are_due_are_ignored_under_the_new_policy_too() {
-    // One task, so that every policy runs it alike; it overruns now and then and catches up (carry).
+    // One task, so that every policy runs it alike; it overruns now and then and catches up
+    // (carry).
     let one = || set("edf", vec![TaskSpec { mandatory: Some(1), ..task("a", 5, 2) }]);
     let demand: &[&[u64]] = &[&[1, 3, 1, 1, 5, 1, 1, 1, 2]];
     let mut always = Cpu::new(&one(), demand);

@@ -92,7 +92,8 @@ fn who_comes_late_finds_its_place_in_the_table() {
 fn a_set_that_cannot_be_met_is_refused_with_its_first_failure() {
     let error = refused(&set("td", vec![task("a", 4, 2), task("b", 6, 3), task("c", 12, 1)]));
     assert!(error.cause.contains("no time table can be met"), "{error}");
-    // 2/4 + 3/6 = 1 fits alone; c is the one too many, but whoever is short first is named.
+    // 2/4 + 3/6 = 1 fits alone; c exceeds it, but the error names the first task that misses its
+    // time.
     assert!(Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), DomainId(0)).is_ok());
 }
 
@@ -115,7 +116,8 @@ fn hyperperiods_beyond_bounds_are_refused_at_once() {
 
 #[test]
 fn windows_that_meet_in_a_later_cycle_are_refused() {
-    // Apart in the first cycle; a's second window begins at 10, b's third at 14 .. 16, a's third at 20 ...
+    // Disjoint in the first cycle; a's second window begins at 10, b's third at 14 .. 16, a's
+    // third at 20 ...
     let clash = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 7, 2), &[(0, 2)])];
     let error = refused(&set("td", clash));
     assert!(error.cause.starts_with("task \"b\": ") && error.cause.contains("overlaps one of task \"a\""), "{error}");
@@ -175,10 +177,10 @@ fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
         made.run(800);
         assert_eq!(reserved.ran, made.ran, "{overrun:?}");
         for index in 0..5 {
-            let told = |cpu: &Cpu| {
+            let reported = |cpu: &Cpu| {
                 cpu.reported.iter().filter(|t| of(t) == Some(index)).copied().collect::<Vec<ReleaseEvent>>()
             };
-            assert_eq!(told(&reserved), told(&made), "{overrun:?}, task {index}");
+            assert_eq!(reported(&reserved), reported(&made), "{overrun:?}, task {index}");
             let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[index as usize].id));
             assert_eq!(lost[0], lost[1], "{overrun:?}, task {index}");
             assert!(reserved.a.reservation_of(reserved.tasks[index as usize].id).is_some());
@@ -187,8 +189,8 @@ fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
     }
 }
 
-fn of(told: &ReleaseEvent) -> Option<u32> {
-    match *told {
+fn of(event: &ReleaseEvent) -> Option<u32> {
+    match *event {
         ReleaseEvent::Released { index, .. }
         | ReleaseEvent::Ended { index, .. }
         | ReleaseEvent::Lost { index, .. }
@@ -219,7 +221,7 @@ fn who_comes_late_has_the_row_of_its_release() {
 }
 
 #[test]
-fn releases_that_nobody_looked_at_have_their_rows_too() {
+fn releases_that_no_event_handled_in_time_have_their_rows_too() {
     let all = || set("td", vec![task("a", 10, 3), task("b", 15, 6), task("c", 30, 8)]);
     let demands: [&[u64]; 3] = [&[3], &[6], &[8]];
     for to in 21..90 {

@@ -1,5 +1,5 @@
 //! One CPU in exact virtual time: a dispatcher, the allocators of a set, and tasks that execute as
-//! long as they are told.
+//! long as their `demand` says.
 
 #![allow(dead_code)] // each test file uses its own part
 
@@ -25,11 +25,11 @@ pub struct Cpu {
     pub a: Allocators,
     pub now: u64,
     pub tasks: Vec<Runner>,
-    /// All that the allocators told.
+    /// All reports of the allocators.
     pub reported: Vec<ReleaseEvent>,
-    /// Who executed: from, to, place in the set.
+    /// What executed: from, to, index in the set.
     pub ran: Vec<(u64, u64, usize)>,
-    /// Who is to run from now on.
+    /// The job to execute from now on.
     selected: Option<JobId>,
 }
 
@@ -105,17 +105,17 @@ impl Cpu {
         t.left = Some(t.demand[k]);
     }
 
-    /// All that is due now, until nothing follows from it.
+    /// Handles all that is due now, until nothing follows from it.
     pub fn settle(&mut self) {
         loop {
             self.d.advance(self.now);
             let mut any = false;
             while let Some(event) = self.d.next_event() {
                 any = true;
-                let mut heard = Vec::new();
-                self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| heard.push(t));
-                for told in heard {
-                    self.hear(told);
+                let mut reports = Vec::new();
+                self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
+                for event in reports {
+                    self.record(event);
                 }
             }
             if !any {
@@ -125,9 +125,9 @@ impl Cpu {
         self.selected = self.d.select(0, self.now);
     }
 
-    fn hear(&mut self, told: ReleaseEvent) {
-        self.reported.push(told);
-        if let ReleaseEvent::Released { task, index, .. } = told {
+    fn record(&mut self, event: ReleaseEvent) {
+        self.reported.push(event);
+        if let ReleaseEvent::Released { task, index, .. } = event {
             let i = self.at(task);
             assert_eq!(i as u32, index);
             if self.tasks[i].left.is_none() {
@@ -144,16 +144,16 @@ impl Cpu {
         self.a.swap(&mut Native::new(&mut self.d, self.now), group, &policy(to)).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// A task is no more.
+    /// Removes a task.
     pub fn leave(&mut self, i: usize) {
         let id = self.tasks[i].id;
         self.d.task_gone(id, self.now).unwrap();
         self.a.remove(&mut Native::new(&mut self.d, self.now), id);
-        let mut heard = Vec::new();
+        let mut reports = Vec::new();
         while let Some(event) = self.d.next_event() {
-            self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| heard.push(t));
+            self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
         }
-        self.reported.extend(heard);
+        self.reported.extend(reports);
         self.tasks[i].gone = true;
     }
 
@@ -161,10 +161,10 @@ impl Cpu {
     pub fn ends(&self, index: u32) -> Vec<(u64, u64, End, u64)> {
         let mut open = None;
         let mut all = Vec::new();
-        for told in self.reported.iter() {
-            match *told {
+        for event in self.reported.iter() {
+            match *event {
                 ReleaseEvent::Released { index: i, number, release, budget, .. } if i == index => {
-                    assert_eq!(open, None, "release {number} of task {index} is told before the last one's end");
+                    assert_eq!(open, None, "release {number} of task {index} is reported before the last one's end");
                     open = Some((number, release, budget));
                 }
                 ReleaseEvent::Ended { index: i, number, end, used, remaining, unused, .. } if i == index => {
