@@ -167,7 +167,8 @@ impl Diagnostic {
         self.kind.exit_code()
     }
 
-    /// The same as a [`miette::Diagnostic`]: the cause, the line with the place underlined, the help.
+    /// The same as a [`miette::Diagnostic`]: the cause, the line with its place underlined, and the
+    /// help.
     #[must_use]
     pub fn snippet(self) -> Snippet {
         Snippet::new(self)

@@ -7,7 +7,7 @@ pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return c == ' ' || c.is_ascii_graphic();
     }
-    // After a base letter, str::escape_debug leaves combining marks alone and escapes what cannot be
+    // After a base letter, str::escape_debug keeps combining marks and escapes what cannot be
     // shown.
     let pair: String = ['a', c].into_iter().collect();
     pair.escape_debug().nth(1) == Some(c)

@@ -44,8 +44,9 @@ impl miette::Diagnostic for Snippet {
     }
 }
 
-/// The text with a substitute for each character that a terminal would obey instead of showing it
-/// (escape sequences, direction overrides). A substitute has as many bytes, so that places stay right.
+/// The text with a substitute for each character that a terminal would interpret instead of showing
+/// it (escape sequences, direction overrides). A substitute has as many bytes as the character, so
+/// that places stay correct.
 fn printed(text: &str) -> String {
     let mut printed = String::with_capacity(text.len());
     for c in text.chars() {
@@ -67,7 +68,7 @@ mod tests {
     use super::printed;
 
     #[test]
-    fn a_terminal_obeys_nothing_that_is_printed_and_no_place_moves() {
+    fn no_control_character_is_printed_and_every_place_stays() {
         let text = "a = \"\u{1b}[31m\u{9b}0m\u{202e}\u{e0001}\"\r\n\tb = \u{e9}\u{65e5}";
         let printed = printed(text);
         assert_eq!(printed, "a = \"?[31m\u{bf}0m\u{fffd}????\" \n\tb = \u{e9}\u{65e5}");
