@@ -14,7 +14,7 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The clock of the execution time of a thread or a process, by its number: in the kernel's own encoding
+/// The execution-time clock of a thread or a process, by its number, in the kernel's own encoding
 /// (clock_getres(2)), which pthread_getcpuclockid returns too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuClock(libc::clockid_t);

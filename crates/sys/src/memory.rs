@@ -10,7 +10,7 @@ pub fn lock_present() -> io::Result<()> {
     lock(libc::MCL_CURRENT)
 }
 
-/// Locks each page, now and in future, once it has been touched: what is never touched costs nothing.
+/// Locks each page, now and in future, when it is first touched: an untouched page costs nothing.
 ///
 /// # Errors
 /// As of [`lock_present`].

@@ -1,12 +1,13 @@
-//! Scheduling attributes of threads and their CPUs. A thread is named by its number; 0 is the calling one.
+//! Scheduling attributes of threads and their CPUs. A thread is named by its number; 0 is the
+//! calling one.
 //!
-//! All are raw system calls: musl's functions of that name refuse to be called.
+//! All are raw system calls, because musl's sched_setscheduler and its relatives return ENOSYS.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// All scheduling attributes of a thread: the kernel's `struct sched_attr`, first version (48 bytes), which every kernel
-/// since 3.14 knows. Times are ns.
+/// All scheduling attributes of a thread: the kernel's `struct sched_attr`, first version (48
+/// bytes), which every kernel since 3.14 accepts. Times are ns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Attributes {
@@ -58,14 +59,15 @@ impl Attributes {
     /// ESRCH.
     pub fn of(tid: i32) -> io::Result<Self> {
         let mut a = Self::default();
-        // SAFETY: `a` is a writable struct of exactly SIZE bytes, and SIZE is what the kernel is told.
+        // SAFETY: `a` is a writable struct of exactly SIZE bytes, the size that the call passes.
         let r = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &mut a as *mut Self, Self::SIZE, 0u32) };
         if r != 0 {
             return Err(io::Error::last_os_error());
         }
         a.size = Self::SIZE;
         if a.is_fair() && a.runtime == default_slice() {
-            // Kernels from 6.12 report the default slice here; setting it back would turn it into a fixed one.
+            // Kernels from 6.12 report the default slice here; setting it back would turn it into a
+            // fixed one.
             a.runtime = 0;
         }
         Ok(a)
@@ -126,7 +128,8 @@ pub fn set_fifo(tid: i32, priority: i32) -> io::Result<()> {
     set(tid, libc::SCHED_FIFO, priority)
 }
 
-/// SCHED_RR at `priority` for one thread: after its time slice (100 ms) it makes room for others of that priority.
+/// SCHED_RR at `priority` for one thread: after its time slice (100 ms) it is queued behind the
+/// other threads of that priority.
 pub fn set_round_robin(tid: i32, priority: i32) -> io::Result<()> {
     set(tid, libc::SCHED_RR, priority)
 }
@@ -141,8 +144,8 @@ pub fn set_idle(tid: i32) -> io::Result<()> {
     set(tid, libc::SCHED_IDLE, 0)
 }
 
-/// SCHED_FIFO at `level`, or SCHED_OTHER when it is 0. Real-time safe: one system call, two where the thread may not
-/// clear reset-on-fork.
+/// SCHED_FIFO at `level`, or SCHED_OTHER when it is 0. Real-time safe: one system call, two where
+/// the thread may not clear reset-on-fork.
 pub fn set_level(tid: i32, level: i32, children: Children) -> io::Result<()> {
     match (level, children) {
         (..=0, _) => set_other(tid),
@@ -171,7 +174,8 @@ fn unless_it_clears_the_flag(result: io::Result<()>, keep: impl FnOnce() -> io::
     }
 }
 
-/// The real-time priority of one thread; 0 for an ordinary one, `None` when it is gone. Real-time safe.
+/// The real-time priority of one thread; 0 for an ordinary one, `None` when it is gone. Real-time
+/// safe.
 #[must_use]
 pub fn priority(tid: i32) -> Option<i32> {
     let mut param = libc::sched_param { sched_priority: 0 };
@@ -179,14 +183,16 @@ pub fn priority(tid: i32) -> Option<i32> {
     (unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) } == 0).then_some(param.sched_priority)
 }
 
-/// The policy of one thread, with SCHED_RESET_ON_FORK where it has that; `None` when it is gone. Real-time safe.
+/// The policy of one thread, with SCHED_RESET_ON_FORK where it has that; `None` when it is gone.
+/// Real-time safe.
 #[must_use]
 pub fn policy(tid: i32) -> Option<i32> {
     // SAFETY: a system call without pointers.
     Some(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) } as i32).filter(|policy| *policy >= 0)
 }
 
-/// A policy, with SCHED_RESET_ON_FORK or without, and its priority (0: an ordinary one) for one thread. Real-time safe.
+/// Sets the policy of one thread, with SCHED_RESET_ON_FORK or without, and its priority (0 for an
+/// ordinary policy). Real-time safe.
 pub fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     let set = |policy: i32| {
