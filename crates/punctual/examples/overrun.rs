@@ -1,5 +1,5 @@
-//! What the overrun policies do with a job of three budgets' units in a period that has two: the RTAI paper's
-//! Fig. 2(a), W = 20 ms, P = 50 ms, execution 29, 9, 9 ms.
+//! What each overrun policy does with a job that needs three units where the budget has two: the
+//! RTAI paper's Fig. 2(a), W = 20 ms, P = 50 ms, execution 29, 9, 9 ms.
 //!
 //!     cargo run --release -p punctual --example overrun -- [CPU]
 
@@ -24,11 +24,11 @@ fn execute(time: Duration) {
     }
 }
 
-/// Nothing is printed in here: the story is told afterwards.
+/// Executes the jobs and returns a line for each; the caller prints, so that no job does.
 fn scenario(task: &Task) -> Vec<String> {
-    let mut story = Vec::with_capacity(8);
+    let mut lines = Vec::with_capacity(8);
     // Delayed waits are counted from the first call on.
-    let Some(first) = task.wait_period() else { return story };
+    let Some(first) = task.wait_period() else { return lines };
     let at = |t: Time| t.since(first.release).as_millis();
     for (job, time) in [29, 9, 9].into_iter().enumerate() {
         let begun = Time::now();
@@ -36,10 +36,10 @@ fn scenario(task: &Task) -> Vec<String> {
         let done = Time::now();
         let left = task.remaining_budget().as_micros() as f64 / 1000.0;
         let in_period = task.current().number - first.number;
-        let Some(r) = task.wait_period() else { return story };
+        let Some(r) = task.wait_period() else { return lines };
         let returned = Time::now();
         let how = if returned.since(done) < MS { "is ignored" } else { "waits" };
-        story.push(format!(
+        lines.push(format!(
             "  job {job}: {time:2} ms executed from {:3} to {:3} ms, done in period {in_period} with {left:4.1} ms left; \
              its wait {how}, returns at {:3} ms in period {}, lost {}",
             at(begun),
@@ -49,7 +49,7 @@ fn scenario(task: &Task) -> Vec<String> {
             r.lost
         ));
     }
-    story
+    lines
 }
 
 extern "C" fn overran(_: i32) {
@@ -74,20 +74,20 @@ fn run() -> Result<(), punctual::Error> {
     unsafe { libc::signal(libc::SIGXCPU, overran as *const () as libc::sighandler_t) };
     for overrun in [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal] {
         println!("{overrun:?}");
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let running = Punctual::on_cpu(cpu)
             .task("fig2a")
             .period(50 * MS)
             .budget(20 * MS)
             .overrun(overrun)
             .spawn(move |task| {
-                let _ = tell.send(scenario(task));
+                let _ = sender.send(scenario(task));
             })
             .admit()?
             .start()?;
         running.wait();
         drop(running);
-        for line in told.recv().unwrap_or_default() {
+        for line in receiver.recv().unwrap_or_default() {
             println!("{line}");
         }
     }

@@ -1,4 +1,5 @@
-//! A 1 kHz control loop with 250 us of guaranteed execution in every millisecond; prints its own jitter.
+//! A 1 kHz control loop with 250 us of guaranteed execution in every millisecond; prints its own
+//! jitter.
 //!
 //!     cargo run --release -p punctual --example servo -- [CPU] [SECONDS]
 //!

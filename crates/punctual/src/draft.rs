@@ -16,11 +16,12 @@ const STACK: usize = 2 << 20;
 /// Durations are below this, ns.
 const LIMIT: u64 = punctual_taskset::DURATION_LIMIT;
 
-/// A task in the making. [`spawn`](TaskDraft::spawn), [`command`](TaskDraft::command) or [`pid`](TaskDraft::pid)
-/// ends it and says what it executes.
+/// A task that is being declared. [`spawn`](TaskDraft::spawn), [`command`](TaskDraft::command) or
+/// [`pid`](TaskDraft::pid) completes it with what it executes.
 ///
-/// `period` and `budget` must be given, all else has a default. A value out of its range is an error when the draft
-/// goes where it goes: [`Punctual::admit`](crate::Punctual::admit), or at once in a [`Running`](crate::Running).
+/// `period` and `budget` are required, all else has a default. A value out of its range is an error
+/// of [`Punctual::admit`](crate::Punctual::admit), or of the call that completes a draft of a
+/// [`Running`](crate::Running).
 #[must_use = "nothing runs before spawn, command or pid says what to execute"]
 pub struct TaskDraft<P: Place> {
     place: P,
@@ -35,9 +36,10 @@ pub struct TaskDraft<P: Place> {
     stack: usize,
 }
 
-/// Where drafts go: a set that is being declared, or one that runs. Nothing else can be one.
+/// What takes a completed draft: a set that is being declared, or one that runs. It cannot be
+/// implemented outside of this crate.
 pub trait Place: Sized {
-    /// What comes of a finished draft whose task returns a `T`.
+    /// The result of completing a draft whose task returns a `T`.
     type Output<T: Send + 'static>;
     #[doc(hidden)]
     fn policy(&self) -> &str;
@@ -78,59 +80,60 @@ impl<P: Place> TaskDraft<P> {
         self
     }
 
-    /// Execution time guaranteed and allowed in each period: 1 ns to the deadline. Budgets of less than some
-    /// 50 us are mostly granularity and switching.
+    /// Execution time guaranteed and allowed in each period: 1 ns to the deadline. Budgets of less
+    /// than some 50 us are mostly granularity and switching.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Relative deadline: the budget to the period, which it is where it is not given. What is not done then has
-    /// overrun.
+    /// Relative deadline: `budget` to `period`; defaults to `period`. A job that is not done by
+    /// then has overrun.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// When the first release is due, after the run's start (in a [`Running`](crate::Running): from now). Else 0.
+    /// Time of the first release after the run's start (in a [`Running`](crate::Running): from
+    /// now); defaults to 0.
     pub fn start(mut self, offset: Duration) -> Self {
         self.start = offset;
         self
     }
 
-    /// Importance under [`Policy::FixedPriority`], larger first; other policies do not look at it.
+    /// Importance under [`Policy::FixedPriority`], larger first; other policies ignore it.
     pub fn priority(mut self, priority: i64) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// What happens when the budget is used up, or the deadline reached, before the task is done; else
-    /// [`Overrun::Carry`].
+    /// What happens when the budget is used up, or the deadline reached, before the task is done;
+    /// defaults to [`Overrun::Carry`].
     ///
-    /// [`Overrun::Signal`] sends SIGXCPU to the task's thread; its handler runs on the next budget. What SIGXCPU does
-    /// without a handler is end the program, so a thread is refused then.
+    /// [`Overrun::Signal`] sends SIGXCPU to the task's thread; its handler runs on the next budget.
+    /// Without a handler SIGXCPU ends the program, so a thread is refused then.
     pub fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
         self
     }
 
-    /// Which of the set's CPUs it runs on; needed only where the set has several.
+    /// The CPU of the set that it runs on; required only where the set has several.
     pub fn cpu(mut self, cpu: u32) -> Self {
         self.cpu = Some(cpu);
         self
     }
 
-    /// The stack of its thread, bytes; else 2 MiB. Only what is touched takes memory.
+    /// The stack of its thread, bytes; defaults to 2 MiB. Only touched pages take memory.
     pub fn stack(mut self, bytes: usize) -> Self {
         self.stack = bytes;
         self
     }
 
-    /// A thread of this program: `body` is called at the first release, pinned to its CPU, and the task ends when it
-    /// returns. It should call [`Task::wait_period`] when it is done with each job; if it never does, it gets its
-    /// budget in every period, and no more.
+    /// A thread of this program: `body` is called at the first release, pinned to its CPU, and the
+    /// task ends when it returns. It should call [`Task::wait_period`] at the end of each job; if
+    /// it never does, it gets its budget in every period, and no more.
     ///
-    /// A panic ends the task and no other (where panics unwind): the run goes on, and reports it.
+    /// A panic ends only this task (where panics unwind): the run continues, and reports it.
     pub fn spawn<T: Send + 'static>(self, body: impl FnOnce(&Task<'_>) -> T + Send + 'static) -> P::Output<T> {
         let slot = Slot::new();
         let value = slot.clone();
@@ -144,9 +147,10 @@ impl<P: Place> TaskDraft<P> {
         self.finish(this_process(), execution, slot.clone(), slot)
     }
 
-    /// A program (looked up in PATH) and its arguments, not through a shell; it need not know of us. Started when the
-    /// set starts, it executes nothing before its first release. All its processes and threads, later ones too, share
-    /// the budget. Its standard input is empty, its output goes where ours goes. It is killed when the run ends.
+    /// A program (looked up in PATH) and its arguments, not through a shell; it needs no support
+    /// for this library. Started when the set starts, it executes nothing before its first release.
+    /// All its processes and threads, later ones too, share the budget. Its standard input is
+    /// empty, and its output goes to this program's. It is killed when the run ends.
     pub fn command(self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> P::Output<TaskEnd> {
         let argv: Vec<OsString> = argv.into_iter().map(Into::into).collect();
         let words: Option<Vec<String>> = argv.iter().map(|a| a.to_str().map(str::to_owned)).collect();
@@ -159,8 +163,8 @@ impl<P: Place> TaskDraft<P> {
         }
     }
 
-    /// A running process with its children, which get back policy, affinity and cgroup when the run ends. They stand
-    /// still from the set's start until their first release.
+    /// A running process with its children, whose policy, affinity and cgroup are restored when the
+    /// run ends. They execute nothing from the set's start until their first release.
     pub fn pid(self, pid: i32) -> P::Output<TaskEnd> {
         self.finish_program(Body::Pid(pid), Execution::AsDeclared)
     }

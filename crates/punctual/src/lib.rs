@@ -1,9 +1,10 @@
 //! Guaranteed CPU time for the threads of a Rust program, on a stock Linux kernel.
 //!
-//! A *task* has a *period* and a *budget*: in every period it may, and can, execute for its budget, whatever else
-//! runs. If it wants more it waits for its next release, and nobody else is disturbed. Threads of the program are tasks
-//! ([`TaskDraft::spawn`]), and so are commands ([`TaskDraft::command`]) and running processes ([`TaskDraft::pid`]),
-//! which need not know of us.
+//! A *task* has a *period* and a *budget*: in every period it may, and can, execute for its budget,
+//! whatever else runs. If it needs more it waits for its next release, and delays no other task.
+//! Threads of the program are tasks ([`TaskDraft::spawn`]), and so are commands
+//! ([`TaskDraft::command`]) and running processes ([`TaskDraft::pid`]), which need no support for
+//! this library.
 //!
 //! ```no_run
 //! use punctual::{Overrun, Policy, Punctual};
@@ -19,7 +20,7 @@
 //!         .spawn(|task| {
 //!             for release in task.releases() {
 //!                 if release.lost > 0 {
-//!                     // We were late: so many releases went by unseen.
+//!                     // The task was late and missed so many releases.
 //!                 }
 //!                 // Read the sensors, compute, set the motors. If time allows, improve the estimate:
 //!                 while task.remaining_budget() > Duration::from_micros(50) {
@@ -45,26 +46,27 @@
 //! # From declaration to run
 //!
 //! ```text
-//!   Punctual ──admit()──> Admitted ──start()──> Running ──stop() or drop──> everything given back
+//!   Punctual ──admit()──> Admitted ──start()──> Running ──stop() or drop──> everything restored
 //!   declared: can be      fits: can be          runs: takes further
 //!   refused               refused by the        tasks, reports, waits
 //!                         machine only
 //! ```
 //!
-//! Each step takes the one before, so a set that was not admitted cannot be started. Up to [`Admitted::start`] nothing
-//! is changed on the machine; from then on a dispatcher thread per CPU (SCHED_FIFO 99) decides, a guardian process
-//! restores everything should this program be killed, and an ordinary thread does the housekeeping.
+//! Each step takes the one before, so a set that was not admitted cannot be started. Up to
+//! [`Admitted::start`] nothing is changed on the machine; from then on a dispatcher thread per CPU
+//! (SCHED_FIFO 99) decides, a guardian process restores everything if this program is killed, and
+//! an ordinary thread does the housekeeping.
 //!
 //! # What a task may count on
 //!
-//! - Budgets are execution time, enforced to some tens of microseconds; the error is measured and settled in the next
-//!   budget, so that the long run is exact.
+//! - Budgets are execution time, enforced to some tens of microseconds; the error is measured and
+//!   settled in the next budget, so that the long run is exact.
 //! - A task that wakes late, blocks, spins or panics takes nothing from the others' budgets.
-//! - At most 90 % of a CPU is promised, and only what meets its deadlines ([`Punctual::admit`]); ordinary programs have
-//!   the rest, and whatever is not used.
+//! - At most 90 % of a CPU is guaranteed, and only to tasks that meet their deadlines
+//!   ([`Punctual::admit`]); ordinary programs have the rest, and all unused budgets.
 //!
-//! What it may not count on: locks of the standard library do not hand budgets on. A task that waits for a mutex
-//! which a parked task holds waits for that one's next budget. Share by atomics or lock-free queues.
+//! Locks of the standard library do not inherit budgets: a task that waits for a mutex held by a
+//! parked task waits for that task's next budget. Share data by atomics or lock-free queues.
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 

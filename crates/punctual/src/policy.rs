@@ -4,14 +4,15 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Earliest deadline first. With deadlines equal to periods, everything that is admitted meets them.
+    /// Earliest deadline first. With deadlines equal to periods, all admitted tasks meet them.
     #[default]
     Edf,
     /// The shorter the period, the more important.
     RateMonotonic,
     /// The shorter the relative deadline, the more important.
     DeadlineMonotonic,
-    /// The larger [`priority`](crate::TaskDraft::priority), the more important; every task needs one.
+    /// The larger [`priority`](crate::TaskDraft::priority), the more important; every task needs
+    /// one.
     FixedPriority,
 }
 

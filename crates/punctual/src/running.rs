@@ -14,8 +14,8 @@ use crate::{Error, Outcome, TaskDraft};
 
 /// A set of tasks that runs. Dropping it ends the run, as [`stop`](Running::stop) does.
 ///
-/// It may be shared between threads. Its methods wait for an ordinary thread, up to some 25 ms: they are for the rest
-/// of the program, not for a task's loop.
+/// It may be shared between threads. Its methods wait for an ordinary thread, up to some 25 ms:
+/// they are for the rest of the program, not for a task's loop.
 #[must_use = "dropping it ends the run"]
 pub struct Running {
     pub(crate) supervisor: Handle,
@@ -29,9 +29,9 @@ impl Running {
         Running { supervisor, link, policy, domains }
     }
 
-    /// Begins a further task. The call that ends the draft says whether it was admitted; its first release is then
-    /// some 20 ms from that call (and [`start`](TaskDraft::start) later). Budgets of tasks that have ended count no
-    /// more; names stay taken while their task lives.
+    /// Begins a further task. The call that completes the draft returns whether it was admitted;
+    /// its first release is then some 20 ms from that call (and [`start`](TaskDraft::start) later).
+    /// Budgets of tasks that have ended do not count; a name stays taken while its task lives.
     pub fn task(&self, name: impl Into<String>) -> TaskDraft<&Running> {
         TaskDraft::new(self, name.into())
     }
@@ -49,7 +49,8 @@ impl Running {
         self.supervisor.when_done().is_none_or(|done| done.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout))
     }
 
-    /// The figures so far. Each task's first period is not counted (page faults, cold caches), nor is the one it is in.
+    /// The figures so far. Each task's first period is not counted (page faults, cold caches), nor
+    /// is its current one.
     ///
     /// # Errors
     /// The run has ended by a fault of ours.
@@ -65,9 +66,10 @@ impl Running {
         self.supervisor.ask(Request::Alive)
     }
 
-    /// Ends the run and gives everything back: commands are killed, adopted processes get back what they came with,
-    /// threads go on in the ordinary class, find that [`wait_period`](crate::Task::wait_period) returns `None`, and
-    /// are waited for, one second at most.
+    /// Ends the run and restores the machine: commands are killed, adopted processes regain their
+    /// scheduling attributes and cgroups, and threads continue in the ordinary class, where
+    /// [`wait_period`](crate::Task::wait_period) returns `None`. Waits for the threads, one second
+    /// at most.
     ///
     /// # Errors
     /// The run has ended already by a fault of ours.
@@ -78,8 +80,8 @@ impl Running {
 
 impl Place for &Running {
     /// # Errors
-    /// As [`Punctual::admit`](crate::Punctual::admit) and [`Admitted::start`](crate::Admitted::start) have them; the
-    /// others go on undisturbed.
+    /// Those of [`Punctual::admit`](crate::Punctual::admit) and
+    /// [`Admitted::start`](crate::Admitted::start); the other tasks continue undisturbed.
     type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
     fn policy(&self) -> &str {

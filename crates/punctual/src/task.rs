@@ -7,16 +7,17 @@ use punctual_host_user as host;
 
 use crate::Time;
 
-/// The task that the calling thread is: what the closure given to [`TaskDraft::spawn`](crate::TaskDraft::spawn) gets.
+/// The task of the calling thread, as [`TaskDraft::spawn`](crate::TaskDraft::spawn) passes it to
+/// the closure.
 ///
 /// All calls are real-time safe: they neither allocate nor lock.
 ///
-/// The thread is parked by a signal, the last but one of the real-time signals (`SIGRTMAX - 1`), whose
-/// handler waits. So system calls that the kernel does not restart after a handler (`poll`, `nanosleep`;
-/// see signal(7)) return `EINTR` in a task; the standard library deals with that itself. Keep that signal
-/// unblocked and its handler in place: a task that blocks it cannot be parked; when it has executed 1 ms
-/// that it may not, it goes on in the ordinary class, without guarantee and a [`Report::Warning`](crate::Report)
-/// is given, until its next release.
+/// The thread is parked by a signal, the last but one of the real-time signals (`SIGRTMAX - 1`),
+/// whose handler waits. So system calls that the kernel does not restart after a handler (`poll`,
+/// `nanosleep`; see signal(7)) return `EINTR` in a task; the standard library deals with that
+/// itself. Keep that signal unblocked and its handler in place: a task that blocks it cannot be
+/// parked. After 1 ms of execution beyond its budget it is in the ordinary class, without
+/// guarantee, until its next release, and a [`Report::Warning`](crate::Report) is sent.
 ///
 /// Threads that a task creates are ordinary ones: real-time priority is not inherited.
 pub struct Task<'a> {
@@ -55,11 +56,12 @@ impl<'a> Task<'a> {
     /// The job is done: waits for the next release. What was left of the budget is given up.
     ///
     /// A call that comes late, when the release after the job has gone by, does as the task's
-    /// [`Overrun`](crate::Overrun) policy says: with `Carry`, `Signal` and `Background` it returns at once and the task
-    /// catches up, one call for each release; with `Skip` it waits for the next release and says how many were lost.
+    /// [`Overrun`](crate::Overrun) policy says: with `Carry`, `Signal` and `Background` it returns
+    /// at once and the task catches up, one call for each release; with `Skip` it waits for the
+    /// next release and returns how many were lost.
     ///
-    /// `None` when the run is over: nothing is guaranteed any more, the thread goes on in the ordinary class
-    /// and should return.
+    /// `None` when the run is over: nothing is guaranteed any more; the thread continues in the
+    /// ordinary class and should return.
     #[must_use = "None says that the run is over: return then"]
     pub fn wait_period(&self) -> Option<Released> {
         self.seen.set(true);
@@ -72,16 +74,17 @@ impl<'a> Task<'a> {
         Releases { task: self }
     }
 
-    /// The release whose budget the task runs on. After an overrun that is a later one than `wait_period` returned;
-    /// `lost` is what it has not told yet.
+    /// The release whose budget the task runs on. After an overrun that is a later one than
+    /// `wait_period` returned; `lost` counts releases that it has not returned yet.
     #[must_use]
     pub fn current(&self) -> Released {
         self.inner.current().into()
     }
 
-    /// What is left of the budget of this release: execution time, not time by the clock. Near the end it is exact to
-    /// the machine's granularity (some 20 us). It includes what this release settles of the enforcement error that is
-    /// carried from those before (docs/model.md, "Enforcement error"): 4 % of the budget at most, except after a stall.
+    /// What is left of the budget of this release: execution time, not time by the clock. Near the
+    /// end it is exact to the machine's granularity (some 20 us). It includes what this release
+    /// settles of the enforcement error that is carried from those before (docs/model.md,
+    /// "Enforcement error"): 4 % of the budget at most, except after a stall.
     #[must_use]
     pub fn remaining_budget(&self) -> Duration {
         Duration::from_nanos(self.inner.remaining_budget())
@@ -99,14 +102,14 @@ impl<'a> Task<'a> {
         self.current().deadline
     }
 
-    /// Releases lost that `wait_period` has not told yet.
+    /// Releases lost that `wait_period` has not returned yet.
     #[must_use]
     pub fn lost(&self) -> u32 {
         self.current().lost
     }
 
-    /// The run is over: nothing is guaranteed any more. For loops that never call `wait_period`: they should
-    /// look at it now and then, and return.
+    /// The run is over: nothing is guaranteed any more. A loop that never calls `wait_period`
+    /// should check it now and then, and return.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.inner.is_over()

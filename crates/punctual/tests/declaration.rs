@@ -74,7 +74,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn names_are_unique_and_the_first_fault_is_told() {
+fn names_are_unique_and_the_first_fault_is_reported() {
     let twice = one("a", 10 * MS, MS).task("a").period(10 * MS).budget(MS).spawn(|_| {});
     refused(twice, ErrorKind::Usage, "two tasks \"a\"", "another name");
     let both = one("first", MS, 2 * MS).task("second").period(MS).budget(2 * MS).spawn(|_| {});

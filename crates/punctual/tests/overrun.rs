@@ -1,7 +1,8 @@
-//! The overrun policies with a real thread: RTAI's Fig. 2(a), ten times as slow, so that noise does not matter.
+//! The overrun policies with a real thread: RTAI's Fig. 2(a), ten times as slow, so that noise does
+//! not matter.
 //!
-//! W = 20 ms, P = 50 ms; execution 29, 9, 9 ms (the figure's 3, 1, 1 units, a little less, for 3 + 1 units are exactly
-//! two budgets). Nine units run over into the next period.
+//! W = 20 ms, P = 50 ms; execution 29, 9, 9 ms (the figure's 3, 1, 1 units, a little less, because
+//! 3 + 1 units are exactly two budgets). 9 ms run over into the next period.
 
 mod common;
 
@@ -18,8 +19,8 @@ const BUDGET: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_millis(29);
 const SHORT: Duration = Duration::from_millis(9);
 
-/// Runs `scenario` in a task, from the second release on (waits count from the first call), and judges its answer: a
-/// machine that takes the CPU for a whole period changes it.
+/// Runs `scenario` in a task, from the second release on (waits count from the first call), and
+/// judges its answer as timing: a machine that takes the CPU for a whole period changes it.
 fn run<T: Send + 'static + std::fmt::Debug>(
     overrun: Overrun,
     scenario: impl Fn(&Task<'_>, u64) -> T + Send + Sync + Copy + 'static,
@@ -42,7 +43,8 @@ fn run<T: Send + 'static + std::fmt::Debug>(
     judge_timing(|| assert!(good(&got), "{overrun:?}: {got:?}"));
 }
 
-/// What three waits returned, relative to the first release: (number, lost), and the release it was in before.
+/// For each of three waits, relative to the first release: the release before it, the release that
+/// it returned, and how many were lost.
 fn waits(task: &Task<'_>, base: u64) -> Vec<(u64, u64, u32)> {
     [LONG, SHORT, SHORT]
         .map(|time| {
@@ -56,7 +58,8 @@ fn waits(task: &Task<'_>, base: u64) -> Vec<(u64, u64, u32)> {
 
 #[test]
 fn carry_ignores_the_wait_that_was_due_in_period_0() {
-    // The first wait comes in period 1 and returns there; the task has caught up when it waits for 2.
+    // The first wait comes in period 1 and returns there; the task has caught up when it waits for
+    // period 2.
     run(Overrun::Carry, waits, |got| *got == [(1, 1, 0), (1, 2, 0), (2, 3, 0)]);
 }
 
@@ -129,7 +132,8 @@ fn the_remaining_budget_falls_with_execution_and_never_exceeds_the_budget_by_muc
     };
     run(Overrun::Carry, scenario, |(seen, slept, same)| {
         let falls = seen.windows(2).all(|w| w[0] >= w[1] + 2 * MS && w[0] <= w[1] + 4 * MS);
-        // The wake-up rule may cut what is left, to the bandwidth: that is not execution, and not told.
+        // The wake-up rule may cut the remaining budget to the bandwidth. That is neither
+        // execution nor reported.
         falls && seen[0] <= BUDGET + MS && *slept < MS && *same
     });
 }

@@ -29,7 +29,7 @@ fn the_other_process() {
 }
 
 #[test]
-fn a_second_process_is_refused_and_told_who_has_the_cpu() {
+fn a_second_process_is_refused_and_its_error_names_the_owner_of_the_cpu() {
     let _turn = turn();
     let Some(running) = start(|set| idle(set.owner("the one who was first"))) else { return };
     let exe = std::env::current_exe().expect("we are somewhere");
@@ -75,7 +75,7 @@ fn a_run_after_a_run_works_whether_stopped_or_dropped() {
 }
 
 #[test]
-fn a_start_that_fails_calls_nobody_and_leaves_nothing() {
+fn a_start_that_fails_calls_no_task_and_leaves_nothing() {
     let _turn = turn();
     let called = Arc::new(AtomicU32::new(0));
     if start(idle).is_none() {
@@ -101,7 +101,7 @@ fn a_start_that_fails_calls_nobody_and_leaves_nothing() {
 }
 
 #[test]
-fn a_run_that_ends_before_its_first_release_calls_nobody() {
+fn a_run_that_ends_before_its_first_release_calls_no_task() {
     let _turn = turn();
     let called = Arc::new(AtomicU32::new(0));
     for stop in [true, false] {
@@ -150,33 +150,34 @@ fn commands_outlive_the_thread_that_started_the_run_but_not_the_run() {
 }
 
 #[test]
-fn a_command_that_ends_is_told_and_a_running_process_gets_its_class_back() {
+fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
     let _turn = turn();
-    let (tell, told) = mpsc::channel();
-    // Bounded by itself, whatever becomes of us.
-    let mut hog = Command::new("timeout").args(["200", "sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
-    let hog = hog.as_mut().expect("coreutils are here");
-    let pid = i32::try_from(hog.id()).expect("a pid");
+    let (sender, receiver) = mpsc::channel();
+    // Ends by itself, even if this test is killed.
+    let mut load =
+        Command::new("timeout").args(["200", "sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
+    let load = load.as_mut().expect("coreutils are here");
+    let pid = i32::try_from(load.id()).expect("a pid");
     std::thread::sleep(100 * MS);
     let running = start(|set| {
-        let tell = tell.clone();
+        let sender = sender.clone();
         let set = set.observe(move |report| {
             if let RunEvent::Ended { task, how } = report {
-                let _ = tell.send(format!("{task}: {how}"));
+                let _ = sender.send(format!("{task}: {how}"));
             }
         });
         let set = set.task("brief").period(20 * MS).budget(4 * MS).command(["sh", "-c", "exit 3"]);
-        set.task("hog").period(20 * MS).budget(5 * MS).pid(pid)
+        set.task("load").period(20 * MS).budget(5 * MS).pid(pid)
     });
     if let Some(running) = running {
-        let end = told.recv_timeout(LIVENESS).expect("it ends");
+        let end = receiver.recv_timeout(LIVENESS).expect("it ends");
         assert_eq!(end, "brief: exited with 3");
         std::thread::sleep(1200 * MS);
         let outcome = running.stop().expect("it stops");
-        let hog = &outcome.results.tasks[1];
-        let share = hog.long_run_ppm.unwrap_or(0);
+        let load = &outcome.results.tasks[1];
+        let share = load.long_run_ppm.unwrap_or(0);
         judge_timing(|| {
-            let periods = hog.periods;
+            let periods = load.periods;
             assert!(periods > 30 && (900_000..1_100_000).contains(&share), "{share} ppm of {periods} periods");
         });
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
@@ -184,10 +185,10 @@ fn a_command_that_ends_is_told_and_a_running_process_gets_its_class_back() {
         assert_eq!(unsafe { libc::sched_getscheduler(pid) }, libc::SCHED_OTHER);
         assert!(is_there(&pid.to_string()), "it goes on");
     }
-    // Its child is in its process group of our own only if timeout made one: end it through timeout.
+    // `timeout` may have made a process group for its child: end the child through `timeout`.
     // SAFETY: our own child, which is not reaped yet.
     unsafe { libc::kill(pid, libc::SIGTERM) };
-    await_end(hog);
+    await_end(load);
 }
 
 #[test]

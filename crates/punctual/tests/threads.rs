@@ -34,7 +34,8 @@ fn with_sibling(set: Punctual) -> Punctual {
     set.task("sibling").period(20 * MS).budget(4 * MS).spawn(work(2 * MS))
 }
 
-/// That sibling was served, whatever the others did: nearly all of its periods were completed in time.
+/// Checks that the sibling was served despite the other tasks: nearly all of its periods were
+/// completed in time.
 fn assert_served(running: Running, at_least: u64) {
     let periods = || running.results().expect("it runs").tasks.iter().find(|t| t.name == "sibling").map(|t| t.periods);
     assert!(comes_true(|| periods() > Some(0)), "it is served");
@@ -77,7 +78,7 @@ fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
             // Not read_exact, which would hide an interruption.
             let n = reader.read(&mut byte);
             let end = !matches!(n, Ok(1)) || byte[0] == 9;
-            got.lock().expect("nobody panics").push((n.map_err(|e| e.kind()), byte[0]));
+            got.lock().expect("no holder panics").push((n.map_err(|e| e.kind()), byte[0]));
             if end {
                 return;
             }
@@ -90,12 +91,12 @@ fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
     for n in 0..10 {
         // It is parked and released several times in the middle of each read.
         std::thread::sleep(37 * MS);
-        writer.write_all(&[n]).expect("somebody reads");
+        writer.write_all(&[n]).expect("the reader is open");
     }
     let ended = || running.alive().expect("it runs") == ["sibling"];
     assert!(comes_true(ended), "the reader has read everything");
     let want: Vec<_> = (0..10).map(|n| (Ok(1), n)).collect();
-    assert_eq!(*got.lock().expect("nobody panics"), want);
+    assert_eq!(*got.lock().expect("no holder panics"), want);
     assert_served(running, 10);
 }
 
@@ -123,12 +124,12 @@ fn one_that_returns_early_is_over_and_its_budget_is_free() {
 #[test]
 fn one_that_panics_ends_alone() {
     let _turn = turn();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let ends = Arc::new(Mutex::new(Vec::new()));
     let running = start(|set| {
-        let told = told.clone();
+        let ends = ends.clone();
         let set = set.observe(move |report| {
             if let RunEvent::Ended { task, how } = report {
-                told.lock().expect("nobody panics").push(format!("{task}: {how}"));
+                ends.lock().expect("no holder panics").push(format!("{task}: {how}"));
             }
         });
         with_sibling(set.task("wreck").period(10 * MS).budget(3 * MS).spawn(|task| {
@@ -139,8 +140,8 @@ fn one_that_panics_ends_alone() {
     let Some(running) = running else { return };
     std::thread::sleep(800 * MS);
     // Its message, and with RUST_BACKTRACE a long one, is printed on its own budget.
-    assert!(comes_true(|| !told.lock().expect("nobody panics").is_empty()));
-    assert_eq!(*told.lock().expect("nobody panics"), ["wreck: panicked: the servo is gone"]);
+    assert!(comes_true(|| !ends.lock().expect("no holder panics").is_empty()));
+    assert_eq!(*ends.lock().expect("no holder panics"), ["wreck: panicked: the servo is gone"]);
     assert_served(running, 20);
 }
 
@@ -173,7 +174,7 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
         comes_true(|| warned.load(SeqCst) > 0 && was_ordinary.load(SeqCst) > 0),
         "it goes on in the ordinary class"
     );
-    assert_eq!(warned.load(SeqCst), 1, "told once");
+    assert_eq!(warned.load(SeqCst), 1, "reported once");
     // 5 of 20 ms for 1.5 s are 375 ms: 3,750 steps at its level; generously twice that.
     judge_timing(|| assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level"));
     assert_served(running, 40);

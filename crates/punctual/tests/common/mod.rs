@@ -86,10 +86,10 @@ pub fn await_end(child: &mut Child) {
 /// What a command prints, a few lines.
 pub fn output_of(command: &mut Command) -> String {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let stream = child.stdout.take().expect("it is piped");
-    std::thread::spawn(move || tell.send(std::io::read_to_string(stream)));
-    let text = told.recv_timeout(LIVENESS);
+    std::thread::spawn(move || sender.send(std::io::read_to_string(stream)));
+    let text = receiver.recv_timeout(LIVENESS);
     if text.is_err() {
         drop(child.kill());
     }
