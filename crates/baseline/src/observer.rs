@@ -2,7 +2,7 @@
 //! that while it reads, no task runs whose clock it reads. Nothing here allocates or panics.
 
 use crate::judge::{judge, still_open, Measured, Nature, Terms};
-use crate::shared::{Control, Step, TaskState, STAMPS};
+use crate::shared::{Control, SetupStep, TaskState, STAMPS};
 use crate::sys::{set_affinity, set_policy, Policy};
 use punctual_sys::clock::{monotonic_ns, sleep_until_unless, CpuClock};
 use punctual_trace::{JobEnd, Period, NEVER};
@@ -151,9 +151,9 @@ impl Observer<'_> {
     /// The thread's life.
     pub fn live(mut self) {
         if let Err(errno) = set_affinity(self.pinned) {
-            self.control.fail(Step::ObserverAffinity, self.cpu, errno);
+            self.control.fail(SetupStep::ObserverAffinity, self.cpu, errno);
         } else if let Err(errno) = self.rise() {
-            self.control.fail(Step::ObserverPolicy, self.cpu, errno);
+            self.control.fail(SetupStep::ObserverPolicy, self.cpu, errno);
         } else if let Some(start) = self.control.wait_for_start() {
             for watch in &mut self.watches {
                 watch.next = start.saturating_add(watch.offset);

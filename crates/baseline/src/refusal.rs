@@ -1,7 +1,7 @@
 //! Why a baseline cannot run a set, and what would allow it.
 
 use crate::run::Baseline;
-use crate::shared::Step;
+use crate::shared::SetupStep;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::process::{capabilities, CapabilitySet};
@@ -42,15 +42,17 @@ pub fn explain(
     set: &TaskSet,
     baseline: Baseline,
     unpinned: bool,
-    failure: (Step, u32, i32),
+    failure: (SetupStep, u32, i32),
 ) -> Result<Refusal, Diagnostic> {
     let (step, of, errno) = failure;
     match step {
-        Step::ObserverAffinity => Err(no_cpu(of)),
-        Step::TaskAffinity => Err(no_cpu(cpu_of(set, of)?)),
-        Step::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
-        Step::TaskPolicy if baseline == Baseline::Deadline => Ok(deadline(set, of, cpu_of(set, of)?, unpinned, errno)),
-        Step::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
+        SetupStep::ObserverAffinity => Err(no_cpu(of)),
+        SetupStep::TaskAffinity => Err(no_cpu(cpu_of(set, of)?)),
+        SetupStep::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
+        SetupStep::TaskPolicy if baseline == Baseline::Deadline => {
+            Ok(deadline(set, of, cpu_of(set, of)?, unpinned, errno))
+        }
+        SetupStep::TaskPolicy => Ok(no_privilege("a task may not have SCHED_FIFO", errno)),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::judge::{Nature, Terms};
 use crate::observer::{Observer, Watch};
 use crate::plan::{self, guarded, nature, not_periodic, observing, remarks, room, suspends};
 use crate::refusal::{explain, not_started, slow, Refusal};
-use crate::shared::{Control, Step, TaskState};
+use crate::shared::{Control, SetupStep, TaskState};
 use crate::sys::number;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -216,7 +216,7 @@ impl BaselineHost {
             match commands.start((i, &task.name), words, cpu, policies[i]) {
                 Ok(()) => {}
                 Err(Failed::Refused(errno)) => {
-                    self.shared.control.fail(Step::TaskPolicy, i as u32, errno);
+                    self.shared.control.fail(SetupStep::TaskPolicy, i as u32, errno);
                     return Err(NotStarted::Thread);
                 }
                 Err(Failed::Error(error)) => return Err(NotStarted::Error(error)),

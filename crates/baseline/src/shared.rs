@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*
 
 /// Where a thread can fail before the run begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SetupStep {
     /// Binding a task to its CPU.
     TaskAffinity,
     /// Giving a task its policy.
@@ -17,7 +17,8 @@ pub enum Step {
     ObserverPolicy,
 }
 
-const STEPS: [Step; 4] = [Step::TaskAffinity, Step::TaskPolicy, Step::ObserverAffinity, Step::ObserverPolicy];
+const SETUP_STEPS: [SetupStep; 4] =
+    [SetupStep::TaskAffinity, SetupStep::TaskPolicy, SetupStep::ObserverAffinity, SetupStep::ObserverPolicy];
 
 /// The run as a whole.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Control {
     }
 
     /// Records the first failure and stops all threads.
-    pub fn fail(&self, step: Step, of: u32, errno: i32) {
+    pub fn fail(&self, step: SetupStep, of: u32, errno: i32) {
         if !self.failed.swap(true, AcqRel) {
             self.failure[1].store(step as u32, Relaxed);
             self.failure[2].store(of, Relaxed);
@@ -65,9 +66,9 @@ impl Control {
     }
 
     /// The first failure: step, task or CPU, errno.
-    pub fn failure(&self) -> Option<(Step, u32, i32)> {
+    pub fn failure(&self) -> Option<(SetupStep, u32, i32)> {
         let errno = self.failure[0].load(Acquire) as i32;
-        let step = STEPS[self.failure[1].load(Relaxed) as usize & 3];
+        let step = SETUP_STEPS[self.failure[1].load(Relaxed) as usize & 3];
         (errno != 0).then(|| (step, self.failure[2].load(Relaxed), errno))
     }
 

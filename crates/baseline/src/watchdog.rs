@@ -1,7 +1,7 @@
 //! Ends a run whatever happens. Above every task, on each CPU used and on one other, so that it
 //! needs no help of the caller, which may never get the CPU again under a SCHED_FIFO runaway.
 
-use crate::shared::{Control, Step, TaskState};
+use crate::shared::{Control, SetupStep, TaskState};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::process::kill_group;
 
@@ -31,9 +31,9 @@ impl Watchdog<'_> {
     /// The thread's life: until the run is over.
     pub fn live(self) {
         if let Err(errno) = set_affinity(Some(self.cpu)) {
-            self.control.fail(Step::ObserverAffinity, self.cpu, errno);
+            self.control.fail(SetupStep::ObserverAffinity, self.cpu, errno);
         } else if let Err(errno) = set_policy(0, Policy::Fifo(99), false) {
-            self.control.fail(Step::ObserverPolicy, self.cpu, errno);
+            self.control.fail(SetupStep::ObserverPolicy, self.cpu, errno);
         } else {
             self.control.ready.fetch_add(1, AcqRel);
             self.wait();

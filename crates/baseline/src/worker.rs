@@ -1,7 +1,7 @@
 //! A synthetic task under a baseline: spin, stamp, sleep to the next absolute release. Nothing here
 //! allocates or panics.
 
-use crate::shared::{Control, Step, TaskState};
+use crate::shared::{Control, SetupStep, TaskState};
 use crate::sys::{set_affinity, set_policy, Policy};
 use punctual_sys::clock::{monotonic_ns, sleep_until_unless};
 use punctual_sys::sched::thread_id;
@@ -35,9 +35,9 @@ impl Worker<'_> {
     pub fn live(mut self) {
         self.state.id.store(thread_id(), Release);
         if let Err(errno) = set_affinity(self.cpu) {
-            self.control.fail(Step::TaskAffinity, self.task, errno);
+            self.control.fail(SetupStep::TaskAffinity, self.task, errno);
         } else if let Err(errno) = set_policy(0, self.policy, false) {
-            self.control.fail(Step::TaskPolicy, self.task, errno);
+            self.control.fail(SetupStep::TaskPolicy, self.task, errno);
         } else if let Some(start) = self.control.wait_for_start() {
             self.execute(start.saturating_add(self.offset));
         }

@@ -5,7 +5,7 @@ use punctual_trace::NEVER;
 
 use crate::engine::Engine;
 use crate::levels;
-use crate::member::{Standing, Who};
+use crate::member::{RunMode, Who};
 
 /// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
 pub const UNPARKED: usize = 4;
@@ -31,7 +31,7 @@ impl Engine {
             }
             if let Some(m) = self.members[i as usize].as_deref_mut() {
                 let suspended = m.asleep && self.dispatcher.job_of_task(m.task).is_some();
-                if m.standing == Standing::Unparked && !suspended {
+                if m.run_mode == RunMode::Unparked && !suspended {
                     if m.asleep {
                         // In its gate its wake-up cannot be observed.
                         let _ = self.dispatcher.task_ready(m.task, now);
@@ -87,7 +87,7 @@ impl Engine {
         self.read_again(i, now);
         let Some(m) = self.members[i as usize].as_deref_mut() else { return };
         m.set_level(level(m.level));
-        if m.standing != Standing::Unparked {
+        if m.run_mode != RunMode::Unparked {
             if matches!(m.who, Who::Program(_)) {
                 m.periods.started(now);
             }

@@ -17,7 +17,7 @@ use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
-use crate::member::{Member, Standing, Who};
+use crate::member::{Member, RunMode, Who};
 use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
@@ -167,7 +167,7 @@ impl Engine {
             let Some(m) = self.members[i as usize].as_deref() else { continue };
             next = next.min(m.poll_at());
             let Some(job) = self.dispatcher.job_of_task(m.task) else { continue };
-            if m.standing != Standing::Unparked || (steady && behind.contains(&i)) {
+            if m.run_mode != RunMode::Unparked || (steady && behind.contains(&i)) {
                 continue;
             }
             let mut look = self.dispatcher.allowance(job);
@@ -267,13 +267,13 @@ impl Engine {
                     m.periods.waits();
                     match self.allocators.done(&mut self.dispatcher, m.task, now) {
                         // If its budget ran out on the way here, it is opened with the next one.
-                        Ok(Wait::Ignored) if m.standing != Standing::Parked => control.open(),
+                        Ok(Wait::Ignored) if m.run_mode != RunMode::Parked => control.open(),
                         // It stands in its gate by itself. Its next release may come at this very
                         // instant, and must find that the gate is to be opened.
-                        _ if m.standing == Standing::Background => m.park(),
+                        _ if m.run_mode == RunMode::Background => m.park(),
                         _ => {
                             control.close();
-                            m.standing = Standing::Parked;
+                            m.run_mode = RunMode::Parked;
                         }
                     }
                     if let Who::Thread(control) = &m.who {
@@ -383,7 +383,7 @@ impl Engine {
     fn mark_late(&mut self, late: u64) {
         for m in self.members.iter_mut().flatten() {
             let slack = (m.periods.params().deadline - m.periods.params().budget) / 2;
-            let ran_on = m.standing == Standing::Unparked && m.ran > 0 && late > m.periods.params().budget / 100;
+            let ran_on = m.run_mode == RunMode::Unparked && m.ran > 0 && late > m.periods.params().budget / 100;
             if ran_on || late > slack && self.dispatcher.job_of_task(m.task).is_some() {
                 m.periods.woken_late();
             }
@@ -425,7 +425,7 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         }
     }
     m.periods.executed(m.ran);
-    if m.defers_charges && m.standing == Standing::Parked {
+    if m.defers_charges && m.run_mode == RunMode::Parked {
         m.deferred += m.ran;
         return;
     }

@@ -7,7 +7,7 @@ use punctual_dispatcher::{End, Event, TaskId};
 use punctual_policies::{Native, PeriodBuilder, PeriodParams, ReleaseEvent};
 
 use crate::engine::{Engine, LATE};
-use crate::member::{Member, Standing, Who};
+use crate::member::{Member, RunMode, Who};
 use crate::reports::{Notice, Report};
 use crate::task_control::TaskControl;
 
@@ -103,7 +103,7 @@ impl Engine {
         if late > LATE && late > (deadline - budget) / 2 {
             m.periods.woken_late();
         }
-        if m.standing == Standing::Background {
+        if m.run_mode == RunMode::Background {
             // Back among the jobs: what it does from here on is charged.
             m.park();
         }

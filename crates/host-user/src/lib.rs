@@ -1,6 +1,6 @@
 //! The user host: a dispatcher's decisions carried out on any Linux, without set-up.
 //!
-//! One dispatcher thread per CPU ([`Host`]); tasks are threads of this process ([`Task`]),
+//! One dispatcher thread per CPU ([`Host`]); tasks are threads of this process ([`ThreadTask`]),
 //! commands, or running processes.
 
 mod add_spec;
@@ -40,4 +40,4 @@ pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::RunEvent;
 pub use stats::EngineReading;
-pub use task::{Entry, Released, Task};
+pub use task::{CurrentRelease, Entry, ThreadTask};

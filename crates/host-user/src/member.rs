@@ -81,7 +81,7 @@ impl Program {
 
 /// Whether a member may execute, and in which class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RunMode {
     /// Kept from executing.
     Parked,
     /// May execute, at its level.
@@ -100,7 +100,7 @@ pub struct Member {
     /// The least of the budgets that limit it, ns: what is far less matters to none.
     pub grain: u64,
     pub who: Who,
-    pub standing: Standing,
+    pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,
     /// Its threads' levels within the task changed, and are not set yet.
@@ -151,7 +151,7 @@ impl Member {
     /// Keeps it from executing; a program in a cgroup from the freezer thread's write on.
     pub fn park(&mut self) {
         self.leave_background();
-        self.standing = Standing::Parked;
+        self.run_mode = RunMode::Parked;
         self.asleep = false;
         self.moving = true;
         match &self.who {
@@ -177,7 +177,7 @@ impl Member {
 
     /// Lets it execute, at its level.
     pub fn unpark(&mut self) {
-        self.standing = Standing::Unparked;
+        self.run_mode = RunMode::Unparked;
         self.moving = true;
         self.unwatch();
         self.quiet = false;
@@ -201,11 +201,11 @@ impl Member {
         self.apply_level(0);
         self.level = 0;
         self.unpark();
-        self.standing = Standing::Background;
+        self.run_mode = RunMode::Background;
     }
 
     fn leave_background(&mut self) {
-        if self.standing == Standing::Background {
+        if self.run_mode == RunMode::Background {
             self.level = sched::LOWEST;
             self.apply_level(self.level);
         }
@@ -275,7 +275,7 @@ impl Member {
     /// Whether its clock has stopped: the thread waits in its gate, or no process of the program
     /// executes.
     pub fn at_rest(&self) -> bool {
-        self.standing == Standing::Parked
+        self.run_mode == RunMode::Parked
             && match &self.who {
                 Who::Thread(control) => control.is_inside(),
                 Who::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),

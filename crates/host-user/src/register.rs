@@ -13,9 +13,9 @@ use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::children::Child;
 use crate::host::{Host, Pending, TaskEntry};
-use crate::member::{Member, Program, Standing, Who};
+use crate::member::{Member, Program, RunMode, Who};
 use crate::start::{kept, PATIENCE};
-use crate::task::{Entry, Task};
+use crate::task::{Entry, ThreadTask};
 use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
 use crate::unresponsive::ParkWatch;
@@ -63,7 +63,7 @@ impl Host {
             confined: spec.group.is_some() || spec.budget_group.is_some(),
             grain: grain(&self.set, spec),
             who,
-            standing: Standing::Parked,
+            run_mode: RunMode::Parked,
             level: sched::LOWEST,
             reranked: false,
             slice: TimeSlice::default(),
@@ -99,7 +99,7 @@ impl Host {
         index: u32,
         spec: &TaskSpec,
         stack: usize,
-        body: impl FnOnce(&mut Task) + Send + 'static,
+        body: impl FnOnce(&mut ThreadTask) + Send + 'static,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
         let control = Arc::new(TaskControl::new(self.engines[engine].doorbell.clone()));
@@ -114,7 +114,7 @@ impl Host {
                 let ok = placed.is_ok();
                 drop(ready.send(placed));
                 if ok {
-                    let mut task = Task::new(membership);
+                    let mut task = ThreadTask::new(membership);
                     task.control().pass();
                     // A run that ended before it began executes nothing.
                     if !task.is_over() {

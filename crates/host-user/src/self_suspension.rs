@@ -7,7 +7,7 @@ use punctual_dispatcher::Dispatcher;
 use punctual_policies::{PeriodBuilder, PeriodParams};
 
 use crate::engine::{Engine, SWITCHING};
-use crate::member::{Member, Standing, Who};
+use crate::member::{Member, RunMode, Who};
 
 /// A task that could have run and did not for this long is suspended, ns. For shorter times,
 /// interrupts or a descheduled virtual CPU are as likely.
@@ -26,7 +26,7 @@ impl Engine {
             let i = self.cpu.ranked[k];
             let Some(m) = self.members[i as usize].as_deref_mut() else { continue };
             let held = m.held_until(self.cpu.slept_at + SWITCHING, now).is_some();
-            let could_run = m.standing == Standing::Unparked && available > 0 && !held;
+            let could_run = m.run_mode == RunMode::Unparked && available > 0 && !held;
             if could_run && m.ran == 0 && !m.asleep && m.periods.params().suspends {
                 m.asleep = true;
                 found = true;

@@ -12,13 +12,13 @@ use punctual_sys::sched::pin;
 use punctual_taskset::DomainId;
 
 /// The task that the calling thread is.
-pub struct Task {
+pub struct ThreadTask {
     membership: Membership,
 }
 
 /// One release, as `wait_period` returns it. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Released {
+pub struct CurrentRelease {
     /// Its number, from 0.
     pub number: u64,
     /// When it was due.
@@ -30,9 +30,9 @@ pub struct Released {
     pub lost: u32,
 }
 
-impl Task {
-    pub(crate) fn new(membership: Membership) -> Task {
-        Task { membership }
+impl ThreadTask {
+    pub(crate) fn new(membership: Membership) -> ThreadTask {
+        ThreadTask { membership }
     }
 
     pub(crate) fn control(&self) -> &Arc<TaskControl> {
@@ -43,18 +43,18 @@ impl Task {
     /// returns at once (overrun policies `carry`, `signal`, `background`: the task catches up).
     ///
     /// `None` when the run is over: the thread goes on in the ordinary class and should return.
-    pub fn wait_period(&self) -> Option<Released> {
+    pub fn wait_period(&self) -> Option<CurrentRelease> {
         self.control().wait_period();
         if self.is_over() {
             return None;
         }
-        Some(Released { lost: self.control().lost.swap(0, Relaxed), ..self.current() })
+        Some(CurrentRelease { lost: self.control().lost.swap(0, Relaxed), ..self.current() })
     }
 
     /// The release that the task is in; `lost` is what `wait_period` has not reported yet.
-    pub fn current(&self) -> Released {
+    pub fn current(&self) -> CurrentRelease {
         let control = self.control();
-        Released {
+        CurrentRelease {
             number: control.number.load(Relaxed),
             release: control.release.load(Relaxed),
             deadline: control.deadline.load(Relaxed),
@@ -94,11 +94,11 @@ impl Entry {
     ///
     /// # Errors
     /// The kernel's refusal; nothing is changed then but the affinity.
-    pub fn enter(&self) -> io::Result<Task> {
+    pub fn enter(&self) -> io::Result<ThreadTask> {
         pin(0, self.cpu)?;
         let membership = park_signal::enter(self.control.clone());
         sched::set_level(0, sched::LOWEST)?;
-        Ok(Task::new(membership))
+        Ok(ThreadTask::new(membership))
     }
 }
 
@@ -110,14 +110,14 @@ impl Entry {
     }
 }
 
-impl Task {
+impl ThreadTask {
     /// Waits for the first release.
     pub fn await_first_release(&self) {
         self.control().pass();
     }
 }
 
-impl Drop for Task {
+impl Drop for ThreadTask {
     fn drop(&mut self) {
         self.control().exit();
         // The rest of the thread has no budget. Giving up a privilege cannot fail.

@@ -9,7 +9,7 @@
 use punctual_process::{Executed, Threads};
 
 use crate::engine::Engine;
-use crate::member::{Member, Standing, Who};
+use crate::member::{Member, RunMode, Who};
 
 /// The shortest slice, ns.
 const SLICE: u64 = 1_000_000;
@@ -87,7 +87,7 @@ impl Member {
             return;
         }
         let executed = threads.end_slice(length / USED);
-        if self.standing == Standing::Unparked {
+        if self.run_mode == RunMode::Unparked {
             threads.requeue(executed);
         }
         self.slice.next(executed);

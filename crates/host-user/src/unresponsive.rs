@@ -23,7 +23,7 @@
 use punctual_process::Park;
 
 use crate::engine::Engine;
-use crate::member::{Member, Standing, Who};
+use crate::member::{Member, RunMode, Who};
 use crate::reports::Notice;
 
 /// What a parked member may execute on its way to rest, ns: handlers of other signals, short system
@@ -83,12 +83,12 @@ impl Member {
 
     /// What it executes is charged: it is not in the ordinary class.
     pub fn is_charged(&self) -> bool {
-        self.standing != Standing::Background && !self.park_watch.demoted
+        self.run_mode != RunMode::Background && !self.park_watch.demoted
     }
 
     /// What it executed since the last event at a job's level although it is parked, ns.
     pub fn ran_on_its_way(&self) -> u64 {
-        if self.standing == Standing::Parked && self.is_charged() {
+        if self.run_mode == RunMode::Parked && self.is_charged() {
             self.ran
         } else {
             0
@@ -123,7 +123,7 @@ impl Engine {
             if m.park_watch.poll_at == u64::MAX {
                 continue;
             }
-            if m.standing == Standing::Parked && m.freezer_is_pending() {
+            if m.run_mode == RunMode::Parked && m.freezer_is_pending() {
                 m.park_watch.ran = 0;
                 let waited = now.saturating_sub(m.park_watch.since);
                 if m.freezer_waits(waited) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_host_user::{now, Host, RunEvent, Task};
+use punctual_host_user::{now, Host, RunEvent, ThreadTask};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
@@ -26,7 +26,7 @@ const JOBS: u64 = 16_000;
 /// The ten seconds write some 400,000 records; the trace must have all of them.
 const RECORDS: u32 = 1 << 20;
 
-fn add(host: &mut Host, index: u32, body: impl FnOnce(&mut Task) + Send + 'static) {
+fn add(host: &mut Host, index: u32, body: impl FnOnce(&mut ThreadTask) + Send + 'static) {
     let spec = TaskSpec::new(format!("t{index}"), PERIOD, PERIOD / 10, Body::Spin(Spin::Forever));
     host.add_thread(index, &spec, 64 << 10, body).expect("there is room");
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_host_user::{now, Task};
+use punctual_host_user::{now, ThreadTask};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::{judge_timing, LIVENESS};
 
@@ -24,7 +24,7 @@ fn sleep_until(at: u64) {
 
 /// Sleeps until shortly before its deadline, which is its next release, then waits at a time that
 /// sweeps over it, microsecond by microsecond.
-fn sweep(task: &mut Task, returns: &AtomicU64, done: &AtomicBool) {
+fn sweep(task: &mut ThreadTask, returns: &AtomicU64, done: &AtomicBool) {
     for k in 0.. {
         let deadline = task.current().deadline;
         sleep_until(deadline.saturating_sub(150_000));

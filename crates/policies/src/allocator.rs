@@ -5,7 +5,7 @@ use punctual_taskset::{TaskSpec, Window};
 
 /// What a policy knows of a task. Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct TaskParams {
     /// Its place in the task set.
     pub index: u32,
     /// Its number in the dispatcher.
@@ -56,7 +56,7 @@ pub struct Part {
 
 /// The reservation that carries out each release of a task by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct ReservationParams {
     /// Priority of its jobs.
     pub priority: i64,
     /// Whether a task that wakes in mid-job is cut to its bandwidth (the revised CBS rule).
@@ -74,36 +74,36 @@ pub trait Allocator: Send {
 
     /// Whether the dispatcher's own reservation can carry this task out, and how; `None` when
     /// each release needs the policy.
-    fn terms(&self, member: &Member) -> Option<Terms> {
+    fn terms(&self, member: &TaskParams) -> Option<ReservationParams> {
         let _ = member;
         None
     }
 
     /// With [`Allocator::terms`]: after how many releases the task's windows come again; 0 where a
     /// release is one job.
-    fn rows(&self, member: &Member) -> u64 {
+    fn rows(&self, member: &TaskParams) -> u64 {
         let _ = member;
         0
     }
 
     /// The windows of release `number`, at least one, in order; starts count from the release.
-    fn windows(&self, member: &Member, number: u64) -> &[Window] {
+    fn windows(&self, member: &TaskParams, number: u64) -> &[Window] {
         let _ = (member, number);
         &[]
     }
 
     /// Whether a task that is not in the set can be added.
-    fn admits(&self, member: &Member) -> bool {
+    fn admits(&self, member: &TaskParams) -> bool {
         let _ = member;
         true
     }
 
     /// The first job of a release.
-    fn first(&mut self, member: &Member, release: &Release) -> Part;
+    fn first(&mut self, member: &TaskParams, release: &Release) -> Part;
 
     /// The job that follows one that was exhausted or expired (a completed one ends its release);
     /// `None` when the release is over.
-    fn next(&mut self, member: &Member, release: &Release, end: End) -> Option<Part> {
+    fn next(&mut self, member: &TaskParams, release: &Release, end: End) -> Option<Part> {
         let _ = (member, release, end);
         None
     }
@@ -114,10 +114,10 @@ pub trait Allocator: Send {
     }
 }
 
-impl Member {
+impl TaskParams {
     /// What policies know of a task of a set.
-    pub fn of(spec: &TaskSpec, index: u32, task: TaskId) -> Member {
-        Member {
+    pub fn of(spec: &TaskSpec, index: u32, task: TaskId) -> TaskParams {
+        TaskParams {
             index,
             task,
             group: number(spec.group),

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
 use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 
-use crate::allocator::{number, Allocator, Member};
+use crate::allocator::{number, Allocator, TaskParams};
 use crate::arrival::Stream;
 use crate::error::refused;
 use crate::policy::{overrun, Policy, Setup};
@@ -118,7 +118,7 @@ impl Allocators {
     }
 
     fn slot_for(&self, spec: &TaskSpec, index: u32) -> Slot {
-        let mut slot = Slot::new(Member::of(spec, index, TaskId::NONE), overrun(spec.overrun));
+        let mut slot = Slot::new(TaskParams::of(spec, index, TaskId::NONE), overrun(spec.overrun));
         slot.stream = Stream::of(&spec.arrival);
         slot
     }

@@ -10,7 +10,7 @@ use punctual_analysis::upper_band_responses;
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, TaskSpec};
 
-use crate::allocator::{Allocator, Member, Part, Release};
+use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
 use crate::error::place;
 use crate::error::refused;
@@ -67,7 +67,7 @@ impl Allocator for Dual {
         POLICY.order
     }
 
-    fn first(&mut self, m: &Member, r: &Release) -> Part {
+    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
         let end = r.at.saturating_add(m.deadline);
         // A task from outside the set has the promotion that it brings.
         let promotion = self.promotion.get(m.index as usize).copied().unwrap_or(m.promotion);
@@ -79,7 +79,7 @@ impl Allocator for Dual {
         Part { start: r.at, finish, budget: r.left, priority }
     }
 
-    fn next(&mut self, m: &Member, r: &Release, end: End) -> Option<Part> {
+    fn next(&mut self, m: &TaskParams, r: &Release, end: End) -> Option<Part> {
         let low = self.first(m, r);
         let finish = r.at.saturating_add(m.deadline);
         if r.part > 1 || end != End::Expired || low.finish >= finish || r.left == 0 {

@@ -8,7 +8,7 @@
 
 use punctual_dispatcher::{Attribute, End};
 
-use crate::allocator::{Allocator, Member, Part, Release};
+use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
 use crate::policy::{Policy, Setup};
 use punctual_diagnostic::Diagnostic;
@@ -31,7 +31,7 @@ fn make(_: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnos
     Ok(Box::new(Imprecise))
 }
 
-fn part(m: &Member, r: &Release, budget: u64, priority: i64) -> Part {
+fn part(m: &TaskParams, r: &Release, budget: u64, priority: i64) -> Part {
     Part { start: r.at, finish: r.at.saturating_add(m.deadline), budget, priority }
 }
 
@@ -40,12 +40,12 @@ impl Allocator for Imprecise {
         POLICY.order
     }
 
-    fn first(&mut self, m: &Member, r: &Release) -> Part {
+    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
         let mandatory = m.mandatory.unwrap_or(r.left).min(r.left);
         part(m, r, mandatory, band::high(m.period))
     }
 
-    fn next(&mut self, m: &Member, r: &Release, end: End) -> Option<Part> {
+    fn next(&mut self, m: &TaskParams, r: &Release, end: End) -> Option<Part> {
         let optional = m.mandatory.is_some_and(|mandatory| mandatory < m.budget);
         (r.part == 1 && end == End::Exhausted && optional).then(|| part(m, r, r.left, band::low(m.period)))
     }

@@ -36,7 +36,7 @@ mod standard;
 mod swap;
 mod td;
 
-pub use allocator::{Allocator, Member, Part, Release, Terms};
+pub use allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
 pub use allocators::{Allocators, Options};
 pub use gsi::{Gsi, Native};
 pub use period_builder::{PeriodBuilder, PeriodParams};

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{JobId, Overrun, ReservationId, TimerId, INFINITE};
 
-use crate::allocator::{Member, Release};
+use crate::allocator::{Release, TaskParams};
 use crate::arrival::Stream;
 
 /// What carries a task's releases.
@@ -29,7 +29,7 @@ pub(crate) enum Phase {
 
 /// One task.
 pub(crate) struct Slot {
-    pub(crate) member: Member,
+    pub(crate) member: TaskParams,
     pub(crate) overrun: Overrun,
     pub(crate) stream: Stream,
     /// What its offset and list count from, ns.
@@ -74,7 +74,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(member: Member, overrun: Overrun) -> Slot {
+    pub(crate) fn new(member: TaskParams, overrun: Overrun) -> Slot {
         Slot {
             member,
             overrun,

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::allocator::{Allocator, Member, Part, Release, Terms};
+use crate::allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
 use crate::policy::{Policy, Setup, Urgency};
 use punctual_diagnostic::Diagnostic;
 
@@ -16,7 +16,7 @@ pub(crate) fn make(policy: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn All
 }
 
 impl Standard {
-    fn priority(&self, m: &Member) -> i64 {
+    fn priority(&self, m: &TaskParams) -> i64 {
         (self.0.priority)(&Urgency { period: m.period, deadline: m.deadline, priority: m.priority })
     }
 }
@@ -26,11 +26,11 @@ impl Allocator for Standard {
         self.0.order
     }
 
-    fn terms(&self, member: &Member) -> Option<Terms> {
-        Some(Terms { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
+    fn terms(&self, member: &TaskParams) -> Option<ReservationParams> {
+        Some(ReservationParams { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
     }
 
-    fn first(&mut self, member: &Member, release: &Release) -> Part {
+    fn first(&mut self, member: &TaskParams, release: &Release) -> Part {
         Part {
             start: release.at,
             finish: release.at.saturating_add(member.deadline),

@@ -9,7 +9,7 @@ use punctual_analysis::{OutsideServers, ReservedTime, TableError, TableTask, Tim
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
 
-use crate::allocator::{number, Allocator, Member, Part, Release, Terms};
+use crate::allocator::{number, Allocator, Part, Release, ReservationParams, TaskParams};
 use crate::error::place;
 use crate::error::refused;
 use crate::policy::{Policy, Setup};
@@ -210,7 +210,7 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> Diagnostic {
 
 impl TimeDriven {
     /// The window after `part` jobs of a release.
-    fn window(&self, m: &Member, r: &Release) -> Option<Part> {
+    fn window(&self, m: &TaskParams, r: &Release) -> Option<Part> {
         let w = self.windows(m, r.number).get(r.part as usize)?;
         let start = r.at.saturating_add(w.start);
         Some(Part { start, finish: start.saturating_add(w.length), budget: w.length.min(r.left), priority: 0 })
@@ -222,11 +222,11 @@ impl Allocator for TimeDriven {
         POLICY.order
     }
 
-    fn terms(&self, m: &Member) -> Option<Terms> {
-        self.admits(m).then_some(Terms { priority: 0, wakeup_rule: false })
+    fn terms(&self, m: &TaskParams) -> Option<ReservationParams> {
+        self.admits(m).then_some(ReservationParams { priority: 0, wakeup_rule: false })
     }
 
-    fn rows(&self, m: &Member) -> u64 {
+    fn rows(&self, m: &TaskParams) -> u64 {
         match self.sources.get(m.index as usize) {
             None | Some(Source::Nowhere) => 0,
             Some(Source::Given(_)) => 1,
@@ -234,7 +234,7 @@ impl Allocator for TimeDriven {
         }
     }
 
-    fn windows(&self, m: &Member, number: u64) -> &[Window] {
+    fn windows(&self, m: &TaskParams, number: u64) -> &[Window] {
         match self.sources.get(m.index as usize) {
             None | Some(Source::Nowhere) => &[],
             Some(Source::Given(windows)) => windows,
@@ -242,16 +242,16 @@ impl Allocator for TimeDriven {
         }
     }
 
-    fn admits(&self, m: &Member) -> bool {
+    fn admits(&self, m: &TaskParams) -> bool {
         !matches!(self.sources.get(m.index as usize), None | Some(Source::Nowhere))
     }
 
-    fn first(&mut self, m: &Member, r: &Release) -> Part {
+    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
         // An admitted task has a window at each release.
         self.window(m, r).unwrap_or(Part { start: r.at, finish: r.at, budget: 0, priority: 0 })
     }
 
-    fn next(&mut self, m: &Member, r: &Release, _: End) -> Option<Part> {
+    fn next(&mut self, m: &TaskParams, r: &Release, _: End) -> Option<Part> {
         if r.left == 0 {
             return None;
         }

@@ -11,7 +11,7 @@ use punctual_session::{Execution, Options, Session, TraceFiles};
 use punctual_sys::sched;
 use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec};
 
-use crate::draft::{Declared, Place};
+use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
 use crate::observer::Observer;
 use crate::supervisor::Handle;
@@ -247,7 +247,7 @@ impl Punctual {
     }
 }
 
-impl Place for Punctual {
+impl DraftTarget for Punctual {
     /// The set, for the next call; handles come of [`Punctual::add`].
     type Output<T: Send + 'static> = Punctual;
 
@@ -269,7 +269,7 @@ impl Place for Punctual {
     }
 }
 
-impl Place for &mut Punctual {
+impl DraftTarget for &mut Punctual {
     type Output<T: Send + 'static> = TaskHandle<T>;
 
     fn policy(&self) -> &str {

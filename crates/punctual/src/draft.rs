@@ -23,7 +23,7 @@ const LIMIT: u64 = punctual_taskset::DURATION_LIMIT;
 /// of [`Punctual::admit`](crate::Punctual::admit), or of the call that completes a draft of a
 /// [`Running`](crate::Running).
 #[must_use = "nothing runs before spawn, command or pid says what to execute"]
-pub struct TaskDraft<P: Place> {
+pub struct TaskDraft<P: DraftTarget> {
     place: P,
     name: String,
     period: Option<Duration>,
@@ -38,7 +38,7 @@ pub struct TaskDraft<P: Place> {
 
 /// What takes a completed draft: a set that is being declared, or one that runs. It cannot be
 /// implemented outside of this crate.
-pub trait Place: Sized {
+pub trait DraftTarget: Sized {
     /// The result of completing a draft whose task returns a `T`.
     type Output<T: Send + 'static>;
     #[doc(hidden)]
@@ -58,7 +58,7 @@ pub struct Declared {
     pub(crate) completion: Arc<dyn Completion>,
 }
 
-impl<P: Place> TaskDraft<P> {
+impl<P: DraftTarget> TaskDraft<P> {
     pub(crate) fn new(place: P, name: String) -> TaskDraft<P> {
         TaskDraft {
             place,

@@ -84,7 +84,7 @@ mod task;
 mod time;
 
 pub use declare::{Admitted, Punctual};
-pub use draft::{Place, TaskDraft};
+pub use draft::{DraftTarget, TaskDraft};
 pub use handle::TaskHandle;
 pub use policy::Policy;
 pub use punctual_diagnostic::{Diagnostic as Error, Kind as ErrorKind};

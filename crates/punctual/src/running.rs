@@ -7,7 +7,7 @@ use std::time::Duration;
 use punctual_session::results::Results;
 use punctual_taskset::DomainSpec;
 
-use crate::draft::{Declared, Place};
+use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Link, TaskHandle};
 use crate::supervisor::{Handle, Request};
 use crate::{Error, Outcome, TaskDraft};
@@ -78,7 +78,7 @@ impl Running {
     }
 }
 
-impl Place for &Running {
+impl DraftTarget for &Running {
     /// # Errors
     /// Those of [`Punctual::admit`](crate::Punctual::admit) and
     /// [`Admitted::start`](crate::Admitted::start); the other tasks continue undisturbed.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use punctual_session::ThreadBody;
 use punctual_taskset::DomainSpec;
 
-use crate::draft::{Declared, Place};
+use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Link, Remote, Slot, TaskHandle};
 use crate::{Error, Running, Task, TaskDraft};
 
@@ -131,19 +131,19 @@ impl<'scope> TaskDraft<&'scope Scope<'scope, '_>> {
     }
 }
 
-impl<'scope> Place for &'scope Scope<'scope, '_> {
+impl<'scope> DraftTarget for &'scope Scope<'scope, '_> {
     type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
     fn policy(&self) -> &str {
-        Place::policy(&self.running)
+        DraftTarget::policy(&self.running)
     }
 
     fn domains(&self) -> &[DomainSpec] {
-        Place::domains(&self.running)
+        DraftTarget::domains(&self.running)
     }
 
     fn link(&self) -> Link {
-        Place::link(&self.running)
+        DraftTarget::link(&self.running)
     }
 
     fn put<T: Send + 'static>(
@@ -151,7 +151,7 @@ impl<'scope> Place for &'scope Scope<'scope, '_> {
         task: Result<Declared, Error>,
         handle: TaskHandle<T>,
     ) -> Result<TaskHandle<T>, Error> {
-        let handle = Place::put(self.running, task, handle)?;
+        let handle = DraftTarget::put(self.running, task, handle)?;
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(handle.remote());
         Ok(handle)
     }

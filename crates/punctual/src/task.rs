@@ -22,7 +22,7 @@ use crate::Time;
 /// Threads that a task creates are ordinary ones: real-time priority is not inherited.
 pub struct Task<'a> {
     name: &'a str,
-    inner: &'a host::Task,
+    inner: &'a host::ThreadTask,
     /// `releases` has returned the release that the task is in.
     seen: Cell<bool>,
 }
@@ -43,7 +43,7 @@ pub struct Released {
 }
 
 impl<'a> Task<'a> {
-    pub(crate) fn new(name: &'a str, inner: &'a host::Task) -> Task<'a> {
+    pub(crate) fn new(name: &'a str, inner: &'a host::ThreadTask) -> Task<'a> {
         Task { name, inner, seen: Cell::new(false) }
     }
 
@@ -139,8 +139,8 @@ impl std::fmt::Debug for Task<'_> {
     }
 }
 
-impl From<host::Released> for Released {
-    fn from(r: host::Released) -> Released {
+impl From<host::CurrentRelease> for Released {
+    fn from(r: host::CurrentRelease) -> Released {
         Released {
             number: r.number,
             release: Time::from_nanos(r.release),

@@ -12,7 +12,7 @@ use punctual_trace::RunEvent;
 use crate::results::{DispatcherStats, KernelDispatcherStats};
 
 /// The code of a task that is a thread of this program.
-pub type ThreadBody = Box<dyn FnOnce(&mut user::Task) + Send>;
+pub type ThreadBody = Box<dyn FnOnce(&mut user::ThreadTask) + Send>;
 
 /// What a task executes.
 pub enum Execution {

@@ -155,7 +155,7 @@ impl Drop for ThreadEnd {
 }
 
 /// The whole of a task's thread: a panic ends it, not the program.
-fn run_body(body: ThreadBody, task: &mut punctual_host_user::Task, end: &ThreadEnd) {
+fn run_body(body: ThreadBody, task: &mut punctual_host_user::ThreadTask, end: &ThreadEnd) {
     let how = match catch_unwind(AssertUnwindSafe(|| body(task))) {
         Ok(()) => TaskEnd::Returned,
         Err(panic) => TaskEnd::Panicked(message(&*panic).to_owned()),
