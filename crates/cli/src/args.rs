@@ -4,6 +4,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use punctual_session::HostKind;
 use std::path::PathBuf;
 
+use crate::args_report::ReportArgs;
+
 macro_rules! exit_codes {
     () => {
         "0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or budgets \
@@ -42,6 +44,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Watch a running set, and change its budgets: live, from another terminal
     Top(crate::top::Top),
+    /// Results and traces as one HTML page to look at, and as SVG pictures
+    Report(ReportArgs),
     /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output

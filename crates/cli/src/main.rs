@@ -1,6 +1,7 @@
 //! The command `punctual`.
 
 mod args;
+mod args_report;
 mod check;
 mod clean;
 mod compare;
@@ -10,6 +11,7 @@ mod generate;
 mod output;
 mod progress;
 mod replay;
+mod report;
 mod run;
 #[cfg(test)]
 mod schema;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Check(args) => caller.finish(check::run(args)),
         Command::Doctor(args) => caller.finish(doctor::run(args)),
         Command::Top(args) => caller.finish(top::run(args)),
+        Command::Report(args) => caller.finish(report::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

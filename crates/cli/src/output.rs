@@ -59,6 +59,7 @@ impl Caller {
             Command::Check(check) => caller("check", check.json),
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Top(top) => caller("top", top.json),
+            Command::Report(report) => caller("report", report.json),
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),
             Command::Man(_) => caller("man", false),

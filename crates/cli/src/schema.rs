@@ -10,6 +10,7 @@ use schemars::{schema_for, Schema};
 use crate::check::CheckResult;
 use crate::clean::CleanResult;
 use crate::replay::ReplayResult;
+use crate::report::ReportResult;
 
 /// The result of `punctual sim --json`.
 #[derive(schemars::JsonSchema)]
@@ -43,4 +44,5 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("doctor", schema_for!(Envelope<Document>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
+    is_published("report", schema_for!(Envelope<ReportResult>));
 }

@@ -15,8 +15,8 @@ pub const SCHEMA: &str = "punctual/2";
 pub struct Envelope<T> {
     /// Always `punctual/2`.
     pub schema: String,
-    /// The subcommand: `run`, `sim`, `check`, `doctor`, `clean`; `punctual` where none was
-    /// recognised.
+    /// The subcommand: `run`, `sim`, `check`, `doctor`, `report`, `clean`; `punctual` where none
+    /// was recognised.
     pub command: String,
     /// The version of Punctual.
     pub version: String,

@@ -1,0 +1,169 @@
+//! Files that a page is made of: traces, and the results of `run --json` and `sim --json`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use punctual_diagnostic::{Diagnostic, Place};
+use punctual_report::{headline, RunResult, SCHEMA};
+use punctual_session::results::{Machine, Results};
+use punctual_taskset::TaskSet;
+use punctual_trace::{Trace, TraceError, TraceReader};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::recorded::Recorded;
+
+/// What `progress` is asked after, records.
+const BETWEEN: usize = 65_536;
+/// A result has some KB for each task.
+const LARGEST_RESULT: u64 = 256 << 20;
+
+/// One run: of a trace, of a result, or of a baseline in it.
+#[derive(Debug)]
+pub struct PageRun {
+    /// What to call it: its file, and its host where the file has several.
+    pub title: String,
+    /// In one sentence.
+    pub verdict: String,
+    /// The figures.
+    pub results: Results,
+    /// What a trace has beside them.
+    pub(crate) recorded: Option<Recorded>,
+    /// The machine is known: results name it, traces do not.
+    pub(crate) machine_known: bool,
+    /// What of its file is missing or wrong: one sentence; the rest is in the figures.
+    pub damage: Option<String>,
+}
+
+/// Reads one file. `progress` is called now and then with the records read so far; where it
+/// returns `false`, reading ends, and what was read is kept.
+///
+/// # Errors
+/// Nothing in it can be read: it is none of ours, or of another version.
+pub fn read(path: &Path, progress: &mut dyn FnMut(u64) -> bool) -> Result<Vec<PageRun>, Diagnostic> {
+    let name = path.display().to_string();
+    let refused = |e: std::io::Error| {
+        let help = "name a trace (--trace FILE) or a result (run --json, sim --json)";
+        Diagnostic::usage(format!("it cannot be read: {e}"), help).at(place(&name))
+    };
+    let mut input = BufReader::with_capacity(1 << 20, File::open(path).map_err(refused)?);
+    let first = input.fill_buf().map_err(refused)?;
+    if first.starts_with(b"{\"format\"") {
+        return trace(&name, input, progress).map(|run| vec![run]);
+    }
+    let mut text = Vec::new();
+    input.take(LARGEST_RESULT).read_to_end(&mut text).map_err(refused)?;
+    result(&name, &text)
+}
+
+/// A machine of which nothing is known.
+pub(crate) fn unknown_machine() -> Machine {
+    Machine {
+        kernel: None,
+        build: None,
+        preempt_rt: false,
+        preemption: None,
+        hz: None,
+        distribution: None,
+        arch: String::new(),
+        cpu_model: None,
+        cpu_khz: None,
+        cpus: Vec::new(),
+        allowed_cpus: Vec::new(),
+        isolated_cpus: Vec::new(),
+        clock_source: None,
+        rt_runtime_us: None,
+        rt_period_us: None,
+        virtual_machine: None,
+    }
+}
+
+fn place(name: &str) -> Place {
+    Place { name: name.into(), position: None }
+}
+
+fn trace(name: &str, input: BufReader<File>, progress: &mut dyn FnMut(u64) -> bool) -> Result<PageRun, Diagnostic> {
+    let unread = |e: TraceError| {
+        let help = "name a trace that this version's `run --trace` or `sim --trace` wrote";
+        Diagnostic::usage(e.to_string(), help).at(place(name))
+    };
+    let mut reader = TraceReader::new(input).map_err(unread)?;
+    let header = reader.header().clone();
+    let mut records = Vec::new();
+    let mut damage = Vec::new();
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(e) => {
+                damage.push(format!("{e}; shown is what stands before"));
+                break;
+            }
+        }
+        if records.len() % BETWEEN == 0 && !progress(records.len() as u64) {
+            damage.push(format!("interrupted after {} records", records.len()));
+            break;
+        }
+    }
+    let trace = Trace { header, records };
+    match trace.lost() {
+        0 => {}
+        lost => damage.push(format!("{lost} records are missing in it: they were dropped while it ran")),
+    }
+    let set = TaskSet::parse(&trace.header.set, &format!("{name}: the set in its header"));
+    if let Err(e) = &set {
+        damage.push(format!("its set cannot be read: {}", e.cause));
+    }
+    let recorded = Recorded::of(&trace);
+    let results = recorded.results(&trace, set.as_ref().ok());
+    Ok(PageRun {
+        title: name.to_owned(),
+        verdict: headline(&results),
+        results,
+        recorded: Some(recorded),
+        machine_known: false,
+        damage: (!damage.is_empty()).then(|| format!("{name}: {}.", damage.join("; "))),
+    })
+}
+
+fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
+    let wrong = |cause: String, help: &str| Diagnostic::usage(cause, help).at(place(name));
+    let ours = "name a trace (--trace FILE) or a result (run --json, sim --json)";
+    let document: Value = serde_json::from_slice(text).map_err(|e| match e.is_eof() && !text.is_empty() {
+        true => wrong(format!("a result that is cut short ({e})"), "use the file as it was written"),
+        false => wrong(format!("neither a trace nor a result ({e})"), ours),
+    })?;
+    match document["schema"].as_str() {
+        Some(SCHEMA) => {}
+        Some(other) if other.starts_with("punctual/") => {
+            let help = "make the result and the report with one version";
+            return Err(wrong(format!("a result of schema {other:?}, this version reads {SCHEMA:?}"), help));
+        }
+        _ => return Err(wrong("neither a trace nor a result: it has no \"schema\"".to_owned(), ours)),
+    }
+    let command = document["command"].as_str().unwrap_or_default();
+    if document["result"].is_null() {
+        let cause = document["error"]["cause"].as_str().unwrap_or("it names no cause");
+        return Err(wrong(format!("a result without figures: {cause}"), "make one of a run that took place"));
+    }
+    let runs = match command {
+        "run" => RunResult::deserialize(&document["result"]).map(|r| [vec![r.run], r.baselines].concat()),
+        "sim" if document["result"].get("replay").is_some() => {
+            return Err(wrong("the result of a replay has no figures".to_owned(), "name the trace itself"));
+        }
+        "sim" => Results::deserialize(&document["result"]).map(|r| vec![r]),
+        other => return Err(wrong(format!("the result of `{}`", other.escape_debug()), ours)),
+    };
+    let runs = runs.map_err(|e| wrong(format!("not what its schema says: {e}"), "use the file as it was written"))?;
+    let several = runs.len() > 1;
+    let error = document["error"]["cause"].as_str().map(|cause| format!("{name}: {cause}."));
+    let run = |(number, results): (usize, Results)| PageRun {
+        title: if several { format!("{name}: {}", results.title()) } else { name.to_owned() },
+        verdict: headline(&results),
+        recorded: None,
+        machine_known: true,
+        damage: error.clone().filter(|_| number == 0),
+        results,
+    };
+    Ok(runs.into_iter().enumerate().map(run).collect())
+}
