@@ -3,8 +3,12 @@
 
 const LOG = 3; // uPlot's number of a logarithmic scale
 
+// uPlot counts ticks from the lower end, so that a power of ten there makes round numbers.
+const powerBelow = (value) => 10 ** Math.floor(Math.log10(value) + 1e-9);
+
 function newHistogram(figure, task) {
-  const shown = ["latency", "response"].map((name, i) => ({ name, color: colorOf(i), ...task[name] }))
+  const shown = ["latency", "response"]
+    .map((name, i) => ({ name, color: colorOf(i), ...task[name] }))
     .filter((times) => times.count);
   if (!shown.length) {
     figure.append("Starts and completions are not recorded.");
@@ -19,7 +23,7 @@ function newHistogram(figure, task) {
   const bars = uPlot.paths.bars({ size: [1, Infinity], align: 1, gap: 0 });
   newChart(figure, 240, {
     scales: {
-      x: { time: false, distr: LOG, range: [edges[0] / 1.2, edges[edges.length - 1] * 1.2] },
+      x: { time: false, distr: LOG, range: [powerBelow(edges[0]), edges[edges.length - 1] * 1.2] },
       y: { distr: LOG, range: [0.7, most * 2] },
     },
     series: [{}, ...shown.map(({ color }) => (
@@ -31,8 +35,9 @@ function newHistogram(figure, task) {
     cursor: { drag: { x: true, y: false } },
     hooks: { draw: [(u) => shown.forEach((times) => drawPercentiles(u, times))] },
   }, [edges, ...counts]);
-  addKey(figure, shown.map((t) => ["▮", t.color, t.name + ": median " + showTime(t.median) + ", p99 "
-    + showTime(t.p99) + ", p99.9 " + showTime(t.p999) + ", worst " + showTime(t.worst)]));
+  addKey(figure, shown.map((t) => ["▮", t.color, t.name + ": median " + showTime(t.median)
+    + ", p99 " + showTime(t.p99) + ", p99.9 " + showTime(t.p999)
+    + ", worst " + showTime(t.worst)]));
 }
 
 // Dashed lines at the median, p99 and the worst.
@@ -92,7 +97,7 @@ function newComparison(figure, field) {
   newChart(figure, 280, {
     scales: {
       x: { time: false, range: [-0.5, names.length - 0.5] },
-      y: { distr: LOG, range: [least / 2, Math.max(...all, 10) * 2] },
+      y: { distr: LOG, range: [powerBelow(least), Math.max(...all, 10) * 2] },
     },
     series: [{}, { paths: () => null, points: { show: false } }],
     axes: [
