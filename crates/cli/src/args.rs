@@ -5,6 +5,7 @@ use punctual_session::HostKind;
 use std::path::PathBuf;
 
 use crate::args_report::ReportArgs;
+use crate::args_measure::MeasureCommand;
 
 macro_rules! exit_codes {
     () => {
@@ -46,6 +47,8 @@ pub enum Command {
     Top(crate::top::Top),
     /// Results and traces as one HTML page to look at, and as SVG pictures
     Report(ReportArgs),
+    /// Measure this machine
+    Measure(MeasureCommand),
     /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output

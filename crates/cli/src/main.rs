@@ -2,12 +2,14 @@
 
 mod args;
 mod args_report;
+mod args_measure;
 mod check;
 mod clean;
 mod compare;
 mod doctor;
 mod drive;
 mod generate;
+mod measure;
 mod output;
 mod progress;
 mod replay;
@@ -25,6 +27,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
+use args_measure::Instrument;
 use output::Caller;
 
 fn main() -> ExitCode {
@@ -42,6 +45,9 @@ fn main() -> ExitCode {
         Command::Doctor(args) => caller.finish(doctor::run(args)),
         Command::Top(args) => caller.finish(top::run(args)),
         Command::Report(args) => caller.finish(report::run(args)),
+        Command::Measure(args) => match &args.instrument {
+            Instrument::Determinism(args) => caller.finish(measure::determinism::run(args)),
+        },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

@@ -10,6 +10,7 @@ use punctual_report::{Envelope, ErrorInfo, View, SCHEMA};
 use serde::Serialize;
 
 use crate::args::{Command, Run};
+use crate::args_measure::Instrument;
 
 /// Exit codes (design, 5); those of errors are [`punctual_diagnostic::Kind`]'s.
 pub const MISSED: u8 = 1;
@@ -60,6 +61,9 @@ impl Caller {
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Top(top) => caller("top", top.json),
             Command::Report(report) => caller("report", report.json),
+            Command::Measure(measure) => match &measure.instrument {
+                Instrument::Determinism(args) => caller("measure determinism", args.json),
+            },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),
             Command::Man(_) => caller("man", false),

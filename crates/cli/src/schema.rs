@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use punctual_doctor::Document;
+use punctual_measure::determinism::DeterminismResult;
 use punctual_report::{Envelope, RunResult, SCHEMA};
 use punctual_session::results::Results;
 use schemars::{schema_for, Schema};
@@ -24,7 +25,8 @@ enum SimResult {
 }
 
 fn is_published(command: &str, schema: Schema) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{command}.schema.json"));
+    let file = format!("{}.schema.json", command.replace(' ', "-"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
     let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
     schema["title"] = format!("punctual {command} --json").into();
     schema["properties"]["schema"]["const"] = SCHEMA.into();
@@ -42,6 +44,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("sim", schema_for!(Envelope<SimResult>));
     is_published("check", schema_for!(Envelope<CheckResult>));
     is_published("doctor", schema_for!(Envelope<Document>));
+    is_published("measure determinism", schema_for!(Envelope<DeterminismResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
     is_published("report", schema_for!(Envelope<ReportResult>));

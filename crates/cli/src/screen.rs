@@ -15,6 +15,13 @@ enum Kind {
     Nothing,
 }
 
+/// What is shown: a table that is redrawn, or a line without a line break.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Table,
+    Line,
+}
+
 pub struct Screen {
     kind: Kind,
     shown: Instant,
@@ -35,6 +42,14 @@ impl Screen {
 
     /// Shows progress when it is time to; `results` is only asked then.
     pub fn tick(&mut self, results: impl FnOnce() -> Results) {
+        self.show(|form| match form {
+            Form::Table => live(&results()),
+            Form::Line => plain_line(&results()),
+        });
+    }
+
+    /// Shows what `draw` makes, when it is time to: it is only asked then.
+    pub fn show(&mut self, draw: impl FnOnce(Form) -> String) {
         let every = match self.kind {
             Kind::Table(_) => LIVE_EVERY,
             Kind::Lines => LINE_EVERY,
@@ -46,12 +61,15 @@ impl Screen {
         self.shown = Instant::now();
         match &mut self.kind {
             Kind::Table(lines) => {
-                let table = live(&results());
+                let table = draw(Form::Table);
+                // What has scrolled away cannot be redrawn.
+                let room = terminal_size::terminal_size().map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
+                let table: String = table.split_inclusive('\n').take(room.saturating_sub(1)).collect();
                 let up = if *lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
                 *lines = table.lines().count();
                 write(&format!("{up}{table}"));
             }
-            Kind::Lines => write(&format!("{}\n", plain_line(&results()))),
+            Kind::Lines => write(&format!("{}\n", draw(Form::Line))),
             Kind::Nothing => {}
         }
     }

@@ -73,6 +73,6 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
 }
 
 /// The last CPU that we may use: the first ones have most interrupts.
-fn last_cpu() -> u32 {
+pub fn last_cpu() -> u32 {
     sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max()).unwrap_or(0)
 }

@@ -26,7 +26,7 @@ pub fn report(error: &clap::Error, words: &[OsString]) -> ExitCode {
 fn caller(words: &[OsString]) -> Caller {
     let end = words.iter().position(|word| word == "--");
     let own = &words[..end.unwrap_or(words.len())];
-    let names = ["run", "sim", "check", "doctor", "clean"];
+    let names = ["run", "sim", "check", "doctor", "measure", "clean"];
     let name = own.iter().skip(1).find_map(|word| names.into_iter().find(|name| word == name)).unwrap_or("punctual");
     let wraps = name == "run" && end.is_some();
     Caller { name, json: own.iter().any(|word| word == "--json"), wraps, to_error: wraps }

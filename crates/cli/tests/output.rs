@@ -174,7 +174,11 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
         std::fs::read_dir(&scratch.0).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     pages.sort();
     let of = |name: &&str| format!("punctual-{name}.1");
-    let wanted: Vec<String> = ["check", "clean", "completions", "doctor", "run", "sim"].iter().map(of).collect();
+    let wanted: Vec<String> =
+        ["check", "clean", "completions", "doctor", "measure", "measure-determinism", "run", "sim"]
+            .iter()
+            .map(of)
+            .collect();
     assert!(wanted.iter().all(|page| pages.contains(page)) && pages.contains(&"punctual.1".to_owned()), "{pages:?}");
     let run = std::fs::read_to_string(scratch.path("punctual-run.1")).unwrap();
     assert!(run.contains("Exit codes with") && run.contains(".TH punctual-run 1"), "{run}");

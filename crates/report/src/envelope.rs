@@ -15,14 +15,14 @@ pub const SCHEMA: &str = "punctual/2";
 pub struct Envelope<T> {
     /// Always `punctual/2`.
     pub schema: String,
-    /// The subcommand: `run`, `sim`, `check`, `doctor`, `report`, `clean`; `punctual` where none
-    /// was recognised.
+    /// The subcommand by its words, such as `run` or `measure latency`; `punctual` where none was
+    /// recognised.
     pub command: String,
     /// The version of Punctual.
     pub version: String,
     /// Whether the verdict is good: `run`, `sim`: all deadlines met and all budgets kept, or the
-    /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `clean`: nothing is left
-    /// behind.
+    /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `measure`: it ran
+    /// to its end, and all that is required was kept; `clean`: nothing is left behind.
     pub ok: bool,
     /// The same in one sentence.
     pub verdict: String,

@@ -11,6 +11,7 @@ mod busy_threads;
 mod cgroup_roles;
 mod cgroup_work;
 mod costs;
+mod determinism;
 mod freezer_lock;
 mod hierarchy;
 mod kills;

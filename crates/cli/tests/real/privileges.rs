@@ -124,6 +124,20 @@ fn without_privileges_it_says_which_and_how_to_get_them() {
 }
 
 #[test]
+fn measuring_determinism_says_so_too() {
+    if !permitted(&[Need::Root]) {
+        return;
+    }
+    let (elsewhere, cpu) = (Elsewhere::new(), one_cpu());
+    let number = cpu.0.to_string();
+    let args = ["measure", "determinism", "--duration", "1s", "--cpu", &number];
+    let ended = elsewhere.run(Given::Nothing, &args);
+    ended.assert_code(4).assert_says(&["SCHED_FIFO 99 is refused", "setcap cap_sys_nice,cap_ipc_lock+ep"]);
+    let ended = elsewhere.run(Given::Priority, &args);
+    ended.assert_code(4).assert_says(&["64 KiB of memory may be locked", "CAP_IPC_LOCK"]);
+}
+
+#[test]
 fn with_just_those_an_ordinary_user_s_budgets_hold() {
     if !permitted(&NEEDS) {
         return;

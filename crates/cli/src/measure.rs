@@ -1,0 +1,3 @@
+//! `punctual measure`.
+
+pub mod determinism;

@@ -1,0 +1,4 @@
+//! Instruments that measure a machine.
+
+pub mod determinism;
+pub mod require;
