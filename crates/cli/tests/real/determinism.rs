@@ -94,6 +94,16 @@ fn each_kind_is_released_by_the_primitive_that_it_names_and_ctrl_c_keeps_what_wa
     let threads = measuring_threads(&mut run);
     let of = |name: &str| threads[name];
 
+    // Before the start all of them wait for one futex.
+    let woken = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", of(name))).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    for name in threads.keys() {
+        eventually(&format!("{name} is released, time after time"), || woken(name) > 10);
+    }
+
     // The wait of our own futex; of the C library's condition variables; of its shared semaphores.
     let direct = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let condition = direct | libc::FUTEX_CLOCK_REALTIME;
@@ -132,15 +142,6 @@ fn each_kind_is_released_by_the_primitive_that_it_names_and_ctrl_c_keeps_what_wa
     is("task9", libc::SCHED_RR, 17);
     is("task16", libc::SCHED_RR, 7);
 
-    // Until a task of each kind has been released many times.
-    let woken = |name: &str| {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", of(name))).unwrap_or_default();
-        let line = text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
-        line.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
-    for name in threads.keys() {
-        eventually(&format!("{name} is released, time after time"), || woken(name) > 10);
-    }
     kill(run.pid(), libc::SIGINT);
     let ended = run.end();
     ended.assert_code(130).assert_nothing_left(&[]);
@@ -163,7 +164,7 @@ fn a_requirement_that_is_not_kept_is_a_failure_and_one_that_is_kept_is_none() {
     }
     let cpu = one_cpu();
     for (bound, code) in [("worst=1ns", 1), ("worst=1000s,determinism=1000s", 0)] {
-        let ended = start(&cpu, &["--duration", "300ms", "--require", bound]).end();
+        let ended = start(&cpu, &["--duration", "1s", "--require", bound]).end();
         let document = document(ended.assert_code(code));
         assert_eq!(document["ok"], code == 0, "{document:#}");
         let verdict = document["verdict"].as_str().unwrap();
@@ -173,7 +174,7 @@ fn a_requirement_that_is_not_kept_is_a_failure_and_one_that_is_kept_is_none() {
         // The executive takes each beat once; those that it lost are late.
         let beats = &run["tasks"][0];
         let all = beats["cycles"].as_u64().unwrap() + beats["late"].as_u64().unwrap();
-        assert!(all >= 15, "300 ms at 50 Hz: {beats:#}");
+        assert!(all >= 50, "1 s at 50 Hz: {beats:#}");
     }
 }
 

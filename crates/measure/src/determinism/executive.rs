@@ -167,6 +167,10 @@ impl Shared<'_> {
             next += lost + 1;
             let due = times.start + (next - 1) * self.beat;
             if due >= times.end || self.is_over() {
+                // It may have slept through the last ones.
+                let is_measured = |beat: &u64| (times.begin..times.end).contains(&(times.start + beat * self.beat));
+                let missed = (first..next - 1).filter(is_measured).count();
+                self.executive.statistics.late.fetch_add(missed as u64, Relaxed);
                 return;
             }
             // Of a task: the beats from `first` on and before `next` that release it.
