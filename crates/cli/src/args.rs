@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::args_report::ReportArgs;
 use crate::args_measure::MeasureCommand;
+use crate::args_trace::TraceArgs;
 
 macro_rules! exit_codes {
     () => {
@@ -41,6 +42,8 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
     Check(Check),
+    /// Work with a recorded run: draw it for Perfetto or Chrome
+    Trace(TraceArgs),
     /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),
     /// Watch a running set, and change its budgets: live, from another terminal

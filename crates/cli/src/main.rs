@@ -3,6 +3,7 @@
 mod args;
 mod args_report;
 mod args_measure;
+mod args_trace;
 mod check;
 mod clean;
 mod compare;
@@ -21,6 +22,7 @@ mod screen;
 mod set;
 mod sim;
 mod top;
+mod trace;
 mod usage;
 
 use clap::Parser;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Run(args) => caller.finish(run::run(args)),
         Command::Sim(args) => sim::run(args, caller),
         Command::Check(args) => caller.finish(check::run(args)),
+        Command::Trace(args) => trace::run(args, caller),
         Command::Doctor(args) => caller.finish(doctor::run(args)),
         Command::Top(args) => caller.finish(top::run(args)),
         Command::Report(args) => caller.finish(report::run(args)),

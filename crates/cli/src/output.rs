@@ -58,6 +58,10 @@ impl Caller {
             Command::Run(run) => Caller::of_run(run),
             Command::Sim(sim) => caller("sim", sim.json),
             Command::Check(check) => caller("check", check.json),
+            Command::Trace(trace) => {
+                let (name, json) = crate::trace::caller(trace);
+                caller(name, json)
+            }
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Top(top) => caller("top", top.json),
             Command::Report(report) => caller("report", report.json),

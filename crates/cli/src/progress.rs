@@ -25,20 +25,30 @@ impl Progress {
 
     /// Shows it when it is time to: virtual time, ns, and what else there is to say.
     pub fn tick(&mut self, now: u64, what: &dyn std::fmt::Display) {
+        let seconds = |ns: u64| format!("{}.{} s", ns / 1_000_000_000, ns / 100_000_000 % 10);
+        let end = self.end;
+        self.show(&|| match end {
+            Some(end) => {
+                let percent = u128::from(now) * 100 / u128::from(end.max(1));
+                format!("{} of {} ({percent} %): {what}", seconds(now), seconds(end))
+            }
+            None => format!("{}: {what}", seconds(now)),
+        });
+    }
+
+    /// The same for work that is counted.
+    pub fn count(&mut self, done: u64, what: &dyn std::fmt::Display) {
+        self.show(&|| format!("{done} {what}"));
+    }
+
+    fn show(&mut self, line: &dyn Fn() -> String) {
         let since = self.shown.unwrap_or(self.begun).elapsed();
         let every = if self.terminal && self.shown.is_some() { REDRAWN } else { PATIENCE };
         if self.quiet || since < every {
             return;
         }
         self.shown = Some(Instant::now());
-        let seconds = |ns: u64| format!("{}.{} s", ns / 1_000_000_000, ns / 100_000_000 % 10);
-        let line = match self.end {
-            Some(end) => {
-                let percent = u128::from(now) * 100 / u128::from(end.max(1));
-                format!("{} of {} ({percent} %): {what}", seconds(now), seconds(end))
-            }
-            None => format!("{}: {what}", seconds(now)),
-        };
+        let line = line();
         let mut out = std::io::stderr();
         // A terminal that is gone is no reason to stop.
         let _ = if self.terminal { write!(out, "\r\x1b[K{line}") } else { writeln!(out, "{line}") };

@@ -12,6 +12,7 @@ use crate::check::CheckResult;
 use crate::clean::CleanResult;
 use crate::replay::ReplayResult;
 use crate::report::ReportResult;
+use crate::trace::TraceResult;
 
 /// The result of `punctual sim --json`.
 #[derive(schemars::JsonSchema)]
@@ -43,6 +44,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("run", schema_for!(Envelope<RunResult>));
     is_published("sim", schema_for!(Envelope<SimResult>));
     is_published("check", schema_for!(Envelope<CheckResult>));
+    is_published("trace", schema_for!(Envelope<TraceResult>));
     is_published("doctor", schema_for!(Envelope<Document>));
     is_published("measure determinism", schema_for!(Envelope<DeterminismResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));

@@ -4,13 +4,16 @@
 //! TraceReader ──> Places (which task is which) ──> Decoder (what a record says) ──> Moment
 //! ```
 //!
-//! [`Timeline`] reads record by record: its memory does not grow with the trace.
+//! [`Timeline`] reads record by record, and [`Exporter`] draws it for Perfetto or Chrome: their
+//! memory does not grow with the trace.
 
 mod decoder;
+mod export;
 mod moment;
 mod places;
 mod timeline;
 
+pub use export::{Exported, Exporter, Format};
 pub use moment::{Moment, What};
 pub use timeline::Timeline;
 

@@ -1,0 +1,83 @@
+//! `punctual trace`: what can be made of a recorded run.
+
+mod export;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_timeline::Timeline;
+use punctual_trace::TraceError;
+use serde::Serialize;
+
+use crate::args_trace::{TraceArgs, TraceCommand};
+use crate::output::Caller;
+
+/// Bytes that are read or written at a time.
+const BUFFER: usize = 1 << 18;
+
+pub fn run(args: &TraceArgs, caller: Caller) -> ExitCode {
+    match &args.command {
+        TraceCommand::Export(args) => caller.finish(export::run(args)),
+    }
+}
+
+/// The name of the subcommand, and whether it prints JSON.
+pub fn caller(args: &TraceArgs) -> (&'static str, bool) {
+    match &args.command {
+        TraceCommand::Export(args) => ("trace export", args.json),
+    }
+}
+
+/// The result of `punctual trace --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum TraceResult {
+    /// `trace export`.
+    Export(export::ExportResult),
+}
+
+type Reader = Timeline<BufReader<File>>;
+
+/// Opens a trace and reads its header.
+fn open(path: &Path) -> Result<Reader, Diagnostic> {
+    let name = path.display();
+    let file = File::open(path).map_err(|e| {
+        let help = "name a trace that `run --trace` or `sim --trace` wrote";
+        Diagnostic::usage(format!("{name}: {e}"), help)
+    })?;
+    Timeline::new(BufReader::with_capacity(BUFFER, file)).map_err(|e| damaged(path, &e, None))
+}
+
+/// Why a trace was not read to its end. `kept`: what was made of the records before.
+fn damaged(path: &Path, error: &TraceError, kept: Option<&str>) -> Diagnostic {
+    let help = match (error, kept) {
+        (_, Some(kept)) => format!("what stands before is {kept}; for all of it, record the run again"),
+        (TraceError::Io(_) | TraceError::Format(_), None) => {
+            "name a trace that this version's `run --trace` or `sim --trace` wrote".to_owned()
+        }
+        (_, None) => "use the file as it was written, or record the run again".to_owned(),
+    };
+    Diagnostic::usage(format!("{}: {error}", path.display()), help)
+}
+
+/// Creates a file for what is made of these traces, which must not be one of them.
+fn create(path: &Path, traces: &[&Path]) -> Result<File, Diagnostic> {
+    let name = path.display();
+    let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
+    let is_a_trace = identity(path).is_some_and(|id| traces.iter().any(|trace| identity(trace) == Some(id)));
+    if is_a_trace {
+        return Err(Diagnostic::usage(format!("{name} is the trace itself"), "name another file with -o"));
+    }
+    File::create(path).map_err(|e| Diagnostic::usage(format!("{name}: {e}"), "name a file that can be written with -o"))
+}
+
+/// What was made of a trace could not be written.
+fn not_written(path: &Path, error: std::io::Error) -> Diagnostic {
+    let what = format!("{} cannot be written, and is incomplete", path.display());
+    Diagnostic::refused(what, error, "free some room, or name another file with -o")
+}
