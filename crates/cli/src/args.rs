@@ -42,7 +42,7 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
     Check(Check),
-    /// Work with a recorded run: draw it for Perfetto or Chrome
+    /// Work with a recorded run: draw it for Perfetto or Chrome, sum it up
     Trace(TraceArgs),
     /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),

@@ -15,6 +15,8 @@ pub struct TraceArgs {
 pub enum TraceCommand {
     /// Draw a trace for Perfetto (ui.perfetto.dev) or Chrome: jobs, execution, deadlines, budgets
     Export(Export),
+    /// Each task's releases, misses, execution, preemptions and response times
+    Stats(StatsArgs),
 }
 
 /// A format of pictures.
@@ -40,6 +42,21 @@ pub struct Export {
     #[arg(long, short, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Summary as JSON on standard output (docs/traces.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 all of it was read; 2 bad usage, or a trace that is damaged or cut short: what \
+stands before is counted; 130 interrupted.")]
+pub struct StatsArgs {
+    /// A trace
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Figures as JSON on standard output (docs/traces.md)
     #[arg(long)]
     pub json: bool,
     /// No progress

@@ -1,6 +1,7 @@
 //! `punctual trace`: what can be made of a recorded run.
 
 mod export;
+mod stats;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -22,6 +23,7 @@ const BUFFER: usize = 1 << 18;
 pub fn run(args: &TraceArgs, caller: Caller) -> ExitCode {
     match &args.command {
         TraceCommand::Export(args) => caller.finish(export::run(args)),
+        TraceCommand::Stats(args) => caller.finish(stats::run(args)),
     }
 }
 
@@ -29,6 +31,7 @@ pub fn run(args: &TraceArgs, caller: Caller) -> ExitCode {
 pub fn caller(args: &TraceArgs) -> (&'static str, bool) {
     match &args.command {
         TraceCommand::Export(args) => ("trace export", args.json),
+        TraceCommand::Stats(args) => ("trace stats", args.json),
     }
 }
 
@@ -39,6 +42,8 @@ pub fn caller(args: &TraceArgs) -> (&'static str, bool) {
 pub enum TraceResult {
     /// `trace export`.
     Export(export::ExportResult),
+    /// `trace stats`.
+    Stats(stats::StatsResult),
 }
 
 type Reader = Timeline<BufReader<File>>;

@@ -11,10 +11,12 @@ mod decoder;
 mod export;
 mod moment;
 mod places;
+mod stats;
 mod timeline;
 
 pub use export::{Exported, Exporter, Format};
 pub use moment::{Moment, What};
+pub use stats::{Stats, TaskStats};
 pub use timeline::Timeline;
 
 #[cfg(test)]

@@ -200,5 +200,5 @@ fn a_full_disk_is_one_error_and_a_trace_is_never_written_over() {
 #[test]
 fn help_names_the_subcommands() {
     let help = text(&punctual(&["trace", "--help"]).stdout);
-    assert!(help.contains("export"), "{help}");
+    assert!(help.contains("export") && help.contains("stats"), "{help}");
 }

@@ -2,6 +2,7 @@
 
 mod export;
 mod perfetto;
+mod stats;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
