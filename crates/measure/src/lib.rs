@@ -1,4 +1,9 @@
-//! Instruments that measure a machine.
+//! Instruments: measure a machine as it is, with and without load.
 
+pub mod cyclictest;
 pub mod determinism;
+pub mod distribution;
+pub mod latency;
+pub mod loads;
+pub mod noise;
 pub mod require;
