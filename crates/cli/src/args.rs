@@ -4,8 +4,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use punctual_session::HostKind;
 use std::path::PathBuf;
 
-use crate::args_report::ReportArgs;
 use crate::args_measure::MeasureCommand;
+use crate::args_report::ReportArgs;
 use crate::args_trace::TraceArgs;
 
 macro_rules! exit_codes {
@@ -50,7 +50,7 @@ pub enum Command {
     Top(crate::top::Top),
     /// Results and traces as one HTML page to look at, and as SVG pictures
     Report(ReportArgs),
-    /// Measure this machine
+    /// Measure this machine: how late jobs wake, and why not to believe it
     Measure(MeasureCommand),
     /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
     Clean(Clean),

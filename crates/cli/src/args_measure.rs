@@ -1,6 +1,9 @@
 //! The arguments of `punctual measure`.
 
-use clap::{Args, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use punctual_measure::latency::JobClass;
+use punctual_measure::loads::{Generator, Workload};
 use punctual_measure::require::Requirement;
 
 #[derive(Args)]
@@ -13,6 +16,8 @@ pub struct MeasureCommand {
 pub enum Instrument {
     /// How much the latencies of real-time tasks differ, by the primitive that releases them
     Determinism(Determinism),
+    /// How late a job wakes, idle and under load (RED-Linux, Table 6)
+    Latency(MeasureLatency),
 }
 
 #[derive(Args)]
@@ -57,4 +62,84 @@ fn duration(text: &str) -> Result<u64, String> {
 
 fn requirement(text: &str) -> Result<Requirement, String> {
     Requirement::parse(text, &["worst", "determinism"])
+}
+
+#[derive(Args)]
+#[command(after_help = "The job has a period of 500 us and a budget of 250 us, and sleeps 100 us in each period. \
+docs/measure.md says what each load does.\n\nExit codes: 0 measured, and all requirements kept; 1 a requirement is \
+not kept; 2 bad usage; 4 the machine does not permit it; 130 interrupted: what was measured is printed.")]
+pub struct MeasureLatency {
+    /// Periods of each row [default: 100000, as the paper]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(conflicts_with = "quick")]
+    pub periods: Option<u64>,
+    /// 2000 periods of each row: some fifteen seconds in all
+    #[arg(long)]
+    pub quick: bool,
+    /// Measure these rows only
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(value_parser = PossibleValuesParser::new(Workload::ALL.map(Workload::name)))]
+    pub load: Vec<String>,
+    /// CPU of job and loads [default: the last that we may use]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// What the job is
+    #[arg(long, value_enum, default_value_t = JobArg::User)]
+    pub host: JobArg,
+    /// What makes the loads [default: stress-ng where it is installed and has the load]
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub generator: Option<GeneratorArg>,
+    /// Fail (exit code 1) unless each real-time row keeps these bounds: min, average, p50, p99,
+    /// p99.9, max, such as p99=100us,max=1ms
+    #[arg(long, value_name = "BOUNDS")]
+    pub require: Option<String>,
+    /// Let cyclictest measure too, in windows that alternate with ours
+    #[arg(long)]
+    pub reference: bool,
+    /// Results as JSON on standard output (docs/measure.md)
+    #[arg(long)]
+    pub json: bool,
+    /// All columns, and the paper's beside them
+    #[arg(long, conflicts_with = "json")]
+    pub wide: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum JobArg {
+    /// A task of Punctual's user host
+    User,
+    /// A SCHED_FIFO thread, without Punctual
+    Fifo,
+    /// An ordinary thread, without Punctual
+    Other,
+}
+
+impl From<JobArg> for JobClass {
+    fn from(job: JobArg) -> JobClass {
+        match job {
+            JobArg::User => JobClass::User,
+            JobArg::Fifo => JobClass::Fifo,
+            JobArg::Other => JobClass::Other,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum GeneratorArg {
+    /// Punctual's own loads
+    BuiltIn,
+    /// stress-ng; the console and the caps-lock light are Punctual's all the same
+    StressNg,
+}
+
+impl From<GeneratorArg> for Generator {
+    fn from(generator: GeneratorArg) -> Generator {
+        match generator {
+            GeneratorArg::BuiltIn => Generator::BuiltIn,
+            GeneratorArg::StressNg => Generator::StressNg,
+        }
+    }
 }

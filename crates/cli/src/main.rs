@@ -1,8 +1,8 @@
 //! The command `punctual`.
 
 mod args;
-mod args_report;
 mod args_measure;
+mod args_report;
 mod args_trace;
 mod check;
 mod clean;
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::Report(args) => caller.finish(report::run(args)),
         Command::Measure(args) => match &args.instrument {
             Instrument::Determinism(args) => caller.finish(measure::determinism::run(args)),
+            Instrument::Latency(args) => caller.finish(measure::latency::run(args)),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

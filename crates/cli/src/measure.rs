@@ -1,3 +1,4 @@
 //! `punctual measure`.
 
 pub mod determinism;
+pub mod latency;

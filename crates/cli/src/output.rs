@@ -67,6 +67,7 @@ impl Caller {
             Command::Report(report) => caller("report", report.json),
             Command::Measure(measure) => match &measure.instrument {
                 Instrument::Determinism(args) => caller("measure determinism", args.json),
+                Instrument::Latency(args) => caller("measure latency", args.json),
             },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),

@@ -28,6 +28,7 @@ fn caller(words: &[OsString]) -> Caller {
     let own = &words[..end.unwrap_or(words.len())];
     let names = ["run", "sim", "check", "doctor", "measure", "clean"];
     let name = own.iter().skip(1).find_map(|word| names.into_iter().find(|name| word == name)).unwrap_or("punctual");
+    let name = if name == "measure" && own.iter().any(|word| word == "latency") { "measure latency" } else { name };
     let wraps = name == "run" && end.is_some();
     Caller { name, json: own.iter().any(|word| word == "--json"), wraps, to_error: wraps }
 }
@@ -52,6 +53,8 @@ mod tests {
         assert_eq!((run.name, run.json, run.wraps), ("run", false, true));
         let check = of("punctual check --json x");
         assert_eq!((check.name, check.json, check.wraps), ("check", true, false));
+        let measure = of("punctual measure latency --json --cpu x");
+        assert_eq!((measure.name, measure.json), ("measure latency", true));
         assert_eq!(of("punctual walk").name, "punctual");
     }
 }

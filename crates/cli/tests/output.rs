@@ -38,10 +38,15 @@ fn punctual(args: &[&str]) -> Output {
 
 /// Its document, which conforms to the schema of its subcommand.
 fn document(args: &[&str]) -> Value {
+    document_of(args[0], args[0], args)
+}
+
+/// The same of a subcommand with this name, and this schema.
+fn document_of(name: &str, schema: &str, args: &[&str]) -> Value {
     let output = punctual(args);
     let text = String::from_utf8_lossy(&output.stdout);
     let document: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"));
-    let schema = std::fs::read_to_string(root().join(format!("docs/{}.schema.json", args[0]))).unwrap();
+    let schema = std::fs::read_to_string(root().join(format!("docs/{schema}.schema.json"))).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{args:?}: {errors:?} in {document:#}");
@@ -49,9 +54,33 @@ fn document(args: &[&str]) -> Value {
     wrong["schema"] = "punctual/1".into();
     assert!(!validator.is_valid(&wrong), "{args:?}: another schema is not this one");
     assert_eq!(document["exit_code"].as_i64(), output.status.code().map(i64::from), "{args:?}");
-    assert_eq!(document["command"], args[0]);
+    assert_eq!(document["command"], name);
     assert!(document["verdict"].as_str().is_some_and(|v| v.ends_with('.')), "a sentence: {document:#}");
     document
+}
+
+#[test]
+fn latencies_of_an_ordinary_job_come_in_the_envelope_with_the_machine() {
+    let args = ["measure", "latency", "--host", "other", "--cpu", "0", "--periods", "20", "--load", "idle,fork"];
+    let made_by = ["--generator", "built-in", "--quiet", "--json"];
+    let document = document_of("measure latency", "measure-latency", &[&args[..], &made_by].concat());
+    assert_eq!(document["exit_code"], 0, "{document:#}");
+    let result = &document["result"];
+    assert!(result["machine"]["kernel"].is_string(), "{document:#}");
+    let rows: Vec<_> = result["rows"].as_array().unwrap().iter().map(|row| &row["workload"]).collect();
+    assert_eq!(rows, ["idle", "fork"]);
+    for row in result["rows"].as_array().unwrap() {
+        assert_eq!(row["latency"]["count"], 20, "{row:#}");
+    }
+}
+
+#[test]
+fn a_requirement_that_cannot_be_meant_is_refused_before_anything_is_measured() {
+    for bounds in ["p98=1ms", "p99", "max=soon"] {
+        let output = punctual(&["measure", "latency", "--require", bounds]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("the requirement"), "{output:?}");
+    }
 }
 
 #[test]

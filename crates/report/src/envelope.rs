@@ -21,8 +21,8 @@ pub struct Envelope<T> {
     /// The version of Punctual.
     pub version: String,
     /// Whether the verdict is good: `run`, `sim`: all deadlines met and all budgets kept, or the
-    /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `measure`: it ran
-    /// to its end, and all that is required was kept; `clean`: nothing is left behind.
+    /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `measure`: all that was
+    /// asked for was measured, and all that is required is kept; `clean`: nothing is left behind.
     pub ok: bool,
     /// The same in one sentence.
     pub verdict: String,

@@ -8,7 +8,7 @@
 pub mod analysis;
 mod compare;
 mod envelope;
-mod grid;
+pub mod grid;
 mod headline;
 mod live;
 mod table;

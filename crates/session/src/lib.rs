@@ -26,7 +26,7 @@ pub use baseline::Refusal;
 pub use budget_change::with_budget;
 pub use driver::{Execution, ThreadBody};
 pub use options::Options;
-pub use punctual_host_user::{Entry, Task};
+pub use punctual_host_user::{Entry, ThreadTask};
 pub use punctual_process::Output;
 pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;

@@ -82,7 +82,7 @@ impl JobWindow {
             .cpu(self.cpu)
             .overrun(Overrun::Skip)
             .build()?;
-        let body = move |task: &mut punctual_session::Task| {
+        let body = move |task: &mut punctual_session::ThreadTask| {
             job.open();
             while let Some(released) = task.wait_period() {
                 if !job.measure(released.release) {
