@@ -17,6 +17,8 @@ pub enum TraceCommand {
     Export(Export),
     /// Each task's releases, misses, execution, preemptions and response times
     Stats(StatsArgs),
+    /// Why deadlines were missed: which tasks executed instead, which budget was used up, and so on
+    Why(Why),
 }
 
 /// A format of pictures.
@@ -62,4 +64,22 @@ pub struct StatsArgs {
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 no deadline was missed; 1 some were; 2 bad usage, or a file that is no whole \
+trace (of one that is cut off, what can be read is explained).")]
+pub struct Why {
+    /// The trace, written by `run --trace` or `sim --trace`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Misses of this task only [default: all]
+    #[arg(value_name = "TASK")]
+    pub task: Option<String>,
+    /// This release's miss in full, with a time line: its number, from 0
+    #[arg(value_name = "N", requires = "task")]
+    pub number: Option<u64>,
+    /// The explanations as JSON on standard output (docs/why.md)
+    #[arg(long)]
+    pub json: bool,
 }

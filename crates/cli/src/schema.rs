@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use punctual_doctor::Document;
 use punctual_measure::determinism::DeterminismResult;
 use punctual_measure::latency::LatencyResult;
+use punctual_report::why::WhyResult;
 use punctual_report::{Envelope, RunResult, SCHEMA};
 use punctual_session::results::Results;
 use schemars::{schema_for, Schema};
@@ -48,6 +49,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("trace", schema_for!(Envelope<TraceResult>));
     is_published("doctor", schema_for!(Envelope<Document>));
     is_published("measure determinism", schema_for!(Envelope<DeterminismResult>));
+    is_published("trace why", schema_for!(Envelope<WhyResult>));
     is_published("measure latency", schema_for!(Envelope<LatencyResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));

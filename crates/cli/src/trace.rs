@@ -2,6 +2,7 @@
 
 mod export;
 mod stats;
+pub mod why;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -24,6 +25,7 @@ pub fn run(args: &TraceArgs, caller: Caller) -> ExitCode {
     match &args.command {
         TraceCommand::Export(args) => caller.finish(export::run(args)),
         TraceCommand::Stats(args) => caller.finish(stats::run(args)),
+        TraceCommand::Why(args) => caller.finish(why::run(args)),
     }
 }
 
@@ -32,6 +34,7 @@ pub fn caller(args: &TraceArgs) -> (&'static str, bool) {
     match &args.command {
         TraceCommand::Export(args) => ("trace export", args.json),
         TraceCommand::Stats(args) => ("trace stats", args.json),
+        TraceCommand::Why(args) => ("trace why", args.json),
     }
 }
 

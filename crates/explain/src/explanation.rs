@@ -98,6 +98,13 @@ impl Explainer {
         self.history.tasks.get(task as usize).map_or(&[], |t| &t.periods)
     }
 
+    /// How many periods of a task the trace has whole: to their deadline, or to a miss.
+    #[must_use]
+    pub fn whole_periods(&self, task: u32) -> u64 {
+        let whole = |p: &&Period| p.miss || p.deadline <= self.history.end;
+        self.periods(task).iter().filter(whole).count() as u64
+    }
+
     /// Explains all misses: those that were never done first, then the latest.
     #[must_use]
     pub fn misses(&self) -> Vec<Explanation> {

@@ -102,7 +102,7 @@ fn what_no_record_shows_is_not_guessed() {
         { name = \"low\", period = \"20ms\", deadline = \"6ms\", budget = \"3ms\", priority = 1, \
         work = { spin = \"3ms\" } }]";
     let mut trace = simulate(set, 20, Costs::default());
-    let kept = |r: &Record| r.is_of_a_host() && r.kind > kind::TASK_PLACE || !r.at().is_some_and(|at| at > 0);
+    let kept = |r: &Record| r.is_of_a_host() && r.kind > kind::TASK_PLACE || r.at().is_none_or(|at| at == 0);
     let (before, after) = (trace.records.len(), trace.records.iter().filter(|r| kept(r)).count());
     let first = trace.records.iter().position(|r| !kept(r)).expect("something follows");
     let mut records: Vec<Record> = trace.records[..first].to_vec();

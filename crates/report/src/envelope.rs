@@ -22,7 +22,8 @@ pub struct Envelope<T> {
     pub version: String,
     /// Whether the verdict is good: `run`, `sim`: all deadlines met and all budgets kept, or the
     /// replay is the same; `check`: the set fits; `doctor`: no obstacle; `measure`: all that was
-    /// asked for was measured, and all that is required is kept; `clean`: nothing is left behind.
+    /// asked for was measured, and all that is required is kept; `trace why`: no deadline was
+    /// missed; `clean`: nothing is left behind.
     pub ok: bool,
     /// The same in one sentence.
     pub verdict: String,

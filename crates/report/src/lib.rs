@@ -13,6 +13,7 @@ mod headline;
 mod live;
 mod table;
 pub mod units;
+pub mod why;
 
 pub use compare::{side_by_side, verdicts};
 pub use envelope::{Envelope, ErrorInfo, ErrorPlace, RunResult, SCHEMA};

@@ -1,0 +1,95 @@
+//! `punctual trace why`: why deadlines were missed.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_explain::{Explainer, Explanation};
+use punctual_report::why::{all, one, WhyResult};
+use punctual_trace::{Period, Trace, TraceError, TraceReader};
+
+use crate::args_trace::Why;
+use crate::output::{Outcome, MISSED};
+
+pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
+    let (trace, cut) = read(&args.file)?;
+    let explainer = Explainer::new(&trace)?;
+    let task = args.task.as_deref().map(|name| place(&explainer, name)).transpose()?;
+    let result = match (task, args.number) {
+        (Some(task), Some(number)) => {
+            let miss = explainer.explain(period(&explainer, task, number)?);
+            WhyResult::new(&explainer, 1, &[miss], true)
+        }
+        _ => {
+            let mut misses = explainer.misses();
+            misses.retain(|miss: &Explanation| task.is_none_or(|task| miss.period.task == task));
+            let tasks = 0..explainer.set().tasks.len() as u32;
+            let asked = tasks.filter(|&t| task.is_none_or(|task| t == task));
+            let periods = asked.map(|t| explainer.whole_periods(t)).sum();
+            WhyResult::new(&explainer, periods, &misses, false)
+        }
+    };
+    let (verdict, text) = one_or_all(args, &result);
+    let ok = result.misses.is_empty();
+    let code = match &cut {
+        Some(error) => error.exit_code(),
+        None if ok => 0,
+        None => MISSED,
+    };
+    Ok(Outcome { verdict, ok: ok && cut.is_none(), code, result, text, error: cut })
+}
+
+fn one_or_all(args: &Why, result: &WhyResult) -> (String, String) {
+    match args.number.and_then(|_| one(result, true)) {
+        Some(texts) => texts,
+        None => all(result, true),
+    }
+}
+
+/// What can be read of a trace, and why not all of it, if it is cut off.
+fn read(path: &Path) -> Result<(Trace, Option<Diagnostic>), Diagnostic> {
+    let name = path.display();
+    let is_none = "name a trace that this version's `run --trace` or `sim --trace` wrote";
+    let file = File::open(path).map_err(|e| Diagnostic::usage(format!("{name}: {e}"), is_none))?;
+    let refuse = |e: TraceError| {
+        let help = match e {
+            TraceError::Io(_) | TraceError::Format(_) => is_none,
+            _ => "use the file as it was written, or record the run again",
+        };
+        Diagnostic::usage(format!("{name}: {e}"), help)
+    };
+    let mut reader = TraceReader::new(BufReader::new(file)).map_err(refuse)?;
+    let (mut records, mut cut) = (Vec::new(), None);
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error @ TraceError::Io(_)) => return Err(refuse(error)),
+            Err(error) => cut = Some(refuse(error)),
+        }
+    }
+    Ok((Trace { header: reader.header().clone(), records }, cut))
+}
+
+/// The place of a task in the set.
+fn place(explainer: &Explainer, name: &str) -> Result<u32, Diagnostic> {
+    let tasks = &explainer.set().tasks;
+    let place = tasks.iter().position(|task| task.name == name);
+    place.map(|place| place as u32).ok_or_else(|| {
+        let names: Vec<&str> = tasks.iter().take(20).map(|task| task.name.as_str()).collect();
+        let help = format!("name one of {}", names.join(", "));
+        Diagnostic::usage(format!("the trace has no task {name:?}"), help)
+    })
+}
+
+/// The period with this number, which was missed.
+fn period(explainer: &Explainer, task: u32, number: u64) -> Result<&Period, Diagnostic> {
+    let name = &explainer.set().tasks[task as usize].name;
+    let list = format!("`punctual trace why FILE {name}` lists its misses");
+    let found = explainer.periods(task).iter().find(|period| period.number == number);
+    match found {
+        Some(period) if period.miss => Ok(period),
+        Some(_) => Err(Diagnostic::usage(format!("{name} met deadline {number}"), list)),
+        None => Err(Diagnostic::usage(format!("the trace has no release {number} of {name}"), list)),
+    }
+}
