@@ -4,13 +4,14 @@
 use crate::threads::Load;
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
+use punctual_measure::cyclictest::percentiles;
 use punctual_workload::BackgroundLoad;
 use serde_json::{json, Value};
 use std::process::Command;
 
 const INTERVAL_US: u64 = 1_000;
 /// Later ones all count as this late, ns.
-const LATEST: usize = 1_000_000;
+const LATEST: u64 = 1_000_000;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
@@ -53,25 +54,8 @@ fn cyclictest_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64
             .args(["-a", &bench.cpu.to_string(), "-i", &INTERVAL_US.to_string()])
             .args(["-l", &(seconds * 1_000_000 / INTERVAL_US).to_string(), "-h", &LATEST.to_string()]),
     )?;
-    percentiles(&text).ok_or_else(|| "cyclictest printed no histogram".into())
-}
-
-/// Median and 99th percentile of cyclictest's histogram.
-fn percentiles(text: &str) -> Option<[f64; 2]> {
-    let number = |s: &str| s.trim().parse::<u64>().ok();
-    let mut counts: Vec<(u64, u64)> =
-        text.lines().filter_map(|l| l.split_once(' ')).filter_map(|(v, n)| Some((number(v)?, number(n)?))).collect();
-    let overflow = text.lines().find_map(|l| number(l.strip_prefix("# Histogram Overflows:")?));
-    counts.push((LATEST as u64, overflow.unwrap_or(0)));
-    let total: u64 = counts.iter().map(|c| c.1).sum();
-    let at = |percent: u64| {
-        let mut seen = 0;
-        counts.iter().find_map(|&(value, n)| {
-            seen += n;
-            (seen > total * percent / 100).then_some(value as f64)
-        })
-    };
-    Some([at(50)?, at(99)?])
+    let [median, p99] = percentiles(&text, LATEST).ok_or("cyclictest printed no histogram")?;
+    Ok([median as f64, p99 as f64])
 }
 
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
@@ -117,16 +101,4 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     }
     println!();
     Ok(Part { figures: Value::Object(figures), verdicts })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_count_what_the_histogram_left_out() {
-        let text =
-            "# Histogram\n000010 000049\n000020 000002\n000030 000048\n# Total: 99\n# Histogram Overflows: 00001\n";
-        assert_eq!(percentiles(text), Some([20.0, 1_000_000.0]));
-    }
 }

@@ -10,7 +10,7 @@ use punctual_session::results::Results;
 use punctual_session::{with_budget, RunningSet};
 use punctual_taskset::{parse_duration, TaskSet};
 use punctual_top::client::Client;
-use punctual_top::protocol::{Reply, Request, Snapshot, TaskPlace, VERSION};
+use punctual_top::protocol::{Query, Reply, Snapshot, TaskPlace, VERSION};
 use punctual_top::server::Server;
 
 use crate::drive::stop_on_signals;
@@ -97,8 +97,8 @@ impl Observed {
     pub fn serve(&mut self, running: &mut RunningSet) {
         let Observed { server, what, set, overload } = self;
         server.serve(|request| match request {
-            Request::Snapshot => Reply::Snapshot(Box::new(snapshot(what, set, running))),
-            Request::ChangeBudget { place, budget_ns } => {
+            Query::Snapshot => Reply::Snapshot(Box::new(snapshot(what, set, running))),
+            Query::ChangeBudget { place, budget_ns } => {
                 change_budget(set, *overload, running, place, budget_ns).map_or_else(Reply::from, |()| Reply::Changed)
             }
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 
-use crate::protocol::{Reply, Request, Snapshot, VERSION};
+use crate::protocol::{Query, Reply, Snapshot, VERSION};
 
 /// How long a running set may take to answer: it answers between two polls, some 40 times a second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ impl Client {
     /// # Errors
     /// The set does not answer, or speaks another version.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, Diagnostic> {
-        match self.ask(&Request::Snapshot)? {
+        match self.ask(&Query::Snapshot)? {
             Some(Reply::Snapshot(snapshot)) if snapshot.version == VERSION => Ok(Some(*snapshot)),
             Some(Reply::Refused { cause, help }) => Err(Diagnostic::usage(cause, help)),
             Some(_) => Err(self.foreign()),
@@ -89,7 +89,7 @@ impl Client {
     /// # Errors
     /// The set refuses it: why.
     pub fn change_budget(&mut self, place: usize, budget_ns: u64) -> Result<(), Diagnostic> {
-        match self.ask(&Request::ChangeBudget { place, budget_ns })? {
+        match self.ask(&Query::ChangeBudget { place, budget_ns })? {
             Some(Reply::Changed) => Ok(()),
             Some(Reply::Refused { cause, help }) => Err(Diagnostic::usage(cause, help)),
             Some(_) => Err(self.foreign()),
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Option<Reply>, Diagnostic> {
+    fn ask(&mut self, request: &Query) -> Result<Option<Reply>, Diagnostic> {
         let failed = {
             let pid = self.pid;
             move |e| Diagnostic::refused(format!("process {pid} does not answer"), e, "see whether it is stopped")

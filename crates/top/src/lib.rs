@@ -6,7 +6,7 @@
 //!   answers between two polls of its run          state: order, filter, cursor
 //! ```
 //!
-//! A line of JSON each way: a [`Request`](protocol::Request), its [`Reply`](protocol::Reply). Only
+//! A line of JSON each way: a [`Query`](protocol::Query), its [`Reply`](protocol::Reply). Only
 //! the user who runs the set, and root, can open the socket.
 
 pub mod client;

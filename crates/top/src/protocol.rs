@@ -13,7 +13,7 @@ pub const LONGEST_REQUEST: usize = 4096;
 /// What an observer asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub enum Query {
     /// The figures so far.
     Snapshot,
     /// Another budget for a task, from its next release on.

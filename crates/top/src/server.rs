@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use crate::protocol::{Reply, Request, LONGEST_REQUEST};
+use crate::protocol::{Query, Reply, LONGEST_REQUEST};
 
 /// Observers at one time; a further one waits in the socket's queue.
 const MOST_OBSERVERS: usize = 8;
@@ -48,7 +48,7 @@ impl Server {
 
     /// Answers what was asked since the last call: at most one request of each observer. An
     /// observer that breaks the protocol, or is gone, loses its connection; nothing else happens.
-    pub fn serve(&mut self, mut answer: impl FnMut(Request) -> Reply) {
+    pub fn serve(&mut self, mut answer: impl FnMut(Query) -> Reply) {
         while self.observers.len() < MOST_OBSERVERS {
             let Ok((stream, _)) = self.listener.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
@@ -67,7 +67,7 @@ impl Drop for Server {
 
 impl Observer {
     /// `None`: the connection has ended.
-    fn serve(&mut self, answer: &mut impl FnMut(Request) -> Reply) -> Option<()> {
+    fn serve(&mut self, answer: &mut impl FnMut(Query) -> Reply) -> Option<()> {
         self.send()?;
         if !self.unsent.is_empty() {
             return Some(());

@@ -18,6 +18,7 @@ mod kills;
 mod kills_beside_cgroup_work;
 mod kills_both;
 mod machine;
+mod measure;
 mod privileges;
 mod process;
 mod punctual;

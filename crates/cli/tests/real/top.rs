@@ -55,7 +55,7 @@ fn a_running_set_is_shown_and_its_budget_changed() {
     let mut client = Client::connect(&directory, None).unwrap();
     client.change_budget(0, 3_000_000).unwrap();
     let refused = client.change_budget(0, 9_900_000).unwrap_err();
-    assert!(refused.cause.contains("9.9"), "a budget that does not fit: {}", refused.cause);
+    assert!(refused.cause.contains("109 %"), "a budget that does not fit: {}", refused.cause);
     assert!(client.change_budget(1, 0).is_err() && client.change_budget(7, 1_000_000).is_err());
     // Its whole new budget is assigned in the periods from then on.
     let assigned = |client: &mut Client| {

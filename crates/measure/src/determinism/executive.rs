@@ -42,7 +42,7 @@ fn own_page_faults() -> u64 {
 }
 
 /// A task and its release.
-pub struct Task {
+pub struct ReleasedTask {
     pub plan: &'static TaskPlan,
     pub measured: MeasuredThread,
     /// `None`: it has a clock of its own, or shares the broadcast condition variable.
@@ -53,8 +53,8 @@ pub struct Task {
     released_at: AtomicU64,
 }
 
-impl Task {
-    pub fn new(plan: &'static TaskPlan) -> io::Result<Task> {
+impl ReleasedTask {
+    pub fn new(plan: &'static TaskPlan) -> io::Result<ReleasedTask> {
         let primitive = match plan.kind {
             ReleaseKind::Dth => Some(Primitive::Futex(0.into())),
             ReleaseKind::Sth => Some(Primitive::Condition(Condition::new()?)),
@@ -63,7 +63,7 @@ impl Task {
             _ => None,
         };
         let (measured, released, released_at) = Default::default();
-        Ok(Task { plan, measured, primitive, released, released_at })
+        Ok(ReleasedTask { plan, measured, primitive, released, released_at })
     }
 }
 
@@ -85,7 +85,7 @@ pub struct Shared<'a> {
     pub beat: u64,
     /// Units of work of each cycle.
     pub work: u32,
-    pub tasks: &'a [Task],
+    pub tasks: &'a [ReleasedTask],
     pub executive: MeasuredThread,
     /// Of the tasks that are released by broadcast.
     pub broadcast: Condition,
@@ -186,7 +186,7 @@ impl Shared<'_> {
     }
 
     /// Releases each task, with so many releases; not at all with 0.
-    fn release(&self, releases: impl Fn(&Task) -> u64) {
+    fn release(&self, releases: impl Fn(&ReleasedTask) -> u64) {
         for task in self.tasks {
             if let (Some(primitive), count @ 1..) = (&task.primitive, releases(task)) {
                 task.released_at.store(monotonic_ns(), Relaxed);
@@ -207,7 +207,7 @@ impl Shared<'_> {
     ///
     /// # Errors
     /// It could not be made ready.
-    pub fn perform(&self, task: &Task) -> io::Result<()> {
+    pub fn perform(&self, task: &ReleasedTask) -> io::Result<()> {
         let prepare = || {
             if let Some(Primitive::Signal(tid)) = &task.primitive {
                 tid.store(sched::thread_id(), Relaxed);
@@ -243,7 +243,7 @@ impl Shared<'_> {
     }
 
     /// Waits for the executive's next release: when it was made, and how many were lost before it.
-    fn next_release(&self, task: &Task, seen: &mut u64) -> (u64, u64) {
+    fn next_release(&self, task: &ReleasedTask, seen: &mut u64) -> (u64, u64) {
         match &task.primitive {
             Some(primitive) => primitive.wait(&task.released, *seen),
             None => Primitive::wait_for_broadcast(&self.broadcast, &task.released, *seen),

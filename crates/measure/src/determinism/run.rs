@@ -11,7 +11,7 @@ use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory;
 use punctual_sys::process::RtTimeLimit;
 
-use super::executive::{MeasuredThread, RunTimes, Shared, Task};
+use super::executive::{MeasuredThread, ReleasedTask, RunTimes, Shared};
 use super::figures::{CpuUse, DeterminismRun, TaskFigures};
 use super::kinds::{RealTimePolicy, ReleaseKind, EXECUTIVE_PRIORITY, TASKS};
 use super::primitives::Condition;
@@ -68,7 +68,7 @@ pub fn measure(
     memory::lock_all().map_err(failed)?;
     let _unlocked = Unlock;
     let _limit = RtTimeLimit::set(UNBROKEN_NS);
-    let tasks: Vec<Task> = TASKS.iter().map(Task::new).collect::<io::Result<_>>().map_err(failed)?;
+    let tasks: Vec<ReleasedTask> = TASKS.iter().map(ReleasedTask::new).collect::<io::Result<_>>().map_err(failed)?;
     let shared = Shared {
         cpu: config.cpu,
         beat: 1_000_000_000 / u64::from(config.rate.max(1)),

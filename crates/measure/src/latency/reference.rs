@@ -10,7 +10,7 @@ use std::time::Duration;
 use punctual_diagnostic::Diagnostic;
 
 use super::job::FIFO_PRIORITY;
-use super::{JobClass, PERIOD};
+use super::{JobClass, SLEEP};
 use crate::cyclictest::percentiles;
 use crate::loads::become_load;
 
@@ -28,7 +28,7 @@ pub fn check() -> Result<(), Diagnostic> {
 fn arguments(cpu: u32, loops: u64, class: JobClass) -> Vec<String> {
     let priority = if class == JobClass::Other { 0 } else { FIFO_PRIORITY };
     let line =
-        format!("-q -t1 -m -N --default-system -p {priority} -a {cpu} -i {} -l {loops} -h {LONGEST}", PERIOD / 1_000);
+        format!("-q -t1 -m -N --default-system -p {priority} -a {cpu} -i {} -l {loops} -h {LONGEST}", SLEEP / 1_000);
     line.split(' ').map(str::to_owned).collect()
 }
 

@@ -105,7 +105,7 @@ fn the_papers_table_has_ten_rows_each_a_workload_of_ours() {
 #[test]
 fn a_row_whose_load_has_ended_has_no_figures_and_keeps_no_requirement() {
     let plan = LatencyPlan {
-        requirements: Requirement::parse_list("max=1h", &LatencySpread::FIGURES).expect("right"),
+        requirements: Requirement::parse_list("max=60min", &LatencySpread::FIGURES).expect("right"),
         ..plan(&[])
     };
     let row = row::without_load(Workload::Fork, JobClass::Fifo, "the load ended");
