@@ -15,9 +15,9 @@ const PAGE: usize = 4096;
 /// Memory that the page faults bring in, at most.
 const MOST_MEMORY: usize = 64 << 20;
 /// Size of the file that is read and written.
-const FILE: u64 = 64 << 20;
+const FILE: u64 = 16 << 20;
 /// What must be free beside it.
-const ROOM: u64 = 64 << 20;
+const ROOM: u64 = 16 << 20;
 const CHUNK: usize = 64 << 10;
 /// Chunks of a round: written ones go to the disk after so many.
 const CHUNKS: u64 = 16;
@@ -64,9 +64,13 @@ fn memory() -> Rounds {
     })
 }
 
-/// Where a load's files are: not /tmp, which often is memory.
+/// Where a load's files are: /tmp, which often is memory, only where there is no /var/tmp.
 pub fn directory() -> PathBuf {
-    std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from)
+    let on_disk = PathBuf::from("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && on_disk.is_dir() {
+        return on_disk;
+    }
+    std::env::temp_dir()
 }
 
 /// A file without a name: it is gone with its last descriptor, however that ends.

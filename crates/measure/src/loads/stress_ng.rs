@@ -11,10 +11,10 @@ use super::Workload;
 /// The stressor of a workload; `None`: stress-ng has none that only does this.
 fn stressor(workload: Workload) -> Option<&'static [&'static str]> {
     match workload {
-        Workload::Memory => Some(&["--vm", "1", "--vm-bytes", "64M", "--vm-method", "write64"]),
-        Workload::IoBoth => Some(&["--hdd", "1", "--hdd-bytes", "64M"]),
-        Workload::IoWrite => Some(&["--hdd", "1", "--hdd-bytes", "64M", "--hdd-opts", "wr-seq,fdatasync"]),
-        Workload::IoRead => Some(&["--hdd", "1", "--hdd-bytes", "64M", "--hdd-opts", "rd-seq"]),
+        Workload::Memory => Some(&["--vm", "1", "--vm-bytes", "16M", "--vm-method", "write64"]),
+        Workload::IoBoth => Some(&["--hdd", "1", "--hdd-bytes", "16M"]),
+        Workload::IoWrite => Some(&["--hdd", "1", "--hdd-bytes", "16M", "--hdd-opts", "wr-seq,fdatasync"]),
+        Workload::IoRead => Some(&["--hdd", "1", "--hdd-bytes", "16M", "--hdd-opts", "rd-seq"]),
         Workload::Procfs => Some(&["--procfs", "1"]),
         Workload::Fork => Some(&["--fork", "1"]),
         Workload::Network => Some(&["--udp", "1", "--udp-if", "lo"]),
