@@ -64,5 +64,8 @@ fn compile_bpf(headers: &Path, source: &str, object: &Path) {
         .arg(object)
         .status()
         .unwrap_or_else(|e| panic!("{clang}: {e}"));
-    assert!(status.success(), "{clang} could not compile the dispatcher as BPF; version 19 or later is needed");
+    assert!(
+        status.success(),
+        "{clang} could not compile the dispatcher as BPF; version 19 or later is needed"
+    );
 }

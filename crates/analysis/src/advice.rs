@@ -58,23 +58,48 @@ pub fn advise(set: &TaskSet, analysis: &DomainAnalysis) -> Advice {
         return Advice { domain, help: Help::Periods, complete: true, own: Vec::new() };
     }
     let least = analysis.capacity.costs.least_budget;
-    let servers = set.groups.iter().filter(|g| g.domain == domain).filter_map(|g| match &g.server {
-        ServerSpec::Periodic { budget, .. } => Some(*budget),
-        ServerSpec::Windows { .. } => None,
-    });
-    if set.tasks.iter().filter(|t| t.domain == domain).map(|t| t.budget).chain(servers).any(|budget| budget < least) {
-        return Advice { domain, help: Help::LeastBudget { least }, complete: true, own: Vec::new() };
+    let servers =
+        set.groups.iter().filter(|g| g.domain == domain).filter_map(|g| match &g.server {
+            ServerSpec::Periodic { budget, .. } => Some(*budget),
+            ServerSpec::Windows { .. } => None,
+        });
+    if set
+        .tasks
+        .iter()
+        .filter(|t| t.domain == domain)
+        .map(|t| t.budget)
+        .chain(servers)
+        .any(|budget| budget < least)
+    {
+        return Advice {
+            domain,
+            help: Help::LeastBudget { least },
+            complete: true,
+            own: Vec::new(),
+        };
     }
     let capacity = analysis.capacity;
-    let mut search = Search { set, trial: set.clone(), domain, capacity, steps: StepLimit::new(step_limit::ADVICE) };
-    let late: Vec<usize> =
-        analysis.tasks.iter().filter(|t| !t.fit.admitted()).map(|t| t.task).take(MOST_LATE).collect();
+    let mut search = Search {
+        set,
+        trial: set.clone(),
+        domain,
+        capacity,
+        steps: StepLimit::new(step_limit::ADVICE),
+    };
+    let late: Vec<usize> = analysis
+        .tasks
+        .iter()
+        .filter(|t| !t.fit.admitted())
+        .map(|t| t.task)
+        .take(MOST_LATE)
+        .collect();
     let help = search.help(analysis, &late);
     let complete = search.steps.left() > 0;
     let mut own = Vec::new();
     for &task in &late {
         let candidates = search.own(task);
-        let fits = |now: &DomainAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
+        let fits =
+            |now: &DomainAnalysis| now.tasks.iter().any(|t| t.task == task && t.fit == Fit::Fits);
         own.extend(search.smallest(&candidates, &fits));
     }
     Advice { domain, help, complete, own }
@@ -84,7 +109,9 @@ impl Search<'_> {
     /// The least change with which all of the domain fits.
     fn help(&mut self, analysis: &DomainAnalysis, late: &[usize]) -> Help {
         let utilization = DomainUtilization::new(self.set, self.domain);
-        if let Some(help) = overload::for_overload(self.set, self.domain, &self.capacity, &utilization) {
+        if let Some(help) =
+            overload::for_overload(self.set, self.domain, &self.capacity, &utilization)
+        {
             // Exact where the CPU is too full and no deadline is missed otherwise.
             let enough = match &help {
                 Help::Change(change) => self.with(change, change.to, &DomainAnalysis::fits),
@@ -106,13 +133,19 @@ impl Search<'_> {
     /// The task's own numbers, each with the farthest value that is tried.
     fn own(&self, task: usize) -> Vec<Change> {
         let t = &self.set.tasks[task];
-        let new = |quantity, from, to| Change::new(self.set, ChangeTarget::Task, task, quantity, from, to);
+        let new = |quantity, from, to| {
+            Change::new(self.set, ChangeTarget::Task, task, quantity, from, to)
+        };
         let mut own = vec![new(Quantity::Budget, t.budget, 1)];
         if t.deadline < t.period {
             own.push(new(Quantity::Deadline, t.deadline, t.period));
         }
         if t.windows.is_empty() {
-            own.push(new(Quantity::Period, t.period, t.period.saturating_mul(LONGEST).min(1 << 61)));
+            own.push(new(
+                Quantity::Period,
+                t.period,
+                t.period.saturating_mul(LONGEST).min(1 << 61),
+            ));
         }
         own.retain(|change| change.from != change.to);
         own
@@ -121,11 +154,20 @@ impl Search<'_> {
     /// The servers above late tasks, late servers, and the budget groups that can be exhausted.
     fn servers(&self, analysis: &DomainAnalysis) -> Vec<Change> {
         let mut found = Vec::new();
-        let late = analysis.tasks.iter().filter(|t| !t.fit.admitted()).filter_map(|t| self.set.tasks[t.task].group);
-        let late = late.chain(analysis.groups.iter().filter(|g| !g.fit.admitted()).map(|g| g.group));
+        let late = analysis
+            .tasks
+            .iter()
+            .filter(|t| !t.fit.admitted())
+            .filter_map(|t| self.set.tasks[t.task].group);
+        let late =
+            late.chain(analysis.groups.iter().filter(|g| !g.fit.admitted()).map(|g| g.group));
         for g in late {
-            if let ServerSpec::Periodic { period, budget, deadline, .. } = &self.set.groups[g].server {
-                let new = |quantity, from, to| Change::new(self.set, ChangeTarget::Group, g, quantity, from, to);
+            if let ServerSpec::Periodic { period, budget, deadline, .. } =
+                &self.set.groups[g].server
+            {
+                let new = |quantity, from, to| {
+                    Change::new(self.set, ChangeTarget::Group, g, quantity, from, to)
+                };
                 found.push(new(Quantity::Budget, *budget, *deadline));
                 found.push(new(Quantity::Budget, *budget, 1));
                 found.push(new(Quantity::Period, *period, *budget));
@@ -133,7 +175,14 @@ impl Search<'_> {
         }
         for node in analysis.budget_groups.iter().filter(|b| b.exhaustible) {
             let (from, to) = (node.budget, node.period);
-            found.push(Change::new(self.set, ChangeTarget::BudgetGroup, node.budget_group, Quantity::Budget, from, to));
+            found.push(Change::new(
+                self.set,
+                ChangeTarget::BudgetGroup,
+                node.budget_group,
+                Quantity::Budget,
+                from,
+                to,
+            ));
         }
         found.retain(|change| change.from != change.to);
         found.sort_by_key(|c| (c.target as u8, c.index, c.quantity as u8, c.to));
@@ -144,11 +193,18 @@ impl Search<'_> {
 
     /// The budgets of the largest tasks and servers that are not late themselves.
     fn largest(&self, late: &[usize]) -> Vec<Change> {
-        let others = self.set.tasks.iter().enumerate().filter(|(n, t)| t.domain == self.domain && !late.contains(n));
+        let others = self
+            .set
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(n, t)| t.domain == self.domain && !late.contains(n));
         let others = others.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
         let groups = self.set.groups.iter().enumerate().filter(|(_, g)| g.domain == self.domain);
         let groups = groups.filter_map(|(n, g)| match &g.server {
-            ServerSpec::Periodic { period, budget, .. } => Some((ChangeTarget::Group, n, *budget, *period)),
+            ServerSpec::Periodic { period, budget, .. } => {
+                Some((ChangeTarget::Group, n, *budget, *period))
+            }
             ServerSpec::Windows { .. } => None,
         });
         let mut all: Vec<_> = others.chain(groups).filter(|o| o.2 > 1).collect();
@@ -162,13 +218,18 @@ impl Search<'_> {
 
     /// The smallest of the changes with which `good` holds, each between the present value
     /// (exclusive) and that of the candidate (inclusive).
-    fn smallest(&mut self, candidates: &[Change], good: &dyn Fn(&DomainAnalysis) -> bool) -> Option<Change> {
+    fn smallest(
+        &mut self,
+        candidates: &[Change],
+        good: &dyn Fn(&DomainAnalysis) -> bool,
+    ) -> Option<Change> {
         let mut best: Option<Change> = None;
         for candidate in candidates {
             let mut most = candidate.to;
             if let Some(best) = &best {
                 // No farther than a change by as small a part.
-                let part = u128::from(candidate.from) * u128::from(best.from.abs_diff(best.to)) / u128::from(best.from);
+                let part = u128::from(candidate.from) * u128::from(best.from.abs_diff(best.to))
+                    / u128::from(best.from);
                 let part = u64::try_from(part).unwrap_or(u64::MAX);
                 most = if candidate.to < candidate.from {
                     most.max(candidate.from.saturating_sub(part))
@@ -210,14 +271,19 @@ impl Search<'_> {
 
     /// Whether `good` holds for the trial set.
     fn now(&mut self, good: &dyn Fn(&DomainAnalysis) -> bool) -> bool {
-        let (analysis, spent) = analyse_domain(&self.trial, self.domain, &self.capacity, false, self.steps.left());
+        let (analysis, spent) =
+            analyse_domain(&self.trial, self.domain, &self.capacity, false, self.steps.left());
         self.steps.spend(usize::try_from(spent).unwrap_or(usize::MAX)).is_ok() && good(&analysis)
     }
 
     /// The share to which all budgets of the CPU's tasks must be lowered.
     fn scale(&mut self) -> Help {
         // At most what the limit of the CPU leaves, which is tried first.
-        let most = DomainUtilization::new(self.set, self.domain).exact.factor_to(self.capacity.limit).0.min(WHOLE);
+        let most = DomainUtilization::new(self.set, self.domain)
+            .exact
+            .factor_to(self.capacity.limit)
+            .0
+            .min(WHOLE);
         let (mut good, mut bad) = (0, most + 1);
         let mut middle = most;
         while bad - good > 1 {
@@ -227,7 +293,8 @@ impl Search<'_> {
             self.trial = self.set.clone();
             let mut least = u64::MAX;
             for task in self.trial.tasks.iter_mut().filter(|t| t.domain == self.domain) {
-                let part = |ns: u64| (u128::from(ns) * u128::from(middle) / u128::from(WHOLE)) as u64;
+                let part =
+                    |ns: u64| (u128::from(ns) * u128::from(middle) / u128::from(WHOLE)) as u64;
                 task.budget = part(task.budget);
                 task.mandatory = task.mandatory.map(|m| part(m).max(1));
                 least = least.min(task.budget);
@@ -266,7 +333,9 @@ pub(crate) fn apply(set: &mut TaskSet, change: &Change, to: u64) {
             task.period = to;
         }
         (ChangeTarget::Group, quantity) => {
-            if let ServerSpec::Periodic { period, budget, deadline, .. } = &mut set.groups[change.index].server {
+            if let ServerSpec::Periodic { period, budget, deadline, .. } =
+                &mut set.groups[change.index].server
+            {
                 match quantity {
                     Quantity::Budget => *budget = to,
                     Quantity::Deadline => *deadline = to,
@@ -277,7 +346,9 @@ pub(crate) fn apply(set: &mut TaskSet, change: &Change, to: u64) {
                 }
             }
         }
-        (ChangeTarget::BudgetGroup, Quantity::Period) => set.budget_groups[change.index].period = to,
+        (ChangeTarget::BudgetGroup, Quantity::Period) => {
+            set.budget_groups[change.index].period = to
+        }
         (ChangeTarget::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
     }
 }
@@ -287,6 +358,8 @@ fn restore(trial: &mut TaskSet, set: &TaskSet, change: &Change) {
     match change.target {
         ChangeTarget::Task => trial.tasks[change.index].clone_from(&set.tasks[change.index]),
         ChangeTarget::Group => trial.groups[change.index].clone_from(&set.groups[change.index]),
-        ChangeTarget::BudgetGroup => trial.budget_groups[change.index].clone_from(&set.budget_groups[change.index]),
+        ChangeTarget::BudgetGroup => {
+            trial.budget_groups[change.index].clone_from(&set.budget_groups[change.index])
+        }
     }
 }

@@ -109,7 +109,10 @@ impl AnalysedTask {
 
     /// Whether only its budget and more important tasks delay its completion.
     pub(crate) fn is_plain(&self) -> bool {
-        self.blocking == 0 && self.suspension == 0 && self.segments.is_empty() && self.limited_by.is_none()
+        self.blocking == 0
+            && self.suspension == 0
+            && self.segments.is_empty()
+            && self.limited_by.is_none()
     }
 
     /// Whether its last segment executes nothing: the job ends with a suspension.

@@ -33,7 +33,12 @@ impl BudgetGroups {
             let demand = demand(set, n, spec.period);
             let windows = [Window { start: 0, length: spec.budget }];
             let supply = Supply::Windows(WindowSupply::new(spec.period.max(1), &windows));
-            BudgetGroup { demand, exhaustible: demand > u128::from(spec.budget), supply, parent: spec.parent }
+            BudgetGroup {
+                demand,
+                exhaustible: demand > u128::from(spec.budget),
+                supply,
+                parent: spec.parent,
+            }
         });
         BudgetGroups(groups.collect())
     }
@@ -42,7 +47,8 @@ impl BudgetGroups {
     fn path(&self, from: Option<usize>) -> impl Iterator<Item = (usize, &BudgetGroup)> {
         let group = |n: usize| Some((n, self.0.get(n)?));
         // A path has at most as many levels as there are groups.
-        std::iter::successors(from.and_then(group), move |(_, g)| g.parent.and_then(group)).take(self.0.len())
+        std::iter::successors(from.and_then(group), move |(_, g)| g.parent.and_then(group))
+            .take(self.0.len())
     }
 
     /// What a budget group and those above it supply; `None`: they never limit.
@@ -63,10 +69,11 @@ fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
     for task in set.tasks.iter().filter(|t| t.budget_group == Some(node)) {
         *by_group.entry(task.group).or_default() += u128::from(of_task(task, period));
     }
-    let tasks = by_group.into_iter().map(|(group, sum)| match group.and_then(|g| set.groups.get(g)) {
-        Some(group) => sum.min(u128::from(of_server(&group.server, period))),
-        None => sum,
-    });
+    let tasks =
+        by_group.into_iter().map(|(group, sum)| match group.and_then(|g| set.groups.get(g)) {
+            Some(group) => sum.min(u128::from(of_server(&group.server, period))),
+            None => sum,
+        });
     let groups = set.groups.iter().filter(|g| g.budget_group == Some(node));
     let groups = groups.map(|g| u128::from(of_server(&g.server, period)));
     let nodes = set.budget_groups.iter().filter(|b| b.parent == Some(node));
@@ -76,7 +83,9 @@ fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
 
 fn of_task(task: &TaskSpec, window: u64) -> u64 {
     match &task.arrival {
-        Arrival::Periodic => within(window, Some(task.offset), task.period, task.budget, task.deadline),
+        Arrival::Periodic => {
+            within(window, Some(task.offset), task.period, task.budget, task.deadline)
+        }
         Arrival::Sporadic { .. } => within(window, None, task.period, task.budget, task.deadline),
         Arrival::Aperiodic { .. } | Arrival::List(_) => window,
     }
@@ -87,9 +96,9 @@ fn of_server(server: &ServerSpec, window: u64) -> u64 {
         ServerSpec::Periodic { period, budget, deadline, offset, .. } => {
             within(window, Some(*offset), *period, *budget, *deadline)
         }
-        ServerSpec::Windows { cycle, windows } => windows
-            .iter()
-            .fold(0, |sum: u64, w| sum.saturating_add(within(window, Some(w.start), *cycle, w.length, w.length))),
+        ServerSpec::Windows { cycle, windows } => windows.iter().fold(0, |sum: u64, w| {
+            sum.saturating_add(within(window, Some(w.start), *cycle, w.length, w.length))
+        }),
     }
     .min(window)
 }

@@ -79,7 +79,9 @@ impl Change {
         let (name, line) = match target {
             ChangeTarget::Task => (&set.tasks[index].name, set.tasks[index].line),
             ChangeTarget::Group => (&set.groups[index].name, set.groups[index].line),
-            ChangeTarget::BudgetGroup => (&set.budget_groups[index].name, set.budget_groups[index].line),
+            ChangeTarget::BudgetGroup => {
+                (&set.budget_groups[index].name, set.budget_groups[index].line)
+            }
         };
         Change { target, index, name: name.clone(), line, quantity, from, to }
     }

@@ -79,12 +79,18 @@ impl Demand {
             *longest = most;
         }
         let host_parts = host.terms.iter();
-        parts.extend(host_parts.map(|(&(period, jitter), &amount)| (DemandShape::Host { period, jitter }, amount)));
+        parts
+            .extend(host_parts.map(|(&(period, jitter), &amount)| {
+                (DemandShape::Host { period, jitter }, amount)
+            }));
         let own = members.iter().filter_map(|m| Some((u128::from(m.cost()), m.period?)));
-        let utilization = Utilization::sum_wide(own.chain(host.terms.iter().map(|(term, &amount)| (amount, term.0))));
+        let utilization = Utilization::sum_wide(
+            own.chain(host.terms.iter().map(|(term, &amount)| (amount, term.0))),
+        );
         // A budget that is kept may be demanded within any length, and delayed by the host in it.
         let kept = parts.keys().any(|shape| matches!(shape, DemandShape::Burst { .. }));
-        let shortest = members.iter().map(|m| m.deadline.saturating_sub(m.jitter)).min().unwrap_or(0);
+        let shortest =
+            members.iter().map(|m| m.deadline.saturating_sub(m.jitter)).min().unwrap_or(0);
         let slopes = parts.keys().any(|shape| matches!(shape, DemandShape::Slope { .. }));
         Some(Demand {
             rises: kept || slopes,
@@ -112,19 +118,27 @@ impl Demand {
             n => self.blocking[n - 1].1,
         };
         let counts = |shape: &DemandShape| host || !matches!(shape, DemandShape::Host { .. });
-        let parts = self.parts.iter().filter(|(shape, _)| counts(shape)).map(|(shape, sum)| shape.within(*sum, t));
-        parts.sum::<u128>() + u128::from(blocking) + u128::from(if host { self.host_blocking } else { 0 })
+        let parts = self
+            .parts
+            .iter()
+            .filter(|(shape, _)| counts(shape))
+            .map(|(shape, sum)| shape.within(*sum, t));
+        parts.sum::<u128>()
+            + u128::from(blocking)
+            + u128::from(if host { self.host_blocking } else { 0 })
     }
 
     /// The last length below t at which the demand jumps or bends.
     pub(crate) fn bend_below(&self, t: u64) -> Option<u64> {
-        let blocking = self.blocking.partition_point(|b| b.0 < t).checked_sub(1).map(|n| self.blocking[n].0);
+        let blocking =
+            self.blocking.partition_point(|b| b.0 < t).checked_sub(1).map(|n| self.blocking[n].0);
         let host = Some(self.host_from).filter(|&from| from < t && self.has_host());
         self.parts.keys().filter_map(|shape| shape.bend_below(t)).max().max(blocking).max(host)
     }
 
     fn has_host(&self) -> bool {
-        self.host_blocking > 0 || self.parts.keys().any(|shape| matches!(shape, DemandShape::Host { .. }))
+        self.host_blocking > 0
+            || self.parts.keys().any(|shape| matches!(shape, DemandShape::Host { .. }))
     }
 
     fn longest_blocking(&self) -> u128 {
@@ -134,7 +148,11 @@ impl Demand {
     /// The longest length whose demand is not sure to be supplied: 0 if there is none, [`NEVER`]
     /// if they are unbounded. Where demand rises between bends the result may be too long, by less
     /// than the distance of two bends; it is never too short.
-    pub(crate) fn longest_failure(&self, supply: &Supply, steps: &mut StepLimit) -> Result<u64, Exhausted> {
+    pub(crate) fn longest_failure(
+        &self,
+        supply: &Supply,
+        steps: &mut StepLimit,
+    ) -> Result<u64, Exhausted> {
         let Some(horizon) = self.horizon(supply, steps)? else { return Ok(NEVER) };
         let cost = self.parts.len() + supply.terms();
         let Some(mut t) = self.bend_below(horizon.saturating_add(1)) else { return Ok(0) };
@@ -240,7 +258,8 @@ impl Demand {
             });
             supply.time_for(demand.sum::<u128>() + blocking)
         };
-        let length = fixed_point(1, (NEVER >> 1) - 1, self.parts.len() + supply.terms(), steps, next)?;
+        let length =
+            fixed_point(1, (NEVER >> 1) - 1, self.parts.len() + supply.terms(), steps, next)?;
         length.map(|length| length.max(self.longest)).ok_or(Exhausted)
     }
 }

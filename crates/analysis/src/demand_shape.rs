@@ -19,18 +19,24 @@ impl DemandShape {
     /// Of a task with this period.
     pub(crate) fn of(task: &AnalysedTask, period: u64) -> DemandShape {
         match task.deferral {
-            Deferral::Never => DemandShape::Step { first: task.deadline.saturating_sub(task.jitter), period },
+            Deferral::Never => {
+                DemandShape::Step { first: task.deadline.saturating_sub(task.jitter), period }
+            }
             Deferral::CutToBandwidth if task.jitter == 0 => {
                 DemandShape::Slope { deadline: task.deadline, period, budget: task.cost() }
             }
-            Deferral::CutToBandwidth | Deferral::KeepsBudget => DemandShape::Burst { period, budget: task.cost() },
+            Deferral::CutToBandwidth | Deferral::KeepsBudget => {
+                DemandShape::Burst { period, budget: task.cost() }
+            }
         }
     }
 
     /// The demand within t of tasks whose budgets add up to `sum`.
     pub(crate) fn within(&self, sum: u128, t: u64) -> u128 {
         match *self {
-            DemandShape::Step { first, period } if t >= first => u128::from((t - first) / period + 1) * sum,
+            DemandShape::Step { first, period } if t >= first => {
+                u128::from((t - first) / period + 1) * sum
+            }
             DemandShape::Step { .. } => 0,
             DemandShape::Slope { deadline, period, .. } => {
                 let part = sum * u128::from((t % period).min(deadline));
@@ -41,19 +47,28 @@ impl DemandShape {
                 let each = u128::from(budget.max(1));
                 u128::from(t / period) * sum + u128::from(t % period).min(each) * (sum / each)
             }
-            DemandShape::Host { period, jitter } => u128::from(t.saturating_add(jitter).div_ceil(period)) * sum,
+            DemandShape::Host { period, jitter } => {
+                u128::from(t.saturating_add(jitter).div_ceil(period)) * sum
+            }
         }
     }
 
     /// The last length below t at which the demand jumps or bends.
     pub(crate) fn bend_below(&self, t: u64) -> Option<u64> {
         let last = t.checked_sub(1)?;
-        let from = |first: u64, period: u64| Some(last.checked_sub(first)? / period * period + first);
+        let from =
+            |first: u64, period: u64| Some(last.checked_sub(first)? / period * period + first);
         match *self {
             DemandShape::Step { first, period } => from(first, period),
-            DemandShape::Slope { deadline, period, .. } => from(0, period).max(from(deadline.min(period), period)),
-            DemandShape::Burst { period, budget } => from(0, period).max(from(budget.min(period), period)),
-            DemandShape::Host { period, jitter } => from((period + 1 - jitter % period) % period, period),
+            DemandShape::Slope { deadline, period, .. } => {
+                from(0, period).max(from(deadline.min(period), period))
+            }
+            DemandShape::Burst { period, budget } => {
+                from(0, period).max(from(budget.min(period), period))
+            }
+            DemandShape::Host { period, jitter } => {
+                from((period + 1 - jitter % period) % period, period)
+            }
         }
     }
 
@@ -62,7 +77,9 @@ impl DemandShape {
         let part = |of: u64, whole: u64| (sum * u128::from(of)).div_ceil(u128::from(whole.max(1)));
         match *self {
             DemandShape::Step { first, period } => part(period.saturating_sub(first), period),
-            DemandShape::Slope { deadline, period, .. } => part(period.saturating_sub(deadline), period) + 1,
+            DemandShape::Slope { deadline, period, .. } => {
+                part(period.saturating_sub(deadline), period) + 1
+            }
             DemandShape::Burst { period, budget } => part(period.saturating_sub(budget), period),
             DemandShape::Host { period, jitter } => sum + part(jitter, period),
         }

@@ -56,7 +56,9 @@ impl Demand {
 
     /// The start of a search for the least slack on a whole CPU; `None`: no length bounds it.
     pub(crate) fn slack_search(&self) -> Option<SlackSearch> {
-        let Crossover::At(length) = self.crossover(&Supply::Whole, self.longest) else { return None };
+        let Crossover::At(length) = self.crossover(&Supply::Whole, self.longest) else {
+            return None;
+        };
         Some(SlackSearch { next: self.bend_below(length.saturating_add(1)), least: self.longest })
     }
 
@@ -68,7 +70,9 @@ impl Demand {
         from: u64,
         steps: &mut StepLimit,
     ) -> Result<u64, Exhausted> {
-        let slack = |t: u64| u64::try_from(u128::from(t).saturating_sub(self.within_from(t, 0))).unwrap_or(u64::MAX);
+        let slack = |t: u64| {
+            u64::try_from(u128::from(t).saturating_sub(self.within_from(t, 0))).unwrap_or(u64::MAX)
+        };
         while let Some(t) = search.next.filter(|&t| t >= from) {
             steps.spend(2 * self.parts.len())?;
             search.least = search.least.min(slack(t));
@@ -76,7 +80,9 @@ impl Demand {
         }
         steps.spend(self.parts.len())?;
         // Between bends the slack is linear, but for the rounding of each slope.
-        let rounding = self.parts.keys().filter(|shape| matches!(shape, DemandShape::Slope { .. })).count() as u64;
+        let rounding =
+            self.parts.keys().filter(|shape| matches!(shape, DemandShape::Slope { .. })).count()
+                as u64;
         Ok(search.least.min(slack(from)).saturating_sub(rounding))
     }
 }

@@ -90,6 +90,8 @@ fn sum(set: &TaskSet, selected: impl Fn(DomainId) -> bool) -> (Utilization, Vec<
 fn of_server(server: &ServerSpec) -> Utilization {
     match server {
         ServerSpec::Periodic { period, budget, .. } => Utilization::sum([(*budget, *period)]),
-        ServerSpec::Windows { cycle, windows } => Utilization::sum(windows.iter().map(|w| (w.length, *cycle))),
+        ServerSpec::Windows { cycle, windows } => {
+            Utilization::sum(windows.iter().map(|w| (w.length, *cycle)))
+        }
     }
 }

@@ -42,7 +42,12 @@ fn busy_period(members: &[AnalysedTask], steps: &mut StepLimit) -> Result<u64, E
     fixed_point(1, LONGEST - 1, members.len(), steps, next)?.ok_or(Exhausted)
 }
 
-fn response_of(i: usize, members: &[AnalysedTask], busy: u64, steps: &mut StepLimit) -> Result<u64, Exhausted> {
+fn response_of(
+    i: usize,
+    members: &[AnalysedTask],
+    busy: u64,
+    steps: &mut StepLimit,
+) -> Result<u64, Exhausted> {
     let own = &members[i];
     let mut releases: Vec<u64> = Vec::new();
     for m in members {
@@ -67,7 +72,12 @@ fn response_of(i: usize, members: &[AnalysedTask], busy: u64, steps: &mut StepLi
 }
 
 /// When the job that is released at `a` completes, in a busy period that begins at 0.
-fn completion(i: usize, a: u64, members: &[AnalysedTask], steps: &mut StepLimit) -> Result<u64, Exhausted> {
+fn completion(
+    i: usize,
+    a: u64,
+    members: &[AnalysedTask],
+    steps: &mut StepLimit,
+) -> Result<u64, Exhausted> {
     let own = &members[i];
     let due = a + own.deadline;
     let own_jobs = (a / period(own) + 1).saturating_mul(own.budget);

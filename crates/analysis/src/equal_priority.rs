@@ -47,9 +47,11 @@ impl EqualPriority {
             return Ok(level);
         }
         let all: u128 = equals.iter().map(|e| u128::from(e.cost())).sum();
-        let next_release = |e: &&AnalysedTask| e.period.map_or(0, |t| t.saturating_sub(e.effective_jitter()));
+        let next_release =
+            |e: &&AnalysedTask| e.period.map_or(0, |t| t.saturating_sub(e.effective_jitter()));
         let soonest = equals.iter().map(next_release).min().unwrap_or(0);
-        let simple = equals.iter().all(|e| e.suspension == 0 && e.blocking == 0 && e.limited_by.is_none());
+        let simple =
+            equals.iter().all(|e| e.suspension == 0 && e.blocking == 0 && e.limited_by.is_none());
         level.one_job_each = simple && {
             let all = all + u128::from(host.blocking);
             higher.completion(all, None, supply, (LowerBound::default(), soonest), steps)?.is_some()

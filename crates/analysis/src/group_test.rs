@@ -23,7 +23,12 @@ pub(crate) struct GroupTest {
 impl GroupTest {
     /// No member is sure to meet its deadline.
     pub(crate) fn all_late(members: Vec<AnalysedTask>) -> GroupTest {
-        GroupTest { outcomes: vec![Outcome::LATE; members.len()], members, test: Test::None, failure: None }
+        GroupTest {
+            outcomes: vec![Outcome::LATE; members.len()],
+            members,
+            test: Test::None,
+            failure: None,
+        }
     }
 
     /// The demand test has this outcome for all members.
@@ -42,7 +47,8 @@ impl Hierarchy<'_> {
         supply: &Supply,
         host: &Interference,
     ) -> GroupTest {
-        let mut outcomes = response::responses(&members, supply, synchronous(&members), host, &mut self.steps);
+        let mut outcomes =
+            response::responses(&members, supply, synchronous(&members), host, &mut self.steps);
         if policy == Policy::Dual {
             for (m, outcome) in members.iter().zip(&mut outcomes) {
                 if let Entity::Task(index) = m.entity {
@@ -82,7 +88,9 @@ impl Hierarchy<'_> {
                 Some(_) => demand.longest_failure(&m.supply(supply), &mut self.steps),
             };
             outcomes.push(match failure {
-                Ok(failure) if m.deadline.saturating_sub(m.jitter) > failure => Outcome::within(m.deadline, exact),
+                Ok(failure) if m.deadline.saturating_sub(m.jitter) > failure => {
+                    Outcome::within(m.deadline, exact)
+                }
                 Ok(_) => Outcome { exact, ..Outcome::LATE },
                 Err(_) => Outcome::UNKNOWN,
             });
@@ -110,9 +118,18 @@ impl Hierarchy<'_> {
     }
 
     /// Within windows: each job where it lies in the table.
-    fn test_jobs(&mut self, members: &[AnalysedTask], supply: &Supply, host: &Interference, outcomes: &mut [Outcome]) {
+    fn test_jobs(
+        &mut self,
+        members: &[AnalysedTask],
+        supply: &Supply,
+        host: &Interference,
+        outcomes: &mut [Outcome],
+    ) {
         let Supply::Windows(windows) = supply else { return };
-        let Ok(Some(in_time)) = offset_demand::in_time(members, windows, host, &mut self.steps) else { return };
+        let Ok(Some(in_time)) = offset_demand::in_time(members, windows, host, &mut self.steps)
+        else {
+            return;
+        };
         let exact = host.is_none() && members.iter().all(|m| m.deferral == Deferral::Never);
         for ((m, outcome), in_time) in members.iter().zip(outcomes).zip(in_time) {
             let late = Outcome { exact, ..Outcome::LATE };
@@ -122,7 +139,13 @@ impl Hierarchy<'_> {
 
     /// Bounds from the slack. With servers they are always computed, since what the servers supply
     /// depends on them: the verdict must not depend on whether figures are wanted.
-    fn bound_responses(&self, members: &[AnalysedTask], demand: &Demand, supply: &Supply, outcomes: &mut [Outcome]) {
+    fn bound_responses(
+        &self,
+        members: &[AnalysedTask],
+        demand: &Demand,
+        supply: &Supply,
+        outcomes: &mut [Outcome],
+    ) {
         let servers = members.iter().any(|m| matches!(m.entity, Entity::Server(_)));
         if servers || self.figures.left() > 0 {
             let bounds = demand.responses(members, supply, &mut StepLimit::new(step_limit::BOUNDS));

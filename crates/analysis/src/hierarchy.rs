@@ -43,7 +43,13 @@ pub(crate) struct Results {
 impl<'a> Hierarchy<'a> {
     /// Takes at most `steps` steps. `figures`: whether response times are computed on which no
     /// decision depends.
-    pub(crate) fn new(set: &'a TaskSet, domain: DomainId, costs: Costs, figures: bool, steps: u64) -> Hierarchy<'a> {
+    pub(crate) fn new(
+        set: &'a TaskSet,
+        domain: DomainId,
+        costs: Costs,
+        figures: bool,
+        steps: u64,
+    ) -> Hierarchy<'a> {
         Hierarchy {
             set,
             domain,
@@ -62,7 +68,9 @@ impl<'a> Hierarchy<'a> {
     pub(crate) fn run(mut self) -> Results {
         let mut next = vec![(None, Supply::Whole)];
         while let Some((group, supply)) = next.pop() {
-            next.extend(self.test_group(group, &supply).into_iter().map(|(g, supply)| (Some(g), supply)));
+            next.extend(
+                self.test_group(group, &supply).into_iter().map(|(g, supply)| (Some(g), supply)),
+            );
         }
         self.results()
     }
@@ -86,11 +94,14 @@ impl<'a> Hierarchy<'a> {
             return self.test_table(group);
         }
         let host = match supply {
-            Supply::Whole | Supply::Windows(_) => Interference::new(set, self.domain, group, &self.costs),
+            Supply::Whole | Supply::Windows(_) => {
+                Interference::new(set, self.domain, group, &self.costs)
+            }
             // The response of the server above includes it.
             _ => Interference::default(),
         };
-        let members = members::of(set, self.domain, group, policy, &self.budget_groups, host.per_job);
+        let members =
+            members::of(set, self.domain, group, policy, &self.budget_groups, host.per_job);
         if let Some(why) = self.lacks_promotion(group, policy) {
             return self.record(&GroupTest::all_late(members), Some(&why));
         }
@@ -103,20 +114,29 @@ impl<'a> Hierarchy<'a> {
 
     /// The policy `dual` computes promotions in group 0 only.
     fn lacks_promotion(&self, group: Option<usize>, policy: Policy) -> Option<String> {
-        let hard = |t: &&TaskSpec| t.domain == self.domain && t.group == group && t.arrival.has_minimum_interarrival();
+        let hard = |t: &&TaskSpec| {
+            t.domain == self.domain && t.group == group && t.arrival.has_minimum_interarrival()
+        };
         let without = self.set.tasks.iter().filter(hard).find(|t| t.promotion.is_none());
         let task = without.filter(|_| policy == Policy::Dual && group.is_some())?;
-        Some(format!("task {:?} needs its promotion: in a group with a server none is computed", task.name))
+        Some(format!(
+            "task {:?} needs its promotion: in a group with a server none is computed",
+            task.name
+        ))
     }
 
     /// Members that no path of servers connects with group 0 are never executed.
     fn results(self) -> Results {
-        let Hierarchy { set, domain, costs, budget_groups, steps, tasks, groups, no_cycle, .. } = self;
+        let Hierarchy { set, domain, costs, budget_groups, steps, tasks, groups, no_cycle, .. } =
+            self;
         let unreached = || Some("no path of servers leads to it from group 0".to_owned());
-        let groups = groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].domain == domain);
+        let groups =
+            groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].domain == domain);
         let groups = groups.map(|(g, result)| {
-            let mut result =
-                result.unwrap_or_else(|| GroupResult { why: unreached(), ..group_result(set, g, Test::None) });
+            let mut result = result.unwrap_or_else(|| GroupResult {
+                why: unreached(),
+                ..group_result(set, g, Test::None)
+            });
             if let ServerSpec::Periodic { budget, .. } = &set.groups[g].server {
                 if let Some(why) = not_enforced(*budget, &costs) {
                     (result.fit, result.why) = (Fit::Late, Some(why));
@@ -126,8 +146,10 @@ impl<'a> Hierarchy<'a> {
         });
         let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].domain == domain);
         let tasks = tasks.map(|(t, result)| {
-            let mut result =
-                result.unwrap_or_else(|| TaskResult { why: unreached(), ..task_result(set, t, Test::None) });
+            let mut result = result.unwrap_or_else(|| TaskResult {
+                why: unreached(),
+                ..task_result(set, t, Test::None)
+            });
             if let Some(why) = not_enforced(set.tasks[t].budget, &costs) {
                 (result.fit, result.slack, result.why) = (Fit::Late, None, Some(why));
             }

@@ -40,7 +40,12 @@ pub(crate) struct Interference {
 impl Interference {
     /// What all tasks and servers of a domain cause while `group` is tested, on the whole CPU or
     /// within windows. Below a server nothing is added: the response of the server includes it.
-    pub(crate) fn new(set: &TaskSet, domain: DomainId, group: Option<usize>, costs: &Costs) -> Interference {
+    pub(crate) fn new(
+        set: &TaskSet,
+        domain: DomainId,
+        group: Option<usize>,
+        costs: &Costs,
+    ) -> Interference {
         if costs.is_free() {
             return Interference::default();
         }
@@ -52,11 +57,14 @@ impl Interference {
         };
         let end = costs.timer.max(costs.command);
         let switches = costs.switch.saturating_mul(2);
-        let policy = |group: Option<usize>| Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name);
+        let policy = |group: Option<usize>| {
+            Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name)
+        };
         for task in set.tasks.iter().filter(|t| t.domain == domain) {
             let policy = policy(task.group);
             let period = distance(task);
-            let in_dispatcher = task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
+            let in_dispatcher =
+                task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
             add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
             let late = task.deadline.min(period).saturating_add(task.jitter);
             let suspensions = suspensions(&task.body);
@@ -65,8 +73,9 @@ impl Interference {
                 // The suspension of a program is no command on the user host, and how often it
                 // occurs is unknown.
                 let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
-                let suspended =
-                    switches.saturating_add(costs.command.saturating_mul(commands)).saturating_mul(suspensions);
+                let suspended = switches
+                    .saturating_add(costs.command.saturating_mul(commands))
+                    .saturating_mul(suspensions);
                 add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
             }
             if policy == Some(Policy::Dual) {

@@ -66,8 +66,12 @@ pub use domain_utilization::{utilization, utilization_of};
 pub use hyperperiod::{gcd, hyperperiod, periods, HyperperiodTooLong};
 pub use promotion::upper_band_responses;
 pub use reserved_time::{OutsideServers, ReservedTime};
-pub use results::{Analysis, BudgetGroupResult, DomainAnalysis, Fit, GroupResult, TaskResult, Test};
-pub use time_table::{TableError, TableTask, TimeTable, LARGEST_TABLE, LONGEST_CYCLE, MOST_WINDOWS};
+pub use results::{
+    Analysis, BudgetGroupResult, DomainAnalysis, Fit, GroupResult, TaskResult, Test,
+};
+pub use time_table::{
+    TableError, TableTask, TimeTable, LARGEST_TABLE, LONGEST_CYCLE, MOST_WINDOWS,
+};
 pub use utilization::{Ppm, WHOLE};
 pub use verdict::{verdict, DomainLoad, DomainRefusal, Refusal, Verdict};
 

@@ -74,7 +74,8 @@ pub(crate) fn of(
     budget_groups: &BudgetGroups,
     per_job: u64,
 ) -> Vec<AnalysedTask> {
-    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group == group);
+    let tasks =
+        set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group == group);
     let mut members: Vec<AnalysedTask> = Vec::new();
     for (index, task) in tasks {
         let mut member = of_task(index, task, policy);
@@ -101,7 +102,8 @@ pub(crate) fn of(
         }
         members.push(member);
     }
-    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent == group);
+    let groups =
+        set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent == group);
     for (index, spec) in groups {
         let limited_by = budget_groups.supply(spec.budget_group);
         members.extend(of_server(index, spec, policy, limited_by));
@@ -110,9 +112,17 @@ pub(crate) fn of(
 }
 
 /// The server of a group, or each of its windows.
-fn of_server(index: usize, spec: &GroupSpec, policy: Policy, limited_by: Option<Supply>) -> Vec<AnalysedTask> {
-    let mut server =
-        AnalysedTask { deferral: Deferral::KeepsBudget, limited_by, ..AnalysedTask::new(Entity::Server(index)) };
+fn of_server(
+    index: usize,
+    spec: &GroupSpec,
+    policy: Policy,
+    limited_by: Option<Supply>,
+) -> Vec<AnalysedTask> {
+    let mut server = AnalysedTask {
+        deferral: Deferral::KeepsBudget,
+        limited_by,
+        ..AnalysedTask::new(Entity::Server(index))
+    };
     match &spec.server {
         ServerSpec::Periodic { period, budget, deadline, offset, kind } => {
             server.budget = *budget;
@@ -148,7 +158,8 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
         Arrival::List(times) => {
             // Sporadic with the least distance in the list, if each deadline is before the next
             // release.
-            let least = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(LONG);
+            let least =
+                times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(LONG);
             if least < task.deadline {
                 (Entity::Unguaranteed(index), None, None)
             } else {
@@ -173,7 +184,12 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
         suspension,
         segments: segments(&task.body, task.budget),
         deferral,
-        rank: policy.rank(task.period, task.deadline, task.priority, task.arrival.has_minimum_interarrival()),
+        rank: policy.rank(
+            task.period,
+            task.deadline,
+            task.priority,
+            task.arrival.has_minimum_interarrival(),
+        ),
         tie_break: ordered.then_some(index),
         offset,
         ..AnalysedTask::new(entity)

@@ -66,17 +66,22 @@ fn jobs(members: &[AnalysedTask], windows: &WindowSupply) -> Option<Vec<Job>> {
     let mut last = 0;
     for m in members {
         let undelayed = m.jitter == 0 && m.blocking == 0 && m.limited_by.is_none();
-        let (Some(period), Some(offset), true) = (m.period, m.offset, undelayed) else { return None };
+        let (Some(period), Some(offset), true) = (m.period, m.offset, undelayed) else {
+            return None;
+        };
         cycle = lcm(cycle, period).filter(|&c| c < LONGEST_CYCLE)?;
         last = last.max(offset);
     }
     // With more demand than supply, jobs that are in time here may be late in a later hyperperiod.
-    let demands = members.iter().map(|m| u128::from(cycle / m.period.unwrap_or(cycle)) * u128::from(m.cost()));
+    let demands = members
+        .iter()
+        .map(|m| u128::from(cycle / m.period.unwrap_or(cycle)) * u128::from(m.cost()));
     if demands.sum::<u128>() > u128::from(windows.between(0, cycle)) {
         return None;
     }
     let end = last.checked_add(2 * cycle)?;
-    let count: u64 = members.iter().filter_map(|m| Some(end / m.period?)).fold(0, u64::saturating_add);
+    let count: u64 =
+        members.iter().filter_map(|m| Some(end / m.period?)).fold(0, u64::saturating_add);
     if count > MOST_JOBS {
         return None;
     }
@@ -85,7 +90,13 @@ fn jobs(members: &[AnalysedTask], windows: &WindowSupply) -> Option<Vec<Job>> {
         let (mut release, period) = (m.offset?, m.period?);
         let keeps_budget = m.deferral != Deferral::Never;
         while release < end {
-            jobs.push(Job { release, due: release + m.deadline, budget: m.cost(), keeps_budget, member });
+            jobs.push(Job {
+                release,
+                due: release + m.deadline,
+                budget: m.cost(),
+                keeps_budget,
+                member,
+            });
             release += period;
         }
     }
@@ -110,8 +121,12 @@ fn is_in_time(
             clean = j.release;
         }
     }
-    let competing: Vec<Job> =
-        jobs.iter().filter(urgent).filter(|j| j.release >= clean && j.release < job.due).copied().collect();
+    let competing: Vec<Job> = jobs
+        .iter()
+        .filter(urgent)
+        .filter(|j| j.release >= clean && j.release < job.due)
+        .copied()
+        .collect();
     let begins = competing.iter().flat_map(|j| [j.release, j.due - j.budget.min(j.due)]);
     for x in begins.chain([clean, job.release]).filter(|x| (clean..=job.release).contains(x)) {
         steps.spend(competing.len() + host.terms.len() + 1)?;

@@ -22,12 +22,15 @@ pub(crate) fn for_overload(
     let host = interference::share(set, domain, &capacity.costs);
     let over = utilization.exact.above(capacity.limit);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]).above(capacity.total);
-    let excess = [over, together].into_iter().flatten().reduce(|a, b| if b.exceeds(&a) { b } else { a })?;
+    let excess =
+        [over, together].into_iter().flatten().reduce(|a, b| if b.exceeds(&a) { b } else { a })?;
     // The part of the host does not depend on budgets.
     let limit = Ppm(capacity.limit.0.min(capacity.total.0.saturating_sub(host.ppm().0)));
-    let tasks = set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group.is_none());
+    let tasks =
+        set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain && t.group.is_none());
     let tasks = tasks.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
-    let groups = set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent.is_none());
+    let groups =
+        set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain && g.parent.is_none());
     let groups = groups.filter_map(|(n, g)| match &g.server {
         ServerSpec::Periodic { period, budget, .. } if utilization.server_counts[n] => {
             Some((ChangeTarget::Group, n, *budget, *period))

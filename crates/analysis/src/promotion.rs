@@ -20,7 +20,8 @@ use crate::step_limit::{StepLimit, PROMOTIONS};
 /// What the host takes is not included ([`Analysis::promote`](crate::Analysis::promote) has it).
 #[must_use]
 pub fn upper_band_responses(tasks: &[&TaskSpec]) -> Vec<Option<u64>> {
-    let members: Vec<AnalysedTask> = tasks.iter().enumerate().map(|(n, task)| member(n, task)).collect();
+    let members: Vec<AnalysedTask> =
+        tasks.iter().enumerate().map(|(n, task)| member(n, task)).collect();
     let mut ranked: Vec<usize> = (0..tasks.len()).collect();
     ranked.sort_by_key(|&n| tasks[n].deadline);
     let mut responses = vec![None; tasks.len()];
@@ -62,7 +63,9 @@ fn member(index: usize, task: &TaskSpec) -> AnalysedTask {
 pub(crate) fn promote(given: Option<u64>, task: &AnalysedTask, outcome: &mut Outcome) {
     let Some(response) = outcome.response else { return };
     // `upper_band_responses`, from which the policy takes its promotion, does not include these.
-    if given.is_none() && (task.ends_suspended() || (!task.segments.is_empty() && task.blocking > 0)) {
+    if given.is_none()
+        && (task.ends_suspended() || (!task.segments.is_empty() && task.blocking > 0))
+    {
         *outcome = Outcome::suspension_fault(NEEDS_PROMOTION);
         return;
     }
@@ -116,13 +119,15 @@ mod tests {
 
     #[test]
     fn the_greatest_numbers_and_the_longest_searches_end() {
-        let far = [task(u64::MAX, u64::MAX, u64::MAX), task(u64::MAX, u64::MAX, u64::MAX), task(1, 1, 1)];
+        let far =
+            [task(u64::MAX, u64::MAX, u64::MAX), task(u64::MAX, u64::MAX, u64::MAX), task(1, 1, 1)];
         assert_eq!(responses(&far), [None, None, Some(1)]);
         // 99,999,999 / 100,000,000 of a CPU, and a task that gets what is left.
         let full = [task(99_999_999, 100_000_000, 100_000_000), task(1 << 40, 1 << 61, 1 << 61)];
         assert_eq!(responses(&full)[1], None);
         // Ten thousand different periods.
-        let many: Vec<TaskSpec> = (0..10_000).map(|n| task(1, 1_000_003 + 2 * n, 1_000_003 + 2 * n)).collect();
+        let many: Vec<TaskSpec> =
+            (0..10_000).map(|n| task(1, 1_000_003 + 2 * n, 1_000_003 + 2 * n)).collect();
         assert!(responses(&many)[0].is_some());
     }
 }

@@ -45,11 +45,20 @@ impl Hierarchy<'_> {
         below
     }
 
-    fn record_task(&mut self, index: usize, m: &AnalysedTask, o: &Outcome, group: &GroupTest, why: Option<&str>) {
+    fn record_task(
+        &mut self,
+        index: usize,
+        m: &AnalysedTask,
+        o: &Outcome,
+        group: &GroupTest,
+        why: Option<&str>,
+    ) {
         let set = self.set;
         let spec = &set.tasks[index];
-        let stopped = o.met == DeadlineMet::Yes && self_suspension::ends_suspended(&spec.body, m.budget);
-        let o = if stopped { &Outcome::suspension_fault(self_suspension::ENDS_SUSPENDED) } else { o };
+        let stopped =
+            o.met == DeadlineMet::Yes && self_suspension::ends_suspended(&spec.body, m.budget);
+        let o =
+            if stopped { &Outcome::suspension_fault(self_suspension::ENDS_SUSPENDED) } else { o };
         let mut result = TaskResult {
             fit: o.met.into(),
             exact: o.exact,
@@ -89,7 +98,9 @@ impl Hierarchy<'_> {
             result.why = why.map(str::to_owned).or_else(|| self.unbounded_interference(m, group));
         }
         let supply = match o.met {
-            DeadlineMet::Yes => guaranteed(&set.groups[index].server, m, o, group, self.first_releases[index]),
+            DeadlineMet::Yes => {
+                guaranteed(&set.groups[index].server, m, o, group, self.first_releases[index])
+            }
             DeadlineMet::No | DeadlineMet::Unknown => Supply::Nothing,
         };
         result.blackout = Some(supply.time_for(1)).filter(|&t| t != NEVER).map(|t| t - 1);
@@ -113,7 +124,10 @@ impl Hierarchy<'_> {
     /// A task that is no less important than this member, and whose releases are unbounded.
     fn unbounded_interference(&self, m: &AnalysedTask, group: &GroupTest) -> Option<String> {
         let by_deadline = group.test == Test::ProcessorDemand;
-        let other = group.members.iter().find(|o| o.period.is_none() && (by_deadline || o.rank >= m.rank))?;
+        let other = group
+            .members
+            .iter()
+            .find(|o| o.period.is_none() && (by_deadline || o.rank >= m.rank))?;
         let Entity::Unguaranteed(index) = other.entity else { return None };
         let name = &self.set.tasks[index].name;
         Some(format!(
@@ -135,9 +149,17 @@ impl From<DeadlineMet> for Fit {
 
 /// What a group is sure to receive from a server that meets its deadlines. `first`: when the group
 /// may first have something to execute, ns.
-fn guaranteed(server: &ServerSpec, m: &AnalysedTask, o: &Outcome, group: &GroupTest, first: u64) -> Supply {
+fn guaranteed(
+    server: &ServerSpec,
+    m: &AnalysedTask,
+    o: &Outcome,
+    group: &GroupTest,
+    first: u64,
+) -> Supply {
     match server {
-        ServerSpec::Windows { cycle, windows } => Supply::Windows(WindowSupply::new((*cycle).max(1), windows)),
+        ServerSpec::Windows { cycle, windows } => {
+            Supply::Windows(WindowSupply::new((*cycle).max(1), windows))
+        }
         ServerSpec::Periodic { budget: 0, .. } => Supply::Nothing,
         ServerSpec::Periodic { period, budget, kind, deadline, .. } => {
             let received = o.response.unwrap_or(*deadline);

@@ -118,12 +118,16 @@ mod tests {
     #[test]
     fn overlaps_are_found_in_whatever_cycle_they_come() {
         let mut overlaps = 0;
-        for (a_start, a_cycle, a_length) in [(0, 4, 1), (1, 6, 2), (5, 6, 3), (2, 10, 4), (9, 15, 6)] {
+        for (a_start, a_cycle, a_length) in
+            [(0, 4, 1), (1, 6, 2), (5, 6, 3), (2, 10, 4), (9, 15, 6)]
+        {
             for b_start in 0..12 {
                 for (b_cycle, b_length) in [(4, 1), (6, 1), (9, 2), (15, 1), (7, 1)] {
                     let a = ReservedTime { start: a_start, cycle: a_cycle, length: a_length };
                     let b = ReservedTime { start: b_start, cycle: b_cycle, length: b_length };
-                    let at = |t: &ReservedTime, now: u64| (now + 600 * t.cycle - t.start) % t.cycle < t.length;
+                    let at = |t: &ReservedTime, now: u64| {
+                        (now + 600 * t.cycle - t.start) % t.cycle < t.length
+                    };
                     let found = (0..a_cycle * b_cycle).any(|now| at(&a, now) && at(&b, now));
                     assert_eq!(a.overlaps(&b), found, "{a:?} {b:?}");
                     overlaps += u32::from(found);

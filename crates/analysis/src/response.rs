@@ -42,7 +42,8 @@ pub(crate) fn responses(
         if let Ok(equal) = EqualPriority::new(&equals, &higher, supply, host, steps) {
             for (&i, &ahead) in level.iter().zip(&equal.ahead) {
                 let test = Test { task: &members[i], ahead, synchronous, host, from };
-                let mut outcome = test.run(&higher, &equal, supply, steps).unwrap_or(Outcome::UNKNOWN);
+                let mut outcome =
+                    test.run(&higher, &equal, supply, steps).unwrap_or(Outcome::UNKNOWN);
                 outcome.exact &= !late;
                 outcome.reached &= !late;
                 // A late job ends at its deadline and so executes less than its budget: less
@@ -120,7 +121,8 @@ impl Test<'_> {
         } else {
             // Equal tasks count as more important.
             exact = false;
-            let (ahead, except) = equal.with_equals.as_ref().map_or((higher, None), |all| (all, Some(task)));
+            let (ahead, except) =
+                equal.with_equals.as_ref().map_or((higher, None), |all| (all, Some(task)));
             let at_once = ahead.completion(own, except, &supply, range, steps)?;
             if supply == Supply::Whole || task.segments.is_empty() {
                 at_once
@@ -131,9 +133,13 @@ impl Test<'_> {
                 for segment in &task.segments {
                     let own = u128::from(segment.execution.max(1)) + blocking;
                     let w = ahead.completion(own, except, &supply, range, steps)?;
-                    sum = sum.zip(w).map(|(sum, w)| sum.saturating_add(w).saturating_add(segment.suspension));
+                    sum = sum
+                        .zip(w)
+                        .map(|(sum, w)| sum.saturating_add(w).saturating_add(segment.suspension));
                 }
-                let in_time = |w: Option<u64>| w.is_some_and(|w| w <= task.deadline.saturating_sub(task.jitter));
+                let in_time = |w: Option<u64>| {
+                    w.is_some_and(|w| w <= task.deadline.saturating_sub(task.jitter))
+                };
                 if in_time(at_once) && !in_time(sum) && task.limited_by.is_none() {
                     return Ok(Outcome {
                         response: sum.map(|w| w.saturating_add(task.jitter)),

@@ -246,12 +246,20 @@ impl GroupResult {
     /// Why its server does not fit, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
-        let late = format!("its budget is not sure to be received within {}", fmt_ns(self.deadline));
+        let late =
+            format!("its budget is not sure to be received within {}", fmt_ns(self.deadline));
         cause("group", &self.name, self.line, self.why.as_deref(), self.fit, late)
     }
 }
 
-fn cause(kind: &str, name: &str, line: Option<u32>, why: Option<&str>, fit: Fit, late: String) -> String {
+fn cause(
+    kind: &str,
+    name: &str,
+    line: Option<u32>,
+    why: Option<&str>,
+    fit: Fit,
+    late: String,
+) -> String {
     let place = line.map_or(String::new(), |line| format!(" (line {line})"));
     let why = why.unwrap_or(match fit {
         Fit::NotComputed => "not computed within the limits of the analysis, so not admitted",

@@ -76,7 +76,9 @@ pub(crate) fn known_suspension(body: &Body) -> (bool, u64) {
 pub(crate) fn suspensions(body: &Body) -> u64 {
     match body {
         Body::Spin(_) => 0,
-        Body::Steps(steps) => steps.iter().filter(|step| matches!(step, Step::Sleep(_))).count() as u64,
+        Body::Steps(steps) => {
+            steps.iter().filter(|step| matches!(step, Step::Sleep(_))).count() as u64
+        }
         Body::Command(_) | Body::Pid(_) => 1,
     }
 }
@@ -126,14 +128,17 @@ pub(crate) fn test_edf(
     steps: &mut StepLimit,
 ) {
     let undisturbed = |m: &AnalysedTask| m.jitter == 0 && m.blocking == 0 && m.limited_by.is_none();
-    let mut search = if whole && members.iter().all(undisturbed) { demand.slack_search() } else { None };
+    let mut search =
+        if whole && members.iter().all(undisturbed) { demand.slack_search() } else { None };
     let suspending = || members.iter().filter(|m| !m.segments.is_empty());
     if let (Some(search), Some(longest)) = (&mut search, suspending().map(|m| m.deadline).max()) {
         // The part of the search that all of them need. An error recurs below.
         let _ = demand.least_slack(search, longest, steps);
     }
     let passed = |o: &Outcome| o.met == DeadlineMet::Yes;
-    for (m, outcome) in members.iter().zip(outcomes).filter(|(m, o)| !m.segments.is_empty() && passed(o)) {
+    for (m, outcome) in
+        members.iter().zip(outcomes).filter(|(m, o)| !m.segments.is_empty() && passed(o))
+    {
         let bound = search.map_or(Ok(None), |search| edf_bound(m, demand, search, steps));
         *outcome = match bound {
             Ok(Some(bound)) => Outcome::within(bound, false),
@@ -163,7 +168,9 @@ fn edf_bound(
     let mut at = 0u64;
     for (n, segment) in task.segments.iter().enumerate() {
         at = at.saturating_add(segment.suspension);
-        let Some(before) = task.deadline.checked_sub(at).filter(|&b| b > 0) else { return Ok(None) };
+        let Some(before) = task.deadline.checked_sub(at).filter(|&b| b > 0) else {
+            return Ok(None);
+        };
         if n > 0 && bandwidth(before, task.budget, task.deadline) < left + spare {
             return Ok(None);
         }
@@ -179,7 +186,11 @@ mod tests {
     use super::*;
 
     fn steps(of: &[(u64, u64)]) -> Body {
-        Body::Steps(of.iter().flat_map(|&(spin, sleep)| [Step::Spin(Spin::For(spin)), Step::Sleep(sleep)]).collect())
+        Body::Steps(
+            of.iter()
+                .flat_map(|&(spin, sleep)| [Step::Spin(Spin::For(spin)), Step::Sleep(sleep)])
+                .collect(),
+        )
     }
 
     #[test]
@@ -188,7 +199,10 @@ mod tests {
         assert_eq!(segments(&steps(&[(2, 5), (3, 1)]), 9), [s(0, 2), s(5, 3), s(1, 0)]);
         assert_eq!(segments(&steps(&[(2, 5), (3, 1)]), 4), [s(0, 2), s(5, 2), s(1, 0)]);
         assert_eq!(segments(&Body::Spin(Spin::For(3)), 9), []);
-        assert!(ends_suspended(&steps(&[(2, 5), (3, 1)]), 5) && !ends_suspended(&steps(&[(2, 5), (3, 1)]), 6));
+        assert!(
+            ends_suspended(&steps(&[(2, 5), (3, 1)]), 5)
+                && !ends_suspended(&steps(&[(2, 5), (3, 1)]), 6)
+        );
     }
 
     #[test]

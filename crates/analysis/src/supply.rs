@@ -44,7 +44,9 @@ impl Supply {
             Supply::Windows(windows) => windows.by(t),
             // A lower bound: exact would be the most of any shorter interval. Only tests call
             // this for an intersection.
-            Supply::Both(a, b) => (u128::from(a.by(t)) + u128::from(b.by(t))).saturating_sub(u128::from(t)) as u64,
+            Supply::Both(a, b) => {
+                (u128::from(a.by(t)) + u128::from(b.by(t))).saturating_sub(u128::from(t)) as u64
+            }
         }
     }
 
@@ -61,7 +63,9 @@ impl Supply {
                 let (budget, period) = (u128::from(*budget), u128::from(*period));
                 let rounds = (amount - 1) / budget;
                 saturate(
-                    rounds.saturating_mul(period).saturating_add(u128::from(*blackout) + (amount - 1) % budget + 1),
+                    rounds
+                        .saturating_mul(period)
+                        .saturating_add(u128::from(*blackout) + (amount - 1) % budget + 1),
                 )
             }
             Supply::Windows(windows) => windows.time_for(amount),
@@ -71,7 +75,8 @@ impl Supply {
                     if t == NEVER {
                         return NEVER;
                     }
-                    let given = (u128::from(a.by(t)) + u128::from(b.by(t))).saturating_sub(u128::from(t));
+                    let given =
+                        (u128::from(a.by(t)) + u128::from(b.by(t))).saturating_sub(u128::from(t));
                     if given >= amount {
                         return t;
                     }
@@ -100,7 +105,11 @@ impl Supply {
             Supply::Nothing => (0, 0),
             Supply::Server { blackout, budget, period } => {
                 let rate = (u128::from(*budget) << 64) / u128::from(*period);
-                (rate, u128::from(*blackout).min(u128::from(*blackout) * u128::from(*budget) / u128::from(*period) + 1))
+                (
+                    rate,
+                    u128::from(*blackout)
+                        .min(u128::from(*blackout) * u128::from(*budget) / u128::from(*period) + 1),
+                )
             }
             Supply::Windows(windows) => {
                 let whole = u128::from(windows.whole());
@@ -134,7 +143,8 @@ mod tests {
     use punctual_taskset::Window;
 
     fn windows(cycle: u64, windows: &[(u64, u64)]) -> Supply {
-        let windows: Vec<Window> = windows.iter().map(|&(start, length)| Window { start, length }).collect();
+        let windows: Vec<Window> =
+            windows.iter().map(|&(start, length)| Window { start, length }).collect();
         Supply::Windows(WindowSupply::new(cycle, &windows))
     }
 
@@ -162,7 +172,10 @@ mod tests {
         for supply in [server.clone(), windows(10, &[(2, 1), (5, 3)]), server.and(Supply::Whole)] {
             let (rate, deficit) = supply.line();
             for t in 0..500u64 {
-                assert!(u128::from(supply.by(t)) + deficit >= (rate * u128::from(t)) >> 64, "{supply:?} at {t}");
+                assert!(
+                    u128::from(supply.by(t)) + deficit >= (rate * u128::from(t)) >> 64,
+                    "{supply:?} at {t}"
+                );
             }
         }
     }

@@ -26,7 +26,12 @@ type Pending = Reverse<(u64, usize, u64, u64)>;
 
 impl<'a> Plan<'a> {
     /// An empty schedule, whose table has one cycle from `settled` on.
-    pub(crate) fn new(tasks: &'a [TableTask], closed: Vec<(u64, u64)>, settled: u64, cycle: u64) -> Plan<'a> {
+    pub(crate) fn new(
+        tasks: &'a [TableTask],
+        closed: Vec<(u64, u64)>,
+        settled: u64,
+        cycle: u64,
+    ) -> Plan<'a> {
         let rows = tasks.iter().map(|t| vec![Vec::new(); (cycle / t.period) as usize]).collect();
         Plan { tasks, closed, rows, count: 0, settled, end: settled + cycle }
     }
@@ -36,8 +41,12 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// A job is late, or there are too many windows.
     pub(crate) fn fill(&mut self, zero: u64) -> Result<(), TableError> {
-        let mut releases: BinaryHeap<Reverse<(u64, usize)>> =
-            self.tasks.iter().enumerate().map(|(i, t)| Reverse((t.offset % t.period - zero, i))).collect();
+        let mut releases: BinaryHeap<Reverse<(u64, usize)>> = self
+            .tasks
+            .iter()
+            .enumerate()
+            .map(|(i, t)| Reverse((t.offset % t.period - zero, i)))
+            .collect();
         let mut ready: BinaryHeap<Pending> = BinaryHeap::new();
         let mut closed = 0;
         let mut now = 0;
@@ -85,11 +94,18 @@ impl<'a> Plan<'a> {
     }
 
     /// Adds a window, or extends the last one of its release.
-    fn add_window(&mut self, task: usize, release: u64, at: u64, length: u64) -> Result<(), TableError> {
+    fn add_window(
+        &mut self,
+        task: usize,
+        release: u64,
+        at: u64,
+        length: u64,
+    ) -> Result<(), TableError> {
         if !(self.settled..self.end).contains(&release) {
             return Ok(());
         }
-        let row = &mut self.rows[task][((release - self.settled) / self.tasks[task].period) as usize];
+        let row =
+            &mut self.rows[task][((release - self.settled) / self.tasks[task].period) as usize];
         let start = at - release;
         match row.last_mut() {
             Some(last) if last.start + last.length == start => last.length += length,
@@ -124,9 +140,16 @@ mod tests {
                     break;
                 }
                 let row = table.windows(i, number);
-                assert_eq!(row.iter().map(|w| w.length).sum::<u64>(), w.budget, "task {i}, release {number}");
+                assert_eq!(
+                    row.iter().map(|w| w.length).sum::<u64>(),
+                    w.budget,
+                    "task {i}, release {number}"
+                );
                 for window in row {
-                    assert!(window.start + window.length <= w.deadline, "task {i}, release {number}: {window:?}");
+                    assert!(
+                        window.start + window.length <= w.deadline,
+                        "task {i}, release {number}: {window:?}"
+                    );
                     for at in release + window.start..release + window.start + window.length {
                         if (from..to).contains(&at)
                             && std::mem::replace(&mut tasks[(at - from) as usize], i) != usize::MAX
@@ -149,7 +172,8 @@ mod tests {
             &[task(7, 6, 3, 4), task(0, 9, 2, 9), task(100, 18, 1, 12)],
         ];
         for all in sets {
-            let table = TimeTable::synthesise(all, &[]).unwrap_or_else(|e| panic!("{all:?}: {e:?}"));
+            let table =
+                TimeTable::synthesise(all, &[]).unwrap_or_else(|e| panic!("{all:?}: {e:?}"));
             assert!(laid_out(&table, all, 0, 700).is_some(), "{all:?}");
         }
     }
@@ -158,22 +182,35 @@ mod tests {
     fn windows_keep_out_of_reserved_time() {
         let all = [task(0, 10, 3, 10), task(2, 20, 5, 20)];
         // The second one is under way at the beginning of each cycle.
-        let reserved =
-            [ReservedTime { start: 2, cycle: 5, length: 1 }, ReservedTime { start: 19, cycle: 20, length: 3 }];
+        let reserved = [
+            ReservedTime { start: 2, cycle: 5, length: 1 },
+            ReservedTime { start: 19, cycle: 20, length: 3 },
+        ];
         let table = TimeTable::synthesise(&all, &reserved).unwrap();
         let tasks = laid_out(&table, &all, 0, 200).unwrap();
         for at in 40..200u64 {
             let closed = reserved.iter().any(|t| (at - t.start) % t.cycle < t.length);
-            assert!(!closed || tasks[at as usize] == usize::MAX, "task {} at {at}", tasks[at as usize]);
+            assert!(
+                !closed || tasks[at as usize] == usize::MAX,
+                "task {} at {at}",
+                tasks[at as usize]
+            );
         }
     }
 
     #[test]
     fn a_late_task_is_named_with_the_missing_time() {
         let all = [task(0, 10, 2, 3), task(0, 10, 2, 3)];
-        assert_eq!(TimeTable::synthesise(&all, &[]), Err(TableError::Late { task: 1, deadline: 3, missing: 1 }),);
+        assert_eq!(
+            TimeTable::synthesise(&all, &[]),
+            Err(TableError::Late { task: 1, deadline: 3, missing: 1 }),
+        );
         let all = [task(0, 2, 1, 2), task(0, 3, 2, 3)];
-        assert_eq!(TimeTable::synthesise(&all, &[]), Err(TableError::Overload { excess: 1 }), "7/6 of a CPU");
+        assert_eq!(
+            TimeTable::synthesise(&all, &[]),
+            Err(TableError::Overload { excess: 1 }),
+            "7/6 of a CPU"
+        );
     }
 
     #[test]
@@ -184,8 +221,10 @@ mod tests {
         let fits = [task(13, 24, 1, 24), task(7, 12, 4, 11), task(15, 24, 15, 24)];
         assert!(TimeTable::synthesise(&fits, &[]).is_ok());
         // Time that is reserved twice counts once.
-        let reserved =
-            [ReservedTime { start: 3, cycle: 12, length: 1 }, ReservedTime { start: 3, cycle: 24, length: 1 }];
+        let reserved = [
+            ReservedTime { start: 3, cycle: 12, length: 1 },
+            ReservedTime { start: 3, cycle: 24, length: 1 },
+        ];
         let excess = TimeTable::synthesise(&fits, &reserved);
         assert_eq!(excess, Err(TableError::Overload { excess: 2 }));
     }

@@ -34,8 +34,9 @@ impl Hierarchy<'_> {
     pub(crate) fn test_table(&mut self, group: Option<usize>) -> Vec<(usize, Supply)> {
         let set = self.set;
         let domain = self.domain;
-        let tasks: Vec<usize> =
-            (0..set.tasks.len()).filter(|&t| set.tasks[t].domain == domain && set.tasks[t].group == group).collect();
+        let tasks: Vec<usize> = (0..set.tasks.len())
+            .filter(|&t| set.tasks[t].domain == domain && set.tasks[t].group == group)
+            .collect();
         let groups: Vec<usize> = (0..set.groups.len())
             .filter(|&g| set.groups[g].domain == domain && set.groups[g].parent == group)
             .collect();
@@ -52,7 +53,10 @@ impl Hierarchy<'_> {
                 )),
             }
             if self.budget_groups.supply(set.groups[g].budget_group).is_some() {
-                faults.push((Owner::Group(g), "its budget group may run dry within its windows".to_owned()));
+                faults.push((
+                    Owner::Group(g),
+                    "its budget group may run dry within its windows".to_owned(),
+                ));
             }
         }
         for &t in &tasks {
@@ -71,7 +75,8 @@ impl Hierarchy<'_> {
         let closed = if outside.unfixed.is_some() { Vec::new() } else { outside.times };
         let computed = self.find_overlaps(&windows, &closed, &mut faults).is_ok();
 
-        let free: Vec<usize> = tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
+        let free: Vec<usize> =
+            tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
         let responses = if computed && faults.is_empty() && !free.is_empty() {
             self.synthesise(&free, &windows, closed, &mut faults)
         } else {
@@ -82,10 +87,18 @@ impl Hierarchy<'_> {
             first.entry(owner).or_insert(fault);
         }
         for &t in &tasks {
-            let result = self.of_task(t, first.remove(&Owner::Task(t)), computed, responses.get(&t).copied());
+            let result = self.of_task(
+                t,
+                first.remove(&Owner::Task(t)),
+                computed,
+                responses.get(&t).copied(),
+            );
             self.put_task(result);
         }
-        groups.into_iter().map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed))).collect()
+        groups
+            .into_iter()
+            .map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed)))
+            .collect()
     }
 
     /// What a table cannot hold, and windows that are too short or too late.
@@ -115,7 +128,9 @@ impl Hierarchy<'_> {
             let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
             return Some(format!("its windows are {sum} long together, its budget is {budget}"));
         }
-        let Some(end) = received(task) else { return Some(self_suspension::MISSED_WINDOWS.to_owned()) };
+        let Some(end) = received(task) else {
+            return Some(self_suspension::MISSED_WINDOWS.to_owned());
+        };
         (end > task.deadline).then(|| {
             let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
             format!("in its windows it has its budget after {end}, its deadline is {deadline}")
@@ -137,14 +152,19 @@ impl Hierarchy<'_> {
         }
         for (n, (owner, a)) in windows.iter().enumerate() {
             self.steps.spend(windows.len() - n + closed.len())?;
-            for (other, _) in windows[n + 1..].iter().filter(|(other, b)| other != owner && a.overlaps(b)) {
+            for (other, _) in
+                windows[n + 1..].iter().filter(|(other, b)| other != owner && a.overlaps(b))
+            {
                 let text = format!("a window of it overlaps one of {}", self.title(*owner));
                 faults.push((*other, text));
                 let text = format!("a window of it overlaps one of {}", self.title(*other));
                 faults.push((*owner, text));
             }
             if closed.iter().any(|c| a.overlaps(c)) {
-                faults.push((*owner, "a window of it lies outside the windows of the server above it".to_owned()));
+                faults.push((
+                    *owner,
+                    "a window of it lies outside the windows of the server above it".to_owned(),
+                ));
             }
         }
         Ok(())
@@ -168,7 +188,11 @@ impl Hierarchy<'_> {
         let reserved: Vec<ReservedTime> = windows.iter().map(|w| w.1).chain(closed).collect();
         let tasks: Vec<_> = free.iter().map(|&t| (&self.set.tasks[t]).into()).collect();
         match TimeTable::synthesise(&tasks, &reserved) {
-            Ok(table) => free.iter().enumerate().filter_map(|(n, &t)| Some((t, table.response(n)?))).collect(),
+            Ok(table) => free
+                .iter()
+                .enumerate()
+                .filter_map(|(n, &t)| Some((t, table.response(n)?)))
+                .collect(),
             Err(error) => {
                 self.report_no_table(error, free, faults);
                 HashMap::new()
@@ -181,23 +205,38 @@ impl Hierarchy<'_> {
         let text = match error {
             TableError::Late { task, missing, .. } => {
                 let missing = fmt_ns(missing);
-                let text = format!("no time table can be met: {missing} of its budget is missing at a deadline");
+                let text = format!(
+                    "no time table can be met: {missing} of its budget is missing at a deadline"
+                );
                 // The first fault of a task counts.
                 faults.push((Owner::Task(free[task]), text));
-                format!("no time table can be met, because of task {:?}", self.set.tasks[free[task]].name)
+                format!(
+                    "no time table can be met, because of task {:?}",
+                    self.set.tasks[free[task]].name
+                )
             }
             TableError::Overload { .. } => {
-                "no time table can be met: the budgets are more than the time that is left for them".to_owned()
+                "no time table can be met: the budgets are more than the time that is left for them"
+                    .to_owned()
             }
             TableError::LongCycle => {
-                "no time table: the periods together come again only after more than 36 years".to_owned()
+                "no time table: the periods together come again only after more than 36 years"
+                    .to_owned()
             }
-            TableError::TooLarge => format!("no time table: it would have more than {LARGEST_TABLE} windows"),
+            TableError::TooLarge => {
+                format!("no time table: it would have more than {LARGEST_TABLE} windows")
+            }
         };
         faults.extend(free.iter().map(|&t| (Owner::Task(t), text.clone())));
     }
 
-    fn of_task(&self, t: usize, fault: Option<String>, computed: bool, found: Option<u64>) -> TaskResult {
+    fn of_task(
+        &self,
+        t: usize,
+        fault: Option<String>,
+        computed: bool,
+        found: Option<u64>,
+    ) -> TaskResult {
         let task = &self.set.tasks[t];
         let response = if task.windows.is_empty() { found } else { received(task) };
         let fit = fit(&fault, computed && response.is_some());

@@ -30,7 +30,12 @@ pub struct TableTask {
 
 impl From<&TaskSpec> for TableTask {
     fn from(task: &TaskSpec) -> TableTask {
-        TableTask { offset: task.offset, period: task.period, budget: task.budget, deadline: task.deadline }
+        TableTask {
+            offset: task.offset,
+            period: task.period,
+            budget: task.budget,
+            deadline: task.deadline,
+        }
     }
 }
 
@@ -81,7 +86,9 @@ impl TimeTable {
     /// Empty for a task that is not in the table.
     #[must_use]
     pub fn windows(&self, task: usize, number: u64) -> &[Window] {
-        let Some(rows) = self.rows.get(task).filter(|rows| !rows.ranges.is_empty()) else { return &[] };
+        let Some(rows) = self.rows.get(task).filter(|rows| !rows.ranges.is_empty()) else {
+            return &[];
+        };
         let n = rows.ranges.len() as u64;
         let (from, to) = rows.ranges[((rows.first % n + number % n) % n) as usize];
         &self.windows[from as usize..to as usize]
@@ -105,7 +112,10 @@ impl TimeTable {
     /// # Errors
     /// No table meets all deadlines, or it would be too long ([`LARGEST_TABLE`],
     /// [`LONGEST_CYCLE`]).
-    pub fn synthesise(tasks: &[TableTask], reserved: &[ReservedTime]) -> Result<TimeTable, TableError> {
+    pub fn synthesise(
+        tasks: &[TableTask],
+        reserved: &[ReservedTime],
+    ) -> Result<TimeTable, TableError> {
         let cycle = cycle_of(tasks, reserved)?;
         let releases: u64 = tasks.iter().map(|t| cycle / t.period).sum();
         let intervals: u64 = reserved.iter().map(|r| cycle / r.cycle).sum();
@@ -150,6 +160,7 @@ impl TimeTable {
 
 fn cycle_of(tasks: &[TableTask], reserved: &[ReservedTime]) -> Result<u64, TableError> {
     let mut periods = tasks.iter().map(|t| t.period).chain(reserved.iter().map(|r| r.cycle));
-    let cycle = periods.try_fold(1, |cycle, period| lcm(cycle, period).filter(|&c| c < LONGEST_CYCLE));
+    let cycle =
+        periods.try_fold(1, |cycle, period| lcm(cycle, period).filter(|&c| c < LONGEST_CYCLE));
     cycle.ok_or(TableError::LongCycle)
 }

@@ -37,7 +37,10 @@ impl Utilization {
     /// `numerator / denominator`; a denominator of 0, which no checked set has, counts as 1.
     pub(crate) fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
         let denominator = denominator.into();
-        Utilization { numerator: numerator.into(), denominator: denominator.max(BigUint::from(1u8)) }
+        Utilization {
+            numerator: numerator.into(),
+            denominator: denominator.max(BigUint::from(1u8)),
+        }
     }
 
     /// The sum of budget / period over tasks given as (budget, period) in ns.
@@ -46,7 +49,9 @@ impl Utilization {
     /// fractions are added in pairs, so that numerators grow evenly: 10,000 periods take some
     /// milliseconds.
     pub(crate) fn sum(tasks: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        Utilization::sum_wide(tasks.into_iter().map(|(budget, period)| (u128::from(budget), period)))
+        Utilization::sum_wide(
+            tasks.into_iter().map(|(budget, period)| (u128::from(budget), period)),
+        )
     }
 
     /// As [`sum`](Utilization::sum), of budgets that are sums themselves.
@@ -56,7 +61,8 @@ impl Utilization {
             // A u128 holds 2^64 budgets of 2^64 ns.
             *by_period.entry(period).or_default() += budget;
         }
-        let mut terms = by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period));
+        let mut terms =
+            by_period.into_iter().map(|(period, budget)| Utilization::new(budget, period));
         match terms.next() {
             Some(first) => first.plus_all(terms.collect()),
             None => Utilization::new(0u8, 1u8),

@@ -114,7 +114,8 @@ impl DomainRefusal {
     /// Of a domain in which a set does not fit.
     pub(crate) fn new(set: &TaskSet, domain: &DomainAnalysis) -> DomainRefusal {
         let least = domain.capacity.costs.least_budget;
-        let mut tasks: Vec<&TaskResult> = domain.tasks.iter().filter(|t| !t.fit.admitted()).collect();
+        let mut tasks: Vec<&TaskResult> =
+            domain.tasks.iter().filter(|t| !t.fit.admitted()).collect();
         // Budgets that cannot be enforced come first.
         tasks.sort_by_key(|t| set.tasks[t.task].budget >= least);
         let tasks = tasks.into_iter().map(TaskResult::cause);

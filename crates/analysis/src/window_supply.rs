@@ -103,7 +103,11 @@ impl WindowSupply {
         let rounds = (amount - 1) / whole;
         let rest = ((amount - 1) % whole) as u64 + 1;
         let latest = self.ends().map(|(end, before)| self.when(before + rest) - end).max();
-        saturate(rounds.saturating_mul(u128::from(self.cycle)).saturating_add(u128::from(latest.unwrap_or(0))))
+        saturate(
+            rounds
+                .saturating_mul(u128::from(self.cycle))
+                .saturating_add(u128::from(latest.unwrap_or(0))),
+        )
     }
 }
 
@@ -119,10 +123,15 @@ mod tests {
 
     #[test]
     fn windows_supply_what_counting_slots_from_every_start_finds() {
-        for windows in
-            [&[(0, 5)][..], &[(2, 1), (5, 3)], &[(0, 1), (1, 2), (9, 1)], &[(3, 1), (6, 1), (8, 2)], &[(0, 10)]]
-        {
-            let list: Vec<Window> = windows.iter().map(|&(start, length)| Window { start, length }).collect();
+        for windows in [
+            &[(0, 5)][..],
+            &[(2, 1), (5, 3)],
+            &[(0, 1), (1, 2), (9, 1)],
+            &[(3, 1), (6, 1), (8, 2)],
+            &[(0, 10)],
+        ] {
+            let list: Vec<Window> =
+                windows.iter().map(|&(start, length)| Window { start, length }).collect();
             let supply = WindowSupply::new(10, &list);
             for t in 0..45 {
                 assert_eq!(supply.by(t), slots(10, windows, t), "{windows:?} in {t}");

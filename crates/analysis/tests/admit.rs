@@ -90,7 +90,12 @@ fn fig6_of_the_rtai_paper_is_refused_with_the_budget_to_lower() {
 
 #[test]
 fn each_cpu_is_judged_by_itself() {
-    let tasks = [(0, 500_000, 1_000_000), (2, 800_000, 1_000_000), (2, 400_000, 1_000_000), (1, 990_000, 1_000_000)];
+    let tasks = [
+        (0, 500_000, 1_000_000),
+        (2, 800_000, 1_000_000),
+        (2, 400_000, 1_000_000),
+        (1, 990_000, 1_000_000),
+    ];
     let refusal = admit(&set(&tasks)).unwrap_err();
     let over: Vec<u32> = refusal.over.iter().map(|over| over.load.cpus[0]).collect();
     assert_eq!((refusal.domains.len(), over), (3, vec![1, 2]));

@@ -22,7 +22,9 @@ fn changed(set: &TaskSet, change: &Change, to: u64) -> TaskSet {
         }
         (ChangeTarget::BudgetGroup, _) => set.budget_groups[change.index].budget = to,
         (ChangeTarget::Group, what) => {
-            let ServerSpec::Periodic { period, budget, deadline, .. } = &mut set.groups[change.index].server else {
+            let ServerSpec::Periodic { period, budget, deadline, .. } =
+                &mut set.groups[change.index].server
+            else {
                 panic!("windows are not changed");
             };
             match what {
@@ -57,14 +59,20 @@ fn two_tasks_that_miss_under_rm_get_the_smallest_change() {
     let set = set("rm", vec![task(2 * ms, 5 * ms, 5 * ms), task(4 * ms, 7 * ms, 7 * ms)]);
     let change = change_of(&set);
     assert_eq!(change.to_string(), "lengthen the period of task \"t2\" from 7 ms to 8 ms");
-    assert!(cpu(&changed(&set, &change, 8 * ms)).fits() && !cpu(&changed(&set, &change, 8 * ms - 1)).fits());
+    assert!(
+        cpu(&changed(&set, &change, 8 * ms)).fits()
+            && !cpu(&changed(&set, &change, 8 * ms - 1)).fits()
+    );
 }
 
 #[test]
 fn a_deadline_that_is_a_little_too_short_is_lengthened() {
     let set = set("rm", vec![task(20, 100, 100), task(20, 200, 39)]);
     let change = change_of(&set);
-    assert_eq!((change.index, change.quantity, change.from, change.to), (1, Quantity::Deadline, 39, 40));
+    assert_eq!(
+        (change.index, change.quantity, change.from, change.to),
+        (1, Quantity::Deadline, 39, 40)
+    );
     assert_eq!(advise(&set, &cpu(&set)).own, [change]);
 }
 
@@ -73,8 +81,12 @@ fn a_server_that_is_too_small_for_its_group_is_enlarged() {
     let mut set = set("edf", vec![TaskSpec { group: Some(0), ..task(300, 1_000, 1_000) }]);
     set.groups.push(group("edf", server(70, 200)));
     let change = change_of(&set);
-    let bigger = matches!((change.target, change.quantity), (ChangeTarget::Group, Quantity::Budget)) && change.to > 70;
-    let shorter = change.target == ChangeTarget::Group && change.quantity == Quantity::Period && change.to < 200;
+    let bigger =
+        matches!((change.target, change.quantity), (ChangeTarget::Group, Quantity::Budget))
+            && change.to > 70;
+    let shorter = change.target == ChangeTarget::Group
+        && change.quantity == Quantity::Period
+        && change.to < 200;
     let lower = change.target == ChangeTarget::Task && change.quantity == Quantity::Budget;
     assert!(bigger || shorter || lower, "{change}");
     assert!(cpu(&changed(&set, &change, change.to)).fits());

@@ -42,7 +42,8 @@ fn ten_thousand_tasks_of_one_priority_are_judged() {
 fn a_thousand_groups_and_nodes_are_judged() {
     let mut set = ten_thousand("edf");
     for n in 0..1_000usize {
-        set.groups.push(GroupSpec { name: format!("g{n}"), ..group("rm", server(80_000, 100_000_000)) });
+        set.groups
+            .push(GroupSpec { name: format!("g{n}"), ..group("rm", server(80_000, 100_000_000)) });
         set.budget_groups.push(BudgetGroupSpec {
             name: format!("b{n}"),
             parent: (n % 10 > 0).then(|| n - 1),
@@ -69,7 +70,8 @@ fn hyperperiods_beyond_64_bits_are_no_obstacle() {
         let set = set(policy, tasks);
         assert_eq!(hyperperiod(&set, u64::MAX).ok(), None);
         assert!(analyse(&set).fits(), "{policy}");
-        let constrained = long.iter().map(|&period| task(period / 4, period, period / 4 + 1)).collect();
+        let constrained =
+            long.iter().map(|&period| task(period / 4, period, period / 4 + 1)).collect();
         let set = common::set(policy, constrained);
         assert!(!analyse(&set).fits(), "{policy}");
     }

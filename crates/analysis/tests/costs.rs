@@ -9,7 +9,9 @@ use punctual_taskset::{Costs, TaskSet};
 const COSTS: Costs = Costs { release: 100, switch: 50, timer: 200, command: 150, ..Costs::NONE };
 
 fn on(set: &TaskSet, costs: Costs) -> DomainAnalysis {
-    analyse_within(set, &Capacity { limit: Ppm(1_000_000), costs, ..Capacity::THEORY }).domains.remove(0)
+    analyse_within(set, &Capacity { limit: Ppm(1_000_000), costs, ..Capacity::THEORY })
+        .domains
+        .remove(0)
 }
 
 #[test]
@@ -40,7 +42,11 @@ fn under_edf_a_nanosecond_more_than_the_costs_leave_is_refused() {
     }
     // The release of a task that is due later interrupts as well.
     for (budget, fits) in [(9_151, true), (9_152, false)] {
-        assert_eq!(on(&set("edf", tasks(&[(budget, 10_000), (1, 400_000)])), COSTS).tasks[0].fit == Fit::Fits, fits);
+        assert_eq!(
+            on(&set("edf", tasks(&[(budget, 10_000), (1, 400_000)])), COSTS).tasks[0].fit
+                == Fit::Fits,
+            fits
+        );
     }
 }
 
@@ -78,12 +84,19 @@ fn budgets_and_the_host_together_are_no_more_than_there_is() {
 
 #[test]
 fn a_budget_that_the_host_does_not_enforce_is_refused_with_the_least() {
-    let capacity = Capacity { costs: Costs { least_budget: 50_000, ..Costs::NONE }, ..Capacity::THEORY };
+    let capacity =
+        Capacity { costs: Costs { least_budget: 50_000, ..Costs::NONE }, ..Capacity::THEORY };
     let refusal = admit_within(&set("edf", tasks(&[(12_000, 1_000_000)])), &capacity).unwrap_err();
     let over = &refusal.over[0];
-    assert_eq!(over.late, ["task \"t1\": its budget of 12 us is below 50 us, the least that this host enforces"]);
+    assert_eq!(
+        over.late,
+        ["task \"t1\": its budget of 12 us is below 50 us, the least that this host enforces"]
+    );
     assert_eq!(over.help, Help::LeastBudget { least: 50_000 });
-    assert!(over.to_string().contains("give each task and server a budget of at least 50 us"), "{over}");
+    assert!(
+        over.to_string().contains("give each task and server a budget of at least 50 us"),
+        "{over}"
+    );
     assert!(admit_within(&set("edf", tasks(&[(50_000, 1_000_000)])), &capacity).is_ok());
 }
 
@@ -100,8 +113,13 @@ fn no_promotion_is_later_than_the_costs_permit() {
 
 #[test]
 fn of_a_full_cpu_the_budgets_that_are_not_enforced_are_named_first() {
-    let capacity = Capacity { costs: Costs { least_budget: 50_000, ..Costs::NONE }, ..Capacity::THEORY };
+    let capacity =
+        Capacity { costs: Costs { least_budget: 50_000, ..Costs::NONE }, ..Capacity::THEORY };
     let refusal =
-        admit_within(&set("edf", tasks(&[(990_000, 1_000_000), (12_000, 1_000_000)])), &capacity).unwrap_err();
-    assert!(refusal.over[0].cause().starts_with("CPU 0: task \"t2\": its budget of 12 us"), "{refusal}");
+        admit_within(&set("edf", tasks(&[(990_000, 1_000_000), (12_000, 1_000_000)])), &capacity)
+            .unwrap_err();
+    assert!(
+        refusal.over[0].cause().starts_with("CPU 0: task \"t2\": its budget of 12 us"),
+        "{refusal}"
+    );
 }

@@ -4,14 +4,23 @@ mod common;
 
 use common::{cpu, fits, group, responses, server, set, task, windows};
 use punctual_analysis::{analyse, Fit, Test};
-use punctual_taskset::{BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{
+    BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, TaskSet, TaskSpec,
+};
 
 fn inside(group: usize, task: TaskSpec) -> TaskSpec {
     TaskSpec { group: Some(group), ..task }
 }
 
 fn node(budget: u64, period: u64) -> BudgetGroupSpec {
-    BudgetGroupSpec { name: "b".to_owned(), parent: None, period, budget, domain: DomainId(0), line: None }
+    BudgetGroupSpec {
+        name: "b".to_owned(),
+        parent: None,
+        period,
+        budget,
+        domain: DomainId(0),
+        line: None,
+    }
 }
 
 #[test]
@@ -37,7 +46,13 @@ fn a_server_that_may_be_preempted_has_the_blackout_of_shin_and_lee_at_most() {
 
 #[test]
 fn a_polling_server_makes_its_group_wait_a_period_more_than_its_gap() {
-    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, offset: 0, kind: ServerKind::Polling };
+    let polling = ServerSpec::Periodic {
+        period: 5,
+        budget: 3,
+        deadline: 5,
+        offset: 0,
+        kind: ServerKind::Polling,
+    };
     let mut set = set("rm", vec![inside(0, task(3, 20, 20))]);
     set.groups.push(group("rm", polling));
     assert_eq!(cpu(&set).groups[0].blackout, Some(5));
@@ -48,7 +63,10 @@ fn a_deferrable_server_hits_those_below_it_twice_in_a_row() {
     // Strosnider, Lehoczky and Sha 1995: at the end of one period and the beginning of the next.
     let of = |kind| {
         let mut set = set("rm", vec![task(3, 12, 12)]);
-        set.groups.push(group("rm", ServerSpec::Periodic { period: 5, budget: 2, deadline: 5, offset: 0, kind }));
+        set.groups.push(group(
+            "rm",
+            ServerSpec::Periodic { period: 5, budget: 2, deadline: 5, offset: 0, kind },
+        ));
         responses(&set)[0]
     };
     assert_eq!(of(ServerKind::Polling), Some(5));
@@ -57,13 +75,21 @@ fn a_deferrable_server_hits_those_below_it_twice_in_a_row() {
 
 #[test]
 fn three_levels_get_what_is_left_of_each() {
-    let mut set = set("edf", vec![inside(1, task(1, 100, 100)), inside(0, task(1, 40, 40)), task(2, 10, 10)]);
+    let mut set =
+        set("edf", vec![inside(1, task(1, 100, 100)), inside(0, task(1, 40, 40)), task(2, 10, 10)]);
     set.groups.push(group("rm", server(4, 10)));
-    set.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("edf", server(2, 20)) });
+    set.groups.push(GroupSpec {
+        name: "below".to_owned(),
+        parent: Some(0),
+        ..group("edf", server(2, 20))
+    });
     let cpu = cpu(&set);
     assert!(cpu.schedulable(), "{cpu:#?}");
     assert!(cpu.groups[1].blackout > cpu.groups[0].blackout);
-    assert_eq!(cpu.load.utilization.0, 235_000, "no more than the members may execute: 1/100 + 1/40 + 2/10");
+    assert_eq!(
+        cpu.load.utilization.0, 235_000,
+        "no more than the members may execute: 1/100 + 1/40 + 2/10"
+    );
 }
 
 #[test]
@@ -79,7 +105,8 @@ fn a_server_that_does_not_fit_takes_its_group_with_it() {
 fn a_table_supplies_its_windows_and_no_more() {
     let mut set = set("td", vec![inside(0, task(5, 30, 30)), inside(1, task(5, 30, 24))]);
     set.groups.push(group("rm", windows(10, &[(0, 5)])));
-    set.groups.push(GroupSpec { name: "h".to_owned(), ..group("rm", windows(10, &[(5, 3), (9, 1)])) });
+    set.groups
+        .push(GroupSpec { name: "h".to_owned(), ..group("rm", windows(10, &[(5, 3), (9, 1)])) });
     // The first waits 5 at most; the second has 4 in every 10 and is worst from 10 on: 3 from 15, 1
     // at 19, the fifth at 25.
     assert_eq!(responses(&set), [Some(10), Some(16)]);
@@ -117,8 +144,13 @@ fn what_is_overloaded_so_slowly_that_a_few_rounds_do_not_show_it_is_refused_with
 fn a_server_that_begins_later_than_its_tasks_has_a_first_blackout_until_then() {
     let of = |start| {
         let mut set = set("rm", vec![inside(0, task(1, 30, 30))]);
-        let server =
-            ServerSpec::Periodic { period: 20, budget: 7, deadline: 20, offset: start, kind: ServerKind::Deferrable };
+        let server = ServerSpec::Periodic {
+            period: 20,
+            budget: 7,
+            deadline: 20,
+            offset: start,
+            kind: ServerKind::Deferrable,
+        };
         set.groups.push(group("rm", server));
         responses(&set)
     };
@@ -133,9 +165,21 @@ fn an_interval_without_supply_is_not_too_short_to_fail() {
     let mut set = set("dm", vec![inside(1, task(1, 80, 74))]);
     set.groups.push(group(
         "edf",
-        ServerSpec::Periodic { period: 6, budget: 2, deadline: 3, offset: 0, kind: ServerKind::Deferrable },
+        ServerSpec::Periodic {
+            period: 6,
+            budget: 2,
+            deadline: 3,
+            offset: 0,
+            kind: ServerKind::Deferrable,
+        },
     ));
-    let below = ServerSpec::Periodic { period: 18, budget: 1, deadline: 2, offset: 0, kind: ServerKind::Deferrable };
+    let below = ServerSpec::Periodic {
+        period: 18,
+        budget: 1,
+        deadline: 2,
+        offset: 0,
+        kind: ServerKind::Deferrable,
+    };
     set.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("edf", below) });
     assert_eq!(cpu(&set).groups[1].fit, Fit::Late);
 }

@@ -15,18 +15,22 @@ use response_time_analysis::{edf, fixed_priority};
 type Curve = RBF<Sporadic, Scalar>;
 
 fn curve(t: &TaskSpec) -> Curve {
-    let arrivals =
-        Sporadic { jitter: Duration::from(t.jitter), ..Sporadic::from(Periodic::new(Duration::from(t.period))) };
+    let arrivals = Sporadic {
+        jitter: Duration::from(t.jitter),
+        ..Sporadic::from(Periodic::new(Duration::from(t.period)))
+    };
     RBF::new(arrivals, Scalar::from(Service::from(t.budget)))
 }
 
 fn specs(jitter: bool) -> impl Strategy<Value = Vec<TaskSpec>> {
-    let one = (1..12u64, 3..60u64, 0..100u64, 0..100u64).prop_map(move |(budget, period, deadline, late)| {
-        let budget = budget.min(period);
-        let deadline = budget + deadline * (period - budget) / 100;
-        let jitter = if jitter { late * (deadline - budget) / 100 } else { 0 };
-        TaskSpec { jitter, ..task(budget, period, deadline) }
-    });
+    let one = (1..12u64, 3..60u64, 0..100u64, 0..100u64).prop_map(
+        move |(budget, period, deadline, late)| {
+            let budget = budget.min(period);
+            let deadline = budget + deadline * (period - budget) / 100;
+            let jitter = if jitter { late * (deadline - budget) / 100 } else { 0 };
+            TaskSpec { jitter, ..task(budget, period, deadline) }
+        },
+    );
     prop::collection::vec(one, 1..8)
 }
 

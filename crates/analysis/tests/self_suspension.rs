@@ -9,7 +9,13 @@ use punctual_taskset::{Body, ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSp
 
 /// Execution and sleep in turn, beginning with execution.
 fn steps(of: &[u64]) -> Body {
-    let step = |(n, &ns): (usize, &u64)| if n % 2 == 0 { Step::Spin(Spin::For(ns)) } else { Step::Sleep(ns) };
+    let step = |(n, &ns): (usize, &u64)| {
+        if n % 2 == 0 {
+            Step::Spin(Spin::For(ns))
+        } else {
+            Step::Sleep(ns)
+        }
+    };
     Body::Steps(of.iter().enumerate().map(step).collect())
 }
 
@@ -27,7 +33,10 @@ fn late_because(set: &TaskSet, reason: &str) {
 #[test]
 fn under_edf_a_budget_that_is_cut_on_waking_is_not_promised() {
     // It wakes 3 before its deadline: 3 * 4 / 10 are left to it, and it needs 2.
-    late_because(&set("edf", vec![suspending(&[2, 5, 2], 4, 10)]), "under EDF what is left of its budget is cut");
+    late_because(
+        &set("edf", vec![suspending(&[2, 5, 2], 4, 10)]),
+        "under EDF what is left of its budget is cut",
+    );
     // The same set under fixed priorities: 2 + 5 + 2.
     assert_eq!(responses(&set("fp", vec![suspending(&[2, 5, 2], 4, 10)])), [Some(9)]);
 }
@@ -74,7 +83,13 @@ fn in_a_table_windows_pass_while_a_task_sleeps_unless_they_follow_its_steps() {
 
 #[test]
 fn in_a_group_each_wake_up_may_meet_a_new_blackout() {
-    let polling = ServerSpec::Periodic { period: 5, budget: 3, deadline: 5, offset: 0, kind: ServerKind::Polling };
+    let polling = ServerSpec::Periodic {
+        period: 5,
+        budget: 3,
+        deadline: 5,
+        offset: 0,
+        kind: ServerKind::Polling,
+    };
     let within = |deadline| {
         let sleeper = TaskSpec { deadline, group: Some(0), ..suspending(&[2, 1, 2], 4, 40) };
         let mut set = set("rm", vec![sleeper]);

@@ -13,14 +13,20 @@ fn joseph_and_pandya_three_tasks_respond_after_80_15_and_5() {
     let set = set("rm", tasks(&[(40, 80), (10, 40), (5, 20)]));
     assert_eq!(responses(&set), [Some(80), Some(15), Some(5)]);
     let cpu = cpu(&set);
-    assert!(cpu.tasks.iter().all(|t| t.fit == Fit::Fits && t.exact && t.test == Test::ResponseTime));
+    assert!(cpu
+        .tasks
+        .iter()
+        .all(|t| t.fit == Fit::Fits && t.exact && t.test == Test::ResponseTime));
     assert_eq!(cpu.tasks[1].slack, Some(25));
 }
 
 #[test]
 fn burns_and_wellings_three_tasks_respond_after_3_6_and_20() {
     // Burns and Wellings, the response-time example: (7, 3), (12, 3), (20, 5).
-    assert_eq!(responses(&set("rm", tasks(&[(3, 7), (3, 12), (5, 20)]))), [Some(3), Some(6), Some(20)]);
+    assert_eq!(
+        responses(&set("rm", tasks(&[(3, 7), (3, 12), (5, 20)]))),
+        [Some(3), Some(6), Some(20)]
+    );
 }
 
 #[test]
@@ -70,7 +76,10 @@ fn zhang_and_burns_demand_finds_the_interval_that_edf_cannot_serve() {
     assert_eq!(fits(&set("edf", vec![task(2, 10, 3), task(2, 10, 3)])), [false, false]);
     assert_eq!(fits(&set("edf", vec![task(2, 10, 3), task(2, 10, 4)])), [true, true]);
     // A longer deadline than the longest interval that fails is met all the same.
-    assert_eq!(fits(&set("edf", vec![task(2, 10, 3), task(2, 10, 3), task(1, 50, 50)])), [false, false, true]);
+    assert_eq!(
+        fits(&set("edf", vec![task(2, 10, 3), task(2, 10, 3), task(1, 50, 50)])),
+        [false, false, true]
+    );
 }
 
 #[test]
@@ -111,7 +120,10 @@ fn brute_force_edf(set: &TaskSet) -> Vec<u64> {
 
 #[test]
 fn table_2_of_the_rtai_paper_and_fig_6_fit_under_edf() {
-    for text in [include_str!("../../../examples/rtai-table2.toml"), include_str!("../../../examples/rtai-fig6.toml")] {
+    for text in [
+        include_str!("../../../examples/rtai-table2.toml"),
+        include_str!("../../../examples/rtai-fig6.toml"),
+    ] {
         let set = TaskSet::parse(text, "set").unwrap();
         let analysis = analyse(&set);
         assert!(analysis.fits(), "{analysis:#?}");
@@ -127,7 +139,8 @@ fn equal_priorities_go_in_file_order_where_they_are_always_released_together() {
     // Both every 10, together: the second never comes before the first.
     assert_eq!(responses(&set("fp", vec![task(3, 10, 3), task(4, 10, 10)])), [Some(3), Some(7)]);
     // A sporadic one may come before: it counts in full, and the figure is a bound.
-    let sporadic = TaskSpec { arrival: Arrival::Sporadic { longest: 20, seed: 1 }, ..task(4, 10, 10) };
+    let sporadic =
+        TaskSpec { arrival: Arrival::Sporadic { longest: 20, seed: 1 }, ..task(4, 10, 10) };
     let set_of_two = set("fp", vec![task(3, 10, 10), sporadic]);
     assert_eq!(responses(&set_of_two), [Some(7), Some(7)]);
     assert!(cpu(&set_of_two).tasks.iter().all(|t| !t.exact));
@@ -138,15 +151,19 @@ fn equal_priorities_go_in_file_order_where_they_are_always_released_together() {
 #[test]
 fn a_task_that_sleeps_comes_late_and_then_closer_to_its_next_release() {
     let spin = || Step::Spin(punctual_taskset::Spin::For(1));
-    let sleeper = TaskSpec { body: Body::Steps(vec![spin(), Step::Sleep(2), spin()]), ..task(2, 10, 8) };
+    let sleeper =
+        TaskSpec { body: Body::Steps(vec![spin(), Step::Sleep(2), spin()]), ..task(2, 10, 8) };
     // Its own response has its sleep in it; for the other it may be put off until 8 - 2 = 6.
     assert_eq!(responses(&set("dm", vec![sleeper, task(5, 40, 40)])), [Some(4), Some(9)]);
 }
 
 #[test]
 fn an_aperiodic_task_is_promised_nothing_and_may_not_stand_before_others() {
-    let aperiodic =
-        |priority| TaskSpec { arrival: Arrival::Aperiodic { mean: 100, seed: 1 }, priority, ..task(1, 100, 100) };
+    let aperiodic = |priority| TaskSpec {
+        arrival: Arrival::Aperiodic { mean: 100, seed: 1 },
+        priority,
+        ..task(1, 100, 100)
+    };
     let hard = || TaskSpec { priority: 5, ..task(5, 20, 20) };
     let below = cpu(&set("fp", vec![hard(), aperiodic(1)]));
     assert_eq!((below.tasks[0].fit, below.tasks[1].fit), (Fit::Fits, Fit::BestEffort));

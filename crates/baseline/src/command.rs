@@ -43,7 +43,8 @@ impl TaskCommands {
         policy: Policy,
     ) -> Result<(), Failed> {
         let (task, name) = task;
-        let spec = CommandSpec { cpu, streams: Output::Nowhere.streams(false), ..CommandSpec::new(words) };
+        let spec =
+            CommandSpec { cpu, streams: Output::Nowhere.streams(false), ..CommandSpec::new(words) };
         let spawned = self.all.start(spec, name).map_err(|e| Failed::Error(e.of_task(name)))?;
         self.tasks.push(task);
         set_policy(spawned.id().pid, policy, true).map_err(Failed::Refused)
@@ -62,7 +63,8 @@ impl TaskCommands {
     /// The tasks whose first process has ended. They are not reaped, so that their ids stay their
     /// own.
     pub fn ended(&self) -> impl Iterator<Item = usize> + '_ {
-        let ended = self.tasks.iter().zip(self.all.iter()).filter(|(_, spawned)| spawned.has_ended());
+        let ended =
+            self.tasks.iter().zip(self.all.iter()).filter(|(_, spawned)| spawned.has_ended());
         ended.map(|(&task, _)| task)
     }
 

@@ -111,7 +111,14 @@ mod tests {
     use super::*;
 
     fn terms(nature: Nature) -> Terms {
-        Terms { task: 0, period: 1_000_000, deadline: 800_000, budget: 200_000, nature, suspends: false }
+        Terms {
+            task: 0,
+            period: 1_000_000,
+            deadline: 800_000,
+            budget: 200_000,
+            nature,
+            suspends: false,
+        }
     }
 
     fn measured(received: u64) -> Measured {
@@ -124,7 +131,10 @@ mod tests {
         state.begin(3, 10_001_000);
         state.done(3, 10_700_000);
         let p = judge(&terms(Nature::Ends), &measured(150_000), &state);
-        assert_eq!((p.miss, p.overrun, p.ready_throughout, p.end), (false, false, false, JobEnd::Completed));
+        assert_eq!(
+            (p.miss, p.overrun, p.ready_throughout, p.end),
+            (false, false, false, JobEnd::Completed)
+        );
         assert_eq!((p.started, p.completed, p.deadline), (10_001_000, 10_700_000, 10_800_000));
         assert!(judge(&terms(Nature::Ends), &measured(200_000), &state).ready_throughout);
     }
@@ -165,7 +175,8 @@ mod tests {
     fn a_late_reading_is_reported() {
         let t = terms(Nature::Forever);
         let late = |late_begin, late_end| {
-            judge(&t, &Measured { late_begin, late_end, ..measured(0) }, &TaskState::new()).woken_late
+            judge(&t, &Measured { late_begin, late_end, ..measured(0) }, &TaskState::new())
+                .woken_late
         };
         assert!(!late(50_000, 50_000));
         assert!(late(50_001, 0) && late(0, 50_001));

@@ -92,7 +92,8 @@ impl<'a> Watch<'a> {
 
     /// Number of unsampled periods that end by `reached`, ns. The first boundary of all ends none.
     fn unsampled_until(&self, reached: u64) -> u64 {
-        let left = reached.checked_sub(self.next).map_or(0, |left| left / self.terms.period.max(1) + 1);
+        let left =
+            reached.checked_sub(self.next).map_or(0, |left| left / self.terms.period.max(1) + 1);
         left.saturating_sub(u64::from(self.number == 0 && self.last.is_none()))
     }
 
@@ -111,7 +112,9 @@ impl<'a> Watch<'a> {
         while self.count_held > 0 {
             let waits = self.terms.nature == Nature::Ends;
             let open = match &mut self.held[self.first_held] {
-                Some(period) => waits && period.end != JobEnd::TaskGone && still_open(period, self.state),
+                Some(period) => {
+                    waits && period.end != JobEnd::TaskGone && still_open(period, self.state)
+                }
                 None => false,
             };
             if open {
@@ -191,7 +194,10 @@ impl Observer<'_> {
             }
             for watch in &mut self.watches {
                 // Several boundaries may have passed while the observer itself was kept waiting.
-                while watch.next <= end && watch.next <= monotonic_ns() && !self.control.stop.load(Acquire) {
+                while watch.next <= end
+                    && watch.next <= monotonic_ns()
+                    && !self.control.stop.load(Acquire)
+                {
                     if let Some(period) = watch.sample() {
                         watch.hold(period, &mut emit);
                     }

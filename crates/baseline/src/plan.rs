@@ -20,7 +20,11 @@ pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<Policy> {
         Baseline::Deadline => set
             .tasks
             .iter()
-            .map(|task| Policy::Deadline { runtime: task.budget, deadline: task.deadline, period: task.period })
+            .map(|task| Policy::Deadline {
+                runtime: task.budget,
+                deadline: task.deadline,
+                period: task.period,
+            })
             .collect(),
     }
 }
@@ -61,8 +65,9 @@ pub fn domains(set: &TaskSet) -> Vec<DomainId> {
 pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize>) -> bool {
     // The kernel counts the same way: budget / period of each task in 20 bits.
     let ratio = |task: &TaskSpec| (u128::from(task.budget) << 20) / u128::from(task.period.max(1));
-    let sum =
-        |test: &dyn Fn(&TaskSpec) -> bool| set.tasks.iter().filter(|task| test(task)).map(ratio).sum::<u128>() * 100;
+    let sum = |test: &dyn Fn(&TaskSpec) -> bool| {
+        set.tasks.iter().filter(|task| test(task)).map(ratio).sum::<u128>() * 100
+    };
     let domains = domains(set);
     match unpinned {
         Some(shared) => {
@@ -80,7 +85,10 @@ pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize
 pub fn not_periodic(set: &TaskSet) -> Option<Refusal> {
     let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
     Some(Refusal {
-        reason: format!("task \"{}\" is not released periodically, and only such tasks are compared", task.name),
+        reason: format!(
+            "task \"{}\" is not released periodically, and only such tasks are compared",
+            task.name
+        ),
         help: vec!["leave its arrival away, or compare a set without it".to_owned()],
         unpinned_may_work: false,
     })
@@ -112,7 +120,9 @@ pub fn guarded(cpus: &[u32]) -> Vec<u32> {
 /// What an observer reserves must not be what the set then lacks.
 pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [Policy] {
     match baseline {
-        Baseline::Deadline if unpinned && fits_beside_observer(set, 20, Some(affinity().len())) => AMONG_DEADLINES_FREE,
+        Baseline::Deadline if unpinned && fits_beside_observer(set, 20, Some(affinity().len())) => {
+            AMONG_DEADLINES_FREE
+        }
         Baseline::Deadline if !unpinned && fits_beside_observer(set, 5, None) => AMONG_DEADLINES,
         _ => ABOVE_ALL,
     }
@@ -129,7 +139,12 @@ pub fn room(set: &TaskSet, domain: DomainId) -> usize {
     records.clamp(1_024, 1 << 16) as usize
 }
 
-pub fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Option<Nature>]) -> Vec<String> {
+pub fn remarks(
+    set: &TaskSet,
+    baseline: Baseline,
+    unpinned: bool,
+    natures: &[Option<Nature>],
+) -> Vec<String> {
     let mut notes = Vec::new();
     if unpinned {
         notes.push("its tasks are not pinned: they share all CPUs".to_owned());
@@ -141,11 +156,20 @@ pub fn remarks(set: &TaskSet, baseline: Baseline, unpinned: bool, natures: &[Opt
         );
     }
     if natures.contains(&Some(Nature::Command)) {
-        let forks = if baseline == Baseline::Deadline { "; threads that it creates are ordinary ones" } else { "" };
-        notes.push(format!("of a command only the execution time of its first process is known{forks}"));
+        let forks = if baseline == Baseline::Deadline {
+            "; threads that it creates are ordinary ones"
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "of a command only the execution time of its first process is known{forks}"
+        ));
     }
     if !set.groups.is_empty() || !set.budget_groups.is_empty() {
-        notes.push("its groups and budget groups are not known there: its tasks stand beside each other".to_owned());
+        notes.push(
+            "its groups and budget groups are not known there: its tasks stand beside each other"
+                .to_owned(),
+        );
     }
     for task in &set.tasks {
         if let Body::Pid(pid) = task.body {

@@ -48,7 +48,9 @@ pub fn explain(
     match step {
         SetupStep::ObserverAffinity => Err(no_cpu(of)),
         SetupStep::TaskAffinity => Err(no_cpu(cpu_of(set, of)?)),
-        SetupStep::ObserverPolicy => Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno)),
+        SetupStep::ObserverPolicy => {
+            Ok(no_privilege("the observer that measures needs SCHED_FIFO", errno))
+        }
         SetupStep::TaskPolicy if baseline == Baseline::Deadline => {
             Ok(deadline(set, of, cpu_of(set, of)?, unpinned, errno))
         }
@@ -68,7 +70,8 @@ fn no_privilege(what: &str, errno: i32) -> Refusal {
             "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs".into(),
         ]
     } else {
-        vec!["run it as root, or: sudo setcap cap_sys_nice,cap_ipc_lock+ep $(command -v punctual)".into()]
+        vec!["run it as root, or: sudo setcap cap_sys_nice,cap_ipc_lock+ep $(command -v punctual)"
+            .into()]
     };
     Refusal { reason, help, unpinned_may_work: false }
 }

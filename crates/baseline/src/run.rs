@@ -114,13 +114,22 @@ pub struct BaselineHost {
 ///
 /// # Errors
 /// A request that cannot be meant: a command that does not start, a CPU that is not there.
-pub fn start(set: &TaskSet, baseline: Baseline, options: &Options) -> Result<BaselineStart, Diagnostic> {
+pub fn start(
+    set: &TaskSet,
+    baseline: Baseline,
+    options: &Options,
+) -> Result<BaselineStart, Diagnostic> {
     if let Some(refusal) = not_periodic(set) {
         return Ok(BaselineStart::NotPossible(refusal));
     }
     let unpinned = options.unpinned && baseline == Baseline::Deadline;
     let mut host = BaselineHost::new(set, options, unpinned);
-    let set_up = SetUp { set, baseline, unpinned, natures: set.tasks.iter().map(|task| nature(&task.body)).collect() };
+    let set_up = SetUp {
+        set,
+        baseline,
+        unpinned,
+        natures: set.tasks.iter().map(|task| nature(&task.body)).collect(),
+    };
     match host.set_up(&set_up) {
         Ok(()) => {}
         Err(NotStarted::Error(error)) => return Err(error),
@@ -157,7 +166,11 @@ impl BaselineHost {
         let shared = Shared {
             control: Control::new(monotonic_ns() + SET_UP * SECOND),
             tasks: set.tasks.iter().map(|_| TaskState::new()).collect(),
-            commands: set.tasks.iter().map(|task| nature(&task.body) == Some(Nature::Command)).collect(),
+            commands: set
+                .tasks
+                .iter()
+                .map(|task| nature(&task.body) == Some(Nature::Command))
+                .collect(),
             stop: options.stop.clone(),
         };
         BaselineHost {
@@ -198,7 +211,18 @@ impl BaselineHost {
             let (offset, period) = (task.offset, task.period);
             self.spawn("task", move |shared| {
                 let (state, control) = (&shared.tasks[i], &shared.control);
-                Worker { task: i as u32, cpu, policy, offset, period, work, spinner, state, control }.live();
+                Worker {
+                    task: i as u32,
+                    cpu,
+                    policy,
+                    offset,
+                    period,
+                    work,
+                    spinner,
+                    state,
+                    control,
+                }
+                .live();
             })?;
         }
         self.wait_ready()?;
@@ -226,14 +250,22 @@ impl BaselineHost {
     }
 
     /// Starts the observer of one domain, on its CPU.
-    fn observe(&mut self, set_up: &SetUp<'_>, domain: DomainId, cpu: u32) -> Result<(), Diagnostic> {
+    fn observe(
+        &mut self,
+        set_up: &SetUp<'_>,
+        domain: DomainId,
+        cpu: u32,
+    ) -> Result<(), Diagnostic> {
         let SetUp { set, baseline, unpinned, ref natures } = *set_up;
         let tasks = set.tasks.iter().enumerate().filter(|(_, task)| task.domain == domain);
         let terms: Vec<(Terms, u64)> = tasks
             .filter_map(|(i, task)| {
                 let (period, deadline, budget) = (task.period, task.deadline, task.budget);
                 let (nature, suspends) = (natures[i]?, suspends(&task.body));
-                Some((Terms { task: i as u32, period, deadline, budget, nature, suspends }, task.offset))
+                Some((
+                    Terms { task: i as u32, period, deadline, budget, nature, suspends },
+                    task.offset,
+                ))
             })
             .collect();
         let (ring, taker) = RingBuffer::new(room(set, domain));
@@ -250,10 +282,15 @@ impl BaselineHost {
         })
     }
 
-    fn spawn(&mut self, what: &'static str, life: impl FnOnce(&Shared) + Send + 'static) -> Result<(), Diagnostic> {
+    fn spawn(
+        &mut self,
+        what: &'static str,
+        life: impl FnOnce(&Shared) + Send + 'static,
+    ) -> Result<(), Diagnostic> {
         let shared = self.shared.clone();
         let thread = Builder::new().name(format!("baseline-{what}")).stack_size(STACK);
-        let started = thread.spawn(move || life(&shared)).map_err(|error| not_started(what, error))?;
+        let started =
+            thread.spawn(move || life(&shared)).map_err(|error| not_started(what, error))?;
         self.threads.push(started);
         Ok(())
     }
@@ -261,7 +298,9 @@ impl BaselineHost {
     /// Waits until all threads are ready, one failed, the caller stopped it, or the time was up.
     fn wait_ready(&self) -> Result<(), NotStarted> {
         let control = &self.shared.control;
-        while (control.ready.load(Acquire) as usize) < self.threads.len() && !control.stop.load(Acquire) {
+        while (control.ready.load(Acquire) as usize) < self.threads.len()
+            && !control.stop.load(Acquire)
+        {
             sleep_until(monotonic_ns() + 500_000);
         }
         if control.stop.load(Acquire) {
@@ -354,7 +393,8 @@ impl SetUp<'_> {
     /// Why it did not begin: a failure, the caller's stop, or too slow.
     fn refused(&self, control: &Control) -> Result<BaselineStart, Diagnostic> {
         if let Some(failure) = control.failure() {
-            return explain(self.set, self.baseline, self.unpinned, failure).map(BaselineStart::NotPossible);
+            return explain(self.set, self.baseline, self.unpinned, failure)
+                .map(BaselineStart::NotPossible);
         }
         if monotonic_ns() >= control.end.load(Acquire) {
             return Err(slow(SET_UP));

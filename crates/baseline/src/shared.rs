@@ -17,8 +17,12 @@ pub enum SetupStep {
     ObserverPolicy,
 }
 
-const SETUP_STEPS: [SetupStep; 4] =
-    [SetupStep::TaskAffinity, SetupStep::TaskPolicy, SetupStep::ObserverAffinity, SetupStep::ObserverPolicy];
+const SETUP_STEPS: [SetupStep; 4] = [
+    SetupStep::TaskAffinity,
+    SetupStep::TaskPolicy,
+    SetupStep::ObserverAffinity,
+    SetupStep::ObserverPolicy,
+];
 
 /// The run as a whole.
 #[derive(Debug)]

@@ -97,7 +97,11 @@ fn ran(set: &TaskSet, baseline: Baseline, options: &Options) -> Option<(Baseline
 
 /// A joined thread may still be listed in /proc: the kernel wakes the joining thread first.
 fn nothing_stays_real_time() {
-    assert!(comes_true(|| real_time_threads().is_empty()), "stays real-time: {:?}", real_time_threads());
+    assert!(
+        comes_true(|| real_time_threads().is_empty()),
+        "stays real-time: {:?}",
+        real_time_threads()
+    );
 }
 
 /// Threads of this process that are neither ordinary, batch nor idle.
@@ -115,7 +119,8 @@ fn real_time_threads() -> Vec<String> {
 
 fn share(periods: &[Period], task: u32) -> u64 {
     let of_task = || periods.iter().filter(|p| p.task == task);
-    let (received, assigned) = (of_task().map(|p| p.received).sum::<u64>(), of_task().map(|p| p.assigned).sum::<u64>());
+    let (received, assigned) =
+        (of_task().map(|p| p.received).sum::<u64>(), of_task().map(|p| p.assigned).sum::<u64>());
     received * 100 / assigned.max(1)
 }
 
@@ -133,7 +138,9 @@ fn a_runaway_under_fifo_starves_those_below_and_the_machine_comes_back() {
     let wild = task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever));
     let meek = task("meek", 20 * MS, 4 * MS, Body::Spin(Spin::For(3 * MS)));
     let begin = Instant::now();
-    let Some((run, periods)) = ran(&set(vec![wild, meek]), Baseline::Fifo, &options()) else { return };
+    let Some((run, periods)) = ran(&set(vec![wild, meek]), Baseline::Fifo, &options()) else {
+        return;
+    };
     assert!(begin.elapsed() < LIVENESS, "{:?}", begin.elapsed());
     assert!(!run.interrupted && run.pinned, "{run:?}");
     judge_timing(|| {
@@ -166,12 +173,17 @@ fn a_modest_set_is_measured_under_fifo_and_other() {
             judge_timing(|| assert_eq!(of_task.len() as u64, count, "{baseline:?}"));
             for (number, p) in of_task.iter().enumerate() {
                 assert_eq!(p.number, number as u64);
-                assert_eq!(p.release, run.started + p.number * if index == 0 { 10 * MS } else { 20 * MS });
+                assert_eq!(
+                    p.release,
+                    run.started + p.number * if index == 0 { 10 * MS } else { 20 * MS }
+                );
                 assert!(p.started == NEVER || p.started >= p.release);
                 assert!(p.completed == NEVER || p.completed >= p.started + MS);
             }
             let done = of_task.iter().filter(|p| p.completed != NEVER).count() as u64;
-            judge_timing(|| assert!(done > count / 2, "{baseline:?}: {done} of {count} jobs were done"));
+            judge_timing(|| {
+                assert!(done > count / 2, "{baseline:?}: {done} of {count} jobs were done")
+            });
         }
         let (a, b) = (share(&periods, 0), share(&periods, 1));
         judge_timing(|| {
@@ -193,11 +205,20 @@ fn deadline_runs_or_names_reason_and_help() {
     let (pinned, _) = go(&tasks, Baseline::Deadline, &options());
     if let Outcome::NotPossible(why) = pinned {
         if why.unpinned_may_work {
-            assert!(why.reason.contains("root domain") && why.help.iter().any(|line| line.contains("cpuset")));
+            assert!(
+                why.reason.contains("root domain")
+                    && why.help.iter().any(|line| line.contains("cpuset"))
+            );
             let loose = Options { unpinned: true, ..options() };
             if let Some((run, periods)) = ran(&tasks, Baseline::Deadline, &loose) {
                 assert!(!run.pinned && run.notes.iter().any(|note| note.contains("not pinned")));
-                judge_timing(|| assert!(periods.len() > 50 && share(&periods, 1) > 10, "{} %", share(&periods, 1)));
+                judge_timing(|| {
+                    assert!(
+                        periods.len() > 50 && share(&periods, 1) > 10,
+                        "{} %",
+                        share(&periods, 1)
+                    )
+                });
             }
         }
     }
@@ -248,7 +269,8 @@ fn a_command_and_its_children_are_measured_and_killed() {
     ]);
     let long = Options { duration: 2_000 * MS, ..options() };
     for baseline in [Baseline::Fifo, Baseline::Other] {
-        let load = BackgroundLoad::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
+        let load =
+            BackgroundLoad::start(last_cpu(), LIVENESS.as_nanos() as u64).expect("a process");
         let Some((run, periods)) = ran(&tasks, baseline, &long) else { return };
         judge_timing(|| assert!(share(&periods, 0) > 50, "{baseline:?}: {} %", share(&periods, 0)));
         let of_true: Vec<&Period> = periods.iter().filter(|p| p.task == 1).collect();
@@ -270,7 +292,10 @@ fn a_command_that_is_not_there_is_an_error_and_leaves_nothing() {
     ]);
     match run(&tasks, Baseline::Fifo, &options(), &mut |_| ()) {
         Err(error) => {
-            assert!(error.cause.contains("task \"none\": there is no program /no/such/program"), "{error}");
+            assert!(
+                error.cause.contains("task \"none\": there is no program /no/such/program"),
+                "{error}"
+            );
             assert_eq!(error.exit_code(), 2);
         }
         Ok(Outcome::NotPossible(_)) => {}
@@ -285,7 +310,8 @@ fn a_cpu_that_is_not_there_is_an_error() {
     let mut tasks = set(vec![task("lost", 10 * MS, MS, Body::Spin(Spin::For(1)))]);
     tasks.domains = vec![DomainSpec::of_cpu(1_000)];
     match run(&tasks, Baseline::Other, &options(), &mut |_| ()) {
-        Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {}
+        Err(error) if error.cause.contains("CPU 1000 cannot be used") && error.exit_code() == 4 => {
+        }
         Ok(Outcome::NotPossible(_)) => {}
         other => panic!("{other:?}"),
     }
@@ -305,7 +331,8 @@ fn the_one_that_is_killed() {
         task("shell", 20 * MS, 2 * MS, Body::Command(words)),
         task("wild", 10 * MS, 2 * MS, Body::Spin(Spin::Forever)),
     ]);
-    let _ = run(&tasks, Baseline::Fifo, &Options { duration: 5_000 * MS, ..options() }, &mut |_| ());
+    let _ =
+        run(&tasks, Baseline::Fifo, &Options { duration: 5_000 * MS, ..options() }, &mut |_| ());
 }
 
 #[test]

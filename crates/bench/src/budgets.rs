@@ -83,12 +83,16 @@ impl Column {
         }
         for (name, s) in &self.tasks {
             let [off_1, off_5] = [s.off_1, s.off_5].map(|off| 100.0 * off / s.periods);
-            let (off_5_of, late) = (s.off_5_spread().show(1e4, 3), format!("{} / {}", s.late, s.late_off_5));
+            let (off_5_of, late) =
+                (s.off_5_spread().show(1e4, 3), format!("{} / {}", s.late, s.late_off_5));
             let (periods, share) = (s.periods, 100.0 * s.received / s.assigned);
             println!("    {name:<12} {periods:>8} {off_1:>9.3} {off_5:>9.3} {off_5_of:>24} {late:>12} {share:>12.4}");
         }
         if !self.load.is_empty() {
-            println!("    background load: {} % of the CPU", Spread::of(self.load.iter().copied()).show(1e4, 2));
+            println!(
+                "    background load: {} % of the CPU",
+                Spread::of(self.load.iter().copied()).show(1e4, 2)
+            );
         }
     }
 
@@ -117,7 +121,11 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mut columns = [Column::new("Punctual"), Column::new("SCHED_DEADLINE")];
     for n in 0..bench.windows {
         tools::progress(&format!("budgets: window {} of {}", n + 1, bench.windows));
-        let results = tools::punctual(bench, &set, &["--load", "--compare", "deadline", "--duration", duration])?;
+        let results = tools::punctual(
+            bench,
+            &set,
+            &["--load", "--compare", "deadline", "--duration", duration],
+        )?;
         for (column, run) in columns.iter_mut().zip([&results, &results["baselines"][0]]) {
             column.add(run);
         }
@@ -150,5 +158,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             (long - 100.0).abs() <= 0.1,
         ));
     }
-    Ok(Part { figures: json!({ "punctual": columns[0].json(), "deadline": columns[1].json() }), verdicts })
+    Ok(Part {
+        figures: json!({ "punctual": columns[0].json(), "deadline": columns[1].json() }),
+        verdicts,
+    })
 }

@@ -27,8 +27,12 @@ fn hundred(cpu: u32, policy: &str, ppm: u64) -> String {
 
 fn once(bench: &Bench, file: &std::path::Path, code: i32) -> Result<f64, Failure> {
     let begun = Instant::now();
-    let status =
-        Command::new(&bench.punctual).arg("check").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    let status = Command::new(&bench.punctual)
+        .arg("check")
+        .arg(file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
     let took = begun.elapsed().as_nanos() as f64;
     if status.code() != Some(code) {
         return Err(format!("punctual check: exit code {:?}, not {code}", status.code()).into());
@@ -50,9 +54,14 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         ("edf", 990_000, 3),
     ] {
         let file = tools::set_file(&hundred(bench.cpu, policy, ppm))?;
-        let all = (0..times).map(|_| once(bench, file.path(), code)).collect::<Result<Vec<_>, _>>()?;
+        let all =
+            (0..times).map(|_| once(bench, file.path(), code)).collect::<Result<Vec<_>, _>>()?;
         let spread = Spread::of(all);
-        let name = format!("{policy}, {} %, {}", ppm / 10_000, if code == 0 { "fits" } else { "does not fit" });
+        let name = format!(
+            "{policy}, {} %, {}",
+            ppm / 10_000,
+            if code == 0 { "fits" } else { "does not fit" }
+        );
         println!("  {name:<28} {}", spread.show(1e6, 2));
         figures[&name] = spread.json();
         if spread.median() > worst.1 {

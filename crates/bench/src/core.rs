@@ -83,15 +83,23 @@ fn instructions(program: &Path, folder: &Path, jobs: u32, shape: Shape) -> Resul
             .args([jobs.to_string(), COUNTED.to_string(), shape.name().into()]),
     )?;
     let text = std::fs::read_to_string(out)?;
-    let total = text.lines().find_map(|l| l.strip_prefix("totals: ").or(l.strip_prefix("summary: ")));
+    let total =
+        text.lines().find_map(|l| l.strip_prefix("totals: ").or(l.strip_prefix("summary: ")));
     Ok(total.ok_or("callgrind counted nothing")?.trim().parse::<f64>()? / f64::from(COUNTED))
 }
 
 /// Median ns and time-stamp ticks per decision (0: none here).
 fn timed(program: &Path, jobs: u32, shape: Shape) -> Result<(f64, f64), Failure> {
-    let text = tools::output(Command::new(program).args([jobs.to_string(), "200000".into(), shape.name().into()]))?;
+    let text = tools::output(Command::new(program).args([
+        jobs.to_string(),
+        "200000".into(),
+        shape.name().into(),
+    ]))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-    Ok((numbers.get(2).copied().ok_or("the benchmark printed too little")?, numbers.get(4).copied().unwrap_or(0.0)))
+    Ok((
+        numbers.get(2).copied().ok_or("the benchmark printed too little")?,
+        numbers.get(4).copied().unwrap_or(0.0),
+    ))
 }
 
 fn decide(subject: &mut dyn Subject) -> Result<f64, Failure> {
@@ -123,7 +131,10 @@ fn side_by_side(bench: &Bench, jobs: u32, shape: Shape) -> Result<(Value, Verdic
         ratio.show(1.0, 2),
         ratio.median() <= 3.0,
     );
-    Ok((json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }), verdict))
+    Ok((
+        json!({ "bpf_ns": bpf.json(), "native_ns": native.json(), "ratio": ratio.json() }),
+        verdict,
+    ))
 }
 
 fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
@@ -161,24 +172,42 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
 }
 
 /// Instructions and time of a decision, as the number of jobs grows.
-fn growth(bench: &Bench, program: &Path, folder: &Path, shape: Shape) -> Result<(Value, Vec<Verdict>), Failure> {
+fn growth(
+    bench: &Bench,
+    program: &Path,
+    folder: &Path,
+    shape: Shape,
+) -> Result<(Value, Vec<Verdict>), Failure> {
     let mut verdicts = Vec::new();
     let mut figures = serde_json::Map::new();
     println!("{}", shape.title());
     const COLUMNS: [i32; 5] = [-8, 14, 22, 26, 32];
-    tools::row(COLUMNS, ["jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"]);
+    tools::row(
+        COLUMNS,
+        ["jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"],
+    );
     let times = if bench.quick { 3 } else { 9 };
     for (n, &jobs) in shape.jobs().iter().enumerate() {
         tools::progress(&format!("core: {jobs} jobs, {}", shape.name()));
         let counted = instructions(program, folder, jobs, shape)?;
-        let runs = (0..times).map(|_| timed(program, jobs, shape)).collect::<Result<Vec<_>, _>>()?;
+        let runs =
+            (0..times).map(|_| timed(program, jobs, shape)).collect::<Result<Vec<_>, _>>()?;
         let ns = Spread::of(runs.iter().map(|r| r.0));
         let ticks = Spread::of(runs.iter().map(|r| r.1));
         tools::progress("");
         let theirs = RED_LINUX.get(n).copied().filter(|_| shape == Shape::Flat).unwrap_or("-");
-        let cells = [jobs.to_string(), format!("{counted:.0}"), ns.show(1.0, 0), ticks.show(1.0, 0), theirs.into()];
+        let cells = [
+            jobs.to_string(),
+            format!("{counted:.0}"),
+            ns.show(1.0, 0),
+            ticks.show(1.0, 0),
+            theirs.into(),
+        ];
         tools::row(COLUMNS, cells.each_ref().map(String::as_str));
-        figures.insert(jobs.to_string(), json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }));
+        figures.insert(
+            jobs.to_string(),
+            json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }),
+        );
         if let Some(limit) = shape.limit(jobs) {
             verdicts.push(Verdict::new(
                 format!("instructions of a decision, {jobs} jobs, {}", shape.name()),

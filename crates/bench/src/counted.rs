@@ -55,7 +55,10 @@ fn run(kernel: &str) -> Result<Vec<Decision>, Failure> {
 
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!("One full decision in a virtual machine whose clock counts instructions");
-    println!("  {:<8} {:>8} {:>8} {:>14} {:>14} {:>8}", "kernel", "jobs", "shape", "as BPF", "native", "ratio");
+    println!(
+        "  {:<8} {:>8} {:>8} {:>14} {:>14} {:>8}",
+        "kernel", "jobs", "shape", "as BPF", "native", "ratio"
+    );
     let mut figures = serde_json::Map::new();
     let mut verdicts = Vec::new();
     for kernel in KERNELS.into_iter().take(if bench.quick { 1 } else { KERNELS.len() }) {
@@ -63,7 +66,14 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         let decisions = run(kernel)?;
         tools::progress("");
         for d in &decisions {
-            println!("  {kernel:<8} {:>8} {:>8} {:>14} {:>14} {:>8.2}", d.jobs, d.shape, d.bpf, d.native, d.ratio());
+            println!(
+                "  {kernel:<8} {:>8} {:>8} {:>14} {:>14} {:>8.2}",
+                d.jobs,
+                d.shape,
+                d.bpf,
+                d.native,
+                d.ratio()
+            );
         }
         let most = decisions.iter().map(Decision::ratio).fold(0.0, f64::max);
         verdicts.push(Verdict::new(

@@ -95,12 +95,15 @@ pub fn window(cpu: u32, instants: &[u64], granularity: u64) -> Result<Cost, Fail
             Ok(())
         })?
     };
-    let own = CpuClock::of_thread(is_ready.recv().map_err(|_| "the bare thread may not have SCHED_FIFO 99")?);
+    let own = CpuClock::of_thread(
+        is_ready.recv().map_err(|_| "the bare thread may not have SCHED_FIFO 99")?,
+    );
     let read = || Reading {
         wall: now(),
         events: events.load(Relaxed),
         own: own.read().unwrap_or(0),
-        others: CpuClock::of_thread(tid).read().unwrap_or(0) + CpuClock::of_thread(load.tid()).read().unwrap_or(0),
+        others: CpuClock::of_thread(tid).read().unwrap_or(0)
+            + CpuClock::of_thread(load.tid()).read().unwrap_or(0),
     };
     sleep_until(origin + WARM_UP);
     let begin = read();

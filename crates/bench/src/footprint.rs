@@ -23,9 +23,12 @@ fn hundred(cpu: u32) -> String {
 fn peak(pid: u32) -> Option<(u64, u64)> {
     let of = |pid: &str| -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
+        status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
     };
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children =
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     Some((of(&pid.to_string())?, children.split_whitespace().filter_map(of).sum()))
 }
 
@@ -59,7 +62,16 @@ fn first_release(bench: &Bench) -> Result<f64, Failure> {
     let begun = now();
     let text = tools::output(
         Command::new(&bench.punctual)
-            .args(["run", "--period", "10ms", "--budget", "8ms", "--cpu", &bench.cpu.to_string(), "--"])
+            .args([
+                "run",
+                "--period",
+                "10ms",
+                "--budget",
+                "8ms",
+                "--cpu",
+                &bench.cpu.to_string(),
+                "--",
+            ])
             .arg(&me)
             .arg("--stamp"),
     )?;
@@ -75,7 +87,9 @@ fn version(bench: &Bench) -> Result<f64, Failure> {
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let times = if bench.quick { 5 } else { 21 };
     let collect = |f: fn(&Bench) -> Result<f64, Failure>| -> Result<Spread, Failure> {
-        Ok(Spread::of((0..times).map(|_| tools::patiently(|| f(bench))).collect::<Result<Vec<_>, _>>()?))
+        Ok(Spread::of(
+            (0..times).map(|_| tools::patiently(|| f(bench))).collect::<Result<Vec<_>, _>>()?,
+        ))
     };
     tools::progress("footprint");
     let version = collect(version)?;
@@ -86,8 +100,15 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!("Start and size");
     println!("  punctual --version, whole process, ms           {}", version.show(1e6, 2));
     println!("  run -- COMMAND, start to its first instruction, ms  {}", release.show(1e6, 2));
-    println!("  peak memory with 100 tasks, MiB                  {:.1}, its guardian {:.1}", mib(own), mib(children));
-    println!("  the command's file, MiB                          {:.1}\n", size as f64 / (1 << 20) as f64);
+    println!(
+        "  peak memory with 100 tasks, MiB                  {:.1}, its guardian {:.1}",
+        mib(own),
+        mib(children)
+    );
+    println!(
+        "  the command's file, MiB                          {:.1}\n",
+        size as f64 / (1 << 20) as f64
+    );
     Ok(Part {
         figures: json!({ "version_ns": version.json(), "first_release_ns": release.json(),
             "peak_kib": own, "peak_children_kib": children, "file_bytes": size }),

@@ -42,7 +42,9 @@ pub fn baselines() -> Result<Value, Failure> {
         reserve()?;
         Ok(spin(BURSTS))
     })?;
-    Ok(json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline, "deadline_bursts_ns": lengths(&bursts) }))
+    Ok(
+        json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline, "deadline_bursts_ns": lengths(&bursts) }),
+    )
 }
 
 /// Until the kernel does nothing by itself.
@@ -55,7 +57,8 @@ pub fn settle() {
 /// The kernel tests its ciphers for some seconds after boot.
 fn busy_with_self_tests() -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
-    let names = processes.flatten().filter_map(|p| std::fs::read_to_string(p.path().join("comm")).ok());
+    let names =
+        processes.flatten().filter_map(|p| std::fs::read_to_string(p.path().join("comm")).ok());
     names.into_iter().any(|name| name.starts_with("cryptomgr"))
 }
 

@@ -43,8 +43,11 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     let mut readings: Vec<Reading> = Vec::new();
     let mut begun = 0;
     let mut read = |host: &Host| {
-        let tids = tids.get_or_insert_with(|| [threads::named("tau1"), threads::named("tau2"), Some(load.tid())]);
-        let others = tids.iter().flatten().map(|&tid| CpuClock::of_thread(tid).read().unwrap_or(0)).sum();
+        let tids = tids.get_or_insert_with(|| {
+            [threads::named("tau1"), threads::named("tau2"), Some(load.tid())]
+        });
+        let others =
+            tids.iter().flatten().map(|&tid| CpuClock::of_thread(tid).read().unwrap_or(0)).sum();
         let costs = host.readings();
         let wall = punctual_host_user::now();
         begun = if begun == 0 { wall } else { begun };
@@ -58,10 +61,12 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
         }
     };
     let buffer = TraceBuffer::default();
-    let header = Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), TraceLimits::default());
+    let header =
+        Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), TraceLimits::default());
     let sink = TraceSink::new(buffer.clone(), header);
     let traces = vec![(DomainId(0), sink.clone())];
-    let options = HostOptions { set: set.clone(), room: 0, owner: "bench".into(), traces, records: 1 << 17 };
+    let options =
+        HostOptions { set: set.clone(), room: 0, owner: "bench".into(), traces, records: 1 << 17 };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {
         host.add_spec(index as u32, spec, false, Output::Nowhere)?;
@@ -80,7 +85,12 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     let reading = finished.readings[0].reading;
     sink.finish()?;
     let trace = Trace::read(&mut &buffer.bytes()[..])?;
-    let mut times = trace.records.iter().filter(|r| IN_EVENTS.contains(&r.kind)).map(|r| r.time).collect::<Vec<_>>();
+    let mut times = trace
+        .records
+        .iter()
+        .filter(|r| IN_EVENTS.contains(&r.kind))
+        .map(|r| r.time)
+        .collect::<Vec<_>>();
     times.dedup();
     let origin = times.first().copied().unwrap_or(0);
     Ok(Window {
@@ -126,7 +136,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     ] {
         println!("  {platform:<46} {average:>20} {maximum:>24}");
     }
-    println!("  {:<46} {:>20} {:>24}\n", "Punctual, this machine", mean.show(1e3, 2), max.show(1e3, 1));
+    println!(
+        "  {:<46} {:>20} {:>24}\n",
+        "Punctual, this machine",
+        mean.show(1e3, 2),
+        max.show(1e3, 1)
+    );
 
     let own: Vec<f64> = windows.iter().map(|w| w.cost.own_per_event()).collect();
     let floor_own: Vec<f64> = floors.iter().map(Cost::own_per_event).collect();
@@ -158,7 +173,12 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
                 "ratio": lost_ratio.json() },
         }),
         verdicts: vec![
-            Verdict::new("handler, average, Table 2's set", "2.5 us", mean.show(1e3, 2), mean.median() <= 2_500.0),
+            Verdict::new(
+                "handler, average, Table 2's set",
+                "2.5 us",
+                mean.show(1e3, 2),
+                mean.median() <= 2_500.0,
+            ),
             Verdict::new(
                 "CPU per event against the floor, thread's clock",
                 "1.25",

@@ -73,7 +73,8 @@ impl Sample {
 
     /// How far the worst one is from what was promised, in percent of it.
     fn off(&self, promised: u64) -> f64 {
-        self.0.iter().map(|f| f.abs_diff(promised)).max().unwrap_or(0) as f64 / promised as f64 * 100.0
+        self.0.iter().map(|f| f.abs_diff(promised)).max().unwrap_or(0) as f64 / promised as f64
+            * 100.0
     }
 
     fn json(&self) -> Value {
@@ -155,7 +156,9 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
     let text = |name: &str| std::fs::read_to_string(there.join(name));
     if !matches!(done.status.code(), Some(0 | 1)) {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        return Err(format!("{}: {said}{}", done.status, text("results").unwrap_or_default()).into());
+        return Err(
+            format!("{}: {said}{}", done.status, text("results").unwrap_or_default()).into()
+        );
     }
     let baselines: Value = serde_json::from_str(&text("baselines")?)?;
     let trace = Trace::read(&mut BufReader::new(std::fs::File::open(there.join("trace"))?))?;
@@ -167,7 +170,8 @@ fn boot(bench: &Bench, kernel: &'static str) -> Result<Seen, Failure> {
         deadline_budget: Sample::read(&baselines["deadline_bursts_ns"])?,
         running: Sample::of(seen.running)?,
         program: Sample::of(since_release(&there.join("bursts"), seen.start)?)?,
-        long_run: seen.received.iter().sum::<u64>() as f64 / (seen.received.len() as u64 * BUDGET) as f64,
+        long_run: seen.received.iter().sum::<u64>() as f64
+            / (seen.received.len() as u64 * BUDGET) as f64,
         budget: Sample::of(seen.received)?,
         load: Load::read(&there)?,
     })
@@ -205,8 +209,11 @@ impl Observed {
             .map(|r| (r.a, r.small))
             .collect();
         // Start and period, of each task.
-        let reserved: HashMap<u32, (u64, u64)> =
-            records.iter().filter(|r| r.kind == RESERVATION_ADD).map(|r| (r.small, (r.a, r.b))).collect();
+        let reserved: HashMap<u32, (u64, u64)> = records
+            .iter()
+            .filter(|r| r.kind == RESERVATION_ADD)
+            .map(|r| (r.small, (r.a, r.b)))
+            .collect();
         let &(start, _) = reserved.get(&0).ok_or("the trace has no reservation")?;
         let mut runs: Option<u32> = None;
         // Released and not yet selected; selected and not yet running.
@@ -215,7 +222,8 @@ impl Observed {
         for Record { time, a, small: task, kind, .. } in records.iter().copied() {
             match kind {
                 RELEASED => {
-                    let (start, period) = *reserved.get(&task).ok_or("a release without a reservation")?;
+                    let (start, period) =
+                        *reserved.get(&task).ok_or("a release without a reservation")?;
                     released.push((task, start + a * period, time));
                     if task == 0 {
                         received.push(0);
@@ -223,12 +231,15 @@ impl Observed {
                 }
                 SELECTED => {
                     let chosen = owner.get(&a).copied();
-                    let at_once =
-                        |&(task, _, at): &(u32, u64, u64)| at == time && Some(task) == chosen && runs != chosen;
+                    let at_once = |&(task, _, at): &(u32, u64, u64)| {
+                        at == time && Some(task) == chosen && runs != chosen
+                    };
                     selected = released.drain(..).find(at_once);
                 }
                 RUNNING => {
-                    if let Some((_, due, _)) = selected.take().filter(|(chosen, ..)| *chosen == task) {
+                    if let Some((_, due, _)) =
+                        selected.take().filter(|(chosen, ..)| *chosen == task)
+                    {
                         running.push(time - due);
                     }
                     runs = Some(task);
@@ -278,15 +289,20 @@ fn print(all: &[Seen], rate: &Result<Rate, Failure>) {
         ];
         for (n, (what, sample)) in rows.into_iter().enumerate() {
             let kernel = if n == 0 { seen.kernel } else { "" };
-            let [fifo, deadline] = [&seen.fifo, &seen.deadline].map(|other| ratio(sample.at(50), other.at(50)));
+            let [fifo, deadline] =
+                [&seen.fifo, &seen.deadline].map(|other| ratio(sample.at(50), other.at(50)));
             tools::row(COLUMNS, [kernel, what, &sample.show(), &fifo, &deadline]);
         }
     }
     tools::row(COLUMNS, ["", "1 ms in 2 ms, received", "", "worst, % off", "long run, %"]);
     for seen in all {
         let off = |sample: &Sample| format!("{:.3}", sample.off(BUDGET));
-        let (theirs, ours, long) = (&seen.deadline_budget, &seen.budget, format!("{:.4}", seen.long_run * 100.0));
-        tools::row(COLUMNS, [seen.kernel, "SCHED_DEADLINE, per burst", &theirs.show(), &off(theirs), ""]);
+        let (theirs, ours, long) =
+            (&seen.deadline_budget, &seen.budget, format!("{:.4}", seen.long_run * 100.0));
+        tools::row(
+            COLUMNS,
+            [seen.kernel, "SCHED_DEADLINE, per burst", &theirs.show(), &off(theirs), ""],
+        );
         tools::row(COLUMNS, ["", "Punctual, per period", &ours.show(), &off(ours), &long]);
     }
     load::print(all.iter().map(|seen| (seen.kernel, &seen.load)), rate);

@@ -28,8 +28,10 @@ pub fn steps() -> Result<Value, Failure> {
     let dispatcher = dispatcher()?;
     let s = Start::try_it(0).map_err(|e| e.to_string())?;
     let ns = |d: std::time::Duration| d.as_nanos() as u64;
-    Ok(json!({ "probe_ns": ns(s.probe), "open_ns": ns(s.open), "load_ns": ns(s.load), "create_ns": ns(s.create),
-        "attach_ns": ns(s.attach), "detach_ns": ns(s.detach), "dispatcher_ns": dispatcher }))
+    Ok(
+        json!({ "probe_ns": ns(s.probe), "open_ns": ns(s.open), "load_ns": ns(s.load), "create_ns": ns(s.create),
+        "attach_ns": ns(s.attach), "detach_ns": ns(s.detach), "dispatcher_ns": dispatcher }),
+    )
 }
 
 /// How fast this machine loads.
@@ -45,11 +47,14 @@ pub struct Rate {
 impl Rate {
     /// # Errors
     /// The running kernel does not take the dispatcher's object.
-    pub fn measure<'a>(all: impl Iterator<Item = (&'static str, &'a Load)>) -> Result<Rate, Failure> {
+    pub fn measure<'a>(
+        all: impl Iterator<Item = (&'static str, &'a Load)>,
+    ) -> Result<Rate, Failure> {
         let loads = (0..LOADS).map(|_| dispatcher()).collect::<Result<Vec<_>, _>>()?;
         let here = Spread::of(loads.into_iter().map(|ns| ns as f64)).median();
         let ours = version(&std::fs::read_to_string("/proc/sys/kernel/osrelease")?);
-        let nearest = all.min_by_key(|(kernel, _)| (version(kernel) > ours, version(kernel).abs_diff(ours)));
+        let nearest =
+            all.min_by_key(|(kernel, _)| (version(kernel) > ours, version(kernel).abs_diff(ours)));
         let (kernel, load) = nearest.ok_or("no kernels")?;
         Ok(Rate { here, ratio: load.step("dispatcher") as f64 / here, kernel })
     }
@@ -80,7 +85,11 @@ impl Load {
         let ready = records.iter().find_map(|r| r.at()).ok_or("the trace has no times")?;
         let reserved = |r: &&Record| r.kind == kind::RESERVATION_ADD;
         let first = records.iter().find(reserved).ok_or("the trace has no reservation")?.a;
-        Ok(Load { steps: serde_json::from_str(&text("load")?)?, ready: ready - began, first: first - began })
+        Ok(Load {
+            steps: serde_json::from_str(&text("load")?)?,
+            ready: ready - began,
+            first: first - began,
+        })
     }
 
     fn step(&self, name: &str) -> u64 {
@@ -115,7 +124,10 @@ impl Load {
 
 pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>, rate: &Result<Rate, Failure>) {
     const STEPS: [&str; 6] = ["probe", "open", "load", "create", "attach", "detach"];
-    println!("  {:<8} ms of that clock to start: {:>46} {:>12}", "", "command to tasks", "1st release");
+    println!(
+        "  {:<8} ms of that clock to start: {:>46} {:>12}",
+        "", "command to tasks", "1st release"
+    );
     print!("  {:<8}", "");
     STEPS.iter().for_each(|step| print!(" {step:>8}"));
     println!();

@@ -120,7 +120,12 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn new(what: impl Into<String>, target: impl Into<String>, seen: impl Into<String>, met: bool) -> Verdict {
+    fn new(
+        what: impl Into<String>,
+        target: impl Into<String>,
+        seen: impl Into<String>,
+        met: bool,
+    ) -> Verdict {
         Verdict { what: what.into(), target: target.into(), seen: seen.into(), met }
     }
 }
@@ -183,8 +188,10 @@ fn main() -> ExitCode {
     }
     all["load_after"] = json!(tools::load());
     print_verdicts(&verdicts);
-    all["verdicts"] =
-        verdicts.iter().map(|v| json!({ "what": v.what, "target": v.target, "seen": v.seen, "met": v.met })).collect();
+    all["verdicts"] = verdicts
+        .iter()
+        .map(|v| json!({ "what": v.what, "target": v.target, "seen": v.seen, "met": v.met }))
+        .collect();
     if let Err(e) = std::fs::write(&args.json, format!("{all:#}\n")) {
         eprintln!("bench: {}: {e}", args.json.display());
         failed = true;
@@ -197,7 +204,8 @@ fn main() -> ExitCode {
 fn in_guest(args: &Args) -> ExitCode {
     let done = match &args.burst {
         Some(file) => guest::burst(file),
-        None => if args.load { load::steps() } else { guest::baselines() }.map(|figures| println!("{figures}")),
+        None => if args.load { load::steps() } else { guest::baselines() }
+            .map(|figures| println!("{figures}")),
     };
     if let Err(e) = &done {
         eprintln!("bench: {e}");

@@ -42,7 +42,8 @@ impl Rule {
     fn settled(self, budget: u64, error: i64) -> i64 {
         let magnitude = error.unsigned_abs();
         let small = magnitude.min(budget * self.at_once / 1000);
-        let settled = magnitude - small + small.div_ceil(self.parts).min((budget * self.step / 1000).max(1));
+        let settled =
+            magnitude - small + small.div_ceil(self.parts).min((budget * self.step / 1000).max(1));
         error.signum() * settled as i64
     }
 
@@ -152,8 +153,15 @@ fn run(bench: &Bench, duration: &str) -> Result<Trace, Failure> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace");
     let set = format!("cpu = {}\n{SET}", bench.cpu);
-    let options =
-        ["--load", "--duration", duration, "--trace-records", "1048576", "--trace", path.to_str().ok_or("no text")?];
+    let options = [
+        "--load",
+        "--duration",
+        duration,
+        "--trace-records",
+        "1048576",
+        "--trace",
+        path.to_str().ok_or("no text")?,
+    ];
     tools::punctual(bench, &set, &options)?;
     Ok(Trace::read(&mut BufReader::new(std::fs::File::open(path)?))?)
 }
@@ -172,10 +180,22 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     }
     tools::progress("");
     tasks.sort_by_key(|task| task.budget);
-    println!("Settling enforcement error: the errors of {} windows of {duration} under each rule", bench.windows);
+    println!(
+        "Settling enforcement error: the errors of {} windows of {duration} under each rule",
+        bench.windows
+    );
     tools::row(
         [-22, -12, 8, 8, 8, 16, 16, 11],
-        ["at once; part, most", "budget", "periods", ">1 %", ">5 %", "unsettled, %", "longest, periods", "long run %"],
+        [
+            "at once; part, most",
+            "budget",
+            "periods",
+            ">1 %",
+            ">5 %",
+            "unsettled, %",
+            "longest, periods",
+            "long run %",
+        ],
     );
     let mut figures = Vec::new();
     for rule in RULES {
@@ -183,14 +203,16 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         for (task, r) in tasks.iter().zip(&received) {
             let [off_1, off_5] = [r.off_1, r.off_5].map(|count| r.percent(count));
             let most = 100.0 * r.most as f64 / task.budget as f64;
-            let (periods, longest, long) = (r.periods, r.longest, r.percent(1) * r.total as f64 / task.budget as f64);
+            let (periods, longest, long) =
+                (r.periods, r.longest, r.percent(1) * r.total as f64 / task.budget as f64);
             println!(
                 "  {:<22} {:<12} {periods:>8} {off_1:>8.2} {off_5:>8.3} {most:>16.1} {longest:>16} {long:>11.4}",
                 rule.name(),
                 fmt_ns(task.budget),
             );
         }
-        let received: Vec<Value> = tasks.iter().zip(&received).map(|(task, r)| r.json(task)).collect();
+        let received: Vec<Value> =
+            tasks.iter().zip(&received).map(|(task, r)| r.json(task)).collect();
         figures.push(json!({
             "at_once_beyond_permille": rule.at_once, "parts": rule.parts, "step_permille": rule.step, "tasks": received,
         }));
@@ -221,7 +243,11 @@ mod tests {
         for budget in (1..2_000).chain([999_999, 1_000_000, 1_000_199]) {
             for parts in -100..=100 {
                 let error = budget as i64 * parts / 100;
-                assert_eq!(CHOSEN.settled(budget, error), error_settled(budget, error), "{error} of {budget}");
+                assert_eq!(
+                    CHOSEN.settled(budget, error),
+                    error_settled(budget, error),
+                    "{error} of {budget}"
+                );
             }
         }
     }

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Periods of the ten tasks, us: nothing divides them all, so that releases seldom coincide.
-const PERIODS: [u64; 10] = [10_007, 13_331, 17_389, 23_017, 29_989, 37_123, 47_431, 61_001, 78_787, 99_991];
+const PERIODS: [u64; 10] =
+    [10_007, 13_331, 17_389, 23_017, 29_989, 37_123, 47_431, 61_001, 78_787, 99_991];
 /// Loads, in thousandths of a CPU: from lightly to fully used.
 const LOADS: [u64; 2] = [425, 900];
 /// Virtual time of a window, s: ours, and SimSo's, which comes less far.
@@ -64,7 +65,9 @@ fn ours(set: &TaskSet) -> Result<f64, Failure> {
     let outcome = simulation.run(OURS * 1_000_000_000, &mut seen)?;
     let took = thread_cpu_ns() - begun;
     if seen.missed > 0 || seen.periods != outcome.count.releases {
-        return Err(format!("{} of {} periods were missed", seen.missed, outcome.count.releases).into());
+        return Err(
+            format!("{} of {} periods were missed", seen.missed, outcome.count.releases).into()
+        );
     }
     Ok(outcome.count.releases as f64 * 1e9 / took as f64)
 }
@@ -86,7 +89,8 @@ fn python(bench: &Bench) -> Result<PathBuf, Failure> {
 fn theirs(python: &Path, load: u64) -> Result<f64, Failure> {
     let script = tools::in_tree("bench/sim/simso_rate.py");
     let tasks = PERIODS.iter().map(|&p| format!("{p}:{}", budget(p, load)));
-    let printed = tools::output(Command::new(python).arg(script).arg(THEIRS.to_string()).args(tasks))?;
+    let printed =
+        tools::output(Command::new(python).arg(script).arg(THEIRS.to_string()).args(tasks))?;
     let numbers: Vec<f64> = printed.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     match numbers[..] {
         [jobs, seconds] if seconds > 0.0 => Ok(jobs / seconds),
@@ -128,9 +132,13 @@ fn least_peak(bench: &Bench, set: &Path, seconds: u64) -> Result<i64, Failure> {
 fn memory(bench: &Bench) -> Result<(Value, Verdict), Failure> {
     let file = tools::set_file(&text(900))?;
     tools::progress("sim: memory");
-    let (short, long) = (least_peak(bench, file.path(), OURS)?, least_peak(bench, file.path(), 10 * OURS)?);
+    let (short, long) =
+        (least_peak(bench, file.path(), OURS)?, least_peak(bench, file.path(), 10 * OURS)?);
     tools::progress("");
-    println!("Peak memory: {short} KiB over {OURS} s of virtual time, {long} KiB over {} s\n", 10 * OURS);
+    println!(
+        "Peak memory: {short} KiB over {OURS} s of virtual time, {long} KiB over {} s\n",
+        10 * OURS
+    );
     let verdict = Verdict::new(
         "memory of ten times the virtual time, without a trace",
         "the same",
@@ -162,14 +170,22 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         let ratio = Spread::ratios(&mine, &simso);
         let (mine, simso) = (Spread::of(mine), Spread::of(simso));
         let name = format!("{:.1} %", load as f64 / 10.0);
-        println!("  {name:<8} {:>30} {:>22} {:>24}", mine.show(1e6, 2), simso.show(1.0, 0), ratio.show(1.0, 0));
+        println!(
+            "  {name:<8} {:>30} {:>22} {:>24}",
+            mine.show(1e6, 2),
+            simso.show(1.0, 0),
+            ratio.show(1.0, 0)
+        );
         verdicts.push(Verdict::new(
             format!("simulated jobs per second at {name} load"),
             format!("{:.0} million", LEAST_RATE / 1e6),
             format!("{} million", mine.show(1e6, 2)),
             mine.median() >= LEAST_RATE,
         ));
-        figures.insert(name, json!({ "punctual": mine.json(), "simso": simso.json(), "ratio": ratio.json() }));
+        figures.insert(
+            name,
+            json!({ "punctual": mine.json(), "simso": simso.json(), "ratio": ratio.json() }),
+        );
     }
     println!();
     let (kib, verdict) = memory(bench)?;

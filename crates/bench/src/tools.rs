@@ -47,7 +47,10 @@ pub fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T
     let give_up = Instant::now() + Duration::from_secs(60);
     loop {
         match attempt() {
-            Err(e) if e.to_string().contains("already has a dispatcher") && Instant::now() < give_up => {
+            Err(e)
+                if e.to_string().contains("already has a dispatcher")
+                    && Instant::now() < give_up =>
+            {
                 std::thread::sleep(Duration::from_millis(200));
             }
             done => return done,

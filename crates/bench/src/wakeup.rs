@@ -40,19 +40,28 @@ fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64
         options.push("--load");
     }
     let results = tools::punctual(bench, &set, &options)?;
-    let figure = |name: &str| results["dispatcher"][name].as_f64().ok_or(format!("no {name} in the results"));
+    let figure = |name: &str| {
+        results["dispatcher"][name].as_f64().ok_or(format!("no {name} in the results"))
+    };
     Ok([figure("wakeup_latency_p50_ns")?, figure("wakeup_latency_p99_ns")?])
 }
 
 fn cyclictest_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {
     let life = (seconds + 5) * 1_000_000_000;
-    let _load = (beside != Beside::Nothing).then(|| BackgroundLoad::start(bench.cpu, life)).transpose()?;
-    let _fifo = (beside == Beside::Fifo).then(|| Load::fifo(bench.cpu, 50, life, FIFO_ON, FIFO_CYCLE));
+    let _load =
+        (beside != Beside::Nothing).then(|| BackgroundLoad::start(bench.cpu, life)).transpose()?;
+    let _fifo =
+        (beside == Beside::Fifo).then(|| Load::fifo(bench.cpu, 50, life, FIFO_ON, FIFO_CYCLE));
     let text = tools::output(
         Command::new("cyclictest")
             .args(["-q", "-p99", "-t1", "-m", "-N", "--default-system"])
             .args(["-a", &bench.cpu.to_string(), "-i", &INTERVAL_US.to_string()])
-            .args(["-l", &(seconds * 1_000_000 / INTERVAL_US).to_string(), "-h", &LATEST.to_string()]),
+            .args([
+                "-l",
+                &(seconds * 1_000_000 / INTERVAL_US).to_string(),
+                "-h",
+                &LATEST.to_string(),
+            ]),
     )?;
     let [median, p99] = percentiles(&text, LATEST).ok_or("cyclictest printed no histogram")?;
     Ok([median as f64, p99 as f64])
@@ -72,8 +81,15 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     ] {
         let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
         for n in 0..bench.windows {
-            tools::progress(&format!("wakeup beside {name}: window {} of {}", n + 1, bench.windows));
-            let pair = [dispatcher_window(bench, beside, seconds)?, cyclictest_window(bench, beside, seconds)?];
+            tools::progress(&format!(
+                "wakeup beside {name}: window {} of {}",
+                n + 1,
+                bench.windows
+            ));
+            let pair = [
+                dispatcher_window(bench, beside, seconds)?,
+                cyclictest_window(bench, beside, seconds)?,
+            ];
             for k in 0..2 {
                 ours[k].push(pair[0][k]);
                 theirs[k].push(pair[1][k]);
@@ -83,9 +99,13 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         let mut part = serde_json::Map::new();
         for (k, (what, target)) in [("median", 1.1), ("p99", 1.2)].into_iter().enumerate() {
             let ratio = Spread::ratios(&ours[k], &theirs[k]);
-            let (a, b) = (Spread::of(ours[k].iter().copied()), Spread::of(theirs[k].iter().copied()));
+            let (a, b) =
+                (Spread::of(ours[k].iter().copied()), Spread::of(theirs[k].iter().copied()));
             let first = if k == 0 { name } else { "" };
-            tools::row(COLUMNS, [first, what, &a.show(1e3, 1), &b.show(1e3, 1), &ratio.show(1.0, 2)]);
+            tools::row(
+                COLUMNS,
+                [first, what, &a.show(1e3, 1), &b.show(1e3, 1), &ratio.show(1.0, 2)],
+            );
             part.insert(
                 what.into(),
                 json!({ "punctual_ns": a.json(), "cyclictest_ns": b.json(), "ratio": ratio.json() }),

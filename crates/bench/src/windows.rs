@@ -40,7 +40,12 @@ impl Spread {
 
     /// Median and range, for people; each figure divided by `unit`.
     pub fn show(&self, unit: f64, digits: usize) -> String {
-        format!("{:.digits$} ({:.digits$}..{:.digits$})", self.median() / unit, self.least() / unit, self.most() / unit)
+        format!(
+            "{:.digits$} ({:.digits$}..{:.digits$})",
+            self.median() / unit,
+            self.least() / unit,
+            self.most() / unit
+        )
     }
 
     /// For programs.

@@ -105,7 +105,13 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "POLICY", requires = "budget")]
     pub overrun: Option<OverrunArg>,
     /// Adopt this running process, with its threads and children, instead of starting a command
-    #[arg(long, value_name = "PID", requires = "budget", conflicts_with = "argv", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "PID",
+        requires = "budget",
+        conflicts_with = "argv",
+        allow_negative_numbers = true
+    )]
     pub pid: Option<i32>,
 
     /// Stop after so long [default: the set's own, else when every task has ended, or at Ctrl-C]

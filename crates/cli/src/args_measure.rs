@@ -21,12 +21,14 @@ pub enum Instrument {
 }
 
 #[derive(Args)]
-#[command(after_help = "Sixteen real-time tasks, two of each kind, and their executive run on one CPU, as those of \
+#[command(
+    after_help = "Sixteen real-time tasks, two of each kind, and their executive run on one CPU, as those of \
 rt-exec do; docs/measure.md says what each kind and column means. For each task: cycles, late ones, spare time, \
 current, best and worst latency, and its determinism: worst less best. The work is scaled down if all tasks would use more than \
 70 % of the CPU.\n\nExit codes: 0 measured, and all that is required was kept; 1 it was not; 2 bad usage; 3 not \
 admitted: the heart beat is too fast; 4 the machine does not permit it; 130 interrupted, with what was measured \
-until then.")]
+until then."
+)]
 pub struct Determinism {
     /// Heart beats a second; of several, a run for each
     #[arg(long, value_name = "HZ", value_delimiter = ',', default_value = "250,1000")]
@@ -65,9 +67,11 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 }
 
 #[derive(Args)]
-#[command(after_help = "The job has a period of 500 us and a budget of 250 us, and sleeps 100 us in each period. \
+#[command(
+    after_help = "The job has a period of 500 us and a budget of 250 us, and sleeps 100 us in each period. \
 docs/measure.md says what each load does.\n\nExit codes: 0 measured, and all requirements kept; 1 a requirement is \
-not kept; 2 bad usage; 4 the machine does not permit it; 130 interrupted: what was measured is printed.")]
+not kept; 2 bad usage; 4 the machine does not permit it; 130 interrupted: what was measured is printed."
+)]
 pub struct MeasureLatency {
     /// Periods of each row [default: 100000, as the paper]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]

@@ -31,8 +31,10 @@ pub enum FormatArg {
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 all of it was exported; 2 bad usage, or a trace that is damaged or cut short: \
-what stands before is exported; 4 it cannot be written; 130 interrupted: what was read is exported.")]
+#[command(
+    after_help = "Exit codes: 0 all of it was exported; 2 bad usage, or a trace that is damaged or cut short: \
+what stands before is exported; 4 it cannot be written; 130 interrupted: what was read is exported."
+)]
 pub struct Export {
     /// Traces of one run: the file, or one .cpuN for each CPU
     #[arg(value_name = "FILE", required = true)]
@@ -52,8 +54,10 @@ pub struct Export {
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 all of it was read; 2 bad usage, or a trace that is damaged or cut short: what \
-stands before is counted; 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 all of it was read; 2 bad usage, or a trace that is damaged or cut short: what \
+stands before is counted; 130 interrupted."
+)]
 pub struct StatsArgs {
     /// A trace
     #[arg(value_name = "FILE")]
@@ -67,8 +71,10 @@ pub struct StatsArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 no deadline was missed; 1 some were; 2 bad usage, or a file that is no whole \
-trace (of one that is cut off, what can be read is explained).")]
+#[command(
+    after_help = "Exit codes: 0 no deadline was missed; 1 some were; 2 bad usage, or a file that is no whole \
+trace (of one that is cut off, what can be read is explained)."
+)]
 pub struct Why {
     /// The trace, written by `run --trace` or `sim --trace`
     #[arg(value_name = "FILE")]

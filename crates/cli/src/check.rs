@@ -61,13 +61,16 @@ impl DomainResult {
 pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
     let Loaded { set, unrepresented } = set::load(&args.file, &args.instead)?;
     set.only_cpus()?;
-    let capacity = args.host.map_or(Capacity::THEORY, |host| Session::capacity_of(host.into(), &set));
+    let capacity =
+        args.host.map_or(Capacity::THEORY, |host| Session::capacity_of(host.into(), &set));
     let analysis = analyse_within(&set, &capacity);
     let late = analysis.domains.iter().filter(|domain| !domain.fits());
     let advice: Vec<Advice> = late.map(|domain| advise(&set, domain)).collect();
     if !args.json {
         let warn = &mut std::io::stderr();
-        unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
+        unrepresented
+            .iter()
+            .for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
     }
     let (verdict, fits) = (summary(&analysis), analysis.fits());
     let text = text(args.host, &capacity, &analysis, &advice);
@@ -85,14 +88,21 @@ pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
 }
 
 /// The verdict, on what it is based, and the analysis of each domain.
-fn text(host: Option<RealHost>, capacity: &Capacity, analysis: &Analysis, advice: &[Advice]) -> String {
+fn text(
+    host: Option<RealHost>,
+    capacity: &Capacity,
+    analysis: &Analysis,
+    advice: &[Advice],
+) -> String {
     let basis = match host {
         None => {
             "In theory, for a host that takes no time itself; for a real one: --host user, --host kernel.".to_owned()
         }
         Some(host) => format!("On the {} host: {}.", name(host), capacity.costs),
     };
-    let style = if analysis.fits() { anstyle::AnsiColor::Green } else { anstyle::AnsiColor::Red }.on_default().bold();
+    let style = if analysis.fits() { anstyle::AnsiColor::Green } else { anstyle::AnsiColor::Red }
+        .on_default()
+        .bold();
     let report = report(analysis, advice);
     format!("{style}{}{style:#}\n{basis}\n\n{}\n", summary(analysis), report.trim_end())
 }

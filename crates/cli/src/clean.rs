@@ -53,17 +53,22 @@ impl From<&RestoreReport> for Restored {
 
 pub fn run() -> Result<Outcome<CleanResult>, Diagnostic> {
     let reports = punctual_process::clean()?;
-    let problems: Vec<&str> = reports.iter().flat_map(|r| r.problems.iter().map(String::as_str)).collect();
-    let error = (!problems.is_empty())
-        .then(|| Diagnostic::machine(problems.join("; "), "run it as the user that ran Punctual, or as root"));
+    let problems: Vec<&str> =
+        reports.iter().flat_map(|r| r.problems.iter().map(String::as_str)).collect();
+    let error = (!problems.is_empty()).then(|| {
+        Diagnostic::machine(problems.join("; "), "run it as the user that ran Punctual, or as root")
+    });
     let verdict = match (reports.len(), problems.is_empty()) {
         (0, _) => "Nothing to clean: no killed Punctual has left anything behind.".to_owned(),
         (1, true) => "What a killed Punctual had left behind is restored.".to_owned(),
         (n, true) => format!("What {n} killed Punctuals had left behind is restored."),
-        (_, false) => "Not all that a killed Punctual had left behind could be restored.".to_owned(),
+        (_, false) => {
+            "Not all that a killed Punctual had left behind could be restored.".to_owned()
+        }
     };
     let result = CleanResult { restored: reports.iter().map(Restored::from).collect() };
-    let text = reports.iter().fold(format!("{verdict}\n"), |text, report| format!("{text}{report}\n"));
+    let text =
+        reports.iter().fold(format!("{verdict}\n"), |text, report| format!("{text}{report}\n"));
     let code = error.as_ref().map_or(0, Diagnostic::exit_code);
     Ok(Outcome { ok: error.is_none(), verdict, code, result, text, error })
 }

@@ -34,10 +34,20 @@ pub fn run(
     for unpinned in [false, true] {
         let mut screen = Screen::new(args.quiet, false);
         let label = unpinned.then(|| format!("{}, not pinned", host.title()));
-        screen.print_line(&format!("next: the same set under {}", label.as_deref().unwrap_or(host.title())));
+        screen.print_line(&format!(
+            "next: the same set under {}",
+            label.as_deref().unwrap_or(host.title())
+        ));
         // Commands' output was to be seen when the set ran under Punctual.
         let output = Output::Nowhere;
-        let options = Options { stop: stop.clone(), load: args.load, output, unpinned, label, ..Options::default() };
+        let options = Options {
+            stop: stop.clone(),
+            load: args.load,
+            output,
+            unpinned,
+            label,
+            ..Options::default()
+        };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
             StartOutcome::Running(running) => {
                 columns.push(drive(*running, None, None, &mut screen)?.results);

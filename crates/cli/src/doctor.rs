@@ -22,7 +22,8 @@ pub fn run(args: &Doctor) -> Result<Outcome<Document>, Diagnostic> {
 /// Whether the dispatcher can work inside this kernel. Where it cannot, the user host does: nothing is in its way.
 fn kernel_host() -> Finding {
     let missing = punctual_host_kernel::machine::missing();
-    let state = std::fs::read_to_string("/sys/kernel/sched_ext/state").unwrap_or_else(|e| format!("({e})"));
+    let state =
+        std::fs::read_to_string("/sys/kernel/sched_ext/state").unwrap_or_else(|e| format!("({e})"));
     let finding = Finding::about("kernel-host", "The kernel host (run --host kernel)")
         .saw(&Reading::new("/sys/kernel/sched_ext/state", state.trim()));
     if missing.is_empty() {
@@ -54,7 +55,10 @@ fn leftovers() -> Vec<Finding> {
         id: "leftovers".to_owned(),
         title: "What a killed Punctual left behind".to_owned(),
         verdict: Verdict::Warning,
-        value: found.iter().map(|l| Reading::new(l.path.display().to_string(), l.cause.clone())).collect(),
+        value: found
+            .iter()
+            .map(|l| Reading::new(l.path.display().to_string(), l.cause.clone()))
+            .collect(),
         cause: "Punctual and its guardian were killed at one instant".to_owned(),
         effect: "processes may be frozen, stopped or at a real-time priority".to_owned(),
         help: vec!["punctual clean".to_owned()],

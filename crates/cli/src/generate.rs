@@ -20,7 +20,8 @@ pub fn man(args: &Man) -> Result<Outcome<()>, Diagnostic> {
     let failed = |dir: &Path, e: std::io::Error| {
         Diagnostic::usage(format!("{}: {e}", dir.display()), "name a directory that can be written")
     };
-    clap_mangen::generate_to(Cli::command(), &args.directory).map_err(|e| failed(&args.directory, e))?;
+    clap_mangen::generate_to(Cli::command(), &args.directory)
+        .map_err(|e| failed(&args.directory, e))?;
     Ok(done(String::new()))
 }
 

@@ -134,7 +134,12 @@ impl Caller {
             let verdict = format!("{}.", error.cause.trim_end_matches('.'));
             let error = Some(ErrorInfo::from(error));
             // There is no other place to report that this could not be written.
-            let _ = write_out(&self.document(Envelope::<()> { verdict, exit_code: code, error, ..head() }));
+            let _ = write_out(&self.document(Envelope::<()> {
+                verdict,
+                exit_code: code,
+                error,
+                ..head()
+            }));
         } else {
             print_line(&mut anstream::stderr(), &text(error.clone()));
         }
@@ -190,7 +195,9 @@ fn text(error: Diagnostic) -> String {
     if miette::Diagnostic::source_code(&snippet).is_none() {
         return plain;
     }
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_width(100).with_links(false);
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode())
+        .with_width(100)
+        .with_links(false);
     let mut text = String::new();
     match handler.render_report(&mut text, &snippet) {
         Ok(()) => text.trim_end().to_owned(),

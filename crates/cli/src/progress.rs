@@ -20,7 +20,13 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(quiet: bool, end: Option<u64>) -> Progress {
-        Progress { quiet, terminal: std::io::stderr().is_terminal(), begun: Instant::now(), shown: None, end }
+        Progress {
+            quiet,
+            terminal: std::io::stderr().is_terminal(),
+            begun: Instant::now(),
+            shown: None,
+            end,
+        }
     }
 
     /// Shows it when it is time to: virtual time, ns, and what else there is to say.

@@ -19,7 +19,10 @@ use punctual_diagnostic::Diagnostic;
 pub fn run(args: &Sim, path: &Path) -> Result<Outcome<ReplayResult>, Diagnostic> {
     let name = path.display();
     let file = File::open(path).map_err(|e| {
-        Diagnostic::usage(format!("{name}: {e}"), "name a trace that `run --trace` or `sim --trace` wrote")
+        Diagnostic::usage(
+            format!("{name}: {e}"),
+            "name a trace that `run --trace` or `sim --trace` wrote",
+        )
     })?;
     let stop = stop_on_signals()?;
     let mut progress = Progress::new(args.quiet, None);
@@ -132,11 +135,16 @@ fn verdict(r: &Replayed) -> String {
     let Replayed { inputs, decisions, .. } = r;
     match &r.difference {
         None if r.interrupted => {
-            format!("Interrupted: until then {inputs} inputs led to the same {decisions} decisions.")
+            format!(
+                "Interrupted: until then {inputs} inputs led to the same {decisions} decisions."
+            )
         }
         None => format!("The same: {inputs} inputs led to the same {decisions} decisions."),
         Some(d) => {
-            format!("Different at record {}, at {} ns, after {decisions} decisions that were the same.", d.number, d.at)
+            format!(
+                "Different at record {}, at {} ns, after {decisions} decisions that were the same.",
+                d.number, d.at
+            )
         }
     }
 }

@@ -117,9 +117,10 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         file.persist(target).map(drop).map_err(|e| e.error)
     };
     let written = match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))
-        }
+        Ok(found) if !found.is_file() => std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(bytes)),
         // The file behind a symbolic link.
         Ok(_) => path.canonicalize().and_then(|target| in_one_step(&target)),
         Err(_) => in_one_step(path),
@@ -129,7 +130,10 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
 
 fn not_written(path: &Path, error: &io::Error) -> Diagnostic {
     let path = printable(&path.display().to_string());
-    Diagnostic::machine(format!("{path} cannot be written: {error}"), "free some room, or name another place")
+    Diagnostic::machine(
+        format!("{path} cannot be written: {error}"),
+        "free some room, or name another place",
+    )
 }
 
 /// A name from outside, without what a terminal would execute.

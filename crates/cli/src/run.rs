@@ -13,7 +13,9 @@ use punctual_trace::TaskEnd;
 
 use crate::args::{HostArg, OutputArg, Run};
 use crate::drive::{drive, stop_on_signals, Ran};
-use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT};
+use crate::output::{
+    print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT,
+};
 use crate::screen::Screen;
 use crate::top::Observed;
 use crate::{compare, set, sim};
@@ -31,7 +33,9 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let admitted = admit(Session::new(set, host)?, args.overload)?;
     if args.file.is_some() && !args.quiet {
         let warn = &mut std::io::stderr();
-        unrepresented.iter().for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
+        unrepresented
+            .iter()
+            .for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
         let verdict = admitted.analysis().map(summary).unwrap_or_default();
         print_line(warn, &format!("punctual: {verdict}"));
     }
@@ -101,7 +105,11 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
 
 /// Refuses options that a host does not have.
 fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnostic> {
-    let real = [(args.load, "--load"), (args.no_idle, "--no-idle"), (!args.compare.is_empty(), "--compare")];
+    let real = [
+        (args.load, "--load"),
+        (args.no_idle, "--no-idle"),
+        (!args.compare.is_empty(), "--compare"),
+    ];
     let given = real.into_iter().find(|(given, _)| *given);
     if let (HostKind::Sim, Some((_, option))) = (host, given) {
         return Err(Diagnostic::usage(
@@ -126,9 +134,10 @@ fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnost
 
 fn admit(session: Session, overload: bool) -> Result<Admitted, Diagnostic> {
     session.admit(overload).map_err(|e| match e.kind {
-        Kind::NotAdmitted => {
-            Diagnostic::not_admitted(e.cause, format!("{}; or run it all the same with --overload", e.help))
-        }
+        Kind::NotAdmitted => Diagnostic::not_admitted(
+            e.cause,
+            format!("{}; or run it all the same with --overload", e.help),
+        ),
         _ => e,
     })
 }
@@ -149,7 +158,9 @@ fn exit_code(args: &Run, ran: &Ran, interrupted: bool) -> u8 {
     match &ran.failure {
         Some(failure) => Caller::of_run(args).code(failure),
         None if interrupted => INTERRUPTED,
-        None if args.wraps() => command_code(ran.end.as_ref(), if args.strict { missed } else { 0 }),
+        None if args.wraps() => {
+            command_code(ran.end.as_ref(), if args.strict { missed } else { 0 })
+        }
         None => missed,
     }
 }
@@ -180,7 +191,9 @@ fn outcome(
 ) -> Outcome<RunResult> {
     let (headline, view) = (headline(&results), view(args.wide));
     let verdict = match &error {
-        Some(error) => format!("Ended early: {}. Until then: {headline}", error.cause.trim_end_matches('.')),
+        Some(error) => {
+            format!("Ended early: {}. Until then: {headline}", error.cause.trim_end_matches('.'))
+        }
         None => headline,
     };
     let ok = results.totals.met && error.is_none();
@@ -197,7 +210,12 @@ fn text(result: &RunResult, view: &View) -> String {
         return table(&result.run, view);
     }
     let runs: Vec<Results> = [&result.run].into_iter().chain(&result.baselines).cloned().collect();
-    format!("{}\n{}\n{}", verdicts(&runs, view), figures(&result.run, view), side_by_side(&runs, view))
+    format!(
+        "{}\n{}\n{}",
+        verdicts(&runs, view),
+        figures(&result.run, view),
+        side_by_side(&runs, view)
+    )
 }
 
 #[cfg(test)]

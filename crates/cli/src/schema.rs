@@ -38,7 +38,10 @@ fn is_published(command: &str, schema: Schema) {
         std::fs::write(&path, &want).expect("docs can be written");
     }
     let published = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(published == want, "{command}: out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-cli schema");
+    assert!(
+        published == want,
+        "{command}: out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-cli schema"
+    );
 }
 
 #[test]

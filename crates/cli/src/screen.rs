@@ -63,8 +63,10 @@ impl Screen {
             Kind::Table(lines) => {
                 let table = draw(Form::Table);
                 // What has scrolled away cannot be redrawn.
-                let room = terminal_size::terminal_size().map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
-                let table: String = table.split_inclusive('\n').take(room.saturating_sub(1)).collect();
+                let room = terminal_size::terminal_size()
+                    .map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
+                let table: String =
+                    table.split_inclusive('\n').take(room.saturating_sub(1)).collect();
                 let up = if *lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
                 *lines = table.lines().count();
                 write(&format!("{up}{table}"));

@@ -16,7 +16,10 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
-            return Err(Diagnostic::usage("--duration is 0", "give a time such as 10s, or leave it away"));
+            return Err(Diagnostic::usage(
+                "--duration is 0",
+                "give a time such as 10s, or leave it away",
+            ));
         }
         loaded.set.duration = Some(duration);
     }
@@ -26,13 +29,19 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
 /// The set of a file, with what the command line has in its place.
 pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
-    Loaded::load(file, &Options { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() })
+    Loaded::load(
+        file,
+        &Options { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() },
+    )
 }
 
 /// A time on the command line, ns.
 pub fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Diagnostic> {
-    text.map(|text| parse_duration(text).map_err(|e| Diagnostic::usage(format!("{option}: {}", e.cause), e.help)))
-        .transpose()
+    text.map(|text| {
+        parse_duration(text)
+            .map_err(|e| Diagnostic::usage(format!("{option}: {}", e.cause), e.help))
+    })
+    .transpose()
 }
 
 fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
@@ -54,7 +63,8 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
         }
         None => Body::Command(args.argv.clone()),
     };
-    let mut single = TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
+    let mut single =
+        TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
     if let Some(policy) = &args.instead.policy {
         single = single.policy(policy);
     }

@@ -34,15 +34,22 @@ pub fn run(args: &Sim, caller: Caller) -> ExitCode {
 fn simulated(args: &Sim, file: &Path) -> Result<Outcome<Results>, Diagnostic> {
     let Loaded { set, unrepresented } = set::load(file, &args.instead)?;
     if !args.quiet {
-        unrepresented
-            .iter()
-            .for_each(|line| print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}")));
+        unrepresented.iter().for_each(|line| {
+            print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}"))
+        });
     }
     let Simulated { results, code, drawing } = of_set(args, set)?;
     let view = view(args.wide);
     let drawing = drawing.map_or_else(String::new, |drawing| format!("{drawing}\n"));
     let text = format!("{}\n{drawing}{}", verdict(&results, &view), figures(&results, &view));
-    Ok(Outcome { verdict: headline(&results), ok: results.totals.met, code, result: results, text, error: None })
+    Ok(Outcome {
+        verdict: headline(&results),
+        ok: results.totals.met,
+        code,
+        result: results,
+        text,
+        error: None,
+    })
 }
 
 /// A set that was simulated.
@@ -54,7 +61,8 @@ pub struct Simulated {
 }
 
 fn of_set(args: &Sim, mut set: TaskSet) -> Result<Simulated, Diagnostic> {
-    let costs = args.costs.as_deref().map(|text| costs(text, &set)).transpose()?.unwrap_or_default();
+    let costs =
+        args.costs.as_deref().map(|text| costs(text, &set)).transpose()?.unwrap_or_default();
     let (end, why) = end(args, &set)?;
     set.duration = Some(end);
     // As `run` does on a host with these costs.
@@ -64,7 +72,11 @@ fn of_set(args: &Sim, mut set: TaskSet) -> Result<Simulated, Diagnostic> {
 }
 
 /// `run --host sim`: what was admitted, in virtual time.
-pub fn of_admitted(mut admitted: Admitted, trace: Option<&Path>, quiet: bool) -> Result<Simulated, Diagnostic> {
+pub fn of_admitted(
+    mut admitted: Admitted,
+    trace: Option<&Path>,
+    quiet: bool,
+) -> Result<Simulated, Diagnostic> {
     let (end, why) = match admitted.set().duration {
         Some(duration) => (duration, None),
         None => hyperperiod(admitted.set(), false)?,
@@ -89,7 +101,10 @@ fn simulate(
     let traces = trace.map(|path| TraceFiles::create(path, set)).transpose()?;
     let options = Options { stop, traces, intervals: gantt.is_some(), ..Options::default() };
     let StartOutcome::Running(mut running) = admitted.start(options)? else {
-        return Err(Diagnostic::usage("the simulator runs every set", "report it with the task set"));
+        return Err(Diagnostic::usage(
+            "the simulator runs every set",
+            "report it with the task set",
+        ));
     };
     let mut observed = Observed { gantt, periods: 0, missed: 0 };
     let mut progress = Progress::new(quiet, Some(end));
@@ -127,7 +142,9 @@ impl Observed {
                 self.missed += u64::from(period.miss);
                 self.gantt.iter_mut().for_each(|gantt| gantt.period(period));
             }
-            Event::Executed { interval, .. } => self.gantt.iter_mut().for_each(|gantt| gantt.executed(interval)),
+            Event::Executed { interval, .. } => {
+                self.gantt.iter_mut().for_each(|gantt| gantt.executed(interval))
+            }
             Event::Unreported { .. } | Event::Ended { .. } | Event::Warning(_) => {}
         }
     }
@@ -137,7 +154,10 @@ impl Observed {
 fn end(args: &Sim, set: &TaskSet) -> Result<(u64, Option<String>), Diagnostic> {
     if let Some(duration) = set::time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
-            return Err(Diagnostic::usage("--duration is 0", "give a time such as 10s, or leave it away"));
+            return Err(Diagnostic::usage(
+                "--duration is 0",
+                "give a time such as 10s, or leave it away",
+            ));
         }
         return Ok((duration, None));
     }
@@ -163,7 +183,11 @@ fn hyperperiod(set: &TaskSet, asked: bool) -> Result<(u64, Option<String>), Diag
     let text = if horizon.end == horizon.hyperperiod {
         "simulated for one hyperperiod: from then on everything repeats".to_owned()
     } else {
-        format!("simulated until {}; the hyperperiod is {}", fmt_ns(horizon.end), fmt_ns(horizon.hyperperiod))
+        format!(
+            "simulated until {}; the hyperperiod is {}",
+            fmt_ns(horizon.end),
+            fmt_ns(horizon.hyperperiod)
+        )
     };
     Ok((horizon.end, Some(text)))
 }
@@ -186,7 +210,8 @@ fn costs(text: &str, set: &TaskSet) -> Result<Costs, Diagnostic> {
         )
     };
     for part in text.split(',') {
-        let (what, time) = part.split_once('=').ok_or_else(|| wrong(format!("\"{part}\" is no name=TIME")))?;
+        let (what, time) =
+            part.split_once('=').ok_or_else(|| wrong(format!("\"{part}\" is no name=TIME")))?;
         let place = match what.trim() {
             "release" => &mut costs.release,
             "switch" => &mut costs.switch,

@@ -40,9 +40,15 @@ fn directory() -> PathBuf {
 }
 
 pub fn run(args: &Top) -> Result<Outcome<Option<Results>>, Diagnostic> {
-    let every = parse_duration(&args.interval).ok().filter(|&every| every >= LEAST_INTERVAL_NS).ok_or_else(|| {
-        Diagnostic::usage(format!("--interval {} is no time of at least 100ms", args.interval), "such as 500ms or 2s")
-    })?;
+    let every = parse_duration(&args.interval)
+        .ok()
+        .filter(|&every| every >= LEAST_INTERVAL_NS)
+        .ok_or_else(|| {
+            Diagnostic::usage(
+                format!("--interval {} is no time of at least 100ms", args.interval),
+                "such as 500ms or 2s",
+            )
+        })?;
     let on_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if !(args.once || args.json || on_terminal) {
         let cause = "standard input and output are no terminal";
@@ -50,7 +56,9 @@ pub fn run(args: &Top) -> Result<Outcome<Option<Results>>, Diagnostic> {
     }
     let mut client = Client::connect(&directory(), args.pid)?;
     if args.once || args.json {
-        let snapshot = client.snapshot()?.ok_or_else(|| Diagnostic::usage("the run has ended", "start it again"))?;
+        let snapshot = client
+            .snapshot()?
+            .ok_or_else(|| Diagnostic::usage("the run has ended", "start it again"))?;
         return Ok(printed(snapshot));
     }
     let stop = stop_on_signals()?;
@@ -99,7 +107,8 @@ impl Observed {
         server.serve(|request| match request {
             Query::Snapshot => Reply::Snapshot(Box::new(snapshot(what, set, running))),
             Query::ChangeBudget { place, budget_ns } => {
-                change_budget(set, *overload, running, place, budget_ns).map_or_else(Reply::from, |()| Reply::Changed)
+                change_budget(set, *overload, running, place, budget_ns)
+                    .map_or_else(Reply::from, |()| Reply::Changed)
             }
         });
     }

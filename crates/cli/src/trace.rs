@@ -64,7 +64,9 @@ fn open(path: &Path) -> Result<Reader, Diagnostic> {
 /// Why a trace was not read to its end. `kept`: what was made of the records before.
 fn damaged(path: &Path, error: &TraceError, kept: Option<&str>) -> Diagnostic {
     let help = match (error, kept) {
-        (_, Some(kept)) => format!("what stands before is {kept}; for all of it, record the run again"),
+        (_, Some(kept)) => {
+            format!("what stands before is {kept}; for all of it, record the run again")
+        }
         (TraceError::Io(_) | TraceError::Format(_), None) => {
             "name a trace that this version's `run --trace` or `sim --trace` wrote".to_owned()
         }
@@ -77,11 +79,17 @@ fn damaged(path: &Path, error: &TraceError, kept: Option<&str>) -> Diagnostic {
 fn create(path: &Path, traces: &[&Path]) -> Result<File, Diagnostic> {
     let name = path.display();
     let identity = |path: &Path| path.metadata().ok().map(|m| (m.dev(), m.ino()));
-    let is_a_trace = identity(path).is_some_and(|id| traces.iter().any(|trace| identity(trace) == Some(id)));
+    let is_a_trace =
+        identity(path).is_some_and(|id| traces.iter().any(|trace| identity(trace) == Some(id)));
     if is_a_trace {
-        return Err(Diagnostic::usage(format!("{name} is the trace itself"), "name another file with -o"));
+        return Err(Diagnostic::usage(
+            format!("{name} is the trace itself"),
+            "name another file with -o",
+        ));
     }
-    File::create(path).map_err(|e| Diagnostic::usage(format!("{name}: {e}"), "name a file that can be written with -o"))
+    File::create(path).map_err(|e| {
+        Diagnostic::usage(format!("{name}: {e}"), "name a file that can be written with -o")
+    })
 }
 
 /// What was made of a trace could not be written.

@@ -27,8 +27,16 @@ fn caller(words: &[OsString]) -> Caller {
     let end = words.iter().position(|word| word == "--");
     let own = &words[..end.unwrap_or(words.len())];
     let names = ["run", "sim", "check", "doctor", "measure", "clean"];
-    let name = own.iter().skip(1).find_map(|word| names.into_iter().find(|name| word == name)).unwrap_or("punctual");
-    let name = if name == "measure" && own.iter().any(|word| word == "latency") { "measure latency" } else { name };
+    let name = own
+        .iter()
+        .skip(1)
+        .find_map(|word| names.into_iter().find(|name| word == name))
+        .unwrap_or("punctual");
+    let name = if name == "measure" && own.iter().any(|word| word == "latency") {
+        "measure latency"
+    } else {
+        name
+    };
     let wraps = name == "run" && end.is_some();
     Caller { name, json: own.iter().any(|word| word == "--json"), wraps, to_error: wraps }
 }

@@ -7,7 +7,12 @@ use serde_json::Value;
 
 fn check(args: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_punctual")).arg("check").args(args).current_dir(root).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .arg("check")
+        .args(args)
+        .current_dir(root)
+        .output()
+        .unwrap()
 }
 
 fn text(output: &Output) -> String {
@@ -46,8 +51,16 @@ fn a_task_that_sleeps_through_what_edf_leaves_it_is_refused_with_a_way_out() {
     std::fs::write(&file, set).unwrap();
     let output = check(&[file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output).contains("task \"t\" (line 4): it sleeps in mid-job"), "{}", text(&output));
-    assert!(text(&output).contains("use rm, dm or fp, or split it into two tasks"), "{}", text(&output));
+    assert!(
+        text(&output).contains("task \"t\" (line 4): it sleeps in mid-job"),
+        "{}",
+        text(&output)
+    );
+    assert!(
+        text(&output).contains("use rm, dm or fp, or split it into two tasks"),
+        "{}",
+        text(&output)
+    );
     std::fs::write(&file, set.replace("edf", "rm")).unwrap();
     assert_eq!(check(&[file.to_str().unwrap()]).status.code(), Some(0));
 }
@@ -57,7 +70,10 @@ fn programs_get_one_document_with_its_version() {
     let output = check(&["--json", "examples/rtai-fig6-overload.toml"]);
     assert_eq!(output.status.code(), Some(3));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((document["schema"].as_str(), document["ok"].as_bool()), (Some("punctual/2"), Some(false)));
+    assert_eq!(
+        (document["schema"].as_str(), document["ok"].as_bool()),
+        (Some("punctual/2"), Some(false))
+    );
     assert!(document["verdict"].as_str().unwrap().starts_with("It does not fit"), "{document:#}");
     let cpu = &document["result"]["domains"][0];
     assert_eq!(cpu["load"]["utilization_ppm"], 1_000_000);

@@ -27,18 +27,20 @@ work = { spin = "800us" }
 "#;
 
 fn punctual(name: &str, text: &str, args: &[&str]) -> Output {
-    let path = std::env::temp_dir().join(format!("punctual-host-sim-{}-{name}.toml", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("punctual-host-sim-{}-{name}.toml", std::process::id()));
     std::fs::write(&path, text).unwrap();
     let file = path.to_str().unwrap().to_owned();
-    let output = Command::new(env!("CARGO_BIN_EXE_punctual")).args(args).arg(&file).output().unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_punctual")).args(args).arg(&file).output().unwrap();
     std::fs::remove_file(path).unwrap();
     output
 }
 
 /// The result in its document.
 fn json(output: &Output) -> Value {
-    let mut document: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {output:?}"));
+    let mut document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("no JSON ({e}): {output:?}"));
     document["result"].take()
 }
 
@@ -64,7 +66,8 @@ fn run_asks_first_whether_it_fits_and_says_so() {
     let refused = punctual("refused", &too_much, &["run", "--host", "sim"]);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     assert!(refused.stdout.is_empty(), "nothing was simulated: {refused:?}");
-    let overload = punctual("overload", &too_much, &["run", "--host", "sim", "--overload", "--json"]);
+    let overload =
+        punctual("overload", &too_much, &["run", "--host", "sim", "--overload", "--json"]);
     assert_eq!(json(&overload)["overload"], true, "{overload:?}");
 }
 

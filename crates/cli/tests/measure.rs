@@ -8,11 +8,16 @@ use serde_json::Value;
 /// Its exit code and its document, which conforms to the schema.
 fn document(args: &[&str]) -> (Option<i32>, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_punctual")).args(args).output().unwrap();
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-determinism.schema.json");
+    let document: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let schema =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-determinism.schema.json");
     let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    let errors: Vec<String> =
-        jsonschema::validator_for(&schema).unwrap().iter_errors(&document).map(|e| e.to_string()).collect();
+    let errors: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(&document)
+        .map(|e| e.to_string())
+        .collect();
     assert!(errors.is_empty(), "{errors:?} in {document:#}");
     (output.status.code(), document)
 }
@@ -26,7 +31,8 @@ fn what_is_asked_wrongly_or_does_not_fit_is_refused_in_the_envelope() {
         ("--cpu 100000", 2, "usage", "no CPU 100000"),
         ("--rate 1000000", 3, "not_admitted", "at 1000000 Hz the releases alone"),
     ] {
-        let args: Vec<&str> = ["measure", "determinism", "--json"].into_iter().chain(options.split(' ')).collect();
+        let args: Vec<&str> =
+            ["measure", "determinism", "--json"].into_iter().chain(options.split(' ')).collect();
         let (exit, document) = document(&args);
         let error = &document["error"];
         assert_eq!((exit, error["kind"].as_str()), (Some(code), Some(kind)), "{document:#}");

@@ -11,7 +11,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("output-{name}-{}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("output-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }
@@ -45,8 +46,10 @@ fn document(args: &[&str]) -> Value {
 fn document_of(name: &str, schema: &str, args: &[&str]) -> Value {
     let output = punctual(args);
     let text = String::from_utf8_lossy(&output.stdout);
-    let document: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"));
-    let schema = std::fs::read_to_string(root().join(format!("docs/{schema}.schema.json"))).unwrap();
+    let document: Value =
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"));
+    let schema =
+        std::fs::read_to_string(root().join(format!("docs/{schema}.schema.json"))).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{args:?}: {errors:?} in {document:#}");
@@ -55,19 +58,35 @@ fn document_of(name: &str, schema: &str, args: &[&str]) -> Value {
     assert!(!validator.is_valid(&wrong), "{args:?}: another schema is not this one");
     assert_eq!(document["exit_code"].as_i64(), output.status.code().map(i64::from), "{args:?}");
     assert_eq!(document["command"], name);
-    assert!(document["verdict"].as_str().is_some_and(|v| v.ends_with('.')), "a sentence: {document:#}");
+    assert!(
+        document["verdict"].as_str().is_some_and(|v| v.ends_with('.')),
+        "a sentence: {document:#}"
+    );
     document
 }
 
 #[test]
 fn latencies_of_an_ordinary_job_come_in_the_envelope_with_the_machine() {
-    let args = ["measure", "latency", "--host", "other", "--cpu", "0", "--periods", "20", "--load", "idle,fork"];
+    let args = [
+        "measure",
+        "latency",
+        "--host",
+        "other",
+        "--cpu",
+        "0",
+        "--periods",
+        "20",
+        "--load",
+        "idle,fork",
+    ];
     let made_by = ["--generator", "built-in", "--quiet", "--json"];
-    let document = document_of("measure latency", "measure-latency", &[&args[..], &made_by].concat());
+    let document =
+        document_of("measure latency", "measure-latency", &[&args[..], &made_by].concat());
     assert_eq!(document["exit_code"], 0, "{document:#}");
     let result = &document["result"];
     assert!(result["machine"]["kernel"].is_string(), "{document:#}");
-    let rows: Vec<_> = result["rows"].as_array().unwrap().iter().map(|row| &row["workload"]).collect();
+    let rows: Vec<_> =
+        result["rows"].as_array().unwrap().iter().map(|row| &row["workload"]).collect();
     assert_eq!(rows, ["idle", "fork"]);
     for row in result["rows"].as_array().unwrap() {
         assert_eq!(row["latency"]["count"], 20, "{row:#}");
@@ -88,7 +107,10 @@ fn every_subcommand_prints_its_result_in_the_envelope() {
     let scratch = Scratch::new("results");
     let trace = scratch.path("trace");
     let fits = "examples/rtai-table2.toml";
-    assert_eq!(punctual(&["sim", fits, "--duration", "1s", "--trace", &trace]).status.code(), Some(0));
+    assert_eq!(
+        punctual(&["sim", fits, "--duration", "1s", "--trace", &trace]).status.code(),
+        Some(0)
+    );
     for args in [
         vec!["run", "--host", "sim", "--json", "--duration", "1s", fits],
         vec!["sim", "--json", "--duration", "1s", fits],
@@ -98,8 +120,15 @@ fn every_subcommand_prints_its_result_in_the_envelope() {
         vec!["check", "--json", "--host", "user", "examples/three-levels.toml"],
     ] {
         let document = document(&args);
-        assert_eq!((&document["ok"], &document["exit_code"]), (&true.into(), &0.into()), "{args:?}: {document:#}");
-        assert!(document["result"].is_object() && document["error"].is_null(), "{args:?}: {document:#}");
+        assert_eq!(
+            (&document["ok"], &document["exit_code"]),
+            (&true.into(), &0.into()),
+            "{args:?}: {document:#}"
+        );
+        assert!(
+            document["result"].is_object() && document["error"].is_null(),
+            "{args:?}: {document:#}"
+        );
     }
     let overload = document(&["check", "--json", "examples/rtai-fig6-overload.toml"]);
     assert_eq!((&overload["ok"], &overload["exit_code"]), (&false.into(), &3.into()));
@@ -115,8 +144,16 @@ fn errors_are_in_the_same_envelope() {
         (vec!["run", "--json", "--frequency", "1kHz"], 2, "usage"),
         (vec!["run", "--json", "--period", "10ms", "--budget", "11ms", "--", "true"], 125, "usage"),
         (vec!["run", "--json", "--period", "10ms", "--", "true", "--json"], 125, "usage"),
-        (vec!["run", "--json", "--period", "10ms", "--budget", "9900us", "--", "true"], 125, "not_admitted"),
-        (vec!["run", "--json", "--host", "sim", "examples/rtai-fig6-overload.toml"], 3, "not_admitted"),
+        (
+            vec!["run", "--json", "--period", "10ms", "--budget", "9900us", "--", "true"],
+            125,
+            "not_admitted",
+        ),
+        (
+            vec!["run", "--json", "--host", "sim", "examples/rtai-fig6-overload.toml"],
+            3,
+            "not_admitted",
+        ),
         (vec!["sim", "--json", "/no/such.toml"], 2, "usage"),
         (vec!["check", "--json", "/no/such.toml"], 2, "usage"),
         (vec!["check", "--json"], 2, "usage"),
@@ -128,13 +165,17 @@ fn errors_are_in_the_same_envelope() {
         assert_eq!(seen, (Some(code), Some(kind)), "{args:?}: {document:#}");
         assert!(document["result"].is_null() && document["ok"] == false, "{args:?}: {document:#}");
         let error = &document["error"];
-        assert!(["cause", "help"].iter().all(|key| error[key].as_str().is_some_and(|text| !text.is_empty())));
+        assert!(["cause", "help"]
+            .iter()
+            .all(|key| error[key].as_str().is_some_and(|text| !text.is_empty())));
     }
 }
 
 #[test]
 fn clap_s_refusals_have_the_exit_code_of_their_mode() {
-    for (line, code) in [("run --period 1 -- true", 125), ("run --period 1", 2), ("walk", 2), ("run --help", 0)] {
+    for (line, code) in
+        [("run --period 1 -- true", 125), ("run --period 1", 2), ("walk", 2), ("run --help", 0)]
+    {
         let output = punctual(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
         assert_eq!(output.stdout.is_empty(), code != 0, "{line}: {output:?}");
@@ -153,9 +194,13 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
         let Output { stdout, stderr, .. } = command.output().unwrap();
         [stdout, stderr].concat().contains(&0x1b)
     };
-    for args in
-        [&["check", set][..], &["sim", set], &["doctor"], &["check", "/no/such"], &["run", "crates/cli/Cargo.toml"]]
-    {
+    for args in [
+        &["check", set][..],
+        &["sim", set],
+        &["doctor"],
+        &["check", "/no/such"],
+        &["run", "crates/cli/Cargo.toml"],
+    ] {
         let with = |when| [args, &["--color", when][..]].concat();
         assert!(!colours(args, false), "a pipe is no terminal: {args:?}");
         assert!(colours(&with("always"), true), "{args:?}");
@@ -164,7 +209,11 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
     let script = |no_color: bool| {
         let line = format!("{} check {set}", env!("CARGO_BIN_EXE_punctual"));
         let mut command = Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).current_dir(root()).env("TERM", "xterm").env_remove("NO_COLOR");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(root())
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR");
         if no_color {
             command.env("NO_COLOR", "1");
         }
@@ -184,7 +233,10 @@ fn doctor_has_a_line_for_each_finding_and_more_if_asked() {
     assert!(short.starts_with("The user host can"), "the verdict comes first: {short}");
     // The verdict and an empty line before; an empty line and a hint after.
     let lines = short.lines().count();
-    assert!(lines == findings + 2 || lines == findings + 4, "{lines} lines, {findings} findings: {short}");
+    assert!(
+        lines == findings + 2 || lines == findings + 4,
+        "{lines} lines, {findings} findings: {short}"
+    );
     assert!(!short.contains("  cause "), "{short}");
     let all_good = short.lines().skip(2).take(findings).all(|line| line.starts_with("good"));
     assert_eq!(text(&["doctor", "--verbose"]).contains("  cause "), !all_good, "{short}");
@@ -199,8 +251,10 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
     }
     let scratch = Scratch::new("man");
     assert!(punctual(&["man", &scratch.path("")]).status.success());
-    let mut pages: Vec<String> =
-        std::fs::read_dir(&scratch.0).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    let mut pages: Vec<String> = std::fs::read_dir(&scratch.0)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
     pages.sort();
     let of = |name: &&str| format!("punctual-{name}.1");
     let wanted: Vec<String> =
@@ -208,7 +262,10 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
             .iter()
             .map(of)
             .collect();
-    assert!(wanted.iter().all(|page| pages.contains(page)) && pages.contains(&"punctual.1".to_owned()), "{pages:?}");
+    assert!(
+        wanted.iter().all(|page| pages.contains(page)) && pages.contains(&"punctual.1".to_owned()),
+        "{pages:?}"
+    );
     let run = std::fs::read_to_string(scratch.path("punctual-run.1")).unwrap();
     assert!(run.contains("Exit codes with") && run.contains(".TH punctual-run 1"), "{run}");
     let refused = punctual(&["man", "/no/such/directory"]);

@@ -29,7 +29,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}-{}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("report-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         let scratch = Scratch(path);
         std::fs::write(scratch.path("set.toml"), SET).unwrap();
@@ -72,7 +73,10 @@ fn punctual(args: &[&str]) -> Output {
 
 #[test]
 fn a_page_works_in_a_browser() {
-    if !["/usr/bin/chromium", "/usr/bin/chromedriver"].iter().all(|program| Path::new(program).exists()) {
+    if !["/usr/bin/chromium", "/usr/bin/chromedriver"]
+        .iter()
+        .all(|program| Path::new(program).exists())
+    {
         return punctual_test_support::missing("chromium and chromium-driver (scripts/setup test)");
     }
     let scratch = Scratch::new("browser");
@@ -125,10 +129,14 @@ fn what_can_be_read_of_a_damaged_trace_is_shown_with_a_banner() {
     let at = whole.len() * 3 / 4;
     changed[at] ^= 1;
     std::fs::write(scratch.path("changed.trace"), changed).unwrap();
-    for (file, word) in [("cut.trace", "cut short at record"), ("changed.trace", "was changed since it was written")] {
+    for (file, word) in [
+        ("cut.trace", "cut short at record"),
+        ("changed.trace", "was changed since it was written"),
+    ] {
         let (code, errors, page) = scratch.report(&[file]);
         let page = page.unwrap_or_else(|| panic!("{file}: {code}: {errors}"));
-        let banner = page.split("role=\"alert\">").nth(1).and_then(|rest| rest.split("</p>").next());
+        let banner =
+            page.split("role=\"alert\">").nth(1).and_then(|rest| rest.split("</p>").next());
         assert!(banner.is_some_and(|banner| banner.contains(word)), "{file}: {banner:?}");
         assert!(page.contains(" deadlines.</h1>") && page.contains("id=\"gantt-0\""), "{file}");
         assert!(!page.contains("missed 19 of 20 deadlines"), "{file} has only a part of the run");
@@ -148,7 +156,9 @@ fn a_file_that_cannot_be_read_is_one_error_and_no_page() {
     write("other.json", b"{\"schema\": 1}");
     let header = std::fs::read(scratch.path("a.trace")).unwrap();
     let end = header.iter().position(|&byte| byte == b'\n').unwrap();
-    let line = String::from_utf8(header[..=end].to_vec()).unwrap().replace("\"version\":3", "\"version\":9");
+    let line = String::from_utf8(header[..=end].to_vec())
+        .unwrap()
+        .replace("\"version\":3", "\"version\":9");
     let check = crc32fast::hash(line.as_bytes()).to_le_bytes();
     write("future.trace", &[line.as_bytes(), &check].concat());
     for (file, words) in [
@@ -187,8 +197,8 @@ fn a_page_that_cannot_be_written_leaves_the_one_before() {
     let output = Command::new("bash").args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "the page before");
-    let left = std::fs::read_dir(&scratch.0)
-        .unwrap()
-        .filter(|file| file.as_ref().is_ok_and(|file| file.file_name().to_string_lossy().starts_with(".punctual")));
+    let left = std::fs::read_dir(&scratch.0).unwrap().filter(|file| {
+        file.as_ref().is_ok_and(|file| file.file_name().to_string_lossy().starts_with(".punctual"))
+    });
     assert_eq!(left.count(), 0, "no temporary file is left");
 }

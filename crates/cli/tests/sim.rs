@@ -14,7 +14,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{name}-{}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("sim-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the target folder can be written");
         Scratch(path)
     }
@@ -52,7 +53,13 @@ fn text(bytes: &[u8]) -> String {
 /// Standard output of a run that must end so.
 fn ended(arguments: &[&str], code: i32) -> String {
     let out = sim(arguments);
-    assert_eq!(out.status.code(), Some(code), "{arguments:?}: {}{}", text(&out.stdout), text(&out.stderr));
+    assert_eq!(
+        out.status.code(),
+        Some(code),
+        "{arguments:?}: {}{}",
+        text(&out.stdout),
+        text(&out.stderr)
+    );
     text(&out.stdout)
 }
 
@@ -66,7 +73,8 @@ fn refused(arguments: &[&str]) -> String {
 #[test]
 fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
     let scratch = Scratch::new("exits");
-    let (fits, misses) = (scratch.file("edf.toml", FULL), scratch.file("rm.toml", &FULL.replace("edf", "rm")));
+    let (fits, misses) =
+        (scratch.file("edf.toml", FULL), scratch.file("rm.toml", &FULL.replace("edf", "rm")));
     let good = ended(&[&fits], 0);
     assert!(good.contains("2 tasks for 35 ms on CPU 0, policy edf"), "{good}");
     assert!(
@@ -93,7 +101,10 @@ fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
         (&task["periods"], &task["not_ready"], &task["received_ns"]),
         (&10.into(), &1.into(), &19_100_000.into())
     );
-    assert_eq!((&task["long_run_ppm"], &task["budget_received"]["worst_ppm"]), (&1_000_000.into(), &1_000_000.into()));
+    assert_eq!(
+        (&task["long_run_ppm"], &task["budget_received"]["worst_ppm"]),
+        (&1_000_000.into(), &1_000_000.into())
+    );
     assert_eq!((&task["shortfall_ns"], &value["totals"]["short"]), (&0.into(), &0.into()));
 }
 
@@ -107,7 +118,10 @@ fn the_json_is_that_of_run_and_two_runs_are_the_same() {
     let schema = serde_json::from_str(schema).expect("the schema is JSON");
     jsonschema::validate(&schema, &value).expect("docs/sim.schema.json holds");
     let value = &value["result"];
-    assert_eq!((value["host"].as_str(), value["duration_ns"].as_u64()), (Some("sim"), Some(35_000_000)));
+    assert_eq!(
+        (value["host"].as_str(), value["duration_ns"].as_u64()),
+        (Some("sim"), Some(35_000_000))
+    );
     assert_eq!(value["tasks"][1]["periods"], 5, "the first period counts here");
     assert_eq!(out, ended(&[&file, "--json"], 0));
 }
@@ -128,14 +142,27 @@ fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     ended(&[&file, "--trace", &trace], 0);
     assert!(ended(&["--replay", &trace], 0).contains("led to the same"));
-    let read = punctual_trace::Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..]).expect("whole");
-    let of = |task: u32| read.periods().filter(|p| p.task == task).map(|p| p.number).collect::<Vec<_>>();
+    let read = punctual_trace::Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..])
+        .expect("whole");
+    let of =
+        |task: u32| read.periods().filter(|p| p.task == task).map(|p| p.number).collect::<Vec<_>>();
     assert!(of(0).len() > 1 && of(1).len() > 1, "each task has its periods");
-    assert!([0, 1].map(of).iter().all(|numbers| numbers.iter().copied().eq(0..numbers.len() as u64)), "in order");
+    assert!(
+        [0, 1].map(of).iter().all(|numbers| numbers.iter().copied().eq(0..numbers.len() as u64)),
+        "in order"
+    );
     let received: u64 = read.periods().map(|p| p.received).sum();
-    assert_eq!(received, read.intervals().iter().map(|i| i.to - i.from).sum::<u64>(), "both have all execution");
-    let out: serde_json::Value = serde_json::from_str(&ended(&["--replay", &trace, "--json"], 0)).expect("JSON");
-    assert_eq!((&out["result"]["replay"]["same"], &out["result"]["replay"]["host"]), (&true.into(), &"sim".into()));
+    assert_eq!(
+        received,
+        read.intervals().iter().map(|i| i.to - i.from).sum::<u64>(),
+        "both have all execution"
+    );
+    let out: serde_json::Value =
+        serde_json::from_str(&ended(&["--replay", &trace, "--json"], 0)).expect("JSON");
+    assert_eq!(
+        (&out["result"]["replay"]["same"], &out["result"]["replay"]["host"]),
+        (&true.into(), &"sim".into())
+    );
 
     let mut bytes = std::fs::read(&trace).expect("it is there");
     let at = bytes.len() / 2;
@@ -144,7 +171,8 @@ fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
     let why = refused(&["--replay", &trace]);
     assert!(why.contains("was changed since it was written") && why.contains("help:"), "{why}");
     let out = sim(&["--replay", &trace, "--json"]);
-    let value: serde_json::Value = serde_json::from_slice(&out.stdout).expect("errors are JSON too");
+    let value: serde_json::Value =
+        serde_json::from_slice(&out.stdout).expect("errors are JSON too");
     assert_eq!(value["exit_code"], 2);
 }
 
@@ -154,14 +182,19 @@ fn another_decision_is_reported_with_its_record() {
     let scratch = Scratch::new("different");
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     ended(&[&file, "--trace", &trace], 0);
-    let mut read = Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..]).expect("it is a trace");
+    let mut read =
+        Trace::read(&mut &std::fs::read(&trace).expect("it is there")[..]).expect("it is a trace");
     let selected: Vec<usize> =
         (0..read.records.len()).filter(|&n| read.records[n].what() == Some("selected")).collect();
     let n = selected[3];
     read.records[n].a ^= 1;
-    read.write(&mut std::fs::File::create(&trace).expect("it can be written")).expect("it can be written");
+    read.write(&mut std::fs::File::create(&trace).expect("it can be written"))
+        .expect("it can be written");
     let out = ended(&["--replay", &trace], 1);
-    assert!(out.contains(&format!("Different at record {n}")) && out.contains("recorded: selected"), "{out}");
+    assert!(
+        out.contains(&format!("Different at record {n}")) && out.contains("recorded: selected"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -185,7 +218,8 @@ fn a_domain_of_several_cpus_is_refused_with_its_place() {
     let text = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"global\"");
     let file = scratch.file("set.toml", &text);
     let error = refused(&[&file]);
-    let cause = "set.toml:2:10: several CPUs per domain are not implemented yet: CPUs 0, 1 share one";
+    let cause =
+        "set.toml:2:10: several CPUs per domain are not implemented yet: CPUs 0, 1 share one";
     assert!(error.contains(cause), "{error}");
     assert!(error.contains("use domain = \"partitioned\""), "{error}");
 }
@@ -213,7 +247,8 @@ fn every_example_is_simulated_and_its_trace_replays() {
 fn bad_requests_are_refused_with_a_cause_and_a_help() {
     let scratch = Scratch::new("refused");
     let file = scratch.file("set.toml", FULL);
-    let random = FULL.replace("name = \"long\"", "name = \"long\"\narrival = { sporadic = \"9ms\", seed = 1 }");
+    let random = FULL
+        .replace("name = \"long\"", "name = \"long\"\narrival = { sporadic = \"9ms\", seed = 1 }");
     let random = scratch.file("random.toml", &random);
     let old = "{\"format\":\"punctual-trace\",\"version\":1,\"host\":\"user\"}\n";
     for (arguments, words) in [
@@ -231,7 +266,11 @@ fn bad_requests_are_refused_with_a_cause_and_a_help() {
         let why = refused(&arguments);
         assert!(why.contains(words) && why.contains("help:"), "{arguments:?}: {why}");
     }
-    for arguments in [vec![], vec![&file[..], "--replay", "trace"], vec![&file, "--hyperperiod", "--duration", "1s"]] {
+    for arguments in [
+        vec![],
+        vec![&file[..], "--replay", "trace"],
+        vec![&file, "--hyperperiod", "--duration", "1s"],
+    ] {
         refused(&arguments);
     }
 }
@@ -286,7 +325,10 @@ fn an_interrupted_simulation_prints_what_it_reached_and_exits_130() {
     let out = child.wait_with_output().expect("it ends");
     let table = text(&out.stdout);
     assert_eq!(out.status.code(), Some(130), "{table}{}", text(&out.stderr));
-    assert!(table.contains(", interrupted") && table.contains("note: stopped before its end"), "{table}");
+    assert!(
+        table.contains(", interrupted") && table.contains("note: stopped before its end"),
+        "{table}"
+    );
     assert!(ended(&["--replay", &trace], 0).contains("led to the same"), "its trace is whole");
 }
 
@@ -295,7 +337,8 @@ fn pipe_without_reader() -> OwnedFd {
     // SAFETY: there is room for both ends.
     assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
     // SAFETY: both are ours and open.
-    let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    let (reader, writer) =
+        unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
     drop(reader);
     writer
 }
@@ -305,11 +348,18 @@ fn results_that_are_not_read_are_a_failure_unless_the_reader_has_gone() {
     let scratch = Scratch::new("full");
     let file = scratch.file("set.toml", FULL);
     for arguments in [vec!["sim", &file], vec!["sim", &file, "--json"]] {
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("every Linux has it");
+        let full =
+            std::fs::OpenOptions::new().write(true).open("/dev/full").expect("every Linux has it");
         let command = || Command::new(env!("CARGO_BIN_EXE_punctual"));
-        let out = command().args(&arguments).stdout(full).stderr(Stdio::piped()).output().expect("it starts");
+        let out = command()
+            .args(&arguments)
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("it starts");
         assert_eq!(out.status.code(), Some(4), "{arguments:?}");
-        let out = command().args(&arguments).stdout(pipe_without_reader()).output().expect("it starts");
+        let out =
+            command().args(&arguments).stdout(pipe_without_reader()).output().expect("it starts");
         assert_eq!(out.status.code(), Some(0), "{arguments:?}");
     }
 }
@@ -321,7 +371,8 @@ fn what_a_refused_simulation_would_have_written_over_is_still_there() {
         format!("[[task]]\nname = \"t{p}\"\nperiod = \"{p}ns\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n")
     };
     let tasks = [999_999_937, 999_999_893, 999_999_883].map(task).concat();
-    let file = scratch.file("td.toml", &format!("cpu = 0\npolicy = \"td\"\nduration = \"1s\"\n{tasks}"));
+    let file =
+        scratch.file("td.toml", &format!("cpu = 0\npolicy = \"td\"\nduration = \"1s\"\n{tasks}"));
     let trace = scratch.file("trace", "something of value");
     refused(&[&file, "--trace", &trace]);
     assert_eq!(std::fs::read_to_string(&trace).expect("it is there"), "something of value");
@@ -329,7 +380,10 @@ fn what_a_refused_simulation_would_have_written_over_is_still_there() {
 
 #[test]
 fn what_is_left_out_of_rt_app_s_json_is_named() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json").display().to_string();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/rt-app.json")
+        .display()
+        .to_string();
     let out = sim(&[&example, "--duration", "1s"]);
     assert!(text(&out.stderr).contains("punctual: left out: "), "{}", text(&out.stderr));
 }
@@ -346,18 +400,28 @@ fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
     assert!(moved.contains("on CPU 3, policy rm"), "{moved}");
     let free = scratch.file("free.toml", &FULL.replace("cpu = 0\n", ""));
     let mask = std::fs::read_to_string("/proc/self/status").expect("it is mounted");
-    let mask = mask.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("it names the CPUs");
+    let mask = mask
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .expect("it names the CPUs");
     let last = mask.trim().rsplit(['-', ',']).next().expect("there is one");
     let out = ended(&[&free, "--quiet", "--duration", "35ms"], 0);
     assert!(out.contains(&format!("on CPU {last}, policy edf")), "{out}");
 
-    let several =
-        FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"").replace("[[task]]", "[[task]]\ncpu = 0");
+    let several = FULL
+        .replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"")
+        .replace("[[task]]", "[[task]]\ncpu = 0");
     let several = scratch.file("several.toml", &several);
     let error = refused(&[&several, "--cpu", "1"]);
-    assert!(error.contains("the set has several CPUs (0, 1), and CPU 1 is given for all of it"), "{error}");
+    assert!(
+        error.contains("the set has several CPUs (0, 1), and CPU 1 is given for all of it"),
+        "{error}"
+    );
     let error = refused(&[&full, "--policy", "EDF"]);
-    assert!(error.contains("unknown policy \"EDF\"") && error.contains("did you mean \"edf\"?"), "{error}");
+    assert!(
+        error.contains("unknown policy \"EDF\"") && error.contains("did you mean \"edf\"?"),
+        "{error}"
+    );
     let error = refused(&[&full, "--policy", "fp"]);
     assert!(error.contains("task \"short\": the policy \"fp\" needs its priority"), "{error}");
     refused(&["--replay", &full, "--cpu", "1"]);

@@ -108,10 +108,15 @@ impl Diagnostic {
 
     /// A system call that the kernel refused: `what` could not be done, because of `error`.
     #[must_use]
-    pub fn refused(what: impl fmt::Display, error: impl Into<io::Error>, help: impl Into<String>) -> Diagnostic {
+    pub fn refused(
+        what: impl fmt::Display,
+        error: impl Into<io::Error>,
+        help: impl Into<String>,
+    ) -> Diagnostic {
         let error = error.into();
         let errno = error.raw_os_error();
-        Diagnostic { errno, ..Diagnostic::machine(format!("{what}: {error}"), help) }.from_source(error)
+        Diagnostic { errno, ..Diagnostic::machine(format!("{what}: {error}"), help) }
+            .from_source(error)
     }
 
     /// The same error, for which the kernel gave this error number.
@@ -206,15 +211,23 @@ mod tests {
 
     #[test]
     fn a_refused_system_call_has_its_number_and_its_source() {
-        let refused = Diagnostic::refused("cannot lock memory", io::Error::from_raw_os_error(1), "run it as root");
+        let refused = Diagnostic::refused(
+            "cannot lock memory",
+            io::Error::from_raw_os_error(1),
+            "run it as root",
+        );
         assert_eq!((refused.exit_code(), refused.errno), (4, Some(1)));
-        assert_eq!(refused.to_string(), "cannot lock memory: Operation not permitted (os error 1); run it as root");
+        assert_eq!(
+            refused.to_string(),
+            "cannot lock memory: Operation not permitted (os error 1); run it as root"
+        );
         assert!(refused.source().is_some_and(|source| source.is::<io::Error>()));
     }
 
     #[test]
     fn an_error_in_a_text_is_printed_with_its_place() {
-        let place = Place { name: "set.toml".into(), position: Some(Position::of("a\nbc", &(3..4))) };
+        let place =
+            Place { name: "set.toml".into(), position: Some(Position::of("a\nbc", &(3..4))) };
         let error = Diagnostic::usage("c is no key", "remove it").in_text(place, "a\nbc");
         assert_eq!(error.to_string(), "set.toml:2:2: c is no key; remove it");
         assert_eq!((error.line(), error.exit_code(), error.errno), (Some(2), 2, None));

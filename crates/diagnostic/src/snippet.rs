@@ -40,7 +40,10 @@ impl miette::Diagnostic for Snippet {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
         let at = self.diagnostic.place()?.position?;
         let span = (at.offset as usize, at.len as usize);
-        Some(Box::new(std::iter::once(miette::LabeledSpan::new_with_span(Some("here".to_owned()), span))))
+        Some(Box::new(std::iter::once(miette::LabeledSpan::new_with_span(
+            Some("here".to_owned()),
+            span,
+        ))))
     }
 }
 

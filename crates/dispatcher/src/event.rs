@@ -39,9 +39,25 @@ pub enum Event {
     /// [`TaskId::NONE`] for server jobs, and for segments that were cancelled.
     JobEnded { at: u64, end: End, job: JobId, task: TaskId, cookie: u64, used: u64, remaining: u64 },
     /// The job of a window ended, exhausted or expired, and its release goes on in the next window.
-    WindowEnded { at: u64, end: End, job: JobId, task: TaskId, cookie: u64, used: u64, remaining: u64 },
+    WindowEnded {
+        at: u64,
+        end: End,
+        job: JobId,
+        task: TaskId,
+        cookie: u64,
+        used: u64,
+        remaining: u64,
+    },
     /// A segment of this budget-group node ended by itself: exhausted or expired.
-    SegmentEnded { at: u64, end: End, job: JobId, node: u32, cookie: u64, used: u64, remaining: u64 },
+    SegmentEnded {
+        at: u64,
+        end: End,
+        job: JobId,
+        node: u32,
+        cookie: u64,
+        used: u64,
+        remaining: u64,
+    },
     /// A timer that an allocator asked for, due at `due`.
     Timer { at: u64, timer: TimerId, cookie: u64, due: u64 },
     /// A reservation released a job, due at `release` (not the time anybody noticed). `task` is

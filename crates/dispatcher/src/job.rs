@@ -51,7 +51,16 @@ pub struct Job {
 impl Job {
     /// A job of a task in group 0, with nothing but a budget.
     pub fn new(serves: For, budget: u64) -> Job {
-        Job { serves, start: 0, finish: INFINITE, budget, priority: 0, cookie: 0, group: 0, budget_group: 0 }
+        Job {
+            serves,
+            start: 0,
+            finish: INFINITE,
+            budget,
+            priority: 0,
+            cookie: 0,
+            group: 0,
+            budget_group: 0,
+        }
     }
 }
 

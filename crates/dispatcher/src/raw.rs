@@ -30,8 +30,18 @@ pub struct Limits {
 
 impl From<&crate::Limits> for Limits {
     fn from(limits: &crate::Limits) -> Limits {
-        let crate::Limits { jobs, tasks, reservations, groups, budget_groups, timers, depth, events, records, windows } =
-            *limits;
+        let crate::Limits {
+            jobs,
+            tasks,
+            reservations,
+            groups,
+            budget_groups,
+            timers,
+            depth,
+            events,
+            records,
+            windows,
+        } = *limits;
         Limits {
             jobs,
             tasks,
@@ -189,7 +199,9 @@ impl Event {
             event::SEGMENT_EXHAUSTED => segment(End::Exhausted),
             event::TIMER => Event::Timer { at, timer: TimerId(id), cookie, due: used },
             event::LOST => Event::Lost { at, count: used },
-            event::RELEASED => Event::Released { at, job, task, number: cookie, release: used, budget: remaining },
+            event::RELEASED => {
+                Event::Released { at, job, task, number: cookie, release: used, budget: remaining }
+            }
             event::RELEASES_LOST => Event::ReleasesLost { at, task, first: cookie, count: used },
             event::OVERRUN => Event::Overrun { at, task, number: cookie },
             event::BACKGROUND => Event::Background { at, task, number: cookie },
@@ -298,7 +310,8 @@ mod tests {
         here.extend(structure!("pd_record", Record,
             time a b small kind
         ));
-        let mut here: Vec<_> = here.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut here: Vec<_> =
+            here.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut there = numbers();
         here.sort();
         there.sort();
@@ -346,6 +359,9 @@ mod tests {
     fn an_unknown_kind_decodes_to_none() {
         let raw = Event { time: 1, kind: 21, task: 0, job: 0, cookie: 0, used: 0, remaining: 0 };
         assert_eq!(raw.decode(), None);
-        assert_eq!(Event { kind: 12, used: 9, ..raw }.decode(), Some(crate::Event::Lost { at: 1, count: 9 }));
+        assert_eq!(
+            Event { kind: 12, used: 9, ..raw }.decode(),
+            Some(crate::Event::Lost { at: 1, count: 9 })
+        );
     }
 }

@@ -24,7 +24,12 @@ impl Dispatcher {
     ///
     /// # Errors
     /// As of [`Dispatcher::add_reservation`].
-    pub fn change_reservation(&mut self, r: ReservationId, to: &Reservation, now: u64) -> Result<(), Refusal> {
+    pub fn change_reservation(
+        &mut self,
+        r: ReservationId,
+        to: &Reservation,
+        now: u64,
+    ) -> Result<(), Refusal> {
         // SAFETY: as above.
         unsafe {
             *ffi::pd_reservation_draft(self.raw()) = to.into();

@@ -15,9 +15,16 @@ impl Dispatcher {
     /// # Errors
     /// [`Refusal::Invalid`] for one that is 0 ns long, or begins before the end of the one before
     /// it in its row; [`Refusal::Full`] beyond [`Limits::windows`](crate::Limits::windows).
-    pub fn draft_window(&mut self, start: u64, length: u64, begins: bool, now: u64) -> Result<(), Refusal> {
+    pub fn draft_window(
+        &mut self,
+        start: u64,
+        length: u64,
+        begins: bool,
+        now: u64,
+    ) -> Result<(), Refusal> {
         // SAFETY: `raw` is a dispatcher, and `&mut self` makes it ours alone.
-        checked(unsafe { ffi::pd_window_add(self.raw(), start, length, begins.into(), now) }).map(drop)
+        checked(unsafe { ffi::pd_window_add(self.raw(), start, length, begins.into(), now) })
+            .map(drop)
     }
 
     /// Takes back the windows that were drafted: after a refusal, lest the next reservation takes

@@ -4,7 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, For, Job, JobId, Limits, Overrun, Reservation, ReservationId, TaskId, INFINITE,
+    Attribute, Dispatcher, For, Job, JobId, Limits, Overrun, Reservation, ReservationId, TaskId,
+    INFINITE,
 };
 
 struct Counting;
@@ -44,7 +45,12 @@ const LIMITS: Limits = Limits {
 };
 
 fn reservation(serves: For) -> Reservation {
-    Reservation { deadline: 6, overrun: Overrun::Signal, wakeup_rule: true, ..Reservation::new(serves, 7, 3) }
+    Reservation {
+        deadline: 6,
+        overrun: Overrun::Signal,
+        wakeup_rule: true,
+        ..Reservation::new(serves, 7, 3)
+    }
 }
 
 /// Every call of the interface, some of them refused, until the tables have been full.
@@ -61,7 +67,10 @@ fn use_all(d: &mut Dispatcher) {
         for (place, serves) in [For::Task(task), server, For::Budget(2)].into_iter().enumerate() {
             let group = if matches!(serves, For::Task(_)) { (now % 4) as u32 } else { 0 };
             let finish = if now % 3 == 0 { INFINITE } else { now + 40 };
-            match d.add_job(&Job { finish, group, budget_group: (now % 2) as u32, ..Job::new(serves, 5) }, now) {
+            match d.add_job(
+                &Job { finish, group, budget_group: (now % 2) as u32, ..Job::new(serves, 5) },
+                now,
+            ) {
                 Ok(id) => kept[place] = id,
                 Err(_) => refused += 1,
             }
@@ -80,7 +89,8 @@ fn use_all(d: &mut Dispatcher) {
         }
         if now % 50 == 0 {
             let by = [Attribute::Priority, Attribute::Budget, Attribute::Finish, Attribute::Start];
-            d.set_order((now / 50 % 4) as u32, &by[(now / 200 % 4) as usize..]).expect("a valid order");
+            d.set_order((now / 50 % 4) as u32, &by[(now / 200 % 4) as usize..])
+                .expect("a valid order");
             let _ = d.draft_window(0, 1, true, now);
             let _ = d.draft_window(2, 3, false, now);
             let windows = now % 100 == 0;

@@ -1,6 +1,8 @@
 //! Enforcement error: carried, and settled by later releases (docs/model.md, "Enforcement error").
 
-use punctual_dispatcher::{error_settled, Dispatcher, For, Limits, Reservation, ReservationId, TaskId};
+use punctual_dispatcher::{
+    error_settled, Dispatcher, For, Limits, Reservation, ReservationId, TaskId,
+};
 
 const PERIOD: u64 = 10_000_000;
 const BUDGET: u64 = 2_000_000;
@@ -88,7 +90,10 @@ fn a_small_overrun_is_settled_by_halves() {
 fn a_release_settles_four_percent_of_a_small_error_at_most() {
     let mut t = Reserved::of_task(BUDGET);
     t.off_by(190_000);
-    assert_eq!([t.exact(), t.exact(), t.exact()], [BUDGET - STEP, BUDGET - 55_000, BUDGET - 27_500]);
+    assert_eq!(
+        [t.exact(), t.exact(), t.exact()],
+        [BUDGET - STEP, BUDGET - 55_000, BUDGET - 27_500]
+    );
 }
 
 /// A host's granularity stops a job early.
@@ -98,7 +103,10 @@ fn what_was_stopped_early_comes_back_by_halves() {
     t.d.set_granularity(25_000).expect("in range");
     assert_eq!(t.off_by(-25_000), BUDGET);
     assert_eq!(t.error(), -25_000);
-    assert_eq!([t.exact(), t.exact(), t.exact()], [BUDGET + 12_500, BUDGET + 6_250, BUDGET + 3_125]);
+    assert_eq!(
+        [t.exact(), t.exact(), t.exact()],
+        [BUDGET + 12_500, BUDGET + 6_250, BUDGET + 3_125]
+    );
     assert_eq!(t.error(), -3_125);
 }
 
@@ -222,7 +230,10 @@ fn every_error_of_every_small_budget_is_settled_in_the_end() {
                 assert_eq!(settled.signum(), left.signum(), "{left} of {budget}");
                 assert!(settled.abs() <= left.abs(), "{left} of {budget}");
                 left -= settled;
-                assert!(left.unsigned_abs() <= budget / 10, "a tenth at most stays, {left} of {budget}");
+                assert!(
+                    left.unsigned_abs() <= budget / 10,
+                    "a tenth at most stays, {left} of {budget}"
+                );
                 releases += 1;
             }
             // One that brings it to less than twice the step, and then one for each bit that is
@@ -256,7 +267,10 @@ fn the_long_run_is_exact() {
             _ => (next(&mut random) % 4_000) as i64 - 2_000,
         };
         let budget = t.off_by(late);
-        assert!(BUDGET - 400_000 < budget && budget < BUDGET + 100_000, "release {k} gets {budget}");
+        assert!(
+            BUDGET - 400_000 < budget && budget < BUDGET + 100_000,
+            "release {k} gets {budget}"
+        );
         executed += budget.checked_add_signed(late).expect("not below 0");
         assert_eq!(executed as i64 - (k * BUDGET) as i64, t.error(), "release {k}");
     }

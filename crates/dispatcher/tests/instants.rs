@@ -37,12 +37,18 @@ fn drain_events(d: &mut Dispatcher) -> Vec<String> {
 fn the_order_at_one_instant() {
     let mut d = Dispatcher::new(LIMITS).expect("valid limits");
     let tasks: Vec<_> = (0..4).map(|_| d.add_task(0).expect("room")).collect();
-    let job = |task, start, finish, cookie| Job { start, finish, cookie, ..Job::new(For::Task(task), 50) };
+    let job = |task, start, finish, cookie| Job {
+        start,
+        finish,
+        cookie,
+        ..Job::new(For::Task(task), 50)
+    };
     d.add_job(&Job { group: 1, ..job(tasks[0], 100, INFINITE, 3) }, 0).expect("room");
     d.add_job(&job(tasks[1], 0, 100, 2), 0).expect("room");
     d.add_job(&Job { finish: 100, ..Job::new(For::Budget(1), 90) }, 0).expect("room");
     d.add_job(&Job { finish: 100, ..Job::new(For::Budget(2), 50) }, 0).expect("room");
-    let exhausted = d.add_job(&Job { budget_group: 2, ..job(tasks[2], 0, 100, 1) }, 0).expect("room");
+    let exhausted =
+        d.add_job(&Job { budget_group: 2, ..job(tasks[2], 0, 100, 1) }, 0).expect("room");
     let reservation = Reservation { start: 100, ..Reservation::new(For::Task(tasks[3]), 50, 10) };
     d.add_reservation(&reservation, 0).expect("it is valid");
     d.ask_timer(100, 7, 0).expect("room");

@@ -112,7 +112,8 @@ fn trees_that_close_or_grow_too_deep_are_refused() {
 
 #[test]
 fn the_deepest_tree_there_may_be_is_carried_out() {
-    let limits = Limits { jobs: 200, groups: 64, budget_groups: 64, depth: 64, events: 256, ..LIMITS };
+    let limits =
+        Limits { jobs: 200, groups: 64, budget_groups: 64, depth: 64, events: 256, ..LIMITS };
     let mut d = Dispatcher::new(limits).expect("valid limits");
     let task = d.add_task(0).expect("room");
     for level in 1..64 {
@@ -120,9 +121,12 @@ fn the_deepest_tree_there_may_be_is_carried_out() {
     }
     for node in 1..=64 {
         let budget = u64::from(500 - node);
-        d.add_job(&Job { budget_group: node - 1, ..Job::new(For::Budget(node), budget) }, 0).expect("room");
+        d.add_job(&Job { budget_group: node - 1, ..Job::new(For::Budget(node), budget) }, 0)
+            .expect("room");
     }
-    let job = d.add_job(&Job { group: 63, budget_group: 64, ..Job::new(For::Task(task), 1000) }, 0).expect("room");
+    let job = d
+        .add_job(&Job { group: 63, budget_group: 64, ..Job::new(For::Task(task), 1000) }, 0)
+        .expect("room");
     assert_eq!(d.select(0, 0), Some(job));
     assert_eq!(d.path(0).count(), 64);
     assert_eq!(d.allowance(job), 500 - 64);
@@ -137,7 +141,8 @@ fn numbers_that_name_nothing_are_answered_with_nothing() {
     let limits = Limits { jobs: 40, tasks: 40, ..LIMITS };
     let mut d = Dispatcher::new(limits).expect("valid limits");
     let tasks: Vec<_> = (0..40).map(|_| d.add_task(0).expect("room")).collect();
-    let jobs: Vec<_> = tasks.iter().map(|t| d.add_job(&Job::new(For::Task(*t), 5), 0).expect("room")).collect();
+    let jobs: Vec<_> =
+        tasks.iter().map(|t| d.add_job(&Job::new(For::Task(*t), 5), 0).expect("room")).collect();
     assert_eq!(d.select(0, 0), Some(jobs[0]));
     for rank in 0..16 {
         assert_eq!(d.runner_up(0, rank), Some(jobs[rank as usize]));
@@ -152,6 +157,9 @@ fn numbers_that_name_nothing_are_answered_with_nothing() {
     assert_eq!(d.task_ready(TaskId(40), 0), Err(Refusal::Nothing));
     assert_eq!(d.task_ready(TaskId::NONE, 0), Err(Refusal::Nothing));
     assert_eq!(d.set_order(0, &[]), Err(Refusal::Invalid));
-    assert_eq!(d.set_order(0, &[Attribute::Finish, Attribute::Start, Attribute::Finish]), Err(Refusal::Invalid));
+    assert_eq!(
+        d.set_order(0, &[Attribute::Finish, Attribute::Start, Attribute::Finish]),
+        Err(Refusal::Invalid)
+    );
     assert_eq!(d.set_granularity(1 << 32), Err(Refusal::Invalid));
 }

@@ -8,7 +8,9 @@
 //!
 //! 1/P is an order, not a number: -P is stored.
 
-use punctual_dispatcher::{Attribute, Dispatcher, Event, For, Job, JobId, Limits, Reservation, TaskId};
+use punctual_dispatcher::{
+    Attribute, Dispatcher, Event, For, Job, JobId, Limits, Reservation, TaskId,
+};
 
 struct Periodic {
     period: u64,
@@ -27,8 +29,10 @@ fn run(by: Attribute) -> (Vec<Option<u32>>, usize) {
     let mut missed = 0;
     for p in &SET {
         let task = d.add_task(0).expect("room");
-        let reservation =
-            Reservation { priority: -(p.period as i64), ..Reservation::new(For::Task(task), p.period, p.budget) };
+        let reservation = Reservation {
+            priority: -(p.period as i64),
+            ..Reservation::new(For::Task(task), p.period, p.budget)
+        };
         d.add_reservation(&reservation, 0).expect("it is valid");
     }
     let mut ran = Vec::new();
@@ -74,7 +78,9 @@ fn textbook(key: impl Fn(usize, u64) -> u64) -> (Vec<Option<u32>>, usize) {
                 }
             }
             let pending = (0..2).filter(|task| left[*task] > 0);
-            let best = pending.min_by_key(|task| (key(*task, now), now / SET[*task].period * SET[*task].period))?;
+            let best = pending.min_by_key(|task| {
+                (key(*task, now), now / SET[*task].period * SET[*task].period)
+            })?;
             left[best] -= 1;
             Some(best as u32)
         })

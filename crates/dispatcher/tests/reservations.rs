@@ -2,7 +2,8 @@
 //! The figure of the RTAI paper (Fig. 2(a)) is among them.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Reservation, ReservationId, TaskId, Wait,
+    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Reservation, ReservationId, TaskId,
+    Wait,
 };
 
 /// A dispatcher with one reserved task, and its clock.
@@ -26,7 +27,9 @@ impl One {
         let mut d = Dispatcher::new(Limits::for_tasks(4)).expect("valid limits");
         d.set_order(0, &[Attribute::Finish]).expect("it is empty");
         let task = d.add_task(0).expect("room");
-        let r = d.add_reservation(&Reservation { serves: For::Task(task), ..reservation }, 0).expect("it is valid");
+        let r = d
+            .add_reservation(&Reservation { serves: For::Task(task), ..reservation }, 0)
+            .expect("it is valid");
         One { d, task, r, now: 0, events: Vec::new() }
     }
 
@@ -146,7 +149,10 @@ fn background_and_signal_are_reported_once_for_each_overrun() {
         let mut t = One::new(10, 4, overrun);
         for k in 0..3 {
             t.pass(10 * k, 0);
-            assert!(!t.events.iter().any(|e| matches!(e, Event::Overrun { .. } | Event::Background { .. })));
+            assert!(!t
+                .events
+                .iter()
+                .any(|e| matches!(e, Event::Overrun { .. } | Event::Background { .. })));
             t.pass(10 * k + 4, 4);
             let reported = match overrun {
                 Overrun::Signal => Event::Overrun { at: t.now, task: t.task, number: k },
@@ -236,8 +242,11 @@ fn releases_that_were_not_made_in_time_are_reported_and_counted() {
 /// Budget / deadline of what is left until the finish, if it has more.
 #[test]
 fn the_wakeup_rule_cuts_to_the_bandwidth() {
-    let reservation =
-        Reservation { deadline: 8 * MS, wakeup_rule: true, ..Reservation::new(For::Task(TaskId(0)), 10 * MS, 4 * MS) };
+    let reservation = Reservation {
+        deadline: 8 * MS,
+        wakeup_rule: true,
+        ..Reservation::new(For::Task(TaskId(0)), 10 * MS, 4 * MS)
+    };
     for (wakes, expected) in [(2 * MS, 3 * MS), (6 * MS, MS), (7 * MS + 1, MS / 2 - 1)] {
         let mut t = One::with(reservation);
         t.pass(0, 0);
@@ -275,15 +284,21 @@ fn the_wakeup_rule_never_grants_more() {
         let deadline = 2 + next() % 100_000_000_000_000;
         let budget = 1 + next() % deadline;
         let wakes = next() % deadline;
-        let mut t =
-            One::with(Reservation { wakeup_rule: true, ..Reservation::new(For::Task(TaskId(0)), deadline, budget) });
+        let mut t = One::with(Reservation {
+            wakeup_rule: true,
+            ..Reservation::new(For::Task(TaskId(0)), deadline, budget)
+        });
         t.pass(0, 0);
         t.d.task_blocked(t.task, 0).expect("it is there");
         t.d.task_ready(t.task, wakes).expect("it is there");
-        let exact = (u128::from(deadline - wakes) * u128::from(budget) / u128::from(deadline)) as u64;
+        let exact =
+            (u128::from(deadline - wakes) * u128::from(budget) / u128::from(deadline)) as u64;
         let granted = t.budget();
         assert!(granted <= exact, "{granted} > {exact} for {budget} in {deadline} at {wakes}");
         let coarse = (deadline >> 30) + (exact >> 28);
-        assert!(granted + coarse >= exact, "{granted} for {exact}: {budget} in {deadline}, {wakes}");
+        assert!(
+            granted + coarse >= exact,
+            "{granted} for {exact}: {budget} in {deadline}, {wakes}"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Reservations with windows: the time-driven table.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Refusal, Reservation, ReservationId, TaskId, Wait,
+    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Refusal, Reservation, ReservationId,
+    TaskId, Wait,
 };
 
 const TASK: TaskId = TaskId(0);
@@ -19,7 +20,8 @@ struct Cpu {
 
 impl Cpu {
     fn new() -> Cpu {
-        let mut d = Dispatcher::new(Limits { windows: 8, ..Limits::for_tasks(2) }).expect("valid limits");
+        let mut d =
+            Dispatcher::new(Limits { windows: 8, ..Limits::for_tasks(2) }).expect("valid limits");
         d.set_order(0, &[Attribute::Start]).expect("a valid order");
         assert_eq!(d.add_task(0), Ok(TASK));
         Cpu { d, now: 0, events: Vec::new() }
@@ -71,7 +73,9 @@ impl Cpu {
             match *event {
                 Event::Released { budget, .. } => (used_before, granted) = (0, budget),
                 Event::WindowEnded { used, .. } => used_before += used,
-                Event::JobEnded { end, cookie, used, .. } => all.push((cookie, granted, end, used_before + used)),
+                Event::JobEnded { end, cookie, used, .. } => {
+                    all.push((cookie, granted, end, used_before + used))
+                }
                 _ => {}
             }
         }
@@ -102,7 +106,11 @@ fn rows_come_in_turn_and_a_lost_release_takes_its_own() {
     assert_eq!(cpu.run(40), [(0, 1), (11, 12), (22, 23), (25, 26), (30, 31)]);
     // No call from 40 to 65: release 5 is lost, and release 6 has the first row.
     cpu.now = 65;
-    assert_eq!(cpu.run(80), [(71, 72)], "release 6 was looked at after its window, 7 has the second row");
+    assert_eq!(
+        cpu.run(80),
+        [(71, 72)],
+        "release 6 was looked at after its window, 7 has the second row"
+    );
     let lost = cpu.events.iter().find(|e| matches!(e, Event::ReleasesLost { .. }));
     assert!(matches!(lost, Some(Event::ReleasesLost { first: 5, count: 1, .. })), "{lost:?}");
     assert_eq!(cpu.run(90), [(82, 83), (85, 86)]);
@@ -133,7 +141,10 @@ fn a_task_that_is_done_leaves_its_later_windows_empty() {
 #[test]
 fn only_the_end_of_a_release_is_an_overrun() {
     let mut cpu = Cpu::new();
-    cpu.reserve(&Reservation { overrun: Overrun::Signal, ..reservation(10, 4) }, &[&[(0, 2), (4, 2)]]);
+    cpu.reserve(
+        &Reservation { overrun: Overrun::Signal, ..reservation(10, 4) },
+        &[&[(0, 2), (4, 2)]],
+    );
     cpu.run(4);
     assert!(!cpu.events.iter().any(|e| matches!(e, Event::Overrun { .. })));
     cpu.run(6);
@@ -186,7 +197,8 @@ fn other_windows_are_taken_from_the_next_release_on() {
 #[test]
 fn windows_are_freed_by_every_owner() {
     let mut cpu = Cpu::new();
-    let eight: &[&[(u64, u64)]] = &[&[(0, 1), (2, 1), (4, 1), (6, 1)], &[(1, 1), (3, 1), (5, 1), (7, 1)]];
+    let eight: &[&[(u64, u64)]] =
+        &[&[(0, 1), (2, 1), (4, 1), (6, 1)], &[(1, 1), (3, 1), (5, 1), (7, 1)]];
     for round in 0..4 {
         let r = cpu.reserve(&reservation(10, 1), eight);
         assert_eq!(cpu.d.draft_window(0, 1, true, cpu.now), Err(Refusal::Full), "round {round}");
@@ -215,10 +227,22 @@ fn windows_are_freed_by_every_owner() {
 fn windows_that_cannot_be_are_refused_and_stay_drafted_until_they_are_dropped() {
     let mut cpu = Cpu::new();
     assert_eq!(cpu.d.draft_window(0, 0, true, 0), Err(Refusal::Invalid), "of no length");
-    assert_eq!(cpu.d.draft_window(1 << 62, 1, true, 0), Err(Refusal::Invalid), "beyond all periods");
-    assert_eq!(cpu.d.draft_window(0, 1 << 62, true, 0), Err(Refusal::Invalid), "beyond all periods");
+    assert_eq!(
+        cpu.d.draft_window(1 << 62, 1, true, 0),
+        Err(Refusal::Invalid),
+        "beyond all periods"
+    );
+    assert_eq!(
+        cpu.d.draft_window(0, 1 << 62, true, 0),
+        Err(Refusal::Invalid),
+        "beyond all periods"
+    );
     cpu.draft(&[&[(2, 3)]]);
-    assert_eq!(cpu.d.draft_window(4, 3, false, 0), Err(Refusal::Invalid), "it overlaps the one before it");
+    assert_eq!(
+        cpu.d.draft_window(4, 3, false, 0),
+        Err(Refusal::Invalid),
+        "it overlaps the one before it"
+    );
     cpu.draft(&[&[(0, 11)]]);
     let r = reservation(10, 4);
     assert_eq!(cpu.d.add_reservation(&r, 0), Err(Refusal::Invalid), "it ends after the deadline");
@@ -227,7 +251,11 @@ fn windows_that_cannot_be_are_refused_and_stay_drafted_until_they_are_dropped() 
     let server = Reservation { serves: For::Budget(1), ..r };
     assert_eq!(cpu.d.add_reservation(&server, 0), Err(Refusal::Invalid), "windows are for tasks");
     let ruled = Reservation { wakeup_rule: true, ..r };
-    assert_eq!(cpu.d.add_reservation(&ruled, 0), Err(Refusal::Invalid), "two rules for one bandwidth");
+    assert_eq!(
+        cpu.d.add_reservation(&ruled, 0),
+        Err(Refusal::Invalid),
+        "two rules for one bandwidth"
+    );
     let id = cpu.d.add_reservation(&r, 0).expect("the draft is still there");
     assert_eq!(cpu.run(10), [(0, 4)]);
     cpu.draft(&[&[(0, 10)]]);

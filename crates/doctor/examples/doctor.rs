@@ -9,7 +9,10 @@ fn main() {
     if std::env::args().any(|a| a == "--json") {
         println!("{}", serde_json::json!(doctor::Document::new(&machine, findings)));
     } else {
-        print!("{}", doctor::render(&findings, &doctor::FindingsView { color: false, verbose: true }));
+        print!(
+            "{}",
+            doctor::render(&findings, &doctor::FindingsView { color: false, verbose: true })
+        );
     }
     std::process::exit(code);
 }

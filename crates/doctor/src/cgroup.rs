@@ -23,7 +23,8 @@ impl Forbidding {
     pub fn help(&self, scene: &Scene) -> Vec<String> {
         let mut help = vec![format!("echo $$ > {}/cgroup.procs", self.hierarchy.mount)];
         let lineage = self.hierarchy.lineage();
-        let lacking: Vec<_> = lineage[1..].iter().filter(|d| runtime(scene, d) == Some(0)).collect();
+        let lacking: Vec<_> =
+            lineage[1..].iter().filter(|d| runtime(scene, d) == Some(0)).collect();
         let above = lineage.iter().rev().find(|d| runtime(scene, d).is_some_and(|n| n > 0));
         if let Some(left) = above.and_then(|d| left_over(scene, d)) {
             help.push("# or let this cgroup have what is left above it:".into());
@@ -51,8 +52,10 @@ fn left_over(scene: &Scene, dir: &str) -> Option<i64> {
 /// Our cgroup, if it is what stands in the way. With throttling off nothing is refused.
 pub fn forbidding(scene: &Scene) -> Option<Forbidding> {
     let hierarchy = OwnCgroup::v1(scene.probe, "cpu").ok()?;
-    let (runtime, reading) = scene.probe.number(&format!("{}/cpu.rt_runtime_us", hierarchy.dir)).ok()?;
-    let unlimited = scene.probe.number("/proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|(n, _)| n < 0);
+    let (runtime, reading) =
+        scene.probe.number(&format!("{}/cpu.rt_runtime_us", hierarchy.dir)).ok()?;
+    let unlimited =
+        scene.probe.number("/proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|(n, _)| n < 0);
     (runtime == 0 && !unlimited).then_some(Forbidding { hierarchy, reading })
 }
 
@@ -100,7 +103,9 @@ fn ours(
             let period = scene.probe.number(&format!("{}/cpu.rt_period_us", hierarchy.dir));
             let period = period.map_or(1_000_000, |(p, _)| p);
             if n < 0 || n.saturating_mul(10) >= period.saturating_mul(9) {
-                return about.good("this cgroup may use SCHED_FIFO, for the 90 % that Punctual admits and more");
+                return about.good(
+                    "this cgroup may use SCHED_FIFO, for the 90 % that Punctual admits and more",
+                );
             }
             about.warning(
                 format!(
@@ -110,9 +115,13 @@ fn ours(
                 [format!("echo $$ > {}/cgroup.procs", hierarchy.mount)],
             )
         }
-        Err(e) if e.absent() => {
-            about.saw(&hierarchy.reading()).good("SCHED_FIFO is not limited by cgroups (no cpu.rt_runtime_us in ours)")
-        }
-        Err(e) => about.unknown(e.to_string(), "a cgroup with no real-time runtime refuses SCHED_FIFO", NO_HELP),
+        Err(e) if e.absent() => about
+            .saw(&hierarchy.reading())
+            .good("SCHED_FIFO is not limited by cgroups (no cpu.rt_runtime_us in ours)"),
+        Err(e) => about.unknown(
+            e.to_string(),
+            "a cgroup with no real-time runtime refuses SCHED_FIFO",
+            NO_HELP,
+        ),
     }
 }

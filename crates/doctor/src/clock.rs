@@ -22,8 +22,10 @@ fn high_resolution_timers(scene: &Scene) -> Finding {
     let Some(resolution) = scene.calls.as_ref().and_then(|c| c.resolution) else {
         return about.unknown(UNCALLED, stake, NO_HELP);
     };
-    let about =
-        about.saw(&Reading::new("syscall clock_getres(CLOCK_MONOTONIC)", format!("{} ns", resolution.as_nanos())));
+    let about = about.saw(&Reading::new(
+        "syscall clock_getres(CLOCK_MONOTONIC)",
+        format!("{} ns", resolution.as_nanos()),
+    ));
     if resolution < Duration::from_micros(1) {
         return about.good("timers end when they are due");
     }
@@ -41,7 +43,11 @@ fn high_resolution_timers(scene: &Scene) -> Finding {
             ["sed -i 's/ *highres=off//' /etc/default/grub && update-grub && reboot"],
         );
     }
-    about.obstacle("the machine's timer hardware or clock source does not allow them", stake, NO_HELP)
+    about.obstacle(
+        "the machine's timer hardware or clock source does not allow them",
+        stake,
+        NO_HELP,
+    )
 }
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -72,7 +78,8 @@ fn clock_source(scene: &Scene) -> Finding {
             if tsc {
                 vec![format!("echo tsc > {CLOCKSOURCE}/current_clocksource")]
             } else {
-                let mut help = vec!["# only where the processors' counters are known to agree:".to_string()];
+                let mut help =
+                    vec!["# only where the processors' counters are known to agree:".to_string()];
                 help.extend(scene.boot_option("tsc=reliable"));
                 help
             },
@@ -89,12 +96,20 @@ fn clock_cost(scene: &Scene) -> Finding {
     let Some((calls, cost)) = scene.calls.as_ref().and_then(|c| Some((c, c.clock_cost?))) else {
         return about.unknown(UNCALLED, stake, NO_HELP);
     };
-    let mut about = about.saw(&Reading::new("syscall clock_gettime(CLOCK_MONOTONIC)", format!("{cost} ns, median")));
+    let mut about = about
+        .saw(&Reading::new("syscall clock_gettime(CLOCK_MONOTONIC)", format!("{cost} ns, median")));
     if let Some(ns) = calls.cpu_clock_cost {
-        about = about.saw(&Reading::new("syscall clock_gettime(CLOCK_THREAD_CPUTIME_ID)", format!("{ns} ns, median")));
+        about = about.saw(&Reading::new(
+            "syscall clock_gettime(CLOCK_THREAD_CPUTIME_ID)",
+            format!("{ns} ns, median"),
+        ));
     }
     if cost > DEAR_NS {
-        return about.warning("the clock is read through the kernel, or from a device", stake, NO_HELP);
+        return about.warning(
+            "the clock is read through the kernel, or from a device",
+            stake,
+            NO_HELP,
+        );
     }
     about.good("cheap")
 }
@@ -112,7 +127,11 @@ fn timer_slack(scene: &Scene) -> Finding {
 fn time_synchronisation(scene: &Scene) -> Finding {
     let about = Finding::about("time-synchronisation", "Clock steering");
     let Some(d) = scene.calls.as_ref().and_then(|c| c.discipline) else {
-        return about.unknown("adjtimex was not made, or refused", "periods drift against other machines", NO_HELP);
+        return about.unknown(
+            "adjtimex was not made, or refused",
+            "periods drift against other machines",
+            NO_HELP,
+        );
     };
     let about = about.saw(&Reading::new(
         "syscall adjtimex",

@@ -14,7 +14,10 @@ pub fn cpu_dirs(scene: &Scene) -> Vec<String> {
     let names = scene.probe.list(CPUS).unwrap_or_default();
     names
         .into_iter()
-        .filter(|n| n.strip_prefix("cpu").is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit())))
+        .filter(|n| {
+            n.strip_prefix("cpu")
+                .is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+        })
         .map(|n| format!("{CPUS}/{n}"))
         .collect()
 }
@@ -24,19 +27,26 @@ fn smt(scene: &Scene) -> Finding {
     let effect = "what runs on the other hardware thread of a core slows a job by up to a half: execution times vary, \
                   though budgets of CPU time hold";
     let help = || {
-        let mut help = vec![format!("echo off > {CPUS}/smt/control"), "# and for good:".to_string()];
+        let mut help =
+            vec![format!("echo off > {CPUS}/smt/control"), "# and for good:".to_string()];
         help.extend(scene.boot_option("nosmt"));
         help
     };
     let guest = scene.virtual_machine().is_some_and(|(vm, _)| vm);
     let hidden = if guest { ", as far as a guest can see" } else { "" };
-    match (scene.probe.number(&format!("{CPUS}/smt/active")), scene.probe.read(&format!("{CPUS}/smt/control"))) {
-        (Ok((1, r)), control) => {
-            about.saw(&r).saw_any(&control).warning("cores run two or more hardware threads", effect, help())
-        }
-        (Ok((_, r)), control) => {
-            about.saw(&r).saw_any(&control).good(format!("each core runs one hardware thread{hidden}"))
-        }
+    match (
+        scene.probe.number(&format!("{CPUS}/smt/active")),
+        scene.probe.read(&format!("{CPUS}/smt/control")),
+    ) {
+        (Ok((1, r)), control) => about.saw(&r).saw_any(&control).warning(
+            "cores run two or more hardware threads",
+            effect,
+            help(),
+        ),
+        (Ok((_, r)), control) => about
+            .saw(&r)
+            .saw_any(&control)
+            .good(format!("each core runs one hardware thread{hidden}")),
         (Err(_), _) => siblings(scene, about, effect),
     }
 }
@@ -51,17 +61,27 @@ fn core_scheduling(scene: &Scene) -> Finding {
                   exit code 5";
     let active = scene.probe.number(&format!("{CPUS}/smt/active"));
     match active {
-        Ok((0, r)) => return about.saw(&r).good("cores run one hardware thread each, so the kernel does not need it"),
+        Ok((0, r)) => {
+            return about
+                .saw(&r)
+                .good("cores run one hardware thread each, so the kernel does not need it")
+        }
         _ if scene.config.no("SCHED_CORE") => {
-            return about.saw(&scene.config.reading("SCHED_CORE")).good("the kernel is built without it")
+            return about
+                .saw(&scene.config.reading("SCHED_CORE"))
+                .good("the kernel is built without it")
         }
         _ => {}
     }
     let about = active.iter().fold(about, |a, (_, r)| a.saw(r));
     let help = [format!("echo off > {CPUS}/smt/control")];
     match scene.config.yes("SCHED_CORE") {
-        true => about.saw(&scene.config.reading("SCHED_CORE")).note("the kernel has it", effect, help),
-        false => about.note("the kernel may have it: its configuration cannot be read", effect, help),
+        true => {
+            about.saw(&scene.config.reading("SCHED_CORE")).note("the kernel has it", effect, help)
+        }
+        false => {
+            about.note("the kernel may have it: its configuration cannot be read", effect, help)
+        }
     }
 }
 
@@ -72,7 +92,11 @@ fn siblings(scene: &Scene, about: crate::finding::Draft, effect: &str) -> Findin
         .filter_map(|d| scene.probe.read(&format!("{d}/topology/thread_siblings_list")).ok())
         .collect();
     match lists.iter().find(|r| r.read.contains([',', '-'])) {
-        Some(r) => about.saw(r).warning("cores run two or more hardware threads", effect, scene.boot_option("nosmt")),
+        Some(r) => about.saw(r).warning(
+            "cores run two or more hardware threads",
+            effect,
+            scene.boot_option("nosmt"),
+        ),
         None if lists.is_empty() => about.unknown("no topology is to be read", effect, NO_HELP),
         None => about.saw(&lists[0]).good("each core runs one hardware thread"),
     }
@@ -103,14 +127,20 @@ fn idle_states(scene: &Scene) -> Finding {
     }
     let hlt = "the first wake-up on an idle CPU is late by the host's exit and entry, some tens of microseconds";
     let poll = || {
-        let mut help = vec!["# idle CPUs that spin (they use power, and take time from other guests):".to_string()];
+        let mut help =
+            vec!["# idle CPUs that spin (they use power, and take time from other guests):"
+                .to_string()];
         help.extend(scene.boot_option("idle=poll"));
         help
     };
     let Some((us, reading, name)) = deepest else {
         let unseen = "no idle states are to be read";
         return match guest {
-            true => about.note(format!("{unseen}; an idle CPU of a guest halts to its host"), hlt, poll()),
+            true => about.note(
+                format!("{unseen}; an idle CPU of a guest halts to its host"),
+                hlt,
+                poll(),
+            ),
             false => about.unknown(unseen, "a sleeping CPU wakes late", NO_HELP),
         };
     };
@@ -126,7 +156,11 @@ fn idle_states(scene: &Scene) -> Finding {
         );
     }
     if guest && scene.booted_with("idle") != Some("poll") {
-        return about.note("an idle CPU of a guest halts to its host, whatever latency it states", hlt, poll());
+        return about.note(
+            "an idle CPU of a guest halts to its host, whatever latency it states",
+            hlt,
+            poll(),
+        );
     }
     about.good("idle CPUs wake at once")
 }

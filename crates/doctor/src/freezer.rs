@@ -15,11 +15,16 @@ const INSTEAD: &str = "programs that do not know Punctual are parked by SIGSTOP 
 /// 1.
 fn mount_v2(scene: &Scene) -> Vec<String> {
     if scene.config.no("CGROUPS") {
-        return vec!["# a kernel with CONFIG_CGROUPS is needed: apt-get install linux-image-amd64".into()];
+        return vec![
+            "# a kernel with CONFIG_CGROUPS is needed: apt-get install linux-image-amd64".into()
+        ];
     }
     let mounts = scene.probe.read("/proc/self/mountinfo").map(|r| r.read).unwrap_or_default();
     if mounts.contains(" - cgroup ") {
-        return vec!["mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified".into()];
+        return vec![
+            "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
+                .into(),
+        ];
     }
     vec!["mount -t cgroup2 none /sys/fs/cgroup".into()]
 }
@@ -29,17 +34,17 @@ fn cgroup_version(scene: &Scene) -> Finding {
     match OwnCgroup::v2(scene.probe) {
         Ok(v2) => {
             let beside = OwnCgroup::v1(scene.probe, "cpu").is_ok();
-            about.saw(&Reading::new("/proc/self/mountinfo", format!("cgroup2 on {}", v2.mount))).good(if beside {
-                "mounted beside version 1 controllers, which is enough for the freezer"
-            } else {
-                "mounted"
-            })
+            about
+                .saw(&Reading::new("/proc/self/mountinfo", format!("cgroup2 on {}", v2.mount)))
+                .good(if beside {
+                    "mounted beside version 1 controllers, which is enough for the freezer"
+                } else {
+                    "mounted"
+                })
         }
-        Err(e) if e.absent() => about.saw(&Reading::new("/proc/self/mountinfo", "no cgroup2")).warning(
-            "cgroup version 2 is not mounted",
-            INSTEAD,
-            mount_v2(scene),
-        ),
+        Err(e) if e.absent() => about
+            .saw(&Reading::new("/proc/self/mountinfo", "no cgroup2"))
+            .warning("cgroup version 2 is not mounted", INSTEAD, mount_v2(scene)),
         Err(e) => about.unknown(e.to_string(), INSTEAD, NO_HELP),
     }
 }
@@ -48,7 +53,8 @@ fn cgroup_version(scene: &Scene) -> Finding {
 /// of it.
 fn seen(scene: &Scene, v2: &OwnCgroup, name: &str) -> Option<String> {
     let children = scene.probe.list(&v2.dir).unwrap_or_default();
-    let dirs = std::iter::once(v2.dir.clone()).chain(children.iter().map(|c| format!("{}/{c}", v2.dir)));
+    let dirs =
+        std::iter::once(v2.dir.clone()).chain(children.iter().map(|c| format!("{}/{c}", v2.dir)));
     dirs.map(|d| format!("{d}/{name}")).find(|f| scene.probe.exists(f))
 }
 
@@ -68,7 +74,13 @@ fn freezer(scene: &Scene) -> Finding {
                 ["apt-get update && apt-get install linux-image-amd64 && reboot"],
             );
         }
-        _ => return about.unknown("neither cgroup.freeze nor a kernel version is to be seen", INSTEAD, NO_HELP),
+        _ => {
+            return about.unknown(
+                "neither cgroup.freeze nor a kernel version is to be seen",
+                INSTEAD,
+                NO_HELP,
+            )
+        }
     };
     match scene.probe.writable(&v2.dir) {
         Ok(()) => about
@@ -114,6 +126,10 @@ fn cgroup_kill(scene: &Scene) -> Finding {
             without,
             ["apt-get update && apt-get install linux-image-amd64 && reboot"],
         ),
-        _ => about.unknown("neither cgroup.kill nor a kernel version is to be seen", without, NO_HELP),
+        _ => about.unknown(
+            "neither cgroup.kill nor a kernel version is to be seen",
+            without,
+            NO_HELP,
+        ),
     }
 }

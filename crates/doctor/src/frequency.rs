@@ -39,8 +39,10 @@ fn frequency_boost(scene: &Scene) -> Finding {
     let effect =
         "speed depends on temperature and on the load of other cores; execution times vary by some tens of percent";
     // intel_pstate counts the other way round.
-    let switches =
-        [("/sys/devices/system/cpu/cpufreq/boost", 1, 0), ("/sys/devices/system/cpu/intel_pstate/no_turbo", 0, 1)];
+    let switches = [
+        ("/sys/devices/system/cpu/cpufreq/boost", 1, 0),
+        ("/sys/devices/system/cpu/intel_pstate/no_turbo", 0, 1),
+    ];
     for (path, boosting, off) in switches {
         match scene.probe.number(path) {
             Ok((n, r)) if n == boosting => {

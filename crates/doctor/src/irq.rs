@@ -32,12 +32,18 @@ fn irq_affinity(scene: &Scene) -> Finding {
     let counts: Vec<String> = online
         .iter()
         .take(16)
-        .map(|c| format!("CPU {c}: {}", allowed.iter().filter(|(_, cpus)| cpus.contains(c)).count()))
+        .map(|c| {
+            format!("CPU {c}: {}", allowed.iter().filter(|(_, cpus)| cpus.contains(c)).count())
+        })
         .collect();
-    let about = about.saw(&Reading::new("/proc/irq/*/smp_affinity_list", format!("allowed on {}", counts.join(", "))));
+    let about = about.saw(&Reading::new(
+        "/proc/irq/*/smp_affinity_list",
+        format!("allowed on {}", counts.join(", ")),
+    ));
     let (rt, others) = (scene.real_time_cpus(), scene.other_cpus());
     let meets = |cpus: &Vec<usize>| cpus.iter().any(|c| rt.contains(c));
-    let there: Vec<&String> = allowed.iter().filter(|(_, c)| meets(c)).map(|(irq, _)| irq).collect();
+    let there: Vec<&String> =
+        allowed.iter().filter(|(_, c)| meets(c)).map(|(irq, _)| irq).collect();
     if there.is_empty() {
         return about.good(format!("no interrupt line may land on CPU {}", cpu_list_text(&rt)));
     }
@@ -45,17 +51,26 @@ fn irq_affinity(scene: &Scene) -> Finding {
         return about.note("there is only one CPU for everything", stake, NO_HELP);
     }
     let to = cpu_list_text(&others);
-    let mut help: Vec<String> =
-        there.iter().take(LINES).map(|irq| format!("echo {to} > /proc/irq/{irq}/smp_affinity_list")).collect();
+    let mut help: Vec<String> = there
+        .iter()
+        .take(LINES)
+        .map(|irq| format!("echo {to} > /proc/irq/{irq}/smp_affinity_list"))
+        .collect();
     if there.len() > LINES {
-        help = vec![format!("for f in /proc/irq/[0-9]*/smp_affinity_list; do echo {to} > $f; done")];
+        help =
+            vec![format!("for f in /proc/irq/[0-9]*/smp_affinity_list; do echo {to} > $f; done")];
     }
     help.push(
         "# an interrupt that the kernel or its driver manages refuses this; isolcpus=managed_irq,... moves those"
             .into(),
     );
     about.note(
-        format!("{} of {} interrupts may land on CPU {}", there.len(), allowed.len(), cpu_list_text(&rt)),
+        format!(
+            "{} of {} interrupts may land on CPU {}",
+            there.len(),
+            allowed.len(),
+            cpu_list_text(&rt)
+        ),
         stake,
         help,
     )
@@ -89,16 +104,15 @@ fn irq_default(scene: &Scene) -> Finding {
 fn irq_balance(scene: &Scene) -> Finding {
     let about = Finding::about("irq-balance", "irqbalance");
     let running = scene.probe.list("/proc").map(|names| {
-        names
-            .into_iter()
-            .filter(|n| n.bytes().all(|b| b.is_ascii_digit()))
-            .find(|pid| scene.probe.read(&format!("/proc/{pid}/comm")).is_ok_and(|r| r.read == "irqbalance"))
+        names.into_iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())).find(|pid| {
+            scene.probe.read(&format!("/proc/{pid}/comm")).is_ok_and(|r| r.read == "irqbalance")
+        })
     });
     match running {
         Err(e) => about.unknown(e.to_string(), "it moves interrupts", NO_HELP),
-        Ok(None) => {
-            about.saw(&Reading::new("/proc/*/comm", "no irqbalance")).good("no daemon moves interrupts behind our back")
-        }
+        Ok(None) => about
+            .saw(&Reading::new("/proc/*/comm", "no irqbalance"))
+            .good("no daemon moves interrupts behind our back"),
         Ok(Some(pid)) => about.saw(&Reading::new(format!("/proc/{pid}/comm"), "irqbalance")).note(
             "irqbalance runs",
             "it moves interrupts back to CPUs that were cleared of them",
@@ -112,7 +126,9 @@ fn irq_threads(scene: &Scene) -> Finding {
     let about = Finding::about("irq-threads", "Interrupt threads");
     let threads = match &scene.threads {
         Ok(threads) => threads,
-        Err(e) => return about.unknown(e.to_string(), "an interrupt thread may outrank a job", NO_HELP),
+        Err(e) => {
+            return about.unknown(e.to_string(), "an interrupt thread may outrank a job", NO_HELP)
+        }
     };
     let irq: Vec<_> = threads.iter().filter(|t| t.interrupt()).collect();
     let mut about = about;
@@ -122,16 +138,22 @@ fn irq_threads(scene: &Scene) -> Finding {
     let raised = irq.iter().filter(|t| t.priority > 50).count();
     if raised > 0 {
         return about.note(
-            format!("{raised} interrupt threads are above SCHED_FIFO 50, where the kernel puts them"),
+            format!(
+                "{raised} interrupt threads are above SCHED_FIFO 50, where the kernel puts them"
+            ),
             "they delay every job whose level (2 to 96) is below theirs",
-            irq.iter().filter(|t| t.priority > 50).take(5).map(|t| format!("chrt --fifo --pid 50 {}", t.tid)),
+            irq.iter()
+                .filter(|t| t.priority > 50)
+                .take(5)
+                .map(|t| format!("chrt --fifo --pid 50 {}", t.tid)),
         );
     }
     let about = about.saw(&Reading::new(
         "/proc/*/task/*/stat",
         format!("{} interrupt threads, none above SCHED_FIFO 50", irq.len()),
     ));
-    let threaded = scene.booted_with("threadirqs").is_some() || scene.preempt_rt().is_some_and(|(rt, _)| rt);
+    let threaded =
+        scene.booted_with("threadirqs").is_some() || scene.preempt_rt().is_some_and(|(rt, _)| rt);
     if threaded {
         return about.good(
             "interrupt handlers are threads, which never delay a dispatcher, and only jobs whose level is below theirs",

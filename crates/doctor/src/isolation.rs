@@ -19,7 +19,8 @@ fn cpus_allowed(scene: &Scene) -> Finding {
     let about = about.saw(&reading);
     match (scene.allowed_cpus(), scene.online_cpus()) {
         (Some(allowed), Some(online)) => {
-            let missing: Vec<usize> = online.iter().copied().filter(|c| !allowed.contains(c)).collect();
+            let missing: Vec<usize> =
+                online.iter().copied().filter(|c| !allowed.contains(c)).collect();
             if missing.is_empty() {
                 return about.good("all that are online");
             }
@@ -63,7 +64,11 @@ fn isolated_cpus(scene: &Scene) -> Finding {
         let Some(&last) = online.last().filter(|_| online.len() > 1) else {
             return about.note("there is only one CPU", effect, NO_HELP);
         };
-        return about.note("no CPU is kept for jobs", effect, scene.boot_option(&boot(scene, &last.to_string())));
+        return about.note(
+            "no CPU is kept for jobs",
+            effect,
+            scene.boot_option(&boot(scene, &last.to_string())),
+        );
     }
     let list = cpu_list_text(&cpus);
     let can_be_tickless = scene.config.yes("NO_HZ_FULL");

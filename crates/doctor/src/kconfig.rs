@@ -24,7 +24,8 @@ impl Config {
     pub fn read(probe: &Probe, release: Option<&str>) -> Self {
         let mut text = unzip(probe);
         if let (Err(_), Some(release)) = (&text, release) {
-            let elsewhere = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+            let elsewhere =
+                [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
             if let Some(found) = elsewhere.iter().find_map(|p| probe.read(p).ok()) {
                 text = Ok(found);
             }

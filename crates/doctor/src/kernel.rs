@@ -51,14 +51,20 @@ fn preemption_model(scene: &Scene) -> Finding {
         return about.saw(&reading).good("the kernel can be preempted nearly everywhere");
     }
     let live = scene.probe.read("/sys/kernel/debug/sched/preempt").ok();
-    let (model, reading) = if let Some(found) = live.and_then(|r| Some((chosen(&r.read)?.to_string(), r))) {
+    let (model, reading) = if let Some(found) =
+        live.and_then(|r| Some((chosen(&r.read)?.to_string(), r)))
+    {
         found
     } else if let Some(model) = scene.booted_with("preempt") {
         (model.to_string(), Reading::new("/proc/cmdline", format!("preempt={model}")))
-    } else if let Some((option, model)) =
-        [("PREEMPT_NONE", "none"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_LAZY", "lazy"), ("PREEMPT", "full")]
-            .into_iter()
-            .find(|(option, _)| scene.config.yes(option))
+    } else if let Some((option, model)) = [
+        ("PREEMPT_NONE", "none"),
+        ("PREEMPT_VOLUNTARY", "voluntary"),
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+    ]
+    .into_iter()
+    .find(|(option, _)| scene.config.yes(option))
     {
         (model.to_string(), scene.config.reading(option))
     } else {
@@ -69,8 +75,8 @@ fn preemption_model(scene: &Scene) -> Finding {
         );
     };
     let about = about.saw(&reading);
-    let dynamic =
-        scene.version.as_ref().is_ok_and(|v| v.read.contains("PREEMPT_DYNAMIC")) || scene.config.yes("PREEMPT_DYNAMIC");
+    let dynamic = scene.version.as_ref().is_ok_and(|v| v.read.contains("PREEMPT_DYNAMIC"))
+        || scene.config.yes("PREEMPT_DYNAMIC");
     let mut help = Vec::new();
     if dynamic {
         if !scene.debugfs_locked() {
@@ -83,7 +89,9 @@ fn preemption_model(scene: &Scene) -> Finding {
         "a system call of any program on the same CPU delays a job until it ends or sleeps: at times for milliseconds";
     match model.as_str() {
         "full" => about.good("a job that becomes ready preempts system calls of others at once"),
-        "lazy" => about.good("a real-time job preempts at once; ordinary programs at the next tick"),
+        "lazy" => {
+            about.good("a real-time job preempts at once; ordinary programs at the next tick")
+        }
         "voluntary" => about.note("the kernel is preempted at chosen points only", effect, help),
         "none" => about.warning("the kernel is not preempted inside system calls", effect, help),
         other => about.unknown(format!("a model unknown to us: {other}"), effect, help),

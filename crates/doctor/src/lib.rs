@@ -67,7 +67,8 @@ const ROOMS: &[Room] = &[
 ];
 
 /// Rooms whose findings can be an [`Verdict::Obstacle`]; all are quick.
-const GATES: &[Room] = &[privilege::findings, cgroup::findings, limits::findings, sched::findings, clock::findings];
+const GATES: &[Room] =
+    &[privilege::findings, cgroup::findings, limits::findings, sched::findings, clock::findings];
 
 /// Reads everything, in about a quarter of a second (stolen time needs a window).
 pub fn examine(root: &Probe) -> Vec<Finding> {

@@ -14,9 +14,9 @@ fn realtime_priority_limit(scene: &Scene) -> Finding {
     match scene.limit("Max realtime priority") {
         Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
         Ok((n, reading)) if n >= 99 => about.saw(&reading).good("SCHED_FIFO 99 may be used"),
-        Ok((_, reading)) if scene.can(Cap::SysNice) => {
-            about.saw(&reading).good("CAP_SYS_NICE lifts it for us (though not for programs that we start as others)")
-        }
+        Ok((_, reading)) if scene.can(Cap::SysNice) => about
+            .saw(&reading)
+            .good("CAP_SYS_NICE lifts it for us (though not for programs that we start as others)"),
         Ok((n, reading)) => about.saw(&reading).note(
             format!("RLIMIT_RTPRIO is {n}, and CAP_SYS_NICE is missing"),
             format!("{stake}; see realtime-permitted"),
@@ -38,7 +38,9 @@ fn locked_memory(scene: &Scene) -> Finding {
     match scene.limit("Max locked memory") {
         Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
         Ok((n, reading)) if n >= need => about.saw(&reading).good("enough for a dispatcher"),
-        Ok((_, reading)) if scene.can(Cap::IpcLock) => about.saw(&reading).good("CAP_IPC_LOCK lifts it for us"),
+        Ok((_, reading)) if scene.can(Cap::IpcLock) => {
+            about.saw(&reading).good("CAP_IPC_LOCK lifts it for us")
+        }
         Ok((n, reading)) => {
             let mut help = setcap(scene);
             help.push("# or, for every program of this user, and after a new login:".into());
@@ -59,7 +61,9 @@ fn open_files(scene: &Scene) -> Finding {
     let about = Finding::about("open-files", "Limit of open files");
     match scene.limit("Max open files") {
         Err(e) => about.unknown(e.to_string(), "each task needs a few descriptors", NO_HELP),
-        Ok((n, reading)) if n >= FILES => about.saw(&reading).good("enough for a hundred tasks and more"),
+        Ok((n, reading)) if n >= FILES => {
+            about.saw(&reading).good("enough for a hundred tasks and more")
+        }
         Ok((n, reading)) => about.saw(&reading).warning(
             format!("RLIMIT_NOFILE is {n}"),
             "a set of many tasks is refused",

@@ -49,7 +49,8 @@ impl Machine {
     /// some milliseconds.
     #[must_use]
     pub fn describe(probe: &Probe) -> Machine {
-        let line = |path: &str| probe.read(path).ok().map(|r| r.read).filter(|text| !text.is_empty());
+        let line =
+            |path: &str| probe.read(path).ok().map(|r| r.read).filter(|text| !text.is_empty());
         let number = |path: &str| probe.number(path).ok().map(|(n, _)| n);
         let cpus = |path: &str| line(path).and_then(|list| cpu_list(&list)).unwrap_or_default();
         let kernel = line("/proc/sys/kernel/osrelease");
@@ -57,7 +58,9 @@ impl Machine {
         let config = Config::read(probe, kernel.as_deref());
         let cpuinfo = line("/proc/cpuinfo").unwrap_or_default();
         let preempt_rt = line("/sys/kernel/realtime").as_deref() == Some("1")
-            || build.as_deref().is_some_and(|b| b.split_whitespace().any(|word| word == "PREEMPT_RT"));
+            || build
+                .as_deref()
+                .is_some_and(|b| b.split_whitespace().any(|word| word == "PREEMPT_RT"));
         let allowed = line("/proc/self/status")
             .and_then(|status| cpu_list(field(&status, "Cpus_allowed_list")?))
             .unwrap_or_default();
@@ -97,16 +100,24 @@ impl Machine {
 
 /// What runs now (debugfs), else what was booted with, else what was built.
 fn preemption(probe: &Probe, config: &Config) -> Option<String> {
-    let live = probe.read("/sys/kernel/debug/sched/preempt").ok().and_then(|r| chosen(&r.read).map(str::to_owned));
+    let live = probe
+        .read("/sys/kernel/debug/sched/preempt")
+        .ok()
+        .and_then(|r| chosen(&r.read).map(str::to_owned));
     let booted = || {
         let cmdline = probe.read("/proc/cmdline").ok()?;
         boot_value(&cmdline.read, "preempt").map(str::to_owned)
     };
     let built = || {
-        [("PREEMPT_NONE", "none"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_LAZY", "lazy"), ("PREEMPT", "full")]
-            .into_iter()
-            .find(|(option, _)| config.yes(option))
-            .map(|(_, model)| model.to_owned())
+        [
+            ("PREEMPT_NONE", "none"),
+            ("PREEMPT_VOLUNTARY", "voluntary"),
+            ("PREEMPT_LAZY", "lazy"),
+            ("PREEMPT", "full"),
+        ]
+        .into_iter()
+        .find(|(option, _)| config.yes(option))
+        .map(|(_, model)| model.to_owned())
     };
     live.or_else(booted).or_else(built)
 }
@@ -124,7 +135,9 @@ fn khz(probe: &Probe, cpuinfo: &str) -> Option<u64> {
 
 /// A hypervisor shows itself as a CPU flag on x86, and in sysfs or the device tree elsewhere.
 fn virtual_machine(probe: &Probe, cpuinfo: &str) -> Option<bool> {
-    if field(cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")) {
+    if field(cpuinfo, "flags")
+        .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
+    {
         return Some(true);
     }
     let shown = ["/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"];
@@ -154,7 +167,10 @@ mod tests {
         put("proc/sys/kernel/osrelease", "6.18.15\n");
         put("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian\n");
         put("boot/config-6.18.15", "CONFIG_HZ=250\nCONFIG_PREEMPT_LAZY=y\n");
-        put("proc/cpuinfo", "model name\t: A processor\ncpu MHz\t\t: 2649.998\nflags\t\t: fpu nohypervisor\n");
+        put(
+            "proc/cpuinfo",
+            "model name\t: A processor\ncpu MHz\t\t: 2649.998\nflags\t\t: fpu nohypervisor\n",
+        );
         put("sys/devices/system/cpu/online", "0-3,8\n");
         put("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
         let machine = Machine::describe(&Probe::tree(tree.path(), None));

@@ -14,15 +14,20 @@ fn swap(scene: &Scene) -> Finding {
         "pages of programs that do not lock their memory may have to come back from the disk in the middle of a job";
     let swaps = match scene.probe.read("/proc/swaps") {
         Ok(r) => r,
-        Err(e) if e.absent() => return about.saw(&Reading::new("/proc/swaps", "absent")).good("none"),
+        Err(e) if e.absent() => {
+            return about.saw(&Reading::new("/proc/swaps", "absent")).good("none")
+        }
         Err(e) => return about.unknown(e.to_string(), effect, NO_HELP),
     };
-    let devices: Vec<&str> = swaps.read.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
+    let devices: Vec<&str> =
+        swaps.read.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
     match devices.first() {
         None => about.saw(&Reading::new("/proc/swaps", "no device")).good("none"),
-        Some(_) => {
-            about.saw(&Reading::new("/proc/swaps", devices.join(" "))).note("swap is on", effect, ["swapoff --all"])
-        }
+        Some(_) => about.saw(&Reading::new("/proc/swaps", devices.join(" "))).note(
+            "swap is on",
+            effect,
+            ["swapoff --all"],
+        ),
     }
 }
 
@@ -36,7 +41,9 @@ fn transparent_hugepages(scene: &Scene) -> Finding {
         Ok(r) => match chosen(&r.read) {
             Some("never") => about.saw(&r).good("off"),
             Some("madvise") => about.saw(&r).good("only for programs that ask"),
-            Some("always") => about.saw(&r).note("for every program", effect, [format!("echo madvise > {PATH}")]),
+            Some("always") => {
+                about.saw(&r).note("for every program", effect, [format!("echo madvise > {PATH}")])
+            }
             _ => about.saw(&r).unknown("not one of the modes known to us", effect, NO_HELP),
         },
     }

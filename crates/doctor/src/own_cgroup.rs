@@ -28,16 +28,26 @@ impl OwnCgroup {
     }
 
     fn find(probe: &Probe, wanted: Hierarchy) -> Result<Self, Unread> {
-        let missing = |path: &str, what: &str| Unread::new(path, &io::Error::new(io::ErrorKind::NotFound, what));
+        let missing = |path: &str, what: &str| {
+            Unread::new(path, &io::Error::new(io::ErrorKind::NotFound, what))
+        };
         let mounts = probe.read("/proc/self/mountinfo")?;
         let mount = wanted.mount_in(&mounts.read);
-        let mount = mount.ok_or_else(|| missing("/proc/self/mountinfo", "no such hierarchy is mounted"))?;
+        let mount =
+            mount.ok_or_else(|| missing("/proc/self/mountinfo", "no such hierarchy is mounted"))?;
         let ours = probe.read("/proc/self/cgroup")?;
         let line = wanted.line_in(&ours.read);
-        let line = line.ok_or_else(|| missing("/proc/self/cgroup", "no line about this hierarchy"))?;
+        let line =
+            line.ok_or_else(|| missing("/proc/self/cgroup", "no line about this hierarchy"))?;
         let dir = mount.directory(line.splitn(3, ':').nth(2).unwrap_or("/"));
-        let dir = dir.ok_or_else(|| missing("/proc/self/cgroup", "our cgroup is outside of what is mounted"))?;
-        Ok(OwnCgroup { dir: dir.display().to_string(), mount: mount.point.display().to_string(), line: line.into() })
+        let dir = dir.ok_or_else(|| {
+            missing("/proc/self/cgroup", "our cgroup is outside of what is mounted")
+        })?;
+        Ok(OwnCgroup {
+            dir: dir.display().to_string(),
+            mount: mount.point.display().to_string(),
+            line: line.into(),
+        })
     }
 
     /// Our cgroup and those above it, the mount point first.
@@ -77,7 +87,10 @@ mod tests {
         let cpu = OwnCgroup::v1(&probe, "cpu").unwrap();
         assert_eq!(cpu.dir, "/sys/fs/cgroup/cpu,cpuacct/y");
         let v2 = OwnCgroup::v2(&probe).unwrap();
-        assert_eq!(v2.lineage(), ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified/a", "/sys/fs/cgroup/unified/a/b"]);
+        assert_eq!(
+            v2.lineage(),
+            ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified/a", "/sys/fs/cgroup/unified/a/b"]
+        );
         assert!(OwnCgroup::v1(&probe, "freezer").unwrap_err().absent());
     }
 }

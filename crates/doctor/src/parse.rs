@@ -30,7 +30,11 @@ pub fn cpu_list_text(cpus: &[usize]) -> String {
         while i + 1 < cpus.len() && cpus[i + 1] == cpus[i] + 1 {
             i += 1;
         }
-        parts.push(if first == i { cpus[i].to_string() } else { format!("{}-{}", cpus[first], cpus[i]) });
+        parts.push(if first == i {
+            cpus[i].to_string()
+        } else {
+            format!("{}-{}", cpus[first], cpus[i])
+        });
         i += 1;
     }
     parts.join(",")

@@ -42,7 +42,8 @@ pub fn limits_d(scene: &Scene, what: &str) -> Vec<String> {
 
 fn realtime_permitted(scene: &Scene) -> Finding {
     let about = Finding::about("realtime-permitted", "SCHED_FIFO for this user");
-    let stake = "without SCHED_FIFO nothing runs before other programs, and no budget can be promised";
+    let stake =
+        "without SCHED_FIFO nothing runs before other programs, and no budget can be promised";
     let Some(calls) = &scene.calls else {
         return about.unknown("no system call was made", stake, NO_HELP);
     };
@@ -54,7 +55,9 @@ fn realtime_permitted(scene: &Scene) -> Finding {
         }
         (FifoAttempt::Refused(errno), _) => (1, errno),
         (_, FifoAttempt::Refused(errno)) => (99, errno),
-        _ => return about.unknown("it could not be tried: no thread was to be had", stake, NO_HELP),
+        _ => {
+            return about.unknown("it could not be tried: no thread was to be had", stake, NO_HELP)
+        }
     };
     let about = about.saw(&Reading::new(
         "syscall sched_setscheduler",
@@ -64,14 +67,21 @@ fn realtime_permitted(scene: &Scene) -> Finding {
     let allowed = limit.as_ref().map_or(0, |(n, _)| *n);
     let about = limit.iter().fold(about, |about, (_, reading)| about.saw(reading));
     if errno != libc::EPERM {
-        return about.obstacle("the kernel refuses it, though not for want of privilege", stake, NO_HELP);
+        return about.obstacle(
+            "the kernel refuses it, though not for want of privilege",
+            stake,
+            NO_HELP,
+        );
     }
     if !scene.can(Cap::SysNice) && allowed < priority {
         let cause = format!("CAP_SYS_NICE is missing, and the limit RTPRIO is {allowed}");
         return about.obstacle(cause, stake, grant(scene));
     }
     if let Some(forbidding) = cgroup::forbidding(scene) {
-        let cause = format!("the cgroup {} has no real-time runtime (RT_GROUP_SCHED)", forbidding.hierarchy.dir);
+        let cause = format!(
+            "the cgroup {} has no real-time runtime (RT_GROUP_SCHED)",
+            forbidding.hierarchy.dir
+        );
         return about.saw(&forbidding.reading).obstacle(cause, stake, forbidding.help(scene));
     }
     if scene.user_namespace() {
@@ -99,7 +109,9 @@ fn capabilities(scene: &Scene) -> Finding {
     let about = Finding::about("capabilities", "Capabilities");
     let (_, reading) = match scene.capabilities() {
         Ok(c) => c,
-        Err(e) => return about.unknown(e.to_string(), "what this user may do is not known", NO_HELP),
+        Err(e) => {
+            return about.unknown(e.to_string(), "what this user may do is not known", NO_HELP)
+        }
     };
     let about = about.saw(&reading);
     let wanted = [
@@ -118,12 +130,19 @@ fn capabilities(scene: &Scene) -> Finding {
     let names: Vec<&str> = missing.iter().map(|(_, name, _)| *name).collect();
     let uses: Vec<&str> = missing.iter().map(|(_, _, what)| *what).collect();
     let help = match scene.uid() {
-        Some(0) => vec!["# root without them: the machine, or the container, was started that way".to_string()],
+        Some(0) => {
+            vec!["# root without them: the machine, or the container, was started that way"
+                .to_string()]
+        }
         _ => {
             let mut help = setcap(scene);
             help.push("# or run it as root: sudo punctual ...".into());
             help
         }
     };
-    about.note(format!("missing: {}", names.join(", ")), format!("not to be had: {}", uses.join("; ")), help)
+    about.note(
+        format!("missing: {}", names.join(", ")),
+        format!("not to be had: {}", uses.join("; ")),
+        help,
+    )
 }

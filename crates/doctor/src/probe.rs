@@ -62,7 +62,11 @@ impl fmt::Display for Unread {
 impl Probe {
     /// The machine we run on.
     pub fn machine() -> Self {
-        Probe { root: PathBuf::from("/"), source: Source::Machine, window: Duration::from_millis(200) }
+        Probe {
+            root: PathBuf::from("/"),
+            source: Source::Machine,
+            window: Duration::from_millis(200),
+        }
     }
 
     /// A tree of files that stands for a machine. No system call is made; `calls` has what they
@@ -113,7 +117,8 @@ impl Probe {
     /// Names in a directory, sorted; numbers by value.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         let entries = fs::read_dir(self.at(path)).map_err(|e| Unread::new(path, &e))?;
-        let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
         names.sort_by_key(|n| (n.parse::<u64>().unwrap_or(u64::MAX), n.clone()));
         Ok(names)
     }

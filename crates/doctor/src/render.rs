@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 const WIDTH: usize = 100;
 const INDENT: usize = 10;
-const ORDER: [Verdict; 5] = [Verdict::Obstacle, Verdict::Warning, Verdict::Unknown, Verdict::Info, Verdict::Good];
+const ORDER: [Verdict; 5] =
+    [Verdict::Obstacle, Verdict::Warning, Verdict::Unknown, Verdict::Info, Verdict::Good];
 
 /// How findings are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,8 +89,12 @@ fn row(out: &mut String, f: &Finding, title_width: usize, view: &FindingsView) {
         None => "-".into(),
     };
     let room = WIDTH.saturating_sub(INDENT + title_width + 2);
-    let _ =
-        writeln!(out, "{style}{label:<INDENT$}{style:#}{:<title_width$}  {}", clean(&f.title), shorten(&value, room));
+    let _ = writeln!(
+        out,
+        "{style}{label:<INDENT$}{style:#}{:<title_width$}  {}",
+        clean(&f.title),
+        shorten(&value, room)
+    );
 }
 
 fn details(out: &mut String, f: &Finding) {

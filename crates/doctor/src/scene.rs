@@ -151,7 +151,8 @@ impl<'a> Scene<'a> {
     /// The effective capabilities.
     pub fn capabilities(&self) -> Result<(u64, Reading), Unread> {
         let reading = self.status_field("CapEff")?;
-        let bits = reading.read.split_once(": ").and_then(|(_, hex)| u64::from_str_radix(hex, 16).ok());
+        let bits =
+            reading.read.split_once(": ").and_then(|(_, hex)| u64::from_str_radix(hex, 16).ok());
         match bits {
             Some(bits) => Ok((bits, reading)),
             None => Err(Unread::garbled(&reading, "a capability mask")),
@@ -203,7 +204,8 @@ impl<'a> Scene<'a> {
 
     /// Bytes that this process has mapped; 0 if that is not known.
     pub fn mapped(&self) -> u64 {
-        let kib = self.status_value("VmSize").and_then(|v| v.strip_suffix(" kB")?.parse::<u64>().ok());
+        let kib =
+            self.status_value("VmSize").and_then(|v| v.strip_suffix(" kB")?.parse::<u64>().ok());
         kib.unwrap_or(0).saturating_mul(1024)
     }
 
@@ -224,7 +226,8 @@ impl<'a> Scene<'a> {
 
     /// CPUs that are up.
     pub fn online_cpus(&self) -> Option<Vec<usize>> {
-        cpu_list(&self.probe.read("/sys/devices/system/cpu/online").ok()?.read).filter(|c| !c.is_empty())
+        cpu_list(&self.probe.read("/sys/devices/system/cpu/online").ok()?.read)
+            .filter(|c| !c.is_empty())
     }
 
     /// The CPUs that are kept for real time; without any, the last one that is allowed: the CPU
@@ -250,11 +253,16 @@ impl<'a> Scene<'a> {
     pub fn limit(&self, name: &str) -> Result<(u64, Reading), Unread> {
         let limits = self.limits.clone()?;
         let line = limits.read.lines().find(|l| l.starts_with(name)).unwrap_or("");
-        let reading = Reading::new("/proc/self/limits", line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let reading = Reading::new(
+            "/proc/self/limits",
+            line.split_whitespace().collect::<Vec<_>>().join(" "),
+        );
         let soft = line.get(name.len()..).and_then(|rest| rest.split_whitespace().next());
         match soft {
             Some("unlimited") => Ok((u64::MAX, reading)),
-            Some(n) => n.parse().map(|n| (n, reading.clone())).map_err(|_| Unread::garbled(&reading, name)),
+            Some(n) => {
+                n.parse().map(|n| (n, reading.clone())).map_err(|_| Unread::garbled(&reading, name))
+            }
             None => Err(Unread::garbled(&reading, name)),
         }
     }

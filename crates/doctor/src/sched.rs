@@ -4,7 +4,13 @@ use crate::finding::{Draft, Finding, Reading, NO_HELP};
 use crate::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
-    vec![rt_throttling(scene), fair_server(scene), hrtick_deadline(scene), hrtick(scene), autogroup(scene)]
+    vec![
+        rt_throttling(scene),
+        fair_server(scene),
+        hrtick_deadline(scene),
+        hrtick(scene),
+        autogroup(scene),
+    ]
 }
 
 const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -15,10 +21,11 @@ fn rt_throttling(scene: &Scene) -> Finding {
     let about = Finding::about("rt-throttling", "Real-time throttling");
     let stake = "a throttle below 90 % of a CPU takes promised budgets away";
     let help = ["sysctl -w kernel.sched_rt_period_us=1000000 kernel.sched_rt_runtime_us=950000"];
-    let ((runtime, r), (period, p)) = match (scene.probe.number(RUNTIME), scene.probe.number(PERIOD)) {
-        (Ok(runtime), Ok(period)) => (runtime, period),
-        (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, NO_HELP),
-    };
+    let ((runtime, r), (period, p)) =
+        match (scene.probe.number(RUNTIME), scene.probe.number(PERIOD)) {
+            (Ok(runtime), Ok(period)) => (runtime, period),
+            (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, NO_HELP),
+        };
     let about = about.saw(&r).saw(&p);
     let fair_server = scene.since(6, 12) == Some(true);
     if runtime < 0 {
@@ -74,8 +81,9 @@ fn fair_server(scene: &Scene) -> Finding {
             (Ok(r), Ok(p)) => (r, p),
             (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, readable()),
         };
-        let more =
-            |w: &(i64, i64, Reading)| i128::from(runtime) * i128::from(w.1) > i128::from(w.0) * i128::from(period);
+        let more = |w: &(i64, i64, Reading)| {
+            i128::from(runtime) * i128::from(w.1) > i128::from(w.0) * i128::from(period)
+        };
         if worst.as_ref().is_none_or(more) {
             worst = Some((runtime, period, reading));
         }
@@ -84,7 +92,8 @@ fn fair_server(scene: &Scene) -> Finding {
         return about.unknown(format!("{FAIR_SERVER} is empty"), stake, NO_HELP);
     };
     let about = about.saw(&reading);
-    let set = |ns: i64| vec![format!("for f in {FAIR_SERVER}/cpu*/runtime; do echo {ns} > $f; done")];
+    let set =
+        |ns: i64| vec![format!("for f in {FAIR_SERVER}/cpu*/runtime; do echo {ns} > $f; done")];
     if runtime == 0 {
         return about.note(
             "the fair server is switched off",

@@ -86,7 +86,13 @@ fn realtime_threads(scene: &Scene) -> Finding {
     let about = Finding::about("realtime-threads", "Real-time threads of others");
     let threads = match &scene.threads {
         Ok(threads) => threads,
-        Err(e) => return about.unknown(e.to_string(), "a thread at SCHED_FIFO 99 delays every dispatcher", NO_HELP),
+        Err(e) => {
+            return about.unknown(
+                e.to_string(),
+                "a thread at SCHED_FIFO 99 delays every dispatcher",
+                NO_HELP,
+            )
+        }
     };
     let user: Vec<_> = threads.iter().filter(|t| !t.kernel && !t.ours()).collect();
     let ours: Vec<_> = threads.iter().filter(|t| t.ours()).collect();
@@ -101,7 +107,11 @@ fn realtime_threads(scene: &Scene) -> Finding {
         about = about.saw(&Reading::new(format!("/proc/{}/stat", t.tid), t.describe()));
     }
     if user.is_empty() && !ours.is_empty() {
-        return about.note("a Punctual dispatcher runs now", "a second one for the same CPU is refused", NO_HELP);
+        return about.note(
+            "a Punctual dispatcher runs now",
+            "a second one for the same CPU is refused",
+            NO_HELP,
+        );
     }
     if user.is_empty() {
         let kernel = threads.iter().filter(|t| t.kernel).count();

@@ -10,7 +10,11 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 fn virtual_machine(scene: &Scene) -> Finding {
     let mut about = Finding::about("virtual-machine", "Virtual machine");
     let Some((guest, reading)) = scene.virtual_machine() else {
-        return about.unknown("/proc/cpuinfo cannot be read", "a host may take the CPU at any time", NO_HELP);
+        return about.unknown(
+            "/proc/cpuinfo cannot be read",
+            "a host may take the CPU at any time",
+            NO_HELP,
+        );
     };
     about = about.saw(&reading);
     if !guest {
@@ -34,16 +38,20 @@ fn sample(scene: &Scene) -> Result<(u64, u64, Reading), String> {
     let stat = scene.probe.read("/proc/stat").map_err(|e| e.to_string())?;
     let line = stat.read.lines().find(|l| l.starts_with("cpu ")).unwrap_or("");
     let reading = Reading::new("/proc/stat", line.split_whitespace().collect::<Vec<_>>().join(" "));
-    let fields: Option<Vec<u64>> = line.split_whitespace().skip(1).take(8).map(|w| w.parse().ok()).collect();
+    let fields: Option<Vec<u64>> =
+        line.split_whitespace().skip(1).take(8).map(|w| w.parse().ok()).collect();
     match fields {
-        Some(f) if f.len() == 8 => Ok((f.iter().fold(0, |a: u64, b| a.saturating_add(*b)), f[7], reading)),
+        Some(f) if f.len() == 8 => {
+            Ok((f.iter().fold(0, |a: u64, b| a.saturating_add(*b)), f[7], reading))
+        }
         _ => Err("/proc/stat: expected a line of times of all CPUs".into()),
     }
 }
 
 fn steal(scene: &Scene) -> Finding {
     let about = Finding::about("steal", "Stolen time");
-    let stake = "the host runs something else on our CPUs: jobs stand still meanwhile, uncharged and late";
+    let stake =
+        "the host runs something else on our CPUs: jobs stand still meanwhile, uncharged and late";
     let (before, after) = match sample(scene).and_then(|a| {
         std::thread::sleep(scene.probe.window());
         sample(scene).map(|b| (a, b))
@@ -54,12 +62,18 @@ fn steal(scene: &Scene) -> Finding {
     let (all, stolen, reading) = after;
     let now = stolen.saturating_sub(before.1);
     let window = scene.probe.window().as_millis();
-    let about = about.saw(&reading).saw(&Reading::new("/proc/stat", format!("{now} ticks stolen in {window} ms")));
+    let about = about
+        .saw(&reading)
+        .saw(&Reading::new("/proc/stat", format!("{now} ticks stolen in {window} ms")));
     let help =
         ["# on the host: leave these virtual CPUs alone on theirs; in a cloud: take an instance with dedicated CPUs"];
     if now > 0 || stolen.saturating_mul(100) > all {
         let share = stolen.saturating_mul(100) / all.max(1);
-        return about.warning(format!("{now} ticks were stolen while we looked, {share} % since boot"), stake, help);
+        return about.warning(
+            format!("{now} ticks were stolen while we looked, {share} % since boot"),
+            stake,
+            help,
+        );
     }
     if stolen > 0 {
         return about.note(format!("{stolen} of {all} ticks were stolen since boot"), stake, help);

@@ -1,7 +1,8 @@
 //! Trees of files that look like machines: what is found there, and that no content upsets it.
 
 use punctual_doctor::{
-    examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, FindingsView, Probe, Verdict,
+    examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, FindingsView,
+    Probe, Verdict,
 };
 use std::fs;
 use std::path::Path;
@@ -78,7 +79,11 @@ fn answers() -> Calls {
         clock_cost: Some(25),
         cpu_clock_cost: Some(200),
         timer_slack: Some(50_000),
-        discipline: Some(punctual_doctor::ClockDiscipline { synchronised: true, frequency_ppb: 7, tick_us: 10_000 }),
+        discipline: Some(punctual_doctor::ClockDiscipline {
+            synchronised: true,
+            frequency_ppb: 7,
+            tick_us: 10_000,
+        }),
     }
 }
 
@@ -111,7 +116,13 @@ fn each_thing_in_the_way_is_seen() {
             Verdict::Warning,
             "sched_rt_runtime_us=950000",
         ),
-        ("rt-throttling", "proc/sys/kernel/sched_rt_runtime_us", "0", Verdict::Obstacle, "sched_rt_runtime_us=950000"),
+        (
+            "rt-throttling",
+            "proc/sys/kernel/sched_rt_runtime_us",
+            "0",
+            Verdict::Obstacle,
+            "sched_rt_runtime_us=950000",
+        ),
         (
             "fair-server",
             "sys/kernel/debug/sched/fair_server/cpu0/runtime",
@@ -119,7 +130,13 @@ fn each_thing_in_the_way_is_seen() {
             Verdict::Warning,
             "echo 50000000",
         ),
-        ("fair-server", "sys/kernel/debug/sched/fair_server/cpu0/runtime", "0", Verdict::Info, "echo 50000000"),
+        (
+            "fair-server",
+            "sys/kernel/debug/sched/fair_server/cpu0/runtime",
+            "0",
+            Verdict::Info,
+            "echo 50000000",
+        ),
         (
             "hrtick-deadline",
             "sys/kernel/debug/sched/features",
@@ -151,7 +168,13 @@ fn each_thing_in_the_way_is_seen() {
         ),
         ("frequency-boost", "sys/devices/system/cpu/cpufreq/boost", "1", Verdict::Info, "echo 0 >"),
         ("smt", "sys/devices/system/cpu/smt/active", "1", Verdict::Warning, "smt/control"),
-        ("idle-states", "sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133", Verdict::Info, "cpu_dma_latency"),
+        (
+            "idle-states",
+            "sys/devices/system/cpu/cpu0/cpuidle/state1/latency",
+            "133",
+            Verdict::Info,
+            "cpu_dma_latency",
+        ),
         (
             "isolated-cpus",
             "sys/devices/system/cpu/isolated",
@@ -173,7 +196,13 @@ fn each_thing_in_the_way_is_seen() {
             Verdict::Info,
             "echo 1 > /proc/irq/default_smp_affinity",
         ),
-        ("irq-balance", "proc/50/comm", "irqbalance", Verdict::Info, "systemctl disable --now irqbalance"),
+        (
+            "irq-balance",
+            "proc/50/comm",
+            "irqbalance",
+            Verdict::Info,
+            "systemctl disable --now irqbalance",
+        ),
         ("watchdog", "proc/sys/kernel/nmi_watchdog", "1", Verdict::Info, "nmi_watchdog=0"),
         ("swap", "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2", Verdict::Info, "swapoff"),
         (
@@ -183,8 +212,20 @@ fn each_thing_in_the_way_is_seen() {
             Verdict::Info,
             "echo madvise",
         ),
-        ("steal", "proc/stat", "cpu  100 0 100 10000 0 0 0 500 0 0", Verdict::Warning, "on the host"),
-        ("virtual-machine", "proc/cpuinfo", "flags\t: tsc hypervisor", Verdict::Info, "on the host"),
+        (
+            "steal",
+            "proc/stat",
+            "cpu  100 0 100 10000 0 0 0 500 0 0",
+            Verdict::Warning,
+            "on the host",
+        ),
+        (
+            "virtual-machine",
+            "proc/cpuinfo",
+            "flags\t: tsc hypervisor",
+            Verdict::Info,
+            "on the host",
+        ),
         ("preempt-rt", "sys/kernel/realtime", "0", Verdict::Info, ""),
         (
             "cgroup-version",
@@ -205,13 +246,20 @@ fn each_thing_in_the_way_is_seen() {
 
 #[test]
 fn the_preemption_model_from_the_best_source_to_be_had() {
-    let stock = [("sys/kernel/realtime", "0"), ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC")];
+    let stock =
+        [("sys/kernel/realtime", "0"), ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC")];
     let with = |more: &[(&str, &str)]| one(&[&stock[..], more].concat(), "preemption-model");
-    assert_eq!(with(&[("sys/kernel/debug/sched/preempt", "none voluntary (full)")]).verdict, Verdict::Good);
+    assert_eq!(
+        with(&[("sys/kernel/debug/sched/preempt", "none voluntary (full)")]).verdict,
+        Verdict::Good
+    );
     let none = with(&[("sys/kernel/debug/sched/preempt", "(none) voluntary full")]);
     assert_eq!(none.verdict, Verdict::Warning);
     assert_eq!(none.help[0], "echo full > /sys/kernel/debug/sched/preempt");
-    assert!(none.help.iter().any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
+    assert!(none
+        .help
+        .iter()
+        .any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
     assert_eq!(with(&[("proc/cmdline", "preempt=voluntary")]).verdict, Verdict::Info);
     assert_eq!(with(&[]).verdict, Verdict::Unknown);
 }
@@ -219,14 +267,20 @@ fn the_preemption_model_from_the_best_source_to_be_had() {
 #[test]
 fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it() {
     let seen = |active, config| {
-        let changes = [("sys/devices/system/cpu/smt/active", active), ("boot/config-6.18.15-rt-amd64", config)];
+        let changes = [
+            ("sys/devices/system/cpu/smt/active", active),
+            ("boot/config-6.18.15-rt-amd64", config),
+        ];
         one(&changes, "core-scheduling")
     };
     assert_eq!(seen("0", "CONFIG_SCHED_CORE=y\n").verdict, Verdict::Good);
     assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Verdict::Good);
     let present = seen("1", "CONFIG_SCHED_CORE=y\n");
     assert_eq!(present.verdict, Verdict::Info);
-    assert!(present.help[0].contains("smt/control") && present.effect.contains("exit code 5"), "{present:#?}");
+    assert!(
+        present.help[0].contains("smt/control") && present.effect.contains("exit code 5"),
+        "{present:#?}"
+    );
     let unread = seen("1", "no configuration\n");
     assert_eq!(unread.verdict, Verdict::Info);
     assert!(unread.cause.contains("cannot be read"), "{unread:#?}");
@@ -253,17 +307,28 @@ fn a_dispatcher_of_ours_needs_no_help() {
     let stat = |name: &str, priority: u32| {
         format!("7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 {priority} 1 0 0 0")
     };
-    let seen = |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
+    let seen =
+        |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
     let ours = seen("dispatch/1", 99);
     assert_eq!((ours.verdict, ours.help.len()), (Verdict::Info, 0), "{ours:#?}");
     let top = seen("jackd", 99);
-    assert_eq!((top.verdict, top.help), (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()]));
+    assert_eq!(
+        (top.verdict, top.help),
+        (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()])
+    );
     let lower = seen("jackd", 70);
-    assert_eq!((lower.verdict, lower.value[0].read.as_str()), (Verdict::Info, "jackd (7), SCHED_FIFO 70"));
+    assert_eq!(
+        (lower.verdict, lower.value[0].read.as_str()),
+        (Verdict::Info, "jackd (7), SCHED_FIFO 70")
+    );
 }
 
 fn refused(errno: i32) -> Calls {
-    Calls { fifo_lowest: FifoAttempt::Refused(errno), fifo_highest: FifoAttempt::Untried, ..answers() }
+    Calls {
+        fifo_lowest: FifoAttempt::Refused(errno),
+        fifo_highest: FifoAttempt::Untried,
+        ..answers()
+    }
 }
 
 #[test]
@@ -305,7 +370,8 @@ fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
         assert!(f.help.join("\n").contains(help), "{f:#?}");
         assert_eq!(exit_code(&findings), 4);
         let quick: Vec<_> = obstacles(&probe).into_iter().map(|f| f.id).collect();
-        let mut whole: Vec<_> = findings.into_iter().filter(|f| f.verdict == Verdict::Obstacle).map(|f| f.id).collect();
+        let mut whole: Vec<_> =
+            findings.into_iter().filter(|f| f.verdict == Verdict::Obstacle).map(|f| f.id).collect();
         assert_eq!(
             {
                 whole.sort();

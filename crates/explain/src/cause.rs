@@ -122,7 +122,8 @@ struct Candidate {
 /// The main cause of a miss with these shares.
 pub(crate) fn find(set: &TaskSet, shares: &[Share], facts: &Facts) -> Cause {
     let all = candidates(shares, facts);
-    let preempted = all.iter().find(|c| c.rank == Rank::Planned).map_or(&[][..], |c| &c.tasks).to_vec();
+    let preempted =
+        all.iter().find(|c| c.rank == Rank::Planned).map_or(&[][..], |c| &c.tasks).to_vec();
     let mut cause = Cause {
         kind: CauseKind::Unaccounted,
         ns: 0,
@@ -132,7 +133,8 @@ pub(crate) fn find(set: &TaskSet, shares: &[Share], facts: &Facts) -> Cause {
         demand_ns: facts.demand,
         given_ns: facts.given,
     };
-    let never = all.iter().position(|c| c.kind == CauseKind::DispatcherStalled && c.ns == facts.window);
+    let never =
+        all.iter().position(|c| c.kind == CauseKind::DispatcherStalled && c.ns == facts.window);
     let budget = budget(shares, facts).filter(|_| never.is_none());
     if let Some((kind, ns)) = budget {
         return Cause { kind, ns, tasks: Vec::new(), ..cause };
@@ -153,7 +155,9 @@ fn planned(rank: Rank, kind: CauseKind) -> bool {
 fn main_of(all: Vec<Candidate>, facts: &Facts) -> Option<Candidate> {
     // Each window has some microseconds of every host's own work: they explain no miss that
     // something else explains.
-    let enough = |c: &Candidate| c.ns >= facts.lacking && (c.rank != Rank::Unplanned || c.ns >= facts.window / 100);
+    let enough = |c: &Candidate| {
+        c.ns >= facts.lacking && (c.rank != Rank::Unplanned || c.ns >= facts.window / 100)
+    };
     all.into_iter().max_by_key(|c| (enough(c), enough(c).then_some(c.rank), c.ns))
 }
 
@@ -188,7 +192,13 @@ fn candidates(shares: &[Share], facts: &Facts) -> Vec<Candidate> {
                 }
                 if overrun {
                     let (rank, kind) = (Rank::Unplanned, CauseKind::OtherOverrun);
-                    all.push(Candidate { rank, kind, ns: share.ns, tasks: vec![(task, share.ns)], group: None });
+                    all.push(Candidate {
+                        rank,
+                        kind,
+                        ns: share.ns,
+                        tasks: vec![(task, share.ns)],
+                        group: None,
+                    });
                 }
                 continue;
             }
@@ -196,13 +206,21 @@ fn candidates(shares: &[Share], facts: &Facts) -> Vec<Candidate> {
             Activity::CarriedOver => (Rank::Unplanned, CauseKind::CarriedOver, None),
             Activity::Suspended => (Rank::Unplanned, CauseKind::Suspended, None),
             Activity::JobEnded => (Rank::Unplanned, CauseKind::JobEnded, None),
-            Activity::ServerExhausted(group) => (Rank::Limited, CauseKind::ServerExhausted, Some(group)),
-            Activity::ServerNotReplenished(group) => (Rank::Limited, CauseKind::ServerNotReplenished, Some(group)),
-            Activity::SegmentExhausted(node) => (Rank::Limited, CauseKind::SegmentExhausted, Some(node)),
+            Activity::ServerExhausted(group) => {
+                (Rank::Limited, CauseKind::ServerExhausted, Some(group))
+            }
+            Activity::ServerNotReplenished(group) => {
+                (Rank::Limited, CauseKind::ServerNotReplenished, Some(group))
+            }
+            Activity::SegmentExhausted(node) => {
+                (Rank::Limited, CauseKind::SegmentExhausted, Some(node))
+            }
             Activity::OutsideWindow => (Rank::Limited, CauseKind::OutsideWindow, None),
             Activity::ReleasedLate => (Rank::Unplanned, CauseKind::ReleasedLate, None),
             Activity::NeverReleased => (Rank::Unplanned, CauseKind::DispatcherStalled, None),
-            Activity::Unaccounted if facts.woken_late => (Rank::Unplanned, CauseKind::DispatcherStalled, None),
+            Activity::Unaccounted if facts.woken_late => {
+                (Rank::Unplanned, CauseKind::DispatcherStalled, None)
+            }
             Activity::Unaccounted => (Rank::Unplanned, CauseKind::Unaccounted, None),
             Activity::RecordsLost => (Rank::Unplanned, CauseKind::RecordsLost, None),
         };
@@ -218,7 +236,9 @@ fn preemption(mut tasks: Vec<(u32, u64, Reason)>, lacking: u64) -> Option<Candid
     let &(_, most, reason) = tasks.first()?;
     let kind = match reason {
         _ if tasks.len() > 1 && most < lacking => CauseKind::SeveralTasks,
-        Reason::HigherPriority | Reason::ShorterPeriod | Reason::ShorterDeadline => CauseKind::HigherPriority,
+        Reason::HigherPriority | Reason::ShorterPeriod | Reason::ShorterDeadline => {
+            CauseKind::HigherPriority
+        }
         Reason::EarlierDeadline => CauseKind::EarlierDeadline,
         Reason::ArrivedFirst => CauseKind::EqualPriority,
         Reason::Table | Reason::Band => CauseKind::PolicyOrder,
@@ -237,7 +257,9 @@ fn overloaded(set: &TaskSet, domain: DomainId) -> bool {
     let groups = set.groups.iter().filter(|g| g.domain == domain && g.parent.is_none());
     let of_groups = groups.map(|g| match &g.server {
         ServerSpec::Periodic { period, budget, .. } => ppm(*budget, *period),
-        ServerSpec::Windows { cycle, windows } => ppm(windows.iter().map(|w| w.length).sum(), *cycle),
+        ServerSpec::Windows { cycle, windows } => {
+            ppm(windows.iter().map(|w| w.length).sum(), *cycle)
+        }
     });
     tasks.map(|t| ppm(t.budget, t.period)).chain(of_groups).sum::<u128>() > 1_000_000
 }

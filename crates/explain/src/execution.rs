@@ -35,8 +35,13 @@ impl Executions {
         match (r.kind, task) {
             (kind::RUNNING, Some(task)) => self.running.push((task, r.a, r.time, r.b != 0)),
             (kind::STOPPED, Some(task)) => {
-                let thread = self.running.iter().position(|&(other, thread, ..)| (other, thread) == (task, r.b));
-                if let Some((_, _, from, background)) = thread.map(|at| self.running.swap_remove(at)) {
+                let thread = self
+                    .running
+                    .iter()
+                    .position(|&(other, thread, ..)| (other, thread) == (task, r.b));
+                if let Some((_, _, from, background)) =
+                    thread.map(|at| self.running.swap_remove(at))
+                {
                     let to = r.time.min(from.saturating_add(r.a));
                     self.add(Execution { task, from, to, background });
                 }

@@ -67,7 +67,10 @@ impl Explainer {
     pub fn new(trace: &Trace) -> Result<Explainer, Diagnostic> {
         if trace.header.set.is_empty() {
             let help = "record the run with `punctual run --trace` or `punctual sim --trace`";
-            return Err(Diagnostic::usage("the trace has no task set: nothing says what was promised", help));
+            return Err(Diagnostic::usage(
+                "the trace has no task set: nothing says what was promised",
+                help,
+            ));
         }
         let set = Loaded::parse(&trace.header.set, "the trace's set", &Options::default())?.set;
         let history = History::read(trace, &set);
@@ -109,8 +112,11 @@ impl Explainer {
     #[must_use]
     pub fn misses(&self) -> Vec<Explanation> {
         let periods = self.history.tasks.iter().flat_map(|task| &task.periods);
-        let mut all: Vec<Explanation> = periods.filter(|p| p.miss).map(|p| self.explain(p)).collect();
-        all.sort_by_key(|e| (std::cmp::Reverse(e.late_ns().unwrap_or(u64::MAX)), e.period.release, e.period.task));
+        let mut all: Vec<Explanation> =
+            periods.filter(|p| p.miss).map(|p| self.explain(p)).collect();
+        all.sort_by_key(|e| {
+            (std::cmp::Reverse(e.late_ns().unwrap_or(u64::MAX)), e.period.release, e.period.task)
+        });
         all
     }
 

@@ -100,7 +100,12 @@ impl History {
     pub fn read(trace: &Trace, set: &TaskSet) -> History {
         let mut reader = Reader::new(set, trace.header.host == "user");
         // A host may record late which task is which.
-        trace.records.iter().rev().filter(|r| r.kind == kind::TASK_PLACE).for_each(|r| reader.place(r));
+        trace
+            .records
+            .iter()
+            .rev()
+            .filter(|r| r.kind == kind::TASK_PLACE)
+            .for_each(|r| reader.place(r));
         trace.records.iter().for_each(|r| reader.record(r));
         let mut history = reader.finish();
         for period in trace.periods() {
@@ -131,7 +136,17 @@ impl<'t> Reader<'t> {
         let executions = Executions::new(by_charges);
         let (places, drafted) = (Vec::new(), Vec::new());
         let addition = Addition::default();
-        Reader { set, places, charged: None, gap_from: None, idle: None, addition, drafted, executions, history }
+        Reader {
+            set,
+            places,
+            charged: None,
+            gap_from: None,
+            idle: None,
+            addition,
+            drafted,
+            executions,
+            history,
+        }
     }
 
     fn place(&mut self, r: &Record) {
@@ -174,11 +189,15 @@ impl<'t> Reader<'t> {
             GROUP_IDLE if r.small > 0 => self.idle = Some(r.small - 1),
             EXHAUSTED if r.small == NONE => self.server_exhausted(r.time, r.b),
             COMPLETED | CANCELLED if r.small == NONE => {
-                let idle = self.idle.take().and_then(|group| self.history.groups.get_mut(group as usize));
+                let idle =
+                    self.idle.take().and_then(|group| self.history.groups.get_mut(group as usize));
                 idle.into_iter().for_each(|group| group.ended(r.time));
             }
             SEGMENT_EXHAUSTED => {
-                let node = r.small.checked_sub(1).and_then(|n| self.history.budget_groups.get_mut(n as usize));
+                let node = r
+                    .small
+                    .checked_sub(1)
+                    .and_then(|n| self.history.budget_groups.get_mut(n as usize));
                 node.into_iter().for_each(|node| node.ended(r.time));
             }
             _ => {
@@ -192,18 +211,24 @@ impl<'t> Reader<'t> {
     fn reservation(&mut self, r: &Record, task: Option<u32>) {
         match r.kind {
             kind::RESERVATION_ADD => {
-                self.addition = Addition { task: r.small, start: r.a, period: r.b, ..Addition::default() };
+                self.addition =
+                    Addition { task: r.small, start: r.a, period: r.b, ..Addition::default() };
                 if let Some(task) = task {
                     self.history.tasks[task as usize].rows = std::mem::take(&mut self.drafted);
                 }
             }
-            kind::RESERVATION_ADD_2 => (self.addition.budget, self.addition.deadline) = (r.time, r.a),
+            kind::RESERVATION_ADD_2 => {
+                (self.addition.budget, self.addition.deadline) = (r.time, r.a)
+            }
             kind::RESERVATION_ADD_4 if self.addition.task == NONE => {
                 let Addition { start, period, deadline, budget, .. } = self.addition;
                 let History { groups, budget_groups, .. } = &mut self.history;
-                let (supplies, number) = if r.b == 0 { (groups, r.time) } else { (budget_groups, r.b) };
+                let (supplies, number) =
+                    if r.b == 0 { (groups, r.time) } else { (budget_groups, r.b) };
                 let supply = number.checked_sub(1).and_then(|n| supplies.get_mut(n as usize));
-                supply.into_iter().for_each(|supply| supply.reserve(start, period, deadline, budget));
+                supply
+                    .into_iter()
+                    .for_each(|supply| supply.reserve(start, period, deadline, budget));
             }
             _ => {}
         }
@@ -214,7 +239,9 @@ impl<'t> Reader<'t> {
     fn server_exhausted(&mut self, at: u64, used: u64) {
         let Some(task) = self.charged else { return };
         let groups = &mut self.history.groups;
-        let open = ancestors(self.set, task).into_iter().filter(|&g| groups[g as usize].lack(at).is_none());
+        let open = ancestors(self.set, task)
+            .into_iter()
+            .filter(|&g| groups[g as usize].lack(at).is_none());
         if let Some(group) = open.min_by_key(|&g| groups[g as usize].distance(used)) {
             groups[group as usize].ended(at);
         }
@@ -273,7 +300,11 @@ impl TaskHistory {
                 self.blocked.push((r.time, u64::MAX));
             }
             kind::TASK_READY => {
-                self.blocked.last_mut().filter(|b| b.1 == u64::MAX).into_iter().for_each(|b| b.1 = r.time);
+                self.blocked
+                    .last_mut()
+                    .filter(|b| b.1 == u64::MAX)
+                    .into_iter()
+                    .for_each(|b| b.1 = r.time);
             }
             COMPLETED | CANCELLED | TASK_GONE => self.ends.push((r.time, false)),
             EXHAUSTED => self.ends.push((r.time, true)),
@@ -293,9 +324,13 @@ impl TaskHistory {
     /// work of earlier releases. A release that ended without a wait leaves one, unless the task
     /// never waited before (`dispatcher/late_wait.h`).
     pub fn late_waits(&self, period: &Period, carries: bool) -> usize {
-        let Some(&Released { at: made, before, .. }) = self.released.get(&period.number) else { return 0 };
+        let Some(&Released { at: made, before, .. }) = self.released.get(&period.number) else {
+            return 0;
+        };
         let done = self.done.partition_point(|&at| at <= made);
-        let (Some(&first), Some(last)) = (self.done.first(), before.checked_sub(1)) else { return 0 };
+        let (Some(&first), Some(last)) = (self.done.first(), before.checked_sub(1)) else {
+            return 0;
+        };
         if done == 0 {
             return 0;
         }

@@ -38,7 +38,13 @@ enum Entity<'s> {
 }
 
 /// Why `other` executed before `task` at `at`, ns; and, if it competes by a group's server, which.
-pub(crate) fn reason(set: &TaskSet, history: &History, other: u32, task: u32, at: u64) -> (Reason, Option<u32>) {
+pub(crate) fn reason(
+    set: &TaskSet,
+    history: &History,
+    other: u32,
+    task: u32,
+    at: u64,
+) -> (Reason, Option<u32>) {
     let (a, b) = (ancestors(set, other), ancestors(set, task));
     let common = a.iter().copied().find(|group| b.contains(group));
     let ours = entity(set, &b, common, task);
@@ -76,7 +82,8 @@ fn key(policy: &str, set: &TaskSet, history: &History, entity: &Entity<'_>, at: 
     match *entity {
         Entity::Task(n) => {
             let task = &set.tasks[n as usize];
-            let deadline = || history.tasks[n as usize].period_at(at).map_or(u64::MAX, |p| p.deadline);
+            let deadline =
+                || history.tasks[n as usize].period_at(at).map_or(u64::MAX, |p| p.deadline);
             match policy {
                 "fp" => -i128::from(task.priority),
                 "rm" => task.period.into(),
@@ -87,7 +94,9 @@ fn key(policy: &str, set: &TaskSet, history: &History, entity: &Entity<'_>, at: 
         Entity::Group(n, group) => {
             let (period, deadline) = match &group.server {
                 ServerSpec::Periodic { period, deadline, .. } => (*period, *deadline),
-                ServerSpec::Windows { cycle, windows } => (*cycle, windows.first().map_or(*cycle, |w| w.length)),
+                ServerSpec::Windows { cycle, windows } => {
+                    (*cycle, windows.first().map_or(*cycle, |w| w.length))
+                }
             };
             match policy {
                 "fp" => -i128::from(group.priority),

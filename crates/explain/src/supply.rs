@@ -52,7 +52,10 @@ impl Supply {
 
     /// The latest replenishment up to `at`, and its finish, ns.
     pub fn replenished(&self, at: u64) -> Option<(u64, u64)> {
-        let all = self.reservations.iter().filter_map(|r| r.latest(at).map(|release| (release, r.deadline)));
+        let all = self
+            .reservations
+            .iter()
+            .filter_map(|r| r.latest(at).map(|release| (release, r.deadline)));
         all.max().map(|(release, deadline)| (release, release.saturating_add(deadline)))
     }
 
@@ -61,7 +64,9 @@ impl Supply {
         if self.reservations.is_empty() {
             return None;
         }
-        let Some((release, finish)) = self.replenished(at) else { return Some(Lack::NotReplenished) };
+        let Some((release, finish)) = self.replenished(at) else {
+            return Some(Lack::NotReplenished);
+        };
         // The end of the job before, at the instant of this replenishment, ends nothing of it.
         let first = self.ends.partition_point(|&end| end <= release);
         match self.ends.get(first) {

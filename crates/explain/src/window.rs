@@ -68,7 +68,12 @@ pub(crate) struct Window<'h> {
 }
 
 impl<'h> Window<'h> {
-    pub fn new(set: &'h TaskSet, history: &'h History, period: &'h Period, on_user_host: bool) -> Window<'h> {
+    pub fn new(
+        set: &'h TaskSet,
+        history: &'h History,
+        period: &'h Period,
+        on_user_host: bool,
+    ) -> Window<'h> {
         let task = &history.tasks[period.task as usize];
         let spec = &set.tasks[period.task as usize];
         let late = task.late_waits(period, carries(spec.overrun));
@@ -153,7 +158,11 @@ impl<'h> Window<'h> {
     fn activity(&self, at: u64) -> Activity {
         let executing = || self.history.executions_in(at, at + 1).filter(|e| e.from <= at);
         if executing().any(|e| e.task == self.period.task) {
-            return if at < self.carried_until { Activity::CarriedOver } else { Activity::Executed };
+            return if at < self.carried_until {
+                Activity::CarriedOver
+            } else {
+                Activity::Executed
+            };
         }
         self.obstacle(at).unwrap_or_else(|| match executing().find(|e| !e.background) {
             Some(other) => self.other(other.task, at),
@@ -176,9 +185,14 @@ impl<'h> Window<'h> {
         }
         if let Some(&(_, exhausted)) = task.ends_in(self.made, at + 1).last() {
             // A policy may add several for one release.
-            let (jobs, over) = (task.jobs_in(self.made, at + 1).count(), task.ends_in(self.made, at + 1).count());
+            let (jobs, over) =
+                (task.jobs_in(self.made, at + 1).count(), task.ends_in(self.made, at + 1).count());
             if over >= jobs {
-                return Some(if exhausted { Activity::BudgetExhausted } else { Activity::JobEnded });
+                return Some(if exhausted {
+                    Activity::BudgetExhausted
+                } else {
+                    Activity::JobEnded
+                });
             }
         }
         let since = at - self.period.release;
@@ -190,7 +204,8 @@ impl<'h> Window<'h> {
         if let Some(&node) = self.limits.iter().find(dry) {
             return Some(Activity::SegmentExhausted(node));
         }
-        let of = |&group: &u32| self.history.groups[group as usize].lack(at).map(|lack| (group, lack));
+        let of =
+            |&group: &u32| self.history.groups[group as usize].lack(at).map(|lack| (group, lack));
         self.groups.iter().find_map(of).map(|(group, lack)| match lack {
             Lack::Exhausted => Activity::ServerExhausted(group),
             Lack::NotReplenished => Activity::ServerNotReplenished(group),
@@ -204,9 +219,9 @@ impl<'h> Window<'h> {
             return Activity::Suspended;
         }
         let task = &self.history.tasks[other as usize];
-        let overrun = task
-            .period_at(at)
-            .is_some_and(|p| p.overrun || task.late_waits(p, carries(self.set.tasks[other as usize].overrun)) > 0);
+        let overrun = task.period_at(at).is_some_and(|p| {
+            p.overrun || task.late_waits(p, carries(self.set.tasks[other as usize].overrun)) > 0
+        });
         Activity::Task { task: other, reason, group, overrun }
     }
 

@@ -41,7 +41,12 @@ fn charged(time: u64, task: u32, ns: u64) -> Record {
 
 /// A miss of the first period.
 fn missed(task: u32) -> Period {
-    Period { miss: true, overrun: true, end: JobEnd::Expired, ..Period::unjudged(task, 0, 0, 10 * MS, 4 * MS) }
+    Period {
+        miss: true,
+        overrun: true,
+        end: JobEnd::Expired,
+        ..Period::unjudged(task, 0, 0, 10 * MS, 4 * MS)
+    }
 }
 
 #[test]
@@ -77,7 +82,11 @@ fn time_between_charges_that_nothing_used_is_unaccounted() {
 
 #[test]
 fn time_that_the_kernel_host_did_not_measure_as_executed_is_unaccounted() {
-    let records = vec![released(0, 0), Record::running(0, 0, 7, false), Record::stopped(10 * MS, 0, 7, 3 * MS)];
+    let records = vec![
+        released(0, 0),
+        Record::running(0, 0, 7, false),
+        Record::stopped(10 * MS, 0, 7, 3 * MS),
+    ];
     let trace = recorded("kernel", records, missed(0));
     check("interrupts", &trace, "busy", 0, CauseKind::Unaccounted, &[]);
     assert_eq!(explain(&trace, "busy", 0).shares[0].ns, 7 * MS);
@@ -88,8 +97,13 @@ fn a_lock_that_a_lower_task_holds_is_a_suspension() {
     // The user host leaves the CPU to the next in order only when the better one does not use it.
     let set = SET.replace("priority = 1", "priority = 3");
     let set = TaskSet::parse(&set, "set.toml").expect("it is right");
-    let records =
-        vec![released(0, 0), released(0, 1), charged(MS, 1, MS), charged(9 * MS, 0, 8 * MS), charged(10 * MS, 1, MS)];
+    let records = vec![
+        released(0, 0),
+        released(0, 1),
+        charged(MS, 1, MS),
+        charged(9 * MS, 0, 8 * MS),
+        charged(10 * MS, 1, MS),
+    ];
     let trace = recorded("user", records, missed(1));
     let trace = Trace { header: header("user", &set), ..trace };
     check("lock", &trace, "program", 0, CauseKind::Suspended, &[]);
@@ -102,7 +116,9 @@ fn what_no_record_shows_is_not_guessed() {
         { name = \"low\", period = \"20ms\", deadline = \"6ms\", budget = \"3ms\", priority = 1, \
         work = { spin = \"3ms\" } }]";
     let mut trace = simulate(set, 20, Costs::default());
-    let kept = |r: &Record| r.is_of_a_host() && r.kind > kind::TASK_PLACE || r.at().is_none_or(|at| at == 0);
+    let kept = |r: &Record| {
+        r.is_of_a_host() && r.kind > kind::TASK_PLACE || r.at().is_none_or(|at| at == 0)
+    };
     let (before, after) = (trace.records.len(), trace.records.iter().filter(|r| kept(r)).count());
     let first = trace.records.iter().position(|r| !kept(r)).expect("something follows");
     let mut records: Vec<Record> = trace.records[..first].to_vec();

@@ -358,9 +358,15 @@ fn the_planted_cause_is_the_one_that_is_named() {
 #[test]
 fn a_task_in_the_ordinary_class_is_no_cause() {
     let p = PLANTED.iter().find(|p| p.name.contains("ordinary class")).expect("it is there");
-    let trace = simulate(&format!("cpu = 0\npolicy = \"fp\"\n{}", p.set), p.until_ms, Costs::default());
+    let trace =
+        simulate(&format!("cpu = 0\npolicy = \"fp\"\n{}", p.set), p.until_ms, Costs::default());
     let explanation = explain(&trace, p.task, p.number);
-    let others: u64 = explanation.shares.iter().filter(|s| matches!(s.what, Activity::Task { .. })).map(|s| s.ns).sum();
+    let others: u64 = explanation
+        .shares
+        .iter()
+        .filter(|s| matches!(s.what, Activity::Task { .. }))
+        .map(|s| s.ns)
+        .sum();
     // Its budget only: what it executes beyond that displaces nothing.
     assert_eq!(others, 1_000_000, "{:?}", explanation.shares);
 }

@@ -132,7 +132,8 @@ pub(crate) struct Exit {
 impl Exit {
     pub fn of(bytes: &[u8]) -> Option<Exit> {
         // SAFETY: as many bytes as it has, and any bytes are a value of it.
-        (bytes.len() >= size_of::<Exit>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+        (bytes.len() >= size_of::<Exit>())
+            .then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
     }
 
     pub fn reason(&self) -> String {

@@ -27,7 +27,10 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
     // Where it cannot be asked the process has ended, which the join finds.
     if sched::affinity(pid).is_ok_and(|cpus| !sched::cpus(&cpus).any(|one| one == cpu)) {
         let help = format!("choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} {pid}");
-        return Err(Diagnostic::usage(format!("process {pid} ({name}) may not run on CPU {cpu}"), help));
+        return Err(Diagnostic::usage(
+            format!("process {pid} ({name}) may not run on CPU {cpu}"),
+            help,
+        ));
     }
     Ok(pidfd)
 }
@@ -49,7 +52,8 @@ mod tests {
     #[test]
     fn a_process_that_may_not_run_on_the_cpu_is_refused() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("sleep");
-        let refused = check(child.id() as i32, 8_191).expect_err("there is no such CPU").to_string();
+        let refused =
+            check(child.id() as i32, 8_191).expect_err("there is no such CPU").to_string();
         let own = check(std::process::id() as i32, 0).expect_err("it is this process").to_string();
         child.kill().and_then(|()| child.wait()).expect("a child of ours");
         assert!(refused.contains("may not run on CPU 8191"), "{refused}");

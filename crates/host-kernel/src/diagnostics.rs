@@ -9,7 +9,8 @@ pub(crate) const OTHERS: &str =
 /// The kernel refused an object or a program; `cause` is what it reported.
 pub(crate) fn refused(cause: String) -> Diagnostic {
     let files = std::io::Error::from_raw_os_error(libc::EMFILE).to_string();
-    let help = if cause.contains(&files) { "raise the limit on open files (ulimit -n)" } else { OTHERS };
+    let help =
+        if cause.contains(&files) { "raise the limit on open files (ulimit -n)" } else { OTHERS };
     Diagnostic::machine(cause, help)
 }
 

@@ -58,7 +58,8 @@ impl Joining {
     fn over(&self, end: End) -> Option<u32> {
         let overran = matches!(end, End::Exhausted | End::Expired);
         let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };
-        let background = if overran && self.overrun == Overrun::Background { IN_BACKGROUND } else { 0 };
+        let background =
+            if overran && self.overrun == Overrun::Background { IN_BACKGROUND } else { 0 };
         let asked = self.cooperates || background != 0;
         (asked && !matches!(end, End::Completed | End::TaskGone)).then_some(late | background)
     }
@@ -126,7 +127,11 @@ pub(crate) struct EventBatch {
 }
 
 /// Runs until [`Command::Stop`], or until the sender is gone.
-pub(crate) fn run(config: Config, commands: &Receiver<Command>, events: &Sender<(u32, DomainEvent)>) {
+pub(crate) fn run(
+    config: Config,
+    commands: &Receiver<Command>,
+    events: &Sender<(u32, DomainEvent)>,
+) {
     let domain = config.domain;
     let last = match live(config, commands, events) {
         Ok(()) => DomainEvent::Stopped,
@@ -136,7 +141,11 @@ pub(crate) fn run(config: Config, commands: &Receiver<Command>, events: &Sender<
     drop(events.send((domain, last)));
 }
 
-fn live(config: Config, commands: &Receiver<Command>, events: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+fn live(
+    config: Config,
+    commands: &Receiver<Command>,
+    events: &Sender<(u32, DomainEvent)>,
+) -> Result<(), Diagnostic> {
     let Config { domain, cpu, programs, allocators, limits, doorbell, joining } = config;
     members::pin(cpu)?;
     let mut gsi = KernelGsi::new(&programs, domain, monotonic_ns());
@@ -182,8 +191,13 @@ fn live(config: Config, commands: &Receiver<Command>, events: &Sender<(u32, Doma
 }
 
 /// The thread becomes the domain's allocator, and wakes from here on when there are events.
-fn listen<'a>(doorbell: &'a MapHandle, gsi: &mut KernelGsi<'_>) -> Result<RingBuffer<'a>, Diagnostic> {
-    let failed = |what: &str| Diagnostic::machine(format!("no allocator thread: {what}"), "see punctual doctor");
+fn listen<'a>(
+    doorbell: &'a MapHandle,
+    gsi: &mut KernelGsi<'_>,
+) -> Result<RingBuffer<'a>, Diagnostic> {
+    let failed = |what: &str| {
+        Diagnostic::machine(format!("no allocator thread: {what}"), "see punctual doctor")
+    };
     let me = thread_id();
     let refusal = gsi.join(TaskId::NONE, me, ALLOCATOR);
     gsi.check()?;
@@ -196,7 +210,11 @@ fn listen<'a>(doorbell: &'a MapHandle, gsi: &mut KernelGsi<'_>) -> Result<RingBu
     builder.build().map_err(|e| failed(&e.to_string()))
 }
 
-fn join(gsi: &mut KernelGsi<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
+fn join(
+    gsi: &mut KernelGsi<'_>,
+    cpu: u32,
+    joining: &[Joining],
+) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
     let mut joined = Vec::with_capacity(joining.len());
     for one in joining {
         let mut task = gsi.add_task();
@@ -209,10 +227,15 @@ fn join(gsi: &mut KernelGsi<'_>, cpu: u32, joining: &[Joining]) -> Result<Vec<(u
             task = gsi.add_task();
         }
         gsi.check()?;
-        let task = task.map_err(|e| not_done_here(format!("CPU {cpu}: no room for a task: {e}")))?;
+        let task =
+            task.map_err(|e| not_done_here(format!("CPU {cpu}: no room for a task: {e}")))?;
         let flags = if one.cooperates { COOPERATES } else { 0 };
         let mut add = |thread| gsi.join(task, thread, flags);
-        let all = if one.adopted { members::join_all(one.pid, &mut add) } else { members::join_one(one.pid, &mut add) };
+        let all = if one.adopted {
+            members::join_all(one.pid, &mut add)
+        } else {
+            members::join_one(one.pid, &mut add)
+        };
         gsi.check()?;
         all?;
         joined.push((one.index, task));
@@ -281,25 +304,31 @@ impl Domain<'_> {
             let mut saturated = None;
             match event {
                 ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
-                    let late =
-                        whose(index).and_then(|j| j.over(end)).map_or(0, |flags| channel.end_release(task, flags));
-                    saturated =
-                        (late == i64::from(MAX_DELAYED)).then_some(ReleaseEvent::DelayedSaturated { at, task, index });
+                    let late = whose(index)
+                        .and_then(|j| j.over(end))
+                        .map_or(0, |flags| channel.end_release(task, flags));
+                    saturated = (late == i64::from(MAX_DELAYED))
+                        .then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
                 ReleaseEvent::Overrun { index, .. } if !reserved => {
                     // One that has ended needs no signal.
-                    whose(index).into_iter().for_each(|j| drop(pidfd::send(&*j.pidfd, libc::SIGXCPU)));
+                    whose(index)
+                        .into_iter()
+                        .for_each(|j| drop(pidfd::send(&*j.pidfd, libc::SIGXCPU)));
                 }
                 _ => {}
             }
-            events.extend([event].into_iter().chain(saturated).map(|event| KeyedEvent { event, key }));
+            events.extend(
+                [event].into_iter().chain(saturated).map(|event| KeyedEvent { event, key }),
+            );
         });
         gsi.check()
     }
 
     /// The release events since the last call.
     fn take_events(&mut self) -> EventBatch {
-        let (events, handled) = (std::mem::take(&mut self.events), std::mem::take(&mut self.handled));
+        let (events, handled) =
+            (std::mem::take(&mut self.events), std::mem::take(&mut self.handled));
         EventBatch { at: monotonic_ns(), events, handled }
     }
 

@@ -24,8 +24,14 @@ pub(crate) fn explain(exit: &Exit) -> Diagnostic {
     let said = [exit.reason(), exit.message()];
     let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
     let (why, help) = words(exit.kind, exit.code, &exit.message());
-    let said = if said.is_empty() { String::new() } else { format!("; the kernel says: {}", said.join(": ")) };
-    let cause = format!("the scheduler was ended while it ran: {why}{said}. All tasks are in the normal class");
+    let said = if said.is_empty() {
+        String::new()
+    } else {
+        format!("; the kernel says: {}", said.join(": "))
+    };
+    let cause = format!(
+        "the scheduler was ended while it ran: {why}{said}. All tasks are in the normal class"
+    );
     Diagnostic::scheduler_ended(cause, help)
 }
 
@@ -62,11 +68,16 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         _ => {}
     }
     match kind {
-        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => ("it was unregistered from outside".to_owned(), again),
+        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => {
+            ("it was unregistered from outside".to_owned(), again)
+        }
         SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
         STALLED => {
-            let task = waited(message).map_or("a runnable task".to_owned(), |task| format!("the runnable task {task}"));
-            let help = "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)".to_owned();
+            let task = waited(message)
+                .map_or("a runnable task".to_owned(), |task| format!("the runnable task {task}"));
+            let help =
+                "leave it more time: lower budgets, or fewer tasks (punctual check SET.toml)"
+                    .to_owned();
             (format!("by the kernel's watchdog, for {task} waited too long"), help)
         }
         ERROR | ERROR_BPF => ("the kernel found an error in it".to_owned(), tell),

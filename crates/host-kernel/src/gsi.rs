@@ -4,7 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use punctual_dispatcher::{raw, Attribute, Job, JobId, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId};
+use punctual_dispatcher::{
+    raw, Attribute, Job, JobId, Refusal, Reservation, ReservationId, Standing, TaskId, TimerId,
+};
 use punctual_policies::Gsi;
 
 use crate::abi::{Call, Command, WRONG_CPU};

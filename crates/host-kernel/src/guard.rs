@@ -77,7 +77,12 @@ impl Guard {
             -1 => None,
             0 => live(
                 watch.as_raw_fd(),
-                &Going { state: state.as_raw_fd(), hurry: hurry.as_raw_fd(), threads: &threads, most: most_threads() },
+                &Going {
+                    state: state.as_raw_fd(),
+                    hurry: hurry.as_raw_fd(),
+                    threads: &threads,
+                    most: most_threads(),
+                },
             ),
             pid => Some(Guard { pid, alert: Some(alert), hurry, threads }),
         }
@@ -117,7 +122,9 @@ fn rcu_threads() -> Vec<i32> {
     let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_rcu = |pid: &i32| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.starts_with("rcu") && is_kernel_thread(*pid) && sched::policy(*pid) == Some(libc::SCHED_OTHER)
+        name.starts_with("rcu")
+            && is_kernel_thread(*pid)
+            && sched::policy(*pid) == Some(libc::SCHED_OTHER)
     };
     all.filter(is_rcu).collect()
 }
@@ -251,8 +258,9 @@ pub(crate) struct Ahead(bool);
 
 impl Ahead {
     pub fn of_others() -> Ahead {
-        let may =
-            machine::starves() && sched::policy(0) == Some(libc::SCHED_OTHER) && sched::set_fifo(0, PRIORITY).is_ok();
+        let may = machine::starves()
+            && sched::policy(0) == Some(libc::SCHED_OTHER)
+            && sched::set_fifo(0, PRIORITY).is_ok();
         Ahead(may)
     }
 }

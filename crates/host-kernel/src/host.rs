@@ -117,7 +117,13 @@ impl KernelHost {
         let mut timers = Vec::new();
         for part in &parts {
             let domain = part.domain.0;
-            scheduler.create(domain, part.cpu, part.asks_policies, &part.limits, timer.granularity())?;
+            scheduler.create(
+                domain,
+                part.cpu,
+                part.asks_policies,
+                &part.limits,
+                timer.granularity(),
+            )?;
             if timer == Timer::Process {
                 timers.push(scheduler.timer_process(domain, part.cpu)?);
             }
@@ -172,7 +178,9 @@ impl KernelHost {
 
     fn lock_memory(&mut self) {
         if let Err(why) = memory::lock_all() {
-            self.state.note(format!("memory could not be locked ({why}): page faults may delay the policies"));
+            self.state.note(format!(
+                "memory could not be locked ({why}): page faults may delay the policies"
+            ));
         }
         self.memory_locked = true;
     }
@@ -192,19 +200,25 @@ impl KernelHost {
         });
         let joining = joining.collect();
         let doorbell = asks_policies.then(|| self.scheduler.doorbell(domain)).transpose()?;
-        let no_thread = |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
+        let no_thread =
+            |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
         let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
         if asks_policies {
             // Started here and not by the allocator, whose threads are allocators by birth.
-            let config = reader::Config { domain, cpu, programs: self.scheduler.programs(), limits };
+            let config =
+                reader::Config { domain, cpu, programs: self.scheduler.programs(), limits };
             let ((running, stop), sender) = (channel(), sender.clone());
-            let thread = thread("reader").spawn(move || reader::run(config, &stop, &sender)).map_err(no_thread)?;
+            let thread = thread("reader")
+                .spawn(move || reader::run(config, &stop, &sender))
+                .map_err(no_thread)?;
             self.readers.push(Reading { running, thread });
         }
         let programs = self.scheduler.programs();
         let config = Config { domain, cpu, programs, allocators, limits, doorbell, joining };
         let (commands, requests) = channel();
-        let thread = thread("domain").spawn(move || domain::run(config, &requests, &sender)).map_err(no_thread)?;
+        let thread = thread("domain")
+            .spawn(move || domain::run(config, &requests, &sender))
+            .map_err(no_thread)?;
         self.domains.push(Domain { commands, thread });
         Ok(())
     }
@@ -224,7 +238,8 @@ impl KernelHost {
                 Ok((_, DomainEvent::Stopped)) => return Err(silent(what)),
                 // Others may be further, or read already.
                 Ok((domain, more)) => self.handle(domain, more, &mut |_| {})?,
-                Err(RecvTimeoutError::Timeout) if Instant::now() < limit && self.scheduler.ended().is_none() => {}
+                Err(RecvTimeoutError::Timeout)
+                    if Instant::now() < limit && self.scheduler.ended().is_none() => {}
                 Err(_) => return Err(silent(what)),
             }
         }
@@ -246,7 +261,11 @@ impl KernelHost {
     }
 
     /// Handles what the domains report within that time.
-    fn receive(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+    fn receive(
+        &mut self,
+        wait: Duration,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<(), Diagnostic> {
         let limit = Instant::now() + wait;
         loop {
             let left = limit.saturating_duration_since(Instant::now());
@@ -258,7 +277,12 @@ impl KernelHost {
         }
     }
 
-    fn handle(&mut self, domain: u32, event: DomainEvent, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+    fn handle(
+        &mut self,
+        domain: u32,
+        event: DomainEvent,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<(), Diagnostic> {
         match event {
             DomainEvent::Events(batch) => self.state.release_events(domain, batch),
             DomainEvent::Records(batch) => {
@@ -276,7 +300,9 @@ impl KernelHost {
     fn report_ended(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let Some(tasks) = &self.tasks else { return };
         for index in 0..self.alive.len() {
-            let Some(how) = tasks.ended(index).filter(|_| self.alive[index] && self.state.is_gone(index)) else {
+            let Some(how) =
+                tasks.ended(index).filter(|_| self.alive[index] && self.state.is_gone(index))
+            else {
                 continue;
             };
             self.alive[index] = false;
@@ -313,7 +339,10 @@ impl KernelHost {
     fn exit_by_kernel(&self, failure: Option<&Diagnostic>) -> Option<Diagnostic> {
         let limit = Instant::now() + END_KNOWN;
         let mut exit = self.scheduler.ended();
-        while exit.is_none() && failure.is_some_and(|e| e.kind == Kind::Machine) && Instant::now() < limit {
+        while exit.is_none()
+            && failure.is_some_and(|e| e.kind == Kind::Machine)
+            && Instant::now() < limit
+        {
             std::thread::sleep(Duration::from_millis(10));
             exit = self.scheduler.ended();
         }
@@ -326,7 +355,8 @@ impl KernelHost {
             drop(domain.commands.send(Command::Stop));
         }
         self.await_stopped(self.domains.len(), sink)?;
-        let readers = self.readers.drain(..).map(|r| (drop(r.running), r.thread).1).collect::<Vec<_>>();
+        let readers =
+            self.readers.drain(..).map(|r| (drop(r.running), r.thread).1).collect::<Vec<_>>();
         let all = self.await_stopped(readers.len(), sink);
         readers.into_iter().for_each(|thread| drop(thread.join()));
         all
@@ -334,14 +364,20 @@ impl KernelHost {
 
     /// Receives until so many threads have sent their last message, also after one of them has
     /// failed.
-    fn await_stopped(&mut self, threads: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+    fn await_stopped(
+        &mut self,
+        threads: usize,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));
         while stopped < threads {
             let Some(events) = &self.events else { return failure };
             match events.recv_timeout(limit.saturating_duration_since(Instant::now())) {
                 Ok((_, DomainEvent::Stopped)) => stopped += 1,
-                Ok((_, DomainEvent::Failed(e))) => (stopped, failure) = (stopped + 1, failure.and(Err(e))),
+                Ok((_, DomainEvent::Failed(e))) => {
+                    (stopped, failure) = (stopped + 1, failure.and(Err(e)))
+                }
                 Ok((domain, event)) => self.handle(domain, event, sink)?,
                 Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
             }
@@ -390,5 +426,8 @@ fn traces(parts: &[Part], sinks: Vec<(DomainId, TraceSink)>) -> BTreeMap<u32, Tr
 }
 
 fn silent(what: &str) -> Diagnostic {
-    Diagnostic::machine(format!("the kernel host: {what}"), "try when the machine is less busy; see punctual doctor")
+    Diagnostic::machine(
+        format!("the kernel host: {what}"),
+        "try when the machine is less busy; see punctual doctor",
+    )
 }

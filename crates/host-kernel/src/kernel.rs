@@ -16,7 +16,8 @@ use punctual_sys::clock::thread_cpu_ns;
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
 
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/dispatcher.bpf.o")));
+static OBJECT: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/dispatcher.bpf.o")));
 
 /// Why the dispatcher is not in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -116,8 +117,16 @@ impl Kernel {
     }
 
     /// Runs a program once with `context`, which it may change; what it returned.
-    pub(crate) fn run(&mut self, program: &'static str, context: &mut [u8]) -> Result<i32, KernelError> {
-        let found = self.object.progs_mut().find(|p| p.name() == program).ok_or(KernelError::NoProgram(program))?;
+    pub(crate) fn run(
+        &mut self,
+        program: &'static str,
+        context: &mut [u8],
+    ) -> Result<i32, KernelError> {
+        let found = self
+            .object
+            .progs_mut()
+            .find(|p| p.name() == program)
+            .ok_or(KernelError::NoProgram(program))?;
         let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
         let output = found.test_run(input).map_err(|cause| KernelError::Run { program, cause })?;
         Ok(output.return_value as i32)

@@ -25,7 +25,12 @@ impl Lateness {
     pub(crate) fn worse(a: Option<Lateness>, b: Option<Lateness>) -> Option<Lateness> {
         let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
         let releases = x.releases + y.releases;
-        Some(Lateness { releases, p50: x.p50.max(y.p50), p99: x.p99.max(y.p99), max: x.max.max(y.max) })
+        Some(Lateness {
+            releases,
+            p50: x.p50.max(y.p50),
+            p99: x.p99.max(y.p99),
+            max: x.max.max(y.max),
+        })
     }
 }
 
@@ -39,8 +44,15 @@ impl Latenesses {
     /// By nearest rank; `None` of nothing.
     pub fn figures(&mut self) -> Option<Lateness> {
         self.0.sort_unstable();
-        let rank = |percent: usize| self.0.get((self.0.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        Some(Lateness { releases: self.0.len() as u64, p50: rank(50)?, p99: rank(99)?, max: rank(100)? })
+        let rank = |percent: usize| {
+            self.0.get((self.0.len() * percent).div_ceil(100).saturating_sub(1)).copied()
+        };
+        Some(Lateness {
+            releases: self.0.len() as u64,
+            p50: rank(50)?,
+            p99: rank(99)?,
+            max: rank(100)?,
+        })
     }
 }
 

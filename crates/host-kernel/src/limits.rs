@@ -71,9 +71,9 @@ fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
         ("events at a time", asked.events, arena.events),
     ];
     match all.into_iter().find(|(_, asked, room)| asked > room) {
-        Some((what, asked, room)) => {
-            Err(not_done_here(format!("CPU {cpu}: the kernel host has room for {room} {what}; this set has {asked}")))
-        }
+        Some((what, asked, room)) => Err(not_done_here(format!(
+            "CPU {cpu}: the kernel host has room for {room} {what}; this set has {asked}"
+        ))),
         None => Ok(()),
     }
 }
@@ -89,12 +89,15 @@ fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Dia
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
     allocators.begin(&mut Native::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
     let polling = |g: &punctual_taskset::GroupSpec| {
-        g.domain == domain && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
+        g.domain == domain
+            && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
     };
     let mut asks_policies = set.groups.iter().any(polling);
     for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
-        allocators.add(&mut Native::new(&mut dispatcher, 0), index, task).map_err(|e| refused(&e))?;
+        allocators
+            .add(&mut Native::new(&mut dispatcher, 0), index, task)
+            .map_err(|e| refused(&e))?;
         asks_policies |= allocators.reservation_of(task).is_none();
     }
     Ok(asks_policies)
@@ -113,7 +116,9 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
     }
     match &task.arrival {
         Arrival::Periodic if task.period > LONGEST_WAIT => refuse("its period is over 20 s"),
-        Arrival::Sporadic { longest, .. } if *longest > LONGEST_WAIT => refuse("its arrivals may be over 20 s apart"),
+        Arrival::Sporadic { longest, .. } if *longest > LONGEST_WAIT => {
+            refuse("its arrivals may be over 20 s apart")
+        }
         Arrival::Aperiodic { mean, .. } if *mean > LONGEST_MEAN => {
             refuse("its random arrivals, more than 2 s apart on average, may be over 30 s apart")
         }
@@ -124,7 +129,9 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
             let after = set.duration.map_or(u64::MAX, |d| d.saturating_sub(last));
             match (far || first, after > LONGEST_WAIT) {
                 (true, _) => refuse("its listed arrivals are over 20 s apart"),
-                (_, true) => refuse("its list of arrivals ends more than 20 s before the run (give it a duration)"),
+                (_, true) => refuse(
+                    "its list of arrivals ends more than 20 s before the run (give it a duration)",
+                ),
                 _ => Ok(()),
             }
         }
@@ -156,7 +163,8 @@ mod tests {
         TaskSet::parse(text, "set.toml").expect("it is in order")
     }
 
-    const TASK: &str = "[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = { spin = \"1ms\" }\n";
+    const TASK: &str =
+        "[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = { spin = \"1ms\" }\n";
 
     fn asks_policies(policy: &str, more: &str) -> bool {
         let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
@@ -165,7 +173,11 @@ mod tests {
 
     #[test]
     fn reservations_need_no_thread_in_user_space_and_job_by_job_policies_do() {
-        assert!(!asks_policies("rm", "") && !asks_policies("edf", "") && !asks_policies("fp", "priority = 3\n"));
+        assert!(
+            !asks_policies("rm", "")
+                && !asks_policies("edf", "")
+                && !asks_policies("fp", "priority = 3\n")
+        );
         assert!(asks_policies("imprecise", "mandatory = \"1ms\"\n"));
         assert!(asks_policies("dual", ""));
     }
@@ -176,7 +188,9 @@ mod tests {
     }
 
     fn groups(count: usize) -> String {
-        let group = |n| format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"9ms\"\nbudget = \"1ms\"\n");
+        let group = |n| {
+            format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"9ms\"\nbudget = \"1ms\"\n")
+        };
         format!("{}{}", tasks(1), (0..count).map(group).collect::<String>())
     }
 
@@ -203,6 +217,9 @@ mod tests {
         assert!(e.to_string().contains("--host user"), "{e}");
         assert_eq!(e.exit_code(), 2);
         let late = format!("cpu = 0\npolicy = \"edf\"\n{TASK}offset = \"25s\"\n");
-        assert!(accepts(&set(&late)).expect_err("too late").to_string().contains("starts more than 20 s"));
+        assert!(accepts(&set(&late))
+            .expect_err("too late")
+            .to_string()
+            .contains("starts more than 20 s"));
     }
 }

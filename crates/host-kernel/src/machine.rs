@@ -68,13 +68,20 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<Diagno
         ));
     }
     if read(root, "sys/kernel/security/lockdown").contains("[confidentiality]") {
-        lacks("this kernel is locked down (confidentiality), which forbids BPF to read its memory".to_owned());
+        lacks(
+            "this kernel is locked down (confidentiality), which forbids BPF to read its memory"
+                .to_owned(),
+        );
     }
     if let Some(missing) = missing {
         lacks(missing.to_string());
     }
     let possible = read(root, "sys/devices/system/cpu/possible");
-    if possible.rsplit(['-', ',']).next().and_then(|last| last.parse().ok()).is_some_and(|last: u32| last >= MOST_CPUS)
+    if possible
+        .rsplit(['-', ','])
+        .next()
+        .and_then(|last| last.parse().ok())
+        .is_some_and(|last: u32| last >= MOST_CPUS)
     {
         lacks(format!(
             "this machine may have more than {MOST_CPUS} CPUs ({possible}), for which the kernel host has no room"
@@ -83,7 +90,10 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<Diagno
     let online = read(root, "sys/devices/system/cpu/online");
     if let Some(cpu) = cpus.iter().find(|&&cpu| !in_list(&online, cpu)) {
         let help = format!("choose one of these, or bring it up: chcpu -e {cpu}");
-        found.push(Diagnostic::machine(format!("CPU {cpu} is not online (online are {online})"), help));
+        found.push(Diagnostic::machine(
+            format!("CPU {cpu} is not online (online are {online})"),
+            help,
+        ));
     }
     found.extend(another(root));
     found
@@ -95,7 +105,8 @@ fn another(root: &Path) -> Option<Diagnostic> {
         return None;
     }
     let name = read(root, "sys/kernel/sched_ext/root/ops");
-    let cause = format!("another sched_ext scheduler is there already ({name}); there is one at a time");
+    let cause =
+        format!("another sched_ext scheduler is there already ({name}); there is one at a time");
     Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")))
 }
 
@@ -129,7 +140,8 @@ mod tests {
     /// What is missing of a machine that has everything, but for what `change` does to it; asked
     /// for CPUs 0 and 1.
     fn machine(name: &str, change: impl Fn(&PathBuf)) -> Vec<String> {
-        let root = std::env::temp_dir().join(format!("punctual-machine-{name}-{}", std::process::id()));
+        let root =
+            std::env::temp_dir().join(format!("punctual-machine-{name}-{}", std::process::id()));
         let files = [
             ("proc/sys/kernel/osrelease", "6.18.15-amd64\n"),
             ("sys/kernel/sched_ext/state", "disabled\n"),
@@ -159,24 +171,41 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_what_the_other_hosts_do() {
-        let old = machine("old", |r| fs::write(r.join("proc/sys/kernel/osrelease"), "6.12.1").expect("room"));
+        let old = machine("old", |r| {
+            fs::write(r.join("proc/sys/kernel/osrelease"), "6.12.1").expect("room")
+        });
         assert!(only(&old).starts_with("4: this kernel (6.12.1) is too old"), "{old:?}");
-        let none = machine("none", |r| fs::remove_dir_all(r.join("sys/kernel/sched_ext")).expect("ours"));
+        let none =
+            machine("none", |r| fs::remove_dir_all(r.join("sys/kernel/sched_ext")).expect("ours"));
         assert!(only(&none).starts_with("4: this kernel has no sched_ext"), "{none:?}");
         assert!(none[0].contains("--host user") && none[0].contains("--host sim"), "{none:?}");
-        let btf = machine("btf", |r| fs::remove_file(r.join("sys/kernel/btf/vmlinux")).expect("ours"));
+        let btf =
+            machine("btf", |r| fs::remove_file(r.join("sys/kernel/btf/vmlinux")).expect("ours"));
         assert!(only(&btf).starts_with("4: this kernel has no BTF"), "{btf:?}");
-        let cpus = machine("cpus", |r| fs::write(r.join("sys/devices/system/cpu/online"), "0,2-3\n").expect("room"));
+        let cpus = machine("cpus", |r| {
+            fs::write(r.join("sys/devices/system/cpu/online"), "0,2-3\n").expect("room")
+        });
         assert!(only(&cpus).starts_with("4: CPU 1 is not online (online are 0,2-3)"), "{cpus:?}");
-        let taken = machine("taken", |r| fs::write(r.join("sys/kernel/sched_ext/state"), "enabled\n").expect("room"));
-        assert!(only(&taken).starts_with("4: another sched_ext scheduler is there already"), "{taken:?}");
+        let taken = machine("taken", |r| {
+            fs::write(r.join("sys/kernel/sched_ext/state"), "enabled\n").expect("room")
+        });
+        assert!(
+            only(&taken).starts_with("4: another sched_ext scheduler is there already"),
+            "{taken:?}"
+        );
         let possible = "sys/devices/system/cpu/possible";
-        assert!(machine("some", |r| fs::write(r.join(possible), "0-1023\n").expect("room")).is_empty());
+        assert!(
+            machine("some", |r| fs::write(r.join(possible), "0-1023\n").expect("room")).is_empty()
+        );
         let many = machine("many", |r| fs::write(r.join(possible), "0-1151\n").expect("room"));
-        assert!(only(&many).starts_with("4: this machine may have more than 1024 CPUs (0-1151)"), "{many:?}");
+        assert!(
+            only(&many).starts_with("4: this machine may have more than 1024 CPUs (0-1151)"),
+            "{many:?}"
+        );
         let locked = machine("locked", |r| {
             fs::create_dir_all(r.join("sys/kernel/security")).expect("room");
-            fs::write(r.join("sys/kernel/security/lockdown"), "none integrity [confidentiality]\n").expect("room");
+            fs::write(r.join("sys/kernel/security/lockdown"), "none integrity [confidentiality]\n")
+                .expect("room");
         });
         assert!(only(&locked).contains("locked down (confidentiality)"), "{locked:?}");
     }

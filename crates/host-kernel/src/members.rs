@@ -20,7 +20,10 @@ const ROUNDS: usize = 50;
 pub(crate) fn pin(cpu: u32) -> Result<(), Diagnostic> {
     sched::pin(0, cpu).map_err(|why| {
         let cause = format!("CPU {cpu}: no thread of this program may run there ({why})");
-        Diagnostic::machine(cause, "choose a CPU that is online and in our cpuset (see punctual doctor)")
+        Diagnostic::machine(
+            cause,
+            "choose a CPU that is online and in our cpuset (see punctual doctor)",
+        )
     })
 }
 
@@ -41,7 +44,10 @@ pub(crate) fn why(thread: i32, refusal: i64) -> String {
 fn refused(pid: i32, thread: i32, refusal: i64) -> Diagnostic {
     let cause = format!("process {pid}: {}", why(thread, refusal));
     match refusal {
-        REAL_TIME => Diagnostic::usage(cause, format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}")),
+        REAL_TIME => Diagnostic::usage(
+            cause,
+            format!("give it up first: chrt -a -o -p 0 {pid}; or {OTHERS}"),
+        ),
         NO_THREAD => Diagnostic::usage(cause, "name a process that runs"),
         BUSY => Diagnostic::usage(cause, "adopt a process once, and none within another one"),
         _ => Diagnostic::machine(cause, OTHERS),

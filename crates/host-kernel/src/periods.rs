@@ -96,10 +96,23 @@ pub(crate) struct DomainPeriods {
 impl DomainPeriods {
     /// Of tasks with these numbers in the dispatcher.
     pub fn new(set: &TaskSet, joined: &[(usize, TaskId)]) -> DomainPeriods {
-        let mut places = vec![usize::MAX; joined.iter().map(|(_, n)| n.0 as usize + 1).max().unwrap_or(0)];
+        let mut places =
+            vec![usize::MAX; joined.iter().map(|(_, n)| n.0 as usize + 1).max().unwrap_or(0)];
         joined.iter().for_each(|&(index, n)| places[n.0 as usize] = index);
-        let tasks = set.tasks.iter().enumerate().map(|(index, spec)| TaskRecords::new(index, spec)).collect();
-        DomainPeriods { tasks, places, adding: None, selected: None, behind: false, latenesses: Latenesses::default() }
+        let tasks = set
+            .tasks
+            .iter()
+            .enumerate()
+            .map(|(index, spec)| TaskRecords::new(index, spec))
+            .collect();
+        DomainPeriods {
+            tasks,
+            places,
+            adding: None,
+            selected: None,
+            behind: false,
+            latenesses: Latenesses::default(),
+        }
     }
 
     /// A task's place in the set.
@@ -132,7 +145,15 @@ impl DomainPeriods {
         task.wakes(at);
         task.blocked = task.blocked.map(|_| at);
         let (executed, asleep) = (0, 0);
-        task.intervals.push_back(Interval { key, begun: at, executed, started, at_once: false, asleep, over: false });
+        task.intervals.push_back(Interval {
+            key,
+            begun: at,
+            executed,
+            started,
+            at_once: false,
+            asleep,
+            over: false,
+        });
     }
 
     fn other(&mut self, r: &Record) {
@@ -149,7 +170,9 @@ impl DomainPeriods {
                 }
             }
             kind::STOPPED => task.running = false,
-            kind::CHARGE_TASK => task.intervals.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a),
+            kind::CHARGE_TASK => {
+                task.intervals.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a)
+            }
             kind::TASK_BLOCKED => task.blocked = Some(r.time),
             kind::TASK_READY => {
                 task.wakes(r.time);
@@ -192,7 +215,8 @@ impl DomainPeriods {
                     sink(period);
                 }
                 let task = &mut self.tasks[index as usize];
-                if let Some(i) = task.intervals.front().filter(|i| i.key == keyed.key && i.at_once) {
+                if let Some(i) = task.intervals.front().filter(|i| i.key == keyed.key && i.at_once)
+                {
                     self.latenesses.add(i.started.unwrap_or(i.begun).saturating_sub(release));
                 }
                 task.periods.released(number, release, deadline);

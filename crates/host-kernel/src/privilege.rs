@@ -4,7 +4,8 @@ use std::fmt;
 
 use punctual_sys::process::{capabilities, CapabilitySet};
 
-const NEEDED: [(CapabilitySet, &str); 2] = [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
+const NEEDED: [(CapabilitySet, &str); 2] =
+    [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
 
 /// Capabilities that this process has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +33,11 @@ impl Missing {
         if effective.contains(CapabilitySet::SYS_ADMIN) {
             return None;
         }
-        let missing: Vec<_> =
-            NEEDED.iter().filter(|(one, _)| !effective.contains(*one)).map(|(_, name)| *name).collect();
+        let missing: Vec<_> = NEEDED
+            .iter()
+            .filter(|(one, _)| !effective.contains(*one))
+            .map(|(_, name)| *name)
+            .collect();
         (!missing.is_empty()).then_some(Missing(missing))
     }
 }

@@ -71,13 +71,21 @@ impl Timer {
     /// It is an object of another version.
     pub fn prepare(self, open: &mut OpenObject) -> Result<(), Diagnostic> {
         let map = open.maps_mut().find(|map| map.name() == CONSTANT);
-        let mut map =
-            map.ok_or_else(|| Diagnostic::machine(format!("the BPF object has no {CONSTANT}"), "build it again"))?;
+        let mut map = map.ok_or_else(|| {
+            Diagnostic::machine(format!("the BPF object has no {CONSTANT}"), "build it again")
+        })?;
         let every = |name| env::var(name).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
-        let config = [u32::from(self == Timer::Process), every(FAILS), every(REMOTE)].map(u32::to_ne_bytes).concat();
+        let config = [u32::from(self == Timer::Process), every(FAILS), every(REMOTE)]
+            .map(u32::to_ne_bytes)
+            .concat();
         match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
             Some(value) => value.copy_from_slice(&config),
-            None => return Err(Diagnostic::machine(format!("the BPF object's {CONSTANT} is empty"), "build it again")),
+            None => {
+                return Err(Diagnostic::machine(
+                    format!("the BPF object's {CONSTANT} is empty"),
+                    "build it again",
+                ))
+            }
         }
         Ok(())
     }
@@ -87,7 +95,11 @@ impl Timer {
 fn load_probe() -> i32 {
     // SAFETY: the object is a constant of ours; what was opened is closed, and not used after that.
     unsafe {
-        let object = libbpf_sys::bpf_object__open_mem(OBJECT.0.as_ptr().cast(), OBJECT.0.len() as _, std::ptr::null());
+        let object = libbpf_sys::bpf_object__open_mem(
+            OBJECT.0.as_ptr().cast(),
+            OBJECT.0.len() as _,
+            std::ptr::null(),
+        );
         if object.is_null() {
             return io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
         }

@@ -12,8 +12,14 @@ pub(crate) struct Programs(Vec<(OsString, OwnedFd)>);
 
 impl Programs {
     pub fn of(object: &Object) -> std::io::Result<Programs> {
-        let own = |p: libbpf_rs::Program<'_>| Ok((p.name().to_owned(), p.as_fd().try_clone_to_owned()?));
-        object.progs().filter(|p| p.autoload()).map(own).collect::<std::io::Result<_>>().map(Programs)
+        let own =
+            |p: libbpf_rs::Program<'_>| Ok((p.name().to_owned(), p.as_fd().try_clone_to_owned()?));
+        object
+            .progs()
+            .filter(|p| p.autoload())
+            .map(own)
+            .collect::<std::io::Result<_>>()
+            .map(Programs)
     }
 
     /// A program's descriptor.
@@ -22,7 +28,9 @@ impl Programs {
     /// There is none of that name.
     pub fn fd(&self, name: &str) -> Result<BorrowedFd<'_>, String> {
         let found = self.0.iter().find(|(n, _)| n == name);
-        found.map(|(_, fd)| fd.as_fd()).ok_or_else(|| format!("the BPF object has no program {name}"))
+        found
+            .map(|(_, fd)| fd.as_fd())
+            .ok_or_else(|| format!("the BPF object has no program {name}"))
     }
 
     /// Runs a program once with its context, which it may change; what it returned.
@@ -39,7 +47,11 @@ impl Programs {
         // SAFETY: the context is valid for reading and writing as long as the call takes.
         let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &mut options) };
         if failed < 0 {
-            return Err(format!("BPF program {}: {}", C::PROGRAM, std::io::Error::from_raw_os_error(-failed)));
+            return Err(format!(
+                "BPF program {}: {}",
+                C::PROGRAM,
+                std::io::Error::from_raw_os_error(-failed)
+            ));
         }
         Ok(options.retval as i32)
     }

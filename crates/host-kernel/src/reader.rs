@@ -60,12 +60,17 @@ pub(crate) struct Config {
 /// Beside an allocator: reads until `running` is dropped, and once more then.
 pub(crate) fn run(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEvent)>) {
     let domain = config.domain;
-    let last = live(config, running, events).map_or_else(DomainEvent::Failed, |()| DomainEvent::Stopped);
+    let last =
+        live(config, running, events).map_or_else(DomainEvent::Failed, |()| DomainEvent::Stopped);
     // A receiver that is gone has ended the run.
     drop(events.send((domain, last)));
 }
 
-fn live(config: Config, running: &Receiver<()>, events: &Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
+fn live(
+    config: Config,
+    running: &Receiver<()>,
+    events: &Sender<(u32, DomainEvent)>,
+) -> Result<(), Diagnostic> {
     members::pin(config.cpu)?;
     let mut reader = Reader::new(&config.programs, config.domain, config.limits);
     loop {

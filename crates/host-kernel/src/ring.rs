@@ -40,7 +40,10 @@ impl<'a> Rings<'a> {
     pub fn poll(&mut self) -> Result<(), String> {
         let mut poll = Poll { domain: self.domain, pop: self.taken, ..Poll::default() };
         if self.programs.run(&mut poll)? != 0 {
-            return Err(format!("the rings of domain {} cannot be read from another CPU", self.domain));
+            return Err(format!(
+                "the rings of domain {} cannot be read from another CPU",
+                self.domain
+            ));
         }
         self.poll = poll;
         self.taken = 0;
@@ -68,7 +71,8 @@ impl<'a> Rings<'a> {
                 return None;
             }
             self.taken += 1;
-            let at = self.poll.events + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
+            let at = self.poll.events
+                + number % u64::from(self.limits.events) * size_of::<raw::Event>() as u64;
             // SAFETY: as above, and the ring has that many entries; one between tail and head is
             // not written again before it is given back.
             let raw = unsafe { std::ptr::read_volatile(at as *const raw::Event) };
@@ -104,7 +108,8 @@ impl<'a> Rings<'a> {
     }
 
     fn record(&self, number: u64) -> Record {
-        let at = self.poll.records + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
+        let at = self.poll.records
+            + number % u64::from(self.limits.records) * size_of::<Record>() as u64;
         // SAFETY: as above; a record (`struct pd_record`) that is written over meanwhile is plain
         // numbers still.
         unsafe { std::ptr::read_volatile(at as *const Record) }

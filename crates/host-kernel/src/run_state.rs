@@ -51,7 +51,8 @@ impl RunState {
     pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
         self.periods.insert(domain, DomainPeriods::new(&self.set, tasks));
         if let Some(trace) = self.traces.get(&domain) {
-            let places = tasks.iter().map(|&(index, task)| Record::task_place(task.0, index as u32));
+            let places =
+                tasks.iter().map(|&(index, task)| Record::task_place(task.0, index as u32));
             trace.records(&places.collect::<Vec<_>>());
         }
     }
@@ -68,7 +69,12 @@ impl RunState {
     }
 
     /// A domain's next records: the tasks that are gone.
-    pub fn records(&mut self, domain: u32, batch: &RecordBatch, sink: &mut dyn FnMut(RunEvent)) -> Vec<TaskId> {
+    pub fn records(
+        &mut self,
+        domain: u32,
+        batch: &RecordBatch,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Vec<TaskId> {
         let records = &batch.records;
         if let Some(trace) = self.traces.get(&domain) {
             trace.lost(records.lost);
@@ -93,7 +99,8 @@ impl RunState {
                 handle(&self.set, periods, &event, sink);
             }
         }
-        let gone = records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
+        let gone =
+            records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
         let gone: Vec<TaskId> = gone.collect();
         for place in gone.iter().filter_map(|task| periods.place(task.0)) {
             self.gone[place] = true;
@@ -102,7 +109,10 @@ impl RunState {
     }
 
     /// The end: events, from due to running, notes.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(RunEvent)) -> (u64, Option<Lateness>, Vec<String>) {
+    pub fn finish(
+        &mut self,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> (u64, Option<Lateness>, Vec<String>) {
         let mut lateness = None;
         for periods in self.periods.values_mut() {
             periods.finish(&mut |period: Period| sink(period.into()));
@@ -110,17 +120,26 @@ impl RunState {
         }
         let throttled: u64 = self.throttled.values().sum();
         if throttled > 0 {
-            self.notes.push(format!("jobs were held back {throttled} times to leave others 5 % of the CPU"));
+            self.notes.push(format!(
+                "jobs were held back {throttled} times to leave others 5 % of the CPU"
+            ));
         }
         let failures: u64 = self.arm_failures.values().sum();
         if failures > 0 {
-            self.notes.push(format!("the kernel refused {failures} times to arm a timer; the timer was armed again"));
+            self.notes.push(format!(
+                "the kernel refused {failures} times to arm a timer; the timer was armed again"
+            ));
         }
         (self.events, lateness, std::mem::take(&mut self.notes))
     }
 }
 
-fn handle(set: &TaskSet, periods: &mut DomainPeriods, keyed: &KeyedEvent, sink: &mut dyn FnMut(RunEvent)) {
+fn handle(
+    set: &TaskSet,
+    periods: &mut DomainPeriods,
+    keyed: &KeyedEvent,
+    sink: &mut dyn FnMut(RunEvent),
+) {
     match keyed.event {
         ReleaseEvent::EventsLost { count, .. } => {
             periods.events_lost();

@@ -18,7 +18,8 @@ use punctual_diagnostic::Diagnostic;
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
 
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")));
+static OBJECT: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")));
 
 /// The ops table's name in the object, and while it is attached the kernel's name for the
 /// scheduler.
@@ -39,12 +40,15 @@ impl Scheduler {
     ///
     /// # Errors
     /// The verifier's refusal, with its last words; no memory.
-    pub fn load(prepare: impl FnOnce(&mut OpenObject) -> Result<(), Diagnostic>) -> Result<Scheduler, Diagnostic> {
+    pub fn load(
+        prepare: impl FnOnce(&mut OpenObject) -> Result<(), Diagnostic>,
+    ) -> Result<Scheduler, Diagnostic> {
         let refused = |e: &dyn std::fmt::Display, log: &str| {
             let log = if log.is_empty() { String::new() } else { format!("; it said:\n{log}") };
             refused(format!("the kernel refused to load the scheduler: {e}{log}"))
         };
-        let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
+        let mut open =
+            ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
         prepare(&mut open)?;
         let (loaded, log) = listening(|| open.load());
         let object = loaded.map_err(|e| refused(&e, &log))?;
@@ -69,8 +73,14 @@ impl Scheduler {
         limits: &Limits,
         granularity: u64,
     ) -> Result<(), Diagnostic> {
-        let mut create =
-            Create { domain, cpu, asks_policies: asks_policies.into(), unused: 0, limits: limits.into(), granularity };
+        let mut create = Create {
+            domain,
+            cpu,
+            asks_policies: asks_policies.into(),
+            unused: 0,
+            limits: limits.into(),
+            granularity,
+        };
         let mut timer = Call::new(domain, Command::TimerCreate);
         let made = self.programs.run(&mut create).and_then(|refusal| match refusal {
             0 => self.programs.run(&mut timer).map(|_| timer.result),
@@ -79,7 +89,10 @@ impl Scheduler {
         let refusal = made.map_err(|e| Diagnostic::machine(e, OTHERS))?;
         if refusal != 0 {
             let why = Refusal::from_raw(refusal);
-            return Err(Diagnostic::machine(format!("the kernel made no dispatcher for CPU {cpu}: {why}"), OTHERS));
+            return Err(Diagnostic::machine(
+                format!("the kernel made no dispatcher for CPU {cpu}: {why}"),
+                OTHERS,
+            ));
         }
         Ok(())
     }
@@ -89,7 +102,8 @@ impl Scheduler {
     /// # Errors
     /// See [`TimerProcess::start`].
     pub fn timer_process(&self, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
-        let program = self.programs.fd(Call::PROGRAM).map_err(|e| Diagnostic::machine(e, OTHERS))?;
+        let program =
+            self.programs.fd(Call::PROGRAM).map_err(|e| Diagnostic::machine(e, OTHERS))?;
         TimerProcess::start(program, domain, cpu)
     }
 
@@ -100,12 +114,14 @@ impl Scheduler {
     pub fn attach(&mut self) -> Result<(), Diagnostic> {
         self.guard = Guard::start();
         let ahead = Ahead::of_others();
-        let (attached, log) =
-            listening(|| map(&mut self.object, OPS)?.attach_struct_ops().map_err(|e| format!("{e:#}")));
+        let (attached, log) = listening(|| {
+            map(&mut self.object, OPS)?.attach_struct_ops().map_err(|e| format!("{e:#}"))
+        });
         drop(ahead);
         let link = attached.map_err(|e| {
             let log = if log.is_empty() { log } else { format!("; it said:\n{log}") };
-            let refused = || refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
+            let refused =
+                || refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
             machine::taken().unwrap_or_else(refused)
         })?;
         self.link = Some(link);
@@ -114,8 +130,14 @@ impl Scheduler {
 
     /// The ring that is written to when a domain has new events.
     pub fn doorbell(&mut self, domain: u32) -> Result<MapHandle, Diagnostic> {
-        let bell = map(&mut self.object, "doorbell").and_then(|m| MapHandle::try_from(&*m).map_err(|e| e.to_string()));
-        bell.map_err(|e| Diagnostic::machine(format!("the doorbell of domain {domain} cannot be opened: {e}"), OTHERS))
+        let bell = map(&mut self.object, "doorbell")
+            .and_then(|m| MapHandle::try_from(&*m).map_err(|e| e.to_string()));
+        bell.map_err(|e| {
+            Diagnostic::machine(
+                format!("the doorbell of domain {domain} cannot be opened: {e}"),
+                OTHERS,
+            )
+        })
     }
 
     /// For statistics of its programs.
@@ -149,5 +171,8 @@ impl Drop for Scheduler {
 }
 
 fn map<'a>(object: &'a mut Object, name: &str) -> Result<MapMut<'a>, String> {
-    object.maps_mut().find(|m| m.name() == name).ok_or_else(|| format!("the BPF object has no map {name}"))
+    object
+        .maps_mut()
+        .find(|m| m.name() == name)
+        .ok_or_else(|| format!("the BPF object has no map {name}"))
 }

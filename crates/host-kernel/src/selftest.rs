@@ -135,7 +135,10 @@ impl Subject for InKernel {
     }
 
     fn prepare_decisions(&mut self, jobs: u32, trees: bool) -> Result<(), KernelError> {
-        self.call("punctual_decisions", &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() })
+        self.call(
+            "punctual_decisions",
+            &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() },
+        )
     }
 
     fn decide(&mut self, count: u32) -> Result<u64, KernelError> {
@@ -218,7 +221,10 @@ impl Subject for Native {
     }
 
     fn prepare_decisions(&mut self, jobs: u32, trees: bool) -> Result<(), KernelError> {
-        self.call(punctual_native_decisions, &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() })
+        self.call(
+            punctual_native_decisions,
+            &mut Call { jobs, trees: trees.into(), begin: 1, ..Call::default() },
+        )
     }
 
     fn decide(&mut self, count: u32) -> Result<u64, KernelError> {

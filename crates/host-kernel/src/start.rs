@@ -35,7 +35,8 @@ impl Start {
     /// # Errors
     /// As of [`run`](crate::run()).
     pub fn try_it(cpu: u32) -> Result<Start, Diagnostic> {
-        let set = TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
+        let set =
+            TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
         let set = set.map_err(|e| not_done_here(e.to_string()))?;
         let parts = parts(&set)?;
         machine::check(&set.cpus())?;
@@ -53,7 +54,8 @@ impl Start {
         })?;
         let load = lap();
         scheduler.create(0, cpu, parts[0].asks_policies, &parts[0].limits, timer.granularity())?;
-        let thread = (timer == Timer::Process).then(|| scheduler.timer_process(0, cpu)).transpose()?;
+        let thread =
+            (timer == Timer::Process).then(|| scheduler.timer_process(0, cpu)).transpose()?;
         let create = lap();
         scheduler.attach()?;
         let attach = lap();

@@ -20,7 +20,8 @@ impl StartBarrier {
     pub fn new() -> Result<StartBarrier, Diagnostic> {
         // SAFETY: a new mapping of our own.
         let page = unsafe {
-            let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+            let (prot, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
             libc::mmap(std::ptr::null_mut(), size_of::<Page>(), prot, flags, -1, 0)
         };
         if page == libc::MAP_FAILED {

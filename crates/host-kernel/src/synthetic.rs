@@ -10,7 +10,11 @@ use punctual_diagnostic::Diagnostic;
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn start(barrier: &StartBarrier, mut work: Work, spinner: &Spinner) -> Result<i32, Diagnostic> {
+pub(crate) fn start(
+    barrier: &StartBarrier,
+    mut work: Work,
+    spinner: &Spinner,
+) -> Result<i32, Diagnostic> {
     match fork()? {
         Some(pid) => Ok(pid),
         None => live(barrier, &mut work, spinner),

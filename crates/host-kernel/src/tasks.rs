@@ -57,19 +57,28 @@ impl Tasks {
     /// # Errors
     /// A command that cannot be executed, a process that cannot be adopted; the system's. Nothing
     /// is left behind.
-    pub fn start(set: &TaskSet, locks: &[CpuLock], stdin: bool, output: Output) -> Result<Tasks, Diagnostic> {
+    pub fn start(
+        set: &TaskSet,
+        locks: &[CpuLock],
+        stdin: bool,
+        output: Output,
+    ) -> Result<Tasks, Diagnostic> {
         let all = Vec::with_capacity(set.tasks.len());
         let mut tasks = Tasks { barrier: StartBarrier::new()?, commands: None, all };
         let mut spinner = None;
         for spec in &set.tasks {
             let process = match (&spec.body, Work::of(&spec.body)) {
-                (Body::Command(argv), _) => tasks.start_command(argv, &spec.name, locks, output.streams(stdin)),
+                (Body::Command(argv), _) => {
+                    tasks.start_command(argv, &spec.name, locks, output.streams(stdin))
+                }
                 (Body::Pid(pid), _) => set
                     .domain(spec.domain)
                     .only_cpu()
                     .and_then(|cpu| adopted::check(*pid, cpu))
                     .map(|pidfd| Process::new(*pid, pidfd, Kind::Adopted)),
-                (_, Some(work)) => tasks.start_synthetic(work, spinner.get_or_insert_with(Spinner::calibrate)),
+                (_, Some(work)) => {
+                    tasks.start_synthetic(work, spinner.get_or_insert_with(Spinner::calibrate))
+                }
                 (_, None) => continue,
             };
             tasks.all.push(process.map_err(|e| e.of_task(&spec.name))?);
@@ -91,7 +100,8 @@ impl Tasks {
         let place = commands.iter().count();
         let spec = CommandSpec { streams, ..CommandSpec::new(argv) };
         let spawned = commands.start(spec, name)?;
-        let pidfd = spawned.pidfd().try_clone_to_owned().map_err(|e| unwatched(spawned.id().pid, &e))?;
+        let pidfd =
+            spawned.pidfd().try_clone_to_owned().map_err(|e| unwatched(spawned.id().pid, &e))?;
         Ok(Process::new(spawned.id().pid, pidfd, Kind::Command(place)))
     }
 
@@ -128,9 +138,11 @@ impl Tasks {
         for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
             process.ended = match process.kind {
                 Kind::Synthetic => try_wait(process.pid).map(TaskEnd::from),
-                Kind::Command(place) => {
-                    self.commands.as_mut().and_then(|c| c.try_wait(place).ok().flatten()).map(TaskEnd::from)
-                }
+                Kind::Command(place) => self
+                    .commands
+                    .as_mut()
+                    .and_then(|c| c.try_wait(place).ok().flatten())
+                    .map(TaskEnd::from),
                 Kind::Adopted => pidfd::has_ended(process.pidfd.as_fd()).then_some(TaskEnd::Gone),
             };
         }
@@ -219,8 +231,11 @@ mod tests {
     fn a_command_executes_nothing_before_its_release() {
         let name = std::env::temp_dir().join(format!("punctual-barrier-{}", std::process::id()));
         drop(std::fs::remove_file(&name));
-        let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")].map(str::to_owned);
-        let mut tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
+        let argv = ["/bin/sh", "-c", "echo > \"$0\"; exit 3", name.to_str().expect("plain")]
+            .map(str::to_owned);
+        let mut tasks =
+            Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere)
+                .expect("a shell");
         std::thread::sleep(Duration::from_millis(50));
         tasks.look();
         assert!(tasks.ended(0).is_none() && !name.exists());
@@ -234,7 +249,10 @@ mod tests {
     fn a_command_that_cannot_be_executed_is_an_error_of_the_start() {
         let missing = set(Body::Command(vec!["/no/such/program".to_owned()]));
         let e = Tasks::start(&missing, &[], false, Output::Nowhere).err().expect("it is not there");
-        assert!(e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2, "{e}");
+        assert!(
+            e.cause.contains("there is no program /no/such/program") && e.exit_code() == 2,
+            "{e}"
+        );
         assert_eq!((e.kind, e.errno), (Kind::Command, Some(libc::ENOENT)));
         let folder = set(Body::Command(vec!["/tmp".to_owned()]));
         let e = Tasks::start(&folder, &[], false, Output::Nowhere).err().expect("it is no program");
@@ -244,7 +262,9 @@ mod tests {
         let allow = std::process::Command::new("chmod").arg("+x").arg(&name).status();
         assert!(allow.is_ok_and(|s| s.success()));
         let broken = set(Body::Command(vec![name.to_str().expect("plain").to_owned()]));
-        let failure = Tasks::start(&broken, &[], false, Output::Nowhere).err().expect("it cannot be executed");
+        let failure = Tasks::start(&broken, &[], false, Output::Nowhere)
+            .err()
+            .expect("it cannot be executed");
         assert!(failure.cause.contains("cannot start") && failure.exit_code() == 2, "{failure}");
         assert_eq!((failure.kind, failure.errno), (Kind::Command, Some(libc::ENOENT)));
         drop(std::fs::remove_file(&name));
@@ -256,7 +276,8 @@ mod tests {
         drop(std::fs::remove_file(&name));
         let script = "setsid sleep 1000 & echo $! > \"$0\"; wait";
         let argv = ["/bin/sh", "-c", script, name.to_str().expect("plain")].map(str::to_owned);
-        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere).expect("a shell");
+        let tasks = Tasks::start(&set(Body::Command(argv.to_vec())), &[], false, Output::Nowhere)
+            .expect("a shell");
         tasks.open();
         let limit = Instant::now() + Duration::from_secs(20);
         let child: i32 = loop {

@@ -61,7 +61,11 @@ impl TimerProcess {
     ///
     /// # Errors
     /// No process can be made, or it may not have what it needs.
-    pub fn start(program: BorrowedFd<'_>, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
+    pub fn start(
+        program: BorrowedFd<'_>,
+        domain: u32,
+        cpu: u32,
+    ) -> Result<TimerProcess, Diagnostic> {
         let (read, write) = pipe().map_err(no_process)?;
         // SAFETY: getpid and fork take nothing; the child makes system calls only.
         let (loader, pid) = unsafe { (libc::getpid(), libc::fork()) };
@@ -109,7 +113,8 @@ fn read_report(read: &OwnedFd) -> Option<Report> {
     let mut report = Report::default();
     loop {
         // SAFETY: a report is two numbers; as many bytes are written at once, or none.
-        let got = unsafe { libc::read(read.as_raw_fd(), (&raw mut report).cast(), size_of::<Report>()) };
+        let got =
+            unsafe { libc::read(read.as_raw_fd(), (&raw mut report).cast(), size_of::<Report>()) };
         if got != -1 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return (got == size_of::<Report>() as isize).then_some(report);
         }
@@ -122,7 +127,8 @@ extern "C" fn woken(_: i32) {}
 fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     let stage = |stage, failed: bool| {
         if failed || stage == READY {
-            let error = if failed { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 };
+            let error =
+                if failed { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 };
             let report_is = Report { stage, error };
             // SAFETY: a valid report and its size.
             unsafe { libc::write(report, (&raw const report_is).cast(), size_of::<Report>()) };
@@ -152,7 +158,9 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
     let (mut reported, mut orphan_since) = (false, None);
     loop {
         // SAFETY: the command with its attributes; the context is valid, and as long as is said.
-        let failed = unsafe { libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0 };
+        let failed = unsafe {
+            libc::syscall(libc::SYS_bpf, RUN_PROGRAM, &raw mut run, size_of_val(&run)) != 0
+        };
         // SAFETY: the program wrote to it behind the compiler's back.
         let result = unsafe { (&raw const call.result).read_volatile() };
         stage(4, failed || result < 0);

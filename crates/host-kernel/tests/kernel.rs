@@ -51,7 +51,8 @@ fn the_kernels_build_decides_as_the_native_one() {
 /// The comparison above can fail: a hash depends on each operation.
 #[test]
 fn another_sequence_has_another_hash() {
-    let hash = |seed, count| Native::new().exercise(seed, 0, count).expect("the native build cannot fail");
+    let hash =
+        |seed, count| Native::new().exercise(seed, 0, count).expect("the native build cannot fail");
     let this = hash(SEED, PER_BATCH);
     assert_eq!(this, hash(SEED, PER_BATCH));
     for (seed, count) in [(SEED ^ 1, PER_BATCH), (SEED, PER_BATCH - 1), (SEED, PER_BATCH + 1)] {
@@ -78,7 +79,8 @@ fn several_domains_decide_by_themselves_and_each_is_made_once() {
     }
     for (domain, hash) in domains.iter().zip(there) {
         let mut native = Native::new();
-        let runs = (0..8).map(|batch| native.exercise(SEED + u64::from(domain.number()), batch, 500));
+        let runs =
+            (0..8).map(|batch| native.exercise(SEED + u64::from(domain.number()), batch, 500));
         let here = runs.last().expect("eight batches").expect("the native build cannot fail");
         assert_eq!(hash, here, "domain {}", domain.number());
     }
@@ -88,7 +90,8 @@ fn several_domains_decide_by_themselves_and_each_is_made_once() {
 fn both_builds_make_the_same_full_decisions() {
     let Some(kernel) = kernel() else { return };
     let first = InKernel::new(kernel).expect("room for the limits");
-    let others: Vec<_> = (1..8).map(|n| first.beside(n).expect("there are eight domains")).collect();
+    let others: Vec<_> =
+        (1..8).map(|n| first.beside(n).expect("there are eight domains")).collect();
     let work = [1, 10, 100, 4000].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
     for (mut kernel, (jobs, trees)) in std::iter::once(first).chain(others).zip(work) {
         let mut native = Native::new();

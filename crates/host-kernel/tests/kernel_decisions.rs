@@ -58,8 +58,10 @@ fn a_decision_costs_at_most_three_times_the_native_builds() {
     }
     println!("decision {:>8} {:>6} {:>8} {:>8} {:>6}", "jobs", "shape", "BPF", "native", "ratio");
     let mut wrong = Vec::new();
-    let first = InKernel::new(Kernel::load().unwrap_or_else(|e| panic!("{e}"))).expect("room for the limits");
-    let others: Vec<_> = (1..8).map(|n| first.beside(n).expect("there are eight domains")).collect();
+    let first = InKernel::new(Kernel::load().unwrap_or_else(|e| panic!("{e}")))
+        .expect("room for the limits");
+    let others: Vec<_> =
+        (1..8).map(|n| first.beside(n).expect("there are eight domains")).collect();
     for (there, (jobs, trees, seen)) in std::iter::once(first).chain(others).zip(SEEN) {
         let shape = if trees { "trees" } else { "flat" };
         let (bpf, native) = costs(there, jobs, trees);
@@ -72,7 +74,9 @@ fn a_decision_costs_at_most_three_times_the_native_builds() {
             wrong.push(format!("{jobs} jobs, {shape}: {bpf} instructions are more than {MOST_TIMES} times {native}"));
         }
         if bpf > seen * (100 + MARGIN) / 100 {
-            wrong.push(format!("{jobs} jobs, {shape}: {bpf} instructions, {MARGIN} % more than the {seen} seen"));
+            wrong.push(format!(
+                "{jobs} jobs, {shape}: {bpf} instructions, {MARGIN} % more than the {seen} seen"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

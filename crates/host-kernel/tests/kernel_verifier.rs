@@ -34,13 +34,17 @@ fn names(release: &str) -> [String; 2] {
 }
 
 fn release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("proc is mounted").trim().to_owned()
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .expect("proc is mounted")
+        .trim()
+        .to_owned()
 }
 
 /// One program in each line: object, name, instructions, bytes of machine code.
 fn lines(object: &str, programs: &[ProgramStatistics]) -> String {
     programs.iter().fold(String::new(), |mut all, p| {
-        let _ = writeln!(all, "{object:<12} {:<28} {:>6} {:>7}", p.name, p.verified, p.machine_code);
+        let _ =
+            writeln!(all, "{object:<12} {:<28} {:>6} {:>7}", p.name, p.verified, p.machine_code);
         all
     })
 }
@@ -62,9 +66,10 @@ fn grown(written: &str, object: &str, seen: &[ProgramStatistics]) -> Vec<String>
             wrong.push(format!("{object}, {}: nothing is written down of it", p.name));
             continue;
         };
-        for (what, now, then) in
-            [("verified instructions", p.verified, verified), ("bytes of machine code", p.machine_code, machine_code)]
-        {
+        for (what, now, then) in [
+            ("verified instructions", p.verified, verified),
+            ("bytes of machine code", p.machine_code, machine_code),
+        ] {
             if now > then + then * TOLERANCE_PERCENT / 100 + TOLERANCE {
                 wrong.push(format!("{object}, {}: {now} {what}, {then} are written down", p.name));
             }
@@ -115,7 +120,11 @@ fn the_dispatcher_takes_the_verifier_no_more_than_was_written_down() {
         Err(e) => panic!("{e}"),
     };
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    println!("loaded in {:.1} ms, of which {:.1} executed", ms(kernel.load_time()), ms(kernel.load_execution()));
+    println!(
+        "loaded in {:.1} ms, of which {:.1} executed",
+        ms(kernel.load_time()),
+        ms(kernel.load_execution())
+    );
     compare("dispatcher", &kernel.statistics());
 }
 
@@ -134,9 +143,13 @@ fn the_scheduler_takes_the_verifier_no_more_than_was_written_down() {
 
 #[test]
 fn growth_beyond_the_tolerance_is_reported_by_name() {
-    let program = |name: &str, verified| ProgramStatistics { name: name.into(), verified, machine_code: 500 };
+    let program =
+        |name: &str, verified| ProgramStatistics { name: name.into(), verified, machine_code: 500 };
     let written = lines("object", &[program("first", 1_000), program("second", 2_000)]);
-    assert_eq!(grown(&written, "object", &[program("first", 1_150), program("second", 10)]), [""; 0]);
+    assert_eq!(
+        grown(&written, "object", &[program("first", 1_150), program("second", 10)]),
+        [""; 0]
+    );
     assert_eq!(
         grown(&written, "object", &[program("first", 1_151), program("third", 1)]),
         [

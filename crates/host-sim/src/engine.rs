@@ -103,7 +103,11 @@ impl Engine {
 
     /// All instants before `end`. False when the watcher wants no more; then, and after errors, it
     /// stands at the last instant that was.
-    pub(crate) fn run<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, Diagnostic> {
+    pub(crate) fn run<W: Watcher>(
+        &mut self,
+        end: u64,
+        watcher: &mut W,
+    ) -> Result<bool, Diagnostic> {
         let mut until_look = BETWEEN_LOOKS;
         let mut in_place = 0;
         while self.next < end {
@@ -129,7 +133,11 @@ impl Engine {
     }
 
     /// The last instant, at `end`; tells of all releases, the cut-off ones too, and ends the trace.
-    pub(crate) fn finish<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<(), Diagnostic> {
+    pub(crate) fn finish<W: Watcher>(
+        &mut self,
+        end: u64,
+        watcher: &mut W,
+    ) -> Result<(), Diagnostic> {
         self.instant(end.max(self.now), watcher)?;
         for period in self.tasks.iter_mut().filter_map(Task::close) {
             watcher.period(&period);
@@ -199,12 +207,20 @@ impl Engine {
         if let Some(recorder) = &mut self.recorder {
             recorder.executed(self.cpu.running, background, from, now);
         }
-        watcher.executed(&Interval { cpu: self.cpu.number, task: task.index(), from, to: now, background });
+        watcher.executed(&Interval {
+            cpu: self.cpu.number,
+            task: task.index(),
+            from,
+            to: now,
+            background,
+        });
     }
 
     /// Whether the running task has nothing left to execute for now.
     fn is_at_an_end(&self) -> bool {
-        self.cpu.running != NO_TASK && self.cpu.stolen == 0 && self.tasks[self.cpu.running as usize].left == 0
+        self.cpu.running != NO_TASK
+            && self.cpu.stolen == 0
+            && self.tasks[self.cpu.running as usize].left == 0
     }
 
     /// A task that has the CPU and executed what it had to: on to what takes time. True when that
@@ -301,7 +317,9 @@ impl Engine {
                     watcher.period(&period);
                 }
             }
-            ReleaseEvent::Ended { task, end, at, unused, .. } => tasks[task.0 as usize].ended(end, at, unused),
+            ReleaseEvent::Ended { task, end, at, unused, .. } => {
+                tasks[task.0 as usize].ended(end, at, unused)
+            }
             ReleaseEvent::Lost { task, first, count, .. } => {
                 let task = &mut tasks[task.0 as usize];
                 let before = task.close();
@@ -310,7 +328,9 @@ impl Engine {
             }
             ReleaseEvent::Background { task, .. } => background.push(task.0),
             // A signal's handler is no part of a synthetic task, and the others are about counters.
-            ReleaseEvent::Overrun { .. } | ReleaseEvent::DelayedSaturated { .. } | ReleaseEvent::EventsLost { .. } => {}
+            ReleaseEvent::Overrun { .. }
+            | ReleaseEvent::DelayedSaturated { .. }
+            | ReleaseEvent::EventsLost { .. } => {}
         });
     }
 

@@ -24,10 +24,15 @@ pub struct Horizon {
 /// # Errors
 /// A sporadic or aperiodic task; a hyperperiod beyond 2^62 ns (146 years).
 pub fn hyperperiod(set: &TaskSet) -> Result<u64, Diagnostic> {
-    let random = |t: &&TaskSpec| matches!(t.arrival, Arrival::Sporadic { .. } | Arrival::Aperiodic { .. });
+    let random =
+        |t: &&TaskSpec| matches!(t.arrival, Arrival::Sporadic { .. } | Arrival::Aperiodic { .. });
     if let Some(task) = set.tasks.iter().find(random) {
-        let cause = format!("task \"{}\" arrives at random, so that the set never repeats", task.name);
-        return Err(Diagnostic::usage(cause, "say for how long: --duration 10s, or duration in the set"));
+        let cause =
+            format!("task \"{}\" arrives at random, so that the set never repeats", task.name);
+        return Err(Diagnostic::usage(
+            cause,
+            "say for how long: --duration 10s, or duration in the set",
+        ));
     }
     analysis::hyperperiod(set, LATEST).map_err(|HyperperiodTooLong { kind, name, period }| {
         let cause = format!(
@@ -53,7 +58,8 @@ pub fn horizon(set: &TaskSet) -> Result<Horizon, Diagnostic> {
         Arrival::List(times) => times.last().map(|at| at.saturating_add(t.deadline)),
         _ => None,
     });
-    let end = hyperperiod.saturating_mul(cycles).saturating_add(offset).max(listed.max().unwrap_or(0));
+    let end =
+        hyperperiod.saturating_mul(cycles).saturating_add(offset).max(listed.max().unwrap_or(0));
     if end > LATEST {
         let cause = "two hyperperiods are more than 146 years";
         return Err(Diagnostic::usage(cause, "say for how long: --duration 10s"));

@@ -1,7 +1,8 @@
 //! One recorded input, applied to a dispatcher again: the inverse of `dispatcher/record.h`.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId, TimerId,
+    Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId,
+    TimerId,
 };
 use punctual_trace::{kind, Record};
 

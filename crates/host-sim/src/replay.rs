@@ -77,7 +77,10 @@ pub enum ReplayError {
 ///
 /// # Errors
 /// See [`ReplayError`]. A difference is no error but a result.
-pub fn replay(input: impl BufRead, proceeds: &mut dyn FnMut(u64) -> bool) -> Result<Replayed, ReplayError> {
+pub fn replay(
+    input: impl BufRead,
+    proceeds: &mut dyn FnMut(u64) -> bool,
+) -> Result<Replayed, ReplayError> {
     let reader = TraceReader::new(input)?;
     let header = reader.header().clone();
     let mut limits = Limits::from(header.limits);
@@ -225,7 +228,10 @@ impl<R: BufRead> Replay<R> {
                 return Ok(Some(self.different(recorded, format!("a refusal: {refusal}"))));
             }
             Err(InputError::Nonsense) => {
-                return Err(ReplayError::Input { number: self.number(), what: records[0].to_string() })
+                return Err(ReplayError::Input {
+                    number: self.number(),
+                    what: records[0].to_string(),
+                })
             }
         }
         if self.dispatcher.record_count() == self.compared {
@@ -273,6 +279,8 @@ fn in_words(theirs: &Record, mine: &Record) -> (String, String) {
     if a != b {
         return (a, b);
     }
-    let numbers = |r: &Record| format!("{r} [time {}, a {:#x}, b {:#x}, small {}]", r.time, r.a, r.b, r.small);
+    let numbers = |r: &Record| {
+        format!("{r} [time {}, a {:#x}, b {:#x}, small {}]", r.time, r.a, r.b, r.small)
+    };
     (numbers(theirs), numbers(mine))
 }

@@ -103,7 +103,10 @@ impl Simulation {
     /// As [`run`](Simulation::run).
     pub fn advance<W: Watcher>(&mut self, end: u64, watcher: &mut W) -> Result<bool, Diagnostic> {
         if end > LATEST {
-            return Err(Diagnostic::usage("the end is more than 146 years ahead", "choose an earlier one"));
+            return Err(Diagnostic::usage(
+                "the end is more than 146 years ahead",
+                "choose an earlier one",
+            ));
         }
         let step = if self.engines.len() == 1 { end } else { (end / STEPS).max(1) };
         while self.reached < end {
@@ -148,7 +151,12 @@ impl Simulation {
 }
 
 /// The engine of one domain, at time 0.
-fn engine(set: &TaskSet, domain: DomainId, options: &Options, trace: Option<TraceSink>) -> Result<Engine, Diagnostic> {
+fn engine(
+    set: &TaskSet,
+    domain: DomainId,
+    options: &Options,
+    trace: Option<TraceSink>,
+) -> Result<Engine, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
     let mut allocators = Allocators::with(set, domain, options.allocators)?;
     let mut limits = allocators.limits();
@@ -160,7 +168,8 @@ fn engine(set: &TaskSet, domain: DomainId, options: &Options, trace: Option<Trac
         let cause = format!("CPU {cpu}: the dispatcher refuses {what}: {e}");
         Diagnostic::usage(cause, "make the set smaller")
     };
-    let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused("the limits of the set", e))?;
+    let mut dispatcher =
+        Dispatcher::new(limits).map_err(|e| refused("the limits of the set", e))?;
     let mut tasks = Vec::new();
     let mut gsi = Native::new(&mut dispatcher, 0);
     allocators.begin(&mut gsi, 0).map_err(|e| refused("a server or an ordering", e))?;
@@ -169,7 +178,9 @@ fn engine(set: &TaskSet, domain: DomainId, options: &Options, trace: Option<Trac
         // Numbers of an empty dispatcher are given out from 0.
         debug_assert_eq!(id.0 as usize, tasks.len());
         let mut gsi = Native::new(&mut dispatcher, 0);
-        allocators.add(&mut gsi, index, id).map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;
+        allocators
+            .add(&mut gsi, index, id)
+            .map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;
         tasks.push(Task::new(index as u32, spec));
     }
     let recorder = trace.map(|sink| {

@@ -24,7 +24,12 @@ fn random_work(random: &mut Random, period: u64, budget: u64) -> String {
     let spin = budget / 2 + random.below(budget);
     match random.below(3) {
         0 => format!("{{ spin = \"{spin}ns\" }}"),
-        1 => format!("{{ uniform = [\"{}ns\", \"{}ns\"], seed = {} }}", spin / 2, spin, random.below(1 << 40)),
+        1 => format!(
+            "{{ uniform = [\"{}ns\", \"{}ns\"], seed = {} }}",
+            spin / 2,
+            spin,
+            random.below(1 << 40)
+        ),
         _ => format!(
             "{{ steps = [{{ spin = \"{}ns\" }}, {{ sleep = \"{}ns\" }}, {{ spin = \"{}ns\" }}] }}",
             spin / 3 + 1,
@@ -117,7 +122,10 @@ fn reservations_and_jobs_added_one_by_one_lead_to_the_same_releases_and_the_same
         overruns += reserved.periods.iter().filter(|p| p.overrun).count();
         misses += reserved.misses().len();
     }
-    assert!(releases > 30_000 && overruns > 1_000 && misses > 1_000, "{releases}, {overruns}, {misses}");
+    assert!(
+        releases > 30_000 && overruns > 1_000 && misses > 1_000,
+        "{releases}, {overruns}, {misses}"
+    );
 }
 
 #[test]
@@ -138,7 +146,10 @@ fn windows_made_by_the_dispatcher_and_one_by_one_lead_to_the_same_releases_and_t
         overruns += reserved.periods.iter().filter(|p| p.overrun).count();
         pieces += reserved.intervals.len();
     }
-    assert!(releases > 20_000 && overruns > 1_000 && pieces > releases, "{releases}, {overruns}, {pieces}");
+    assert!(
+        releases > 20_000 && overruns > 1_000 && pieces > releases,
+        "{releases}, {overruns}, {pieces}"
+    );
 }
 
 #[test]
@@ -157,8 +168,12 @@ fn whatever_the_set_no_two_tasks_execute_at_once_and_no_release_more_than_its_bu
             assert!(p.completed == u64::MAX || p.completed <= p.deadline, "set {n}: {p:?}");
         }
         for task in 0..set.tasks.len() as u32 {
-            let numbers: Vec<u64> = seen.periods.iter().filter(|p| p.task == task).map(|p| p.number).collect();
-            assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "set {n}: each release is reported once");
+            let numbers: Vec<u64> =
+                seen.periods.iter().filter(|p| p.task == task).map(|p| p.number).collect();
+            assert!(
+                numbers.iter().copied().eq(0..numbers.len() as u64),
+                "set {n}: each release is reported once"
+            );
         }
     }
 }

@@ -8,7 +8,10 @@ use punctual_host_sim::{Gantt, Options, Simulation};
 fn drawn(policy: &str, tasks: &[&str], end: u64, width: usize) -> String {
     let set = set(policy, tasks);
     let mut gantt = Gantt::new(&set, end, width);
-    Simulation::new(&set, Options::default()).expect("it can be simulated").run(end, &mut gantt).expect("it runs");
+    Simulation::new(&set, Options::default())
+        .expect("it can be simulated")
+        .run(end, &mut gantt)
+        .expect("it runs");
     gantt.draw()
 }
 
@@ -30,14 +33,18 @@ fn releases_execution_waiting_and_misses_have_their_signs() {
 #[test]
 fn of_a_run_that_is_too_long_the_beginning_is_drawn_and_it_says_so() {
     let text = drawn("edf", &PAIR, 3_500 * MS, 80);
-    assert!(text.contains("one column is 1 ms") && text.contains("drawn until 420 ms, the run went on"), "{text}");
+    assert!(
+        text.contains("one column is 1 ms") && text.contains("drawn until 420 ms, the run went on"),
+        "{text}"
+    );
     assert!(text.lines().all(|line| line.len() < 140));
 }
 
 #[test]
 fn many_tasks_and_narrow_terminals_are_no_reason_to_fail() {
     let many: Vec<&str> =
-        std::iter::repeat_n("period = \"100ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }", 40).collect();
+        std::iter::repeat_n("period = \"100ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }", 40)
+            .collect();
     let text = drawn("edf", &many, 100 * MS, 1);
     assert!(text.contains("8 more tasks are not drawn"), "{text}");
 }

@@ -13,7 +13,13 @@ fn read(text: &str) -> TaskSet {
 
 /// What a task executed between two times, ns.
 fn within(seen: &Seen, task: u32, from: u64, to: u64) -> u64 {
-    let part = |&&(t, a, b): &&(u32, u64, u64)| if t == task { b.min(to).saturating_sub(a.max(from)) } else { 0 };
+    let part = |&&(t, a, b): &&(u32, u64, u64)| {
+        if t == task {
+            b.min(to).saturating_sub(a.max(from))
+        } else {
+            0
+        }
+    };
     seen.intervals.iter().map(|s| part(&s)).sum()
 }
 
@@ -46,7 +52,8 @@ work = { spin = \"forever\" }
 #[test]
 fn windows_are_kept_to_the_nanosecond() {
     let seen = run(&read(WINDOWS), 40 * MS);
-    let expected: Vec<_> = (0..4).flat_map(|n| [(0, 10 * n, 10 * n + 4), (1, 10 * n + 4, 10 * n + 7)]).collect();
+    let expected: Vec<_> =
+        (0..4).flat_map(|n| [(0, 10 * n, 10 * n + 4), (1, 10 * n + 4, 10 * n + 7)]).collect();
     assert_eq!(seen.in_ms(), expected);
 }
 
@@ -107,10 +114,14 @@ work = { spin = \"1ms\" }
 fn what_tasks_of_a_budget_group_execute_together_never_exceeds_its_budget() {
     let seen = run(&read(SHARED), 200 * MS);
     for from in (0..200).step_by(10) {
-        let both = within(&seen, 0, from * MS, (from + 10) * MS) + within(&seen, 1, from * MS, (from + 10) * MS);
+        let both = within(&seen, 0, from * MS, (from + 10) * MS)
+            + within(&seen, 1, from * MS, (from + 10) * MS);
         assert_eq!(both, 4 * MS, "from {from} ms: both always want more");
     }
-    assert!(seen.whole(2, 200 * MS).iter().all(|p| p.end == JobEnd::Completed), "who is outside is not limited");
+    assert!(
+        seen.whole(2, 200 * MS).iter().all(|p| p.end == JobEnd::Completed),
+        "who is outside is not limited"
+    );
 }
 
 /// Three levels, the inner ones served by the outer ones, and a budget group across.
@@ -167,7 +178,11 @@ fn in_three_levels_every_group_gets_its_budget_and_no_more() {
         assert!(deep > 0 && deep <= 10 * MS, "innermost: {deep}");
         assert!(deep + beside <= 16 * MS, "inner: {deep} + {beside}");
     }
-    assert_eq!(seen.whole(2, 400 * MS).iter().filter(|p| p.miss).count(), 0, "others are not disturbed");
+    assert_eq!(
+        seen.whole(2, 400 * MS).iter().filter(|p| p.miss).count(),
+        0,
+        "others are not disturbed"
+    );
 }
 
 #[test]

@@ -10,7 +10,9 @@ use punctual_trace::{JobEnd, NEVER};
 /// period 1; the wait that was due in period 0 comes in period 1 and is ignored). The release
 /// before them makes it known that the task waits: only then are its waits counted.
 fn fig_2a(overrun: &str, others: &[&str]) -> TaskSet {
-    let first = format!("period = \"5ms\"; budget = \"2ms\"; overrun = \"{overrun}\"; work = {{ spin = \"1ms\" }}");
+    let first = format!(
+        "period = \"5ms\"; budget = \"2ms\"; overrun = \"{overrun}\"; work = {{ spin = \"1ms\" }}"
+    );
     let mut set = set("rm", &[&[first.as_str()][..], others].concat());
     set.tasks[0].body = Body::Spin(Spin::Recorded(vec![MS, 3 * MS, MS, MS, MS]));
     set
@@ -39,7 +41,10 @@ fn under_background_the_rest_runs_in_the_ordinary_class_below_every_job() {
     let below = "period = \"20ms\"; budget = \"5ms\"; work = { spin = \"5ms\" }";
     let seen = run(&fig_2a("background", &[below]), 20 * MS);
     // t1 has a job until 8 ms, so that t0's third unit waits until then.
-    assert_eq!(seen.in_ms(), [(0, 0, 1), (1, 1, 5), (0, 5, 7), (1, 7, 8), (0, 8, 9), (0, 10, 11), (0, 15, 16)]);
+    assert_eq!(
+        seen.in_ms(),
+        [(0, 0, 1), (1, 1, 5), (0, 5, 7), (1, 7, 8), (0, 8, 9), (0, 10, 11), (0, 15, 16)]
+    );
     assert_eq!(seen.background, MS);
     assert_eq!(seen.whole(0, 20 * MS)[1].received, 2 * MS, "background is no budget");
 }
@@ -89,7 +94,10 @@ fn under_edf_who_wakes_late_has_its_budget_cut_to_its_bandwidth() {
 
 #[test]
 fn what_a_task_leaves_of_its_budget_when_it_is_done_is_unused() {
-    let seen = run(&set("edf", &["period = \"10ms\"; budget = \"2ms\"; work = { spin = \"1500us\" }"]), 10 * MS);
+    let seen = run(
+        &set("edf", &["period = \"10ms\"; budget = \"2ms\"; work = { spin = \"1500us\" }"]),
+        10 * MS,
+    );
     let first = seen.whole(0, 10 * MS)[0];
     assert_eq!((first.received, first.unused, first.ready_throughout), (1_500_000, 500_000, false));
 }

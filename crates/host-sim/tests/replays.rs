@@ -48,7 +48,10 @@ fn a_time_table_in_the_dispatcher_replays_to_the_same_decisions() {
     let bytes = trace(&windows(), 120 * MS);
     let records = Trace::read(&mut &bytes[..]).expect("it is a trace").records;
     let of = |kind: u32| records.iter().filter(|r| r.kind == kind).count();
-    assert!(of(17) > 4 && of(128 + 19) + of(128 + 20) > 15, "windows were drafted, and releases went on");
+    assert!(
+        of(17) > 4 && of(128 + 19) + of(128 + 20) > 15,
+        "windows were drafted, and releases went on"
+    );
     assert_eq!((of(15), of(20)), (0, 0), "no timer was asked for and no job added");
     let replayed = replayed(&bytes).expect("it can be replayed");
     assert_eq!(replayed.difference, None);
@@ -109,7 +112,8 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
     let decisions = (0..whole.records.len()).filter(|&n| whole.records[n].is_decision());
     let mut found = 0;
     for n in decisions {
-        let first = |records| again(records).expect("only decisions changed").difference.map(|d| d.number);
+        let first =
+            |records| again(records).expect("only decisions changed").difference.map(|d| d.number);
         let mut rewritten = whole.records.clone();
         rewritten[n].a ^= 1;
         assert_eq!(first(rewritten), Some(n as u64));
@@ -121,11 +125,17 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
         // last.
         let later = &whole.records[n + 1..];
         let unseen = whole.records[n].what() == Some("selected")
-            && later.iter().take_while(|r| r.at() == whole.records[n].at()).any(|r| r.what() == Some("selected"));
+            && later
+                .iter()
+                .take_while(|r| r.at() == whole.records[n].at())
+                .any(|r| r.what() == Some("selected"));
         let mut left_out = whole.records.clone();
         left_out.remove(n);
         let at = first(left_out);
-        assert!(at.is_some_and(|at| at >= n as u64) || unseen || later.is_empty(), "{n} was left out: {at:?}");
+        assert!(
+            at.is_some_and(|at| at >= n as u64) || unseen || later.is_empty(),
+            "{n} was left out: {at:?}"
+        );
         found += u32::from(at.is_some());
     }
     assert!(found > 50);
@@ -134,12 +144,14 @@ fn a_decision_that_was_rewritten_left_out_or_invented_is_the_first_difference() 
 #[test]
 fn an_input_that_was_changed_leads_to_other_decisions() {
     let whole = Trace::read(&mut &trace(&busy(), 100 * MS)[..]).expect("it is a trace");
-    let charge = whole.records.iter().position(|r| r.what() == Some("charge job")).expect("a task ran");
+    let charge =
+        whole.records.iter().position(|r| r.what() == Some("charge job")).expect("a task ran");
     let mut records = whole.records.clone();
     records[charge].b -= 1;
     let mut bytes = Vec::new();
     Trace { records, ..whole }.write(&mut bytes).expect("memory takes it");
-    let difference = replayed(&bytes).expect("it makes sense").difference.expect("a job used 1 ns less");
+    let difference =
+        replayed(&bytes).expect("it makes sense").difference.expect("a job used 1 ns less");
     assert!(difference.number > charge as u64);
     assert_ne!(difference.recorded, difference.replayed);
 }
@@ -153,7 +165,10 @@ fn a_trace_with_a_gap_is_replayed_up_to_it() {
         let mut bytes = Vec::new();
         Trace { records, header: whole.header.clone() }.write(&mut bytes).expect("memory takes it");
         let replayed = replayed(&bytes).expect("what is before makes sense");
-        assert_eq!((replayed.difference, replayed.cut, replayed.lost), (None, Some(gap as u64), 17));
+        assert_eq!(
+            (replayed.difference, replayed.cut, replayed.lost),
+            (None, Some(gap as u64), 17)
+        );
     }
 }
 
@@ -162,16 +177,26 @@ fn a_trace_with_a_gap_is_replayed_up_to_it() {
 fn a_trace_has_the_execution_of_every_task() {
     let (set, end) = (busy(), 385 * MS);
     let (mut seen, buffer) = (Seen::default(), TraceBuffer::default());
-    let sink = TraceSink::new(buffer.clone(), Header::new("sim", 0, "edf", vec![], TraceLimits::default()));
+    let sink = TraceSink::new(
+        buffer.clone(),
+        Header::new("sim", 0, "edf", vec![], TraceLimits::default()),
+    );
     let costs = Costs { release: 20_000, switch: 10_000, ..Costs::default() };
-    let options = Options { traces: vec![(DomainId(0), sink.clone())], costs, ..Options::default() };
-    Simulation::new(&set, options).expect("it can be simulated").run(end, &mut seen).expect("it runs");
+    let options =
+        Options { traces: vec![(DomainId(0), sink.clone())], costs, ..Options::default() };
+    Simulation::new(&set, options)
+        .expect("it can be simulated")
+        .run(end, &mut seen)
+        .expect("it runs");
     sink.finish().expect("memory takes it");
     let trace = Trace::read(&mut &buffer.bytes()[..]).expect("it is whole");
     let intervals = trace.intervals();
     let mut read = Seen::default();
     intervals.iter().for_each(|interval| read.executed(interval));
-    assert!((read.intervals, read.background) == (seen.intervals, seen.background), "not what was simulated");
+    assert!(
+        (read.intervals, read.background) == (seen.intervals, seen.background),
+        "not what was simulated"
+    );
     assert!(intervals.iter().any(|i| i.background) && intervals.iter().any(|i| !i.background));
     assert!(trace.records.iter().filter_map(Record::at).is_sorted(), "in order of time");
 }
@@ -207,7 +232,8 @@ fn what_asks_for_an_impossible_dispatcher_is_refused() {
 /// Everything that a host may tell a dispatcher, once.
 #[test]
 fn every_kind_of_input_is_replayed() {
-    let limits = Limits { groups: 3, budget_groups: 2, timers: 4, windows: 2, ..Limits::for_tasks(4) };
+    let limits =
+        Limits { groups: 3, budget_groups: 2, timers: 4, windows: 2, ..Limits::for_tasks(4) };
     let mut d = Dispatcher::new(limits).expect("possible limits");
     let say = "as it says";
     d.set_granularity(5).expect(say);
@@ -216,7 +242,13 @@ fn every_kind_of_input_is_replayed() {
     let other = d.add_task(0).expect(say);
     d.add_job(&Job { group: 0, finish: 900, ..Job::new(For::Group(1), 300) }, 0).expect(say);
     d.add_job(&Job { finish: 2_000, ..Job::new(For::Budget(1), 400) }, 0).expect(say);
-    let job = Job { group: 1, budget_group: 1, priority: -3, cookie: 9, ..Job::new(For::Task(task), 100) };
+    let job = Job {
+        group: 1,
+        budget_group: 1,
+        priority: -3,
+        cookie: 9,
+        ..Job::new(For::Task(task), 100)
+    };
     let first = d.add_job(&job, 0).expect(say);
     let second = d.add_job(&Job { start: 50, ..job }, 0).expect(say);
     let timer = d.ask_timer(70, 11, 0).expect(say);
@@ -237,7 +269,8 @@ fn every_kind_of_input_is_replayed() {
     d.draft_window(0, 1, true, 0).expect(say);
     d.drop_windows(0);
     let r = d.add_reservation(&reservation, 0).expect(say);
-    d.change_reservation(r, &punctual_dispatcher::Reservation { budget: 150, ..reservation }, 0).expect(say);
+    d.change_reservation(r, &punctual_dispatcher::Reservation { budget: 150, ..reservation }, 0)
+        .expect(say);
     d.advance(0);
     d.select(0, 0);
     d.charge_job(first, 40, 40).expect(say);
@@ -259,7 +292,8 @@ fn every_kind_of_input_is_replayed() {
     d.advance(2_100);
     d.select(0, 2_100);
 
-    let records: Vec<Record> = (0..d.record_count()).map(|n| d.record(n).expect("the ring is large")).collect();
+    let records: Vec<Record> =
+        (0..d.record_count()).map(|n| d.record(n).expect("the ring is large")).collect();
     let kinds = |kind: u32| records.iter().any(|r| r.kind == kind);
     let missing: Vec<u32> = (1..=18).chain(20..=27).filter(|&k| !kinds(k)).collect();
     assert_eq!(missing, [0; 0], "every input of record.h is here");

@@ -56,13 +56,20 @@ fn deadline_monotonic_prefers_the_shorter_deadline_and_fp_the_larger_priority() 
         "period = \"10ms\"; deadline = \"3ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }; priority = 10",
     ];
     assert_eq!(run(&set("dm", &tasks), 8 * MS).in_ms(), [(1, 0, 2), (0, 2, 4)]);
-    assert_eq!(run(&set("rm", &tasks), 8 * MS).in_ms(), [(0, 0, 2), (1, 2, 3)], "the deadline cuts it off");
+    assert_eq!(
+        run(&set("rm", &tasks), 8 * MS).in_ms(),
+        [(0, 0, 2), (1, 2, 3)],
+        "the deadline cuts it off"
+    );
     assert_eq!(run(&set("fp", &tasks), 8 * MS).in_ms(), [(1, 0, 2), (0, 2, 4)]);
 }
 
 #[test]
 fn a_job_that_is_done_exactly_at_its_deadline_has_met_it() {
-    let seen = run(&set("edf", &["period = \"5ms\"; budget = \"5ms\"; work = { spin = \"5ms\" }"]), 20 * MS);
+    let seen = run(
+        &set("edf", &["period = \"5ms\"; budget = \"5ms\"; work = { spin = \"5ms\" }"]),
+        20 * MS,
+    );
     let all = seen.whole(0, 20 * MS);
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|p| !p.miss && p.end == JobEnd::Completed && p.completed == p.deadline));
@@ -75,7 +82,9 @@ fn a_job_without_anything_to_do_is_done_at_once() {
     let seen = run(&set, 10 * MS);
     let all = seen.whole(0, 10 * MS);
     assert_eq!(all.len(), 2);
-    assert!(all.iter().all(|p| (p.end, p.completed, p.received) == (JobEnd::Completed, p.release, 0)));
+    assert!(all
+        .iter()
+        .all(|p| (p.end, p.completed, p.received) == (JobEnd::Completed, p.release, 0)));
 }
 
 #[test]
@@ -87,15 +96,18 @@ fn offsets_are_kept_and_the_horizon_is_two_hyperperiods_after_the_last() {
     let set = set("rm", &tasks);
     let until = horizon(&set).unwrap();
     assert_eq!((until.end, until.hyperperiod), (27 * MS, 12 * MS));
-    let releases: Vec<u64> = run(&set, until.end).whole(0, until.end).iter().map(|p| p.release / MS).collect();
+    let releases: Vec<u64> =
+        run(&set, until.end).whole(0, until.end).iter().map(|p| p.release / MS).collect();
     assert_eq!(releases, [3, 7, 11, 15, 19, 23]);
 }
 
 #[test]
 fn a_hyperperiod_beyond_64_bits_is_named_and_no_panic() {
     let primes = [999_999_937u64, 999_999_893, 999_999_883, 999_999_797];
-    let tasks: Vec<String> =
-        primes.iter().map(|p| format!("period = \"{p}ns\"; budget = \"1ms\"; work = {{ spin = \"1ms\" }}")).collect();
+    let tasks: Vec<String> = primes
+        .iter()
+        .map(|p| format!("period = \"{p}ns\"; budget = \"1ms\"; work = {{ spin = \"1ms\" }}"))
+        .collect();
     let set = set("edf", &tasks.iter().map(String::as_str).collect::<Vec<_>>());
     let error = hyperperiod(&set).unwrap_err().to_string();
     assert!(error.contains("146 years") && error.contains("t2"), "{error}");
@@ -108,7 +120,8 @@ fn overheads_delay_tasks_and_are_not_charged() {
         "period = \"10ms\"; budget = \"4ms\"; work = { spin = \"4ms\" }",
     ];
     let costs = Costs { release: 100_000, switch: 10_000, ..Costs::NONE };
-    let (seen, outcome) = run_with(&set("rm", &tasks), 10 * MS, Options { costs, ..Options::default() });
+    let (seen, outcome) =
+        run_with(&set("rm", &tasks), 10 * MS, Options { costs, ..Options::default() });
     // Both are released at 0, and t0 gets the CPU: 210 us later it runs.
     assert_eq!(seen.intervals[0], (0, 210_000, 2_210_000));
     assert_eq!(seen.intervals[1], (1, 2_220_000, 5_000_000));
@@ -144,7 +157,8 @@ fn a_watcher_may_end_a_run_of_one_cpu_or_several() {
         set.tasks[1].domain = DomainId(cpus.len() as u32 - 1);
         set.domains = cpus.into_iter().map(DomainSpec::of_cpu).collect();
         let simulation = Simulation::new(&set, Options::default()).expect("it can be simulated");
-        let outcome = simulation.run(1_000_000 * MS, &mut Impatient(200_000 * MS)).expect("it runs");
+        let outcome =
+            simulation.run(1_000_000 * MS, &mut Impatient(200_000 * MS)).expect("it runs");
         assert!(outcome.interrupted && outcome.reached >= 100_000 * MS, "{outcome:?}");
         assert!(outcome.reached < 400_000 * MS && outcome.count.releases > 10_000, "{outcome:?}");
     }

@@ -15,7 +15,13 @@ impl Host {
     /// # Errors
     /// As [`add_thread`](Host::add_thread), [`add_command`](Host::add_command) and
     /// [`adopt`](Host::adopt).
-    pub fn add_spec(&mut self, index: u32, spec: &TaskSpec, stdin: bool, output: Output) -> Result<(), Diagnostic> {
+    pub fn add_spec(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        stdin: bool,
+        output: Output,
+    ) -> Result<(), Diagnostic> {
         match &spec.body {
             Body::Spin(_) | Body::Steps(_) => self.add_synthetic(index, spec),
             Body::Command(argv) => {
@@ -32,7 +38,10 @@ impl Host {
         let spinner = *self.spinner.get_or_insert_with(Spinner::calibrate);
         if spec.overrun == Overrun::Signal {
             overrun_signal::survive().map_err(|e| {
-                Diagnostic::machine(format!("SIGXCPU cannot be handled: {e}"), "use another overrun policy")
+                Diagnostic::machine(
+                    format!("SIGXCPU cannot be handled: {e}"),
+                    "use another overrun policy",
+                )
             })?;
         }
         self.add_thread(index, spec, STACK, move |task| loop {

@@ -43,7 +43,10 @@ impl Child {
                 "stop the run, which restores it",
             )),
             How::Started(_) => self.program.park.kill().map_err(|e| {
-                Diagnostic::machine(format!("the processes of command {leader} cannot be killed: {e}"), "stop the run")
+                Diagnostic::machine(
+                    format!("the processes of command {leader} cannot be killed: {e}"),
+                    "stop the run",
+                )
             }),
         }
     }

@@ -20,7 +20,12 @@ const ROUNDS: usize = 16;
 
 impl Engine {
     /// The best ready jobs, after their tasks' deferred charges.
-    pub(crate) fn best_without_deferred(&mut self, now: u64, best: &mut [u32; UNPARKED], mut count: usize) -> usize {
+    pub(crate) fn best_without_deferred(
+        &mut self,
+        now: u64,
+        best: &mut [u32; UNPARKED],
+        mut count: usize,
+    ) -> usize {
         for _ in 0..ROUNDS {
             let mut charged = false;
             for &i in &best[..count] {
@@ -40,7 +45,9 @@ impl Engine {
     fn charge_deferred(&mut self, i: u32, now: u64) -> bool {
         self.read_again(i, now);
         let Engine { dispatcher, members, .. } = self;
-        members[i as usize].as_deref_mut().is_some_and(|m| m.deferred > 0 && charge_job_of(dispatcher, m, now))
+        members[i as usize]
+            .as_deref_mut()
+            .is_some_and(|m| m.deferred > 0 && charge_job_of(dispatcher, m, now))
     }
 
     /// From here on its clock is read at each event.
@@ -99,8 +106,10 @@ mod tests {
         let server = Reservation::new(For::Group(1), PERIOD, BUDGET);
         d.add_reservation(&server, 0).unwrap();
         let task = d.add_task(0).unwrap();
-        let job = d.add_job(&Job { group: 1, ..Job::new(For::Task(task), 100 * BUDGET) }, 0).unwrap();
-        let (mut deferred, mut charged, mut released) = (2 * BUDGET + 300_000, Vec::new(), Vec::new());
+        let job =
+            d.add_job(&Job { group: 1, ..Job::new(For::Task(task), 100 * BUDGET) }, 0).unwrap();
+        let (mut deferred, mut charged, mut released) =
+            (2 * BUDGET + 300_000, Vec::new(), Vec::new());
         let mut may_run = Vec::new();
         for now in (0..5).map(|k| k * PERIOD) {
             d.advance(now);
@@ -110,7 +119,9 @@ mod tests {
             may_run.push(d.select(0, now).is_some());
             while let Some(event) = d.next_event() {
                 match event {
-                    Event::JobEnded { end, used, task: TaskId::NONE, .. } => charged.push((end, used)),
+                    Event::JobEnded { end, used, task: TaskId::NONE, .. } => {
+                        charged.push((end, used))
+                    }
                     Event::Released { budget, task: TaskId::NONE, .. } => released.push(budget),
                     _ => {}
                 }
@@ -118,8 +129,16 @@ mod tests {
         }
         assert_eq!(deferred, 0);
         assert_eq!(may_run, [false, false, true, true, true]);
-        let ends = [(End::Exhausted, BUDGET), (End::Exhausted, BUDGET), (End::Expired, 300_000), (End::Expired, 0)];
+        let ends = [
+            (End::Exhausted, BUDGET),
+            (End::Exhausted, BUDGET),
+            (End::Expired, 300_000),
+            (End::Expired, 0),
+        ];
         assert_eq!(charged, ends);
-        assert_eq!(released, [BUDGET; 5], "nothing is carried, so nothing beyond one budget can be lost");
+        assert_eq!(
+            released, [BUDGET; 5],
+            "nothing is carried, so nothing beyond one budget can be lost"
+        );
     }
 }

@@ -157,10 +157,15 @@ impl Engine {
     /// sixteenth of its budget; enforcement error carries that over.
     fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
-        let place = self.cpu.ranked.iter().position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
+        let place = self
+            .cpu
+            .ranked
+            .iter()
+            .position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
         let expected = place.map(|p| self.cpu.ranked[p]);
-        let steady =
-            expected.and_then(|i| self.members[i as usize].as_deref()).is_some_and(|m| !m.periods.params().suspends);
+        let steady = expected
+            .and_then(|i| self.members[i as usize].as_deref())
+            .is_some_and(|m| !m.periods.params().suspends);
         let lapse = now.saturating_sub(self.cpu.slept_at);
         let behind = place.map_or(&[][..], |p| &self.cpu.ranked[p + 1..]);
         for &i in &self.moving {
@@ -227,10 +232,14 @@ impl Engine {
         // In order of rank: a task could have used what those above it left. While those below it
         // executed it was suspended, so that time needs no allowance for switches.
         let others = moving.iter().filter(|i| !ranked.contains(i));
-        let parking = others.filter_map(|&i| members[i as usize].as_deref()).map(Member::ran_on_its_way).sum();
+        let parking = others
+            .filter_map(|&i| members[i as usize].as_deref())
+            .map(Member::ran_on_its_way)
+            .sum();
         *available = self_suspension::available(lapse, late, parking);
         let mut available = *available;
-        let mut below: u64 = ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
+        let mut below: u64 =
+            ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             below = below.saturating_sub(m.ran);
@@ -239,7 +248,9 @@ impl Engine {
             // itself.
             let held = m.held_until(*slept_at + SWITCHING, now);
             match held {
-                Some(until) => self_suspension::charge_held(dispatcher, m, until, *granularity, lapse, now),
+                Some(until) => {
+                    self_suspension::charge_held(dispatcher, m, until, *granularity, lapse, now)
+                }
                 None => m.periods.suspended(idle),
             }
             if idle > 0 && held.is_none() && m.charges_idle {
@@ -318,7 +329,9 @@ impl Engine {
 
     /// Where the task with this index is.
     fn slot_of(&self, index: u32) -> Option<usize> {
-        self.members.iter().position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
+        self.members
+            .iter()
+            .position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
     }
 
     fn change_budget(&mut self, i: usize, budget: u64, now: u64) {
@@ -344,7 +357,9 @@ impl Engine {
         let added = match &member.other {
             None => self.allocators.add(&mut gsi, index as usize, task),
             // Indices grow as long as a program adds tasks; task numbers are used again.
-            Some(spec) => self.allocators.add_other(&mut gsi, self.of_the_set + task.0 as usize, task, spec),
+            Some(spec) => {
+                self.allocators.add_other(&mut gsi, self.of_the_set + task.0 as usize, task, spec)
+            }
         };
         if let Err(why) = added {
             let _ = self.dispatcher.task_gone(task, now);
@@ -357,8 +372,9 @@ impl Engine {
             trace.send_new(&self.dispatcher);
             trace.send(Record::task_place(task.0, index));
         }
-        member.charges_idle =
-            !member.confined && member.periods.params().suspends && self.allocators.cuts_on_waking(task);
+        member.charges_idle = !member.confined
+            && member.periods.params().suspends
+            && self.allocators.cuts_on_waking(task);
         member.defers_charges = member.confined || self.allocators.reservation_of(task).is_none();
         if let Who::Thread(control) = &member.who {
             control.slot.store(task.0, Relaxed);
@@ -383,7 +399,9 @@ impl Engine {
     fn mark_late(&mut self, late: u64) {
         for m in self.members.iter_mut().flatten() {
             let slack = (m.periods.params().deadline - m.periods.params().budget) / 2;
-            let ran_on = m.run_mode == RunMode::Unparked && m.ran > 0 && late > m.periods.params().budget / 100;
+            let ran_on = m.run_mode == RunMode::Unparked
+                && m.ran > 0
+                && late > m.periods.params().budget / 100;
             if ran_on || late > slack && self.dispatcher.job_of_task(m.task).is_some() {
                 m.periods.woken_late();
             }
@@ -421,7 +439,9 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
         if let (Who::Thread(control), Some(job)) = (&m.who, dispatcher.job_of_task(m.task)) {
-            control.exhausted_at.store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
+            control
+                .exhausted_at
+                .store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
     m.periods.executed(m.ran);

@@ -23,10 +23,14 @@ impl Engine {
             let mut service_ended = false;
             while let Some(event) = self.dispatcher.next_event() {
                 any = true;
-                service_ended |=
-                    matches!(event, Event::JobEnded { task: TaskId::NONE, .. } | Event::SegmentEnded { .. });
+                service_ended |= matches!(
+                    event,
+                    Event::JobEnded { task: TaskId::NONE, .. } | Event::SegmentEnded { .. }
+                );
                 let Engine { dispatcher, allocators, release_events, .. } = self;
-                allocators.handle(&mut Native::new(dispatcher, now), &event, &mut |e| release_events.push(e));
+                allocators.handle(&mut Native::new(dispatcher, now), &event, &mut |e| {
+                    release_events.push(e)
+                });
                 self.handle_release_events(now, late);
             }
             let woken = service_ended && self.wake_confined(now);
@@ -57,7 +61,9 @@ impl Engine {
                     }
                 }
                 ReleaseEvent::DelayedSaturated { task, .. } => {
-                    if let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) {
+                    if let Some(m) =
+                        self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut())
+                    {
                         if !std::mem::replace(&mut m.saturated, true) {
                             self.notices.send(Notice::Saturated(m.periods.params().task));
                         }
@@ -78,16 +84,26 @@ impl Engine {
         let mut completed = now;
         if let Who::Thread(control) = &m.who {
             note_start(&mut m.periods, control);
-            completed =
-                Some(control.done()).filter(|at| (m.periods.latest().release..=now).contains(at)).unwrap_or(now);
+            completed = Some(control.done())
+                .filter(|at| (m.periods.latest().release..=now).contains(at))
+                .unwrap_or(now);
         }
         m.periods.unused(unused);
         m.periods.ended(end.into(), completed);
     }
 
-    fn released(&mut self, task: TaskId, number: u64, [release, deadline]: [u64; 2], budget: u64, late: u64) {
+    fn released(
+        &mut self,
+        task: TaskId,
+        number: u64,
+        [release, deadline]: [u64; 2],
+        budget: u64,
+        late: u64,
+    ) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
-        let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else { return };
+        let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else {
+            return;
+        };
         if let Who::Thread(control) = &m.who {
             note_start(&mut m.periods, control);
             control.lost.fetch_add(lost, Relaxed);
@@ -114,7 +130,11 @@ impl Engine {
 
     fn lost(&mut self, task: TaskId, first: u64, count: u64) {
         let Some(m) = self.members.get(task.0 as usize).and_then(|m| m.as_deref()) else { return };
-        let report = Report::NotReleased { first: m.periods.lost(first), count, interval: m.periods.params().period };
+        let report = Report::NotReleased {
+            first: m.periods.lost(first),
+            count,
+            interval: m.periods.params().period,
+        };
         self.reports.send(report, &m.unreported);
     }
 

@@ -175,17 +175,23 @@ pub(crate) fn start(
             drop(ready.send(placed.map(|()| tid)));
             serve(&doorbell, queue, &stats);
         })
-        .map_err(|e| Diagnostic::machine(format!("no freezer thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+        .map_err(|e| {
+            Diagnostic::machine(format!("no freezer thread can be made: {e}"), "raise RLIMIT_NPROC")
+        })?;
     match is_ready.recv_timeout(PATIENCE) {
         Ok(Ok(tid)) => Ok((requests, FreezerThread { handle, tid })),
         Ok(Err(e)) => Err(Diagnostic::machine(
-            format!("the freezer thread cannot have SCHED_FIFO {} on CPU {cpu}: {e}", sched::FREEZER),
+            format!(
+                "the freezer thread cannot have SCHED_FIFO {} on CPU {cpu}: {e}",
+                sched::FREEZER
+            ),
             "see punctual doctor",
         )),
         Err(RecvTimeoutError::Timeout) => Err(kept(cpu, sched::FREEZER)),
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(Diagnostic::machine("the freezer thread ended at once", "report it with the output of punctual doctor"))
-        }
+        Err(RecvTimeoutError::Disconnected) => Err(Diagnostic::machine(
+            "the freezer thread ended at once",
+            "report it with the output of punctual doctor",
+        )),
     }
 }
 
@@ -243,7 +249,9 @@ impl Engine {
         let Engine { members, moving, freezer, .. } = self;
         let mut any = false;
         for &i in moving.iter() {
-            let Some(m) = members[i as usize].as_deref_mut().filter(|m| m.freezer_requested) else { continue };
+            let Some(m) = members[i as usize].as_deref_mut().filter(|m| m.freezer_requested) else {
+                continue;
+            };
             if let Who::Program(p) = &m.who {
                 // Where the queue is full of programs that are gone the request stays for the next
                 // instant.

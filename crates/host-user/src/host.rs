@@ -149,7 +149,8 @@ impl Host {
             supervision: Some(Supervision { journal, guardian, locks }),
         };
         if let Err(e) = memory::lock_touched() {
-            host.notes.push(format!("memory could not be locked ({e}): page faults may delay tasks"));
+            host.notes
+                .push(format!("memory could not be locked ({e}): page faults may delay tasks"));
         }
         futex::fix_hash_size();
         park_signal::install().map_err(|e| {
@@ -226,7 +227,10 @@ impl Host {
         let Some(task) = self.tasks.get(&index) else { return Ok(()) };
         let engine = &mut self.engines[task.engine];
         if !engine.has_room(1) {
-            return Err(Diagnostic::machine("the dispatcher is behind with its commands", "try again"));
+            return Err(Diagnostic::machine(
+                "the dispatcher is behind with its commands",
+                "try again",
+            ));
         }
         engine.send(Command::ChangeBudget(index, budget));
         engine.doorbell.ring();
@@ -254,7 +258,10 @@ impl Host {
         let readings = self.readings();
         self.stop_engines();
         self.forward_reports(sink);
-        self.engines.iter_mut().filter_map(|engine| engine.trace.as_mut()).for_each(RecordReceiver::finish);
+        self.engines
+            .iter_mut()
+            .filter_map(|engine| engine.trace.as_mut())
+            .for_each(RecordReceiver::finish);
         self.children.clear();
         self.base = None;
         let problems = self.supervision.take().map(Supervision::give_back).unwrap_or_default();

@@ -40,7 +40,10 @@ impl Host {
             sink(RunEvent::Ended { task: index, how });
         }
         if let Some(c) = &mut self.supervision {
-            c.guardian.replace_if_dead().into_iter().for_each(|outcome| sink(RunEvent::Warning(outcome)));
+            c.guardian
+                .replace_if_dead()
+                .into_iter()
+                .for_each(|outcome| sink(RunEvent::Warning(outcome)));
         }
     }
 
@@ -50,7 +53,8 @@ impl Host {
     pub(crate) fn forward_reports(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let mut notices = Vec::new();
         for (e, engine) in self.engines.iter_mut().enumerate() {
-            notices.extend(std::iter::from_fn(|| engine.notices.pop().ok()).map(|notice| (e, notice)));
+            notices
+                .extend(std::iter::from_fn(|| engine.notices.pop().ok()).map(|notice| (e, notice)));
             while let Ok(report) = engine.reports.pop() {
                 report.periods().for_each(|period| sink(period.into()));
             }

@@ -85,7 +85,10 @@ mod tests {
             for (i, pair) in levels.windows(2).enumerate() {
                 assert!(pair[0] > pair[1] + heights[i + 1], "{levels:?} {heights:?}");
             }
-            assert!(levels[0] + heights[0] <= HIGHEST && levels[3] >= LOWEST, "{levels:?} {heights:?}");
+            assert!(
+                levels[0] + heights[0] <= HIGHEST && levels[3] >= LOWEST,
+                "{levels:?} {heights:?}"
+            );
         }
     }
 }

@@ -63,7 +63,9 @@ impl Program {
     /// What all its processes executed, ns. Reading that costs some 2 us; reading the clock of the
     /// only process, which shows whether it executed at all, 0.4 us.
     fn clock(&self, charged: u64, now: u64, leader_only_ns: u64) -> u64 {
-        if self.alone.load(Relaxed) && now.saturating_sub(self.read_at.load(Relaxed)) < leader_only_ns {
+        if self.alone.load(Relaxed)
+            && now.saturating_sub(self.read_at.load(Relaxed)) < leader_only_ns
+        {
             let leader = CpuClock::of_process(self.leader).read();
             if leader.is_some_and(|l| l == self.leader_clock.swap(l, Relaxed)) {
                 return charged;
@@ -144,7 +146,9 @@ impl Member {
                 let tid = control.tid.load(Relaxed) as i32;
                 CpuClock::of_thread(tid).read().unwrap_or(self.charged)
             }
-            Who::Program(p) => p.clock(self.charged, now, if self.confined { 0 } else { LEADER_ONLY_NS }),
+            Who::Program(p) => {
+                p.clock(self.charged, now, if self.confined { 0 } else { LEADER_ONLY_NS })
+            }
         }
     }
 

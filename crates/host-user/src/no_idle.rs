@@ -34,7 +34,9 @@ impl NoIdle {
                 .name(format!("no_idle/{cpu}"))
                 .stack_size(64 << 10)
                 .spawn(spin)
-                .map_err(|e| Diagnostic::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+                .map_err(|e| {
+                    Diagnostic::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC")
+                })?;
             no_idle.threads.push(thread);
         }
         Ok(no_idle)

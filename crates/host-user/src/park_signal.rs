@@ -56,7 +56,10 @@ pub fn install() -> io::Result<()> {
         let free = [action.sa_sigaction, libc::SIG_DFL, libc::SIG_IGN];
         if !free.contains(&old.sa_sigaction) {
             libc::sigaction(signal(), &old, ptr::null_mut());
-            return Err(io::Error::other(format!("this program has a handler of its own for signal {}", signal())));
+            return Err(io::Error::other(format!(
+                "this program has a handler of its own for signal {}",
+                signal()
+            )));
         }
     }
     Ok(())

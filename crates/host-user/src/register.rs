@@ -48,9 +48,10 @@ impl Host {
         }
         match CgroupBase::create(&self.journal()?) {
             Ok(base) => self.base = Some(base),
-            Err(e) => self
-                .notes
-                .push(format!("programs are parked by SIGSTOP, which is less precise: {} ({})", e.cause, e.help)),
+            Err(e) => self.notes.push(format!(
+                "programs are parked by SIGSTOP, which is less precise: {} ({})",
+                e.cause, e.help
+            )),
         }
         Ok(())
     }
@@ -133,7 +134,10 @@ impl Host {
         match is_ready.recv_timeout(PATIENCE) {
             Ok(Err(e)) => {
                 return Err(Diagnostic::machine(
-                    format!("task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}", spec.name),
+                    format!(
+                        "task \"{}\": its thread cannot have a real-time level on CPU {cpu}: {e}",
+                        spec.name
+                    ),
                     "see punctual doctor",
                 ))
             }
@@ -156,14 +160,23 @@ impl Host {
     /// No such domain here.
     pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
         let engine = &self.engines[self.engine_of(domain)?];
-        Ok(Entry { control: Arc::new(TaskControl::new(engine.doorbell.clone())), domain, cpu: engine.cpu })
+        Ok(Entry {
+            control: Arc::new(TaskControl::new(engine.doorbell.clone())),
+            domain,
+            cpu: engine.cpu,
+        })
     }
 
     /// The thread that has entered is task number `index`.
     ///
     /// # Errors
     /// No such domain here.
-    pub fn add_entered(&mut self, index: u32, spec: &TaskSpec, entry: &Entry) -> Result<(), Diagnostic> {
+    pub fn add_entered(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        entry: &Entry,
+    ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(entry.domain)?;
         self.push(index, engine, spec, Who::Thread(entry.control.clone()));
         Ok(())
@@ -173,7 +186,12 @@ impl Host {
     ///
     /// # Errors
     /// The program is not there, or the machine does not permit what it needs.
-    pub fn add_command(&mut self, index: u32, spec: &TaskSpec, command: CommandSpec) -> Result<i32, Diagnostic> {
+    pub fn add_command(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        command: CommandSpec,
+    ) -> Result<i32, Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
         self.ensure_base()?;
         let journal = self.journal()?;
@@ -204,25 +222,39 @@ impl Host {
             // One that ended meanwhile, or that we may not have, stays what it was.
             match process::adopt(&journal, child, &park) {
                 Ok(a) => adopted.push(a),
-                Err(e) => self.notes.push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
+                Err(e) => self.notes.push(format!(
+                    "process {child}, a child of {pid}, is not adopted: {}",
+                    e.cause
+                )),
             }
         }
         let program = self.program(park, spec, cpu, pid)?;
-        program
-            .park
-            .park()
-            .map_err(|e| Diagnostic::machine(format!("process {pid} cannot be parked: {e}"), "see punctual doctor"))?;
+        program.park.park().map_err(|e| {
+            Diagnostic::machine(
+                format!("process {pid} cannot be parked: {e}"),
+                "see punctual doctor",
+            )
+        })?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
         self.push(index, engine, spec, Who::Program(program));
         Ok(())
     }
 
-    fn program(&self, park: Park, spec: &TaskSpec, cpu: u32, leader: i32) -> Result<Arc<Program>, Diagnostic> {
+    fn program(
+        &self,
+        park: Park,
+        spec: &TaskSpec,
+        cpu: u32,
+        leader: i32,
+    ) -> Result<Arc<Program>, Diagnostic> {
         let threads = process::Threads::new(&park, PROGRAM_THREADS, cpu);
         drop(threads.set_level(sched::LOWEST));
         threads.rescan(&park.threads()).map_err(|e| {
             Diagnostic::machine(
-                format!("task \"{}\": its threads cannot have a real-time level on CPU {cpu}: {e}", spec.name),
+                format!(
+                    "task \"{}\": its threads cannot have a real-time level on CPU {cpu}: {e}",
+                    spec.name
+                ),
                 "see punctual doctor",
             )
         })?;
@@ -256,7 +288,9 @@ fn grain(set: &TaskSet, spec: &TaskSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_taskset::{Body, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, ServerKind, Spin};
+    use punctual_taskset::{
+        Body, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, ServerKind, Spin,
+    };
 
     #[test]
     fn the_least_budget_on_the_way_up_both_trees_limits_a_task() {
@@ -299,7 +333,10 @@ mod tests {
             ..TaskSpec::new("t", 100, 60, Body::Spin(Spin::Forever))
         };
         let of = |group, node| grain(&set, &task(group, node));
-        assert_eq!([of(None, None), of(None, Some(1)), of(None, Some(0)), of(Some(1), None)], [60, 20, 20, 20]);
+        assert_eq!(
+            [of(None, None), of(None, Some(1)), of(None, Some(0)), of(Some(1), None)],
+            [60, 20, 20, 20]
+        );
         let mut free = set.clone();
         free.groups[0].budget_group = None;
         assert_eq!(grain(&free, &task(Some(1), None)), 40);

@@ -105,7 +105,9 @@ impl ReportSender {
 
 /// Both rings of an engine for `tasks` tasks at one time.
 #[allow(clippy::type_complexity)]
-pub fn channels(tasks: u32) -> ((NoticeSender, ReportSender), (Consumer<Notice>, Consumer<Report>)) {
+pub fn channels(
+    tasks: u32,
+) -> ((NoticeSender, ReportSender), (Consumer<Notice>, Consumer<Report>)) {
     // One more for `NotBegun`.
     let (notices_in, notices) = RingBuffer::new(NOTICES_PER_MEMBER * members_in_flight(tasks) + 1);
     let (reports_in, reports) = RingBuffer::new(REPORTS);
@@ -122,9 +124,11 @@ mod tests {
         let (mut sender, unreported) = (ReportSender(ring), AtomicU64::new(0));
         let period = |number| Period::lost(0, number, 10 * number, 10 * number + 10, 5);
         sender.send(Report::Released(period(0)), &unreported);
-        sender.send(Report::NotReleased { first: period(1), count: 200, interval: 10 }, &unreported);
+        sender
+            .send(Report::NotReleased { first: period(1), count: 200, interval: 10 }, &unreported);
         sender.send(Report::Released(period(201)), &unreported);
-        sender.send(Report::NotReleased { first: period(202), count: 50, interval: 10 }, &unreported);
+        sender
+            .send(Report::NotReleased { first: period(202), count: 50, interval: 10 }, &unreported);
         sender.send(Report::Released(period(252)), &unreported);
         let mut periods = Vec::new();
         while let Ok(report) = reports.pop() {

@@ -80,7 +80,8 @@ pub(crate) fn charge_held(
 ) {
     m.note_held(until, now);
     if m.charges_idle {
-        let kept = bandwidth_until_deadline(&m.periods, until).saturating_sub(m.ran).max(2 * granularity);
+        let kept =
+            bandwidth_until_deadline(&m.periods, until).saturating_sub(m.ran).max(2 * granularity);
         // It may have executed meanwhile: a write that waits has not frozen it yet.
         cut_to(dispatcher, m, kept, lapse.saturating_sub(m.ran), now);
     }
@@ -101,7 +102,9 @@ fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
         if let Who::Thread(control) = &m.who {
-            control.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
+            control
+                .exhausted_at
+                .store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
     cut

@@ -77,7 +77,10 @@ impl EngineHandle {
 }
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
-pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<EngineHandle, Diagnostic> {
+pub(crate) fn start_engine(
+    domain: DomainId,
+    options: &HostOptions,
+) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
     let with_room = Options { room: options.room, ..Options::default() };
     let allocators = Allocators::with(&options.set, domain, with_room)?;
@@ -86,7 +89,10 @@ pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<En
     let records = if sink.is_some() { limits.records_at_once() } else { UNREAD };
     let limits = Limits { records, ..limits };
     let dispatcher = Dispatcher::new(limits).map_err(|e| {
-        Diagnostic::usage(format!("a dispatcher for {} tasks is refused: {e}", limits.tasks), "run fewer")
+        Diagnostic::usage(
+            format!("a dispatcher for {} tasks is refused: {e}", limits.tasks),
+            "run fewer",
+        )
     })?;
     let (sender, trace) = sink
         .map(|sink| {
@@ -113,22 +119,27 @@ pub(crate) fn start_engine(domain: DomainId, options: &HostOptions) -> Result<En
             freezer: freezer_queue,
             trace: sender,
         };
-        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(move || {
-            let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
-            let precision = calibrate::measure(cpu);
-            let engine = Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
-            let tid = thread_id();
-            drop(ready.send(placed.map(|()| (precision, tid))));
-            engine.run();
-        })
+        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(
+            move || {
+                let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+                let precision = calibrate::measure(cpu);
+                let engine =
+                    Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
+                let tid = thread_id();
+                drop(ready.send(placed.map(|()| (precision, tid))));
+                engine.run();
+            },
+        )
     };
-    let thread = thread
-        .map_err(|e| Diagnostic::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+    let thread = thread.map_err(|e| {
+        Diagnostic::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC")
+    })?;
     let placed = is_ready.recv_timeout(PATIENCE).map_err(|e| match e {
         RecvTimeoutError::Timeout => kept(cpu, sched::DISPATCHER),
-        RecvTimeoutError::Disconnected => {
-            Diagnostic::machine("the dispatcher thread ended at once", "report it with the output of punctual doctor")
-        }
+        RecvTimeoutError::Disconnected => Diagnostic::machine(
+            "the dispatcher thread ended at once",
+            "report it with the output of punctual doctor",
+        ),
     })?;
     let (precision, tid) = match placed {
         Ok(p) => p,

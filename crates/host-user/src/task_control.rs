@@ -32,7 +32,11 @@ pub struct Doorbell {
 
 impl Doorbell {
     pub fn new() -> Doorbell {
-        Doorbell { rings: AtomicU32::new(0), first: AtomicU32::new(0), stop: AtomicBool::new(false) }
+        Doorbell {
+            rings: AtomicU32::new(0),
+            first: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
     }
 
     /// To be read before looking for work; [`Doorbell::sleep`] returns at once if it rang since.

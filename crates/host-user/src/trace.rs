@@ -85,7 +85,9 @@ impl RecordReceiver {
         while self.popped < whole {
             let wanted = usize::try_from(whole - self.popped).map_or(BATCH, |left| left.min(BATCH));
             let places = batch[..wanted].iter_mut();
-            let count = places.map_while(|place| self.ring.pop().ok().map(|record| *place = record)).count();
+            let count = places
+                .map_while(|place| self.ring.pop().ok().map(|record| *place = record))
+                .count();
             self.sink.records(&batch[..count]);
             self.popped += count as u64;
         }
@@ -105,7 +107,8 @@ pub fn channel(records: usize, sink: TraceSink) -> (RecordSender, RecordReceiver
     while sender.push(Record::default()).is_ok() {}
     while ring.pop().is_ok() {}
     let (lost, whole) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let sender = RecordSender { ring: sender, read: 0, pushed: 0, whole: whole.clone(), lost: lost.clone() };
+    let sender =
+        RecordSender { ring: sender, read: 0, pushed: 0, whole: whole.clone(), lost: lost.clone() };
     (sender, RecordReceiver { ring, popped: 0, whole, lost, sink })
 }
 
@@ -117,7 +120,10 @@ mod tests {
     #[test]
     fn records_are_written_in_order_and_those_dropped_are_counted_where_they_were() {
         let buffer = TraceBuffer::default();
-        let sink = TraceSink::new(buffer.clone(), Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()));
+        let sink = TraceSink::new(
+            buffer.clone(),
+            Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()),
+        );
         sink.begin(TraceLimits::default());
         let (mut sender, mut receiver) = channel(4, sink.clone());
         let mut send = |times: std::ops::Range<u64>| {

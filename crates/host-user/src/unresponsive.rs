@@ -56,15 +56,29 @@ pub struct ParkWatch {
 impl ParkWatch {
     /// Of a member that has not been parked yet.
     pub fn new() -> ParkWatch {
-        ParkWatch { since: 0, poll_at: u64::MAX, ran: 0, fresh: false, idle: 0, unresponsive: false, demoted: false }
+        ParkWatch {
+            since: 0,
+            poll_at: u64::MAX,
+            ran: 0,
+            fresh: false,
+            idle: 0,
+            unresponsive: false,
+            demoted: false,
+        }
     }
 }
 
 impl Member {
     /// Begins to watch a member that was parked.
     pub fn watch(&mut self, now: u64) {
-        self.park_watch =
-            ParkWatch { since: now, poll_at: now + GRACE, ran: 0, fresh: true, idle: 0, ..self.park_watch };
+        self.park_watch = ParkWatch {
+            since: now,
+            poll_at: now + GRACE,
+            ran: 0,
+            fresh: true,
+            idle: 0,
+            ..self.park_watch
+        };
         if self.park_watch.unresponsive && matches!(self.who, Who::Thread(_)) {
             self.demote();
         }

@@ -22,7 +22,8 @@ fn carried_out(text: &str, duration: u64) -> Option<Vec<Period>> {
             let set = parsed(text, cpu);
             match once(&set, duration) {
                 Ok(periods) => return Some(periods),
-                Err(e) if e.cause.contains("already has a dispatcher") && Instant::now() < until => {}
+                Err(e)
+                    if e.cause.contains("already has a dispatcher") && Instant::now() < until => {}
                 Err(e) if e.cause.contains("CPU 1") && cpu == 1 => {}
                 Err(e) => {
                     assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
@@ -40,7 +41,13 @@ fn parsed(text: &str, cpu: u32) -> TaskSet {
 }
 
 fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
-    let options = HostOptions { set: set.clone(), room: 0, owner: "test".to_owned(), traces: Vec::new(), records: 0 };
+    let options = HostOptions {
+        set: set.clone(),
+        room: 0,
+        owner: "test".to_owned(),
+        traces: Vec::new(),
+        records: 0,
+    };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {
         host.add_spec(index as u32, spec, false, Output::Nowhere)?;
@@ -51,7 +58,9 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
     let mut sink = |event| match event {
         RunEvent::Period { period, .. } => periods.push(period),
         RunEvent::Warning(text) => panic!("{text}"),
-        RunEvent::Unreported { task, count } => panic!("{count} periods of task {task} are unreported"),
+        RunEvent::Unreported { task, count } => {
+            panic!("{count} periods of task {task} are unreported")
+        }
         RunEvent::Ended { .. } | RunEvent::Executed { .. } => {}
     };
     while now() < origin + duration {
@@ -71,7 +80,8 @@ fn simulated(text: &str, duration: u64) -> Vec<Period> {
         }
     }
     let mut all = All(Vec::new());
-    let simulation = Simulation::new(&parsed(text, 0), Options::default()).expect("the set is right");
+    let simulation =
+        Simulation::new(&parsed(text, 0), Options::default()).expect("the set is right");
     simulation.run(duration, &mut all).expect("it runs to its end");
     all.0
 }
@@ -100,14 +110,26 @@ fn under_every_policy_each_release_is_carried_out() {
         for (task, work, about) in [(0, 500_000, 119), (1, MS, 59), (2, 3 * MS, 29)] {
             let mine: Vec<&Period> = periods.iter().filter(|p| p.task == task).collect();
             let done: Vec<_> = mine.iter().filter(|p| p.end == JobEnd::Completed).collect();
-            assert!(!done.is_empty(), "{}: none of {} releases of task {task} is done", policy.name, mine.len());
+            assert!(
+                !done.is_empty(),
+                "{}: none of {} releases of task {task} is done",
+                policy.name,
+                mine.len()
+            );
             judge_timing(|| {
                 // The last one may not be reported yet.
-                assert!(mine.len() >= about, "{}: {} releases of task {task}", policy.name, mine.len());
+                assert!(
+                    mine.len() >= about,
+                    "{}: {} releases of task {task}",
+                    policy.name,
+                    mine.len()
+                );
                 assert_eq!(done.len(), mine.len(), "{}: task {task}", policy.name);
             });
             // What a release did not get done in time, the next one ends with.
-            let late = |p: &Period| mine.iter().any(|q| q.number + 1 == p.number && q.end != JobEnd::Completed);
+            let late = |p: &Period| {
+                mine.iter().any(|q| q.number + 1 == p.number && q.end != JobEnd::Completed)
+            };
             assert!(
                 done.iter().all(|p| p.received >= work || late(p)),
                 "{}: done with less than its work",

@@ -48,7 +48,10 @@ fn released(trace: &Trace, task: u32) -> u64 {
 #[test]
 fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     let buffer = TraceBuffer::default();
-    let trace = TraceSink::new(buffer.clone(), Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()));
+    let trace = TraceSink::new(
+        buffer.clone(),
+        Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()),
+    );
     let Some(mut host) = common::start(RECORDS, Some(&trace)) else { return };
     let (jobs, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     for index in [0, 1] {
@@ -68,7 +71,10 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     });
     host.begin(now() + LEAD).expect("there is room");
     std::thread::sleep(STARVED);
-    assert!(comes_true(|| jobs.load(Relaxed) > JOBS && over.load(Relaxed)), "{jobs:?} jobs, the third ended: {over:?}");
+    assert!(
+        comes_true(|| jobs.load(Relaxed) > JOBS && over.load(Relaxed)),
+        "{jobs:?} jobs, the third ended: {over:?}"
+    );
 
     let (mut reported, mut unreported, mut ended) = ([0u64; 3], [0u64; 3], Vec::new());
     let mut sink = |event| match event {
@@ -87,6 +93,10 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     for task in 0..3 {
         // A period is reported at the next release, so that the last one never is.
         let (of_task, all) = (task as usize, released(&trace, task));
-        assert_eq!(reported[of_task] + unreported[of_task] + 1, all, "task {task}: {reported:?} {unreported:?}");
+        assert_eq!(
+            reported[of_task] + unreported[of_task] + 1,
+            all,
+            "task {task}: {reported:?} {unreported:?}"
+        );
     }
 }

@@ -42,7 +42,8 @@ fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
     let Some(mut host) = common::start(0, None) else { return };
     let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, over) = (returns.clone(), done.clone());
-    host.add_thread(0, &spec(), 64 << 10, move |task| sweep(task, &counted, &over)).expect("there is room");
+    host.add_thread(0, &spec(), 64 << 10, move |task| sweep(task, &counted, &over))
+        .expect("there is room");
     host.begin(now() + 10_000_000).expect("there is room");
     let end = now() + 10_000_000 + PERIODS * PERIOD;
     // Left standing in its gate, it would return a few times at best. Some waits count for the

@@ -5,8 +5,11 @@
 #[must_use]
 pub fn percentiles(text: &str, longest: u64) -> Option<[u64; 2]> {
     let number = |s: &str| s.trim().parse::<u64>().ok();
-    let mut counts: Vec<(u64, u64)> =
-        text.lines().filter_map(|l| l.split_once(' ')).filter_map(|(v, n)| Some((number(v)?, number(n)?))).collect();
+    let mut counts: Vec<(u64, u64)> = text
+        .lines()
+        .filter_map(|l| l.split_once(' '))
+        .filter_map(|(v, n)| Some((number(v)?, number(n)?)))
+        .collect();
     let overflow = text.lines().find_map(|l| number(l.strip_prefix("# Histogram Overflows:")?));
     counts.push((longest, overflow.unwrap_or(0)));
     let total: u64 = counts.iter().map(|c| c.1).sum();

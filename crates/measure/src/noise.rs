@@ -55,10 +55,18 @@ impl NoiseReading {
     /// The line of a CPU in /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
     fn parse(stat: &str, cpu: u32) -> NoiseReading {
         let name = format!("cpu{cpu}");
-        let line = stat.lines().find_map(|l| l.strip_prefix(&name)?.strip_prefix(' ')).unwrap_or("");
-        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
+        let line =
+            stat.lines().find_map(|l| l.strip_prefix(&name)?.strip_prefix(' ')).unwrap_or("");
+        let ticks: Vec<u64> =
+            line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
         let at = |place: usize| ticks.get(place).copied().unwrap_or(0);
-        NoiseReading { total: ticks.iter().sum(), idle: at(3) + at(4), stolen: at(7), smis: None, khz: None }
+        NoiseReading {
+            total: ticks.iter().sum(),
+            idle: at(3) + at(4),
+            stolen: at(7),
+            smis: None,
+            khz: None,
+        }
     }
 
     /// What disturbed the CPU since this reading.
@@ -112,8 +120,12 @@ impl Noise {
     /// A reason not to believe a measurement that begins after this: other programs had the CPU.
     #[must_use]
     pub fn neighbours(&self) -> Option<String> {
-        (self.busy_ppm >= MUCH_BUSY_PPM)
-            .then(|| format!("other programs had {} % of the CPU before the measurement began", percent(self.busy_ppm)))
+        (self.busy_ppm >= MUCH_BUSY_PPM).then(|| {
+            format!(
+                "other programs had {} % of the CPU before the measurement began",
+                percent(self.busy_ppm)
+            )
+        })
     }
 
     /// Both of two times: shares are the larger ones, interrupts add up.
@@ -138,8 +150,10 @@ fn percent(ppm: u64) -> String {
 mod tests {
     use super::*;
 
-    const BEFORE: &str = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 100 0 50 800 50 0 0 0 0 0\ncpu11 7 7 7 7 7 7 7 7 7 7\n";
-    const AFTER: &str = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 150 0 70 1600 150 0 0 30 0 0\ncpu11 7 7 7 7 7 7 7 7 7 7\n";
+    const BEFORE: &str =
+        "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 100 0 50 800 50 0 0 0 0 0\ncpu11 7 7 7 7 7 7 7 7 7 7\n";
+    const AFTER: &str =
+        "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 150 0 70 1600 150 0 0 30 0 0\ncpu11 7 7 7 7 7 7 7 7 7 7\n";
 
     #[test]
     fn stolen_and_busy_time_are_those_of_the_one_cpu() {
@@ -153,20 +167,47 @@ mod tests {
 
     #[test]
     fn interrupts_and_frequency_changes_are_doubts_and_silence_is_none() {
-        let quiet = NoiseReading { total: 100, idle: 100, smis: Some(5), khz: Some(2_000_000), ..Default::default() };
+        let quiet = NoiseReading {
+            total: 100,
+            idle: 100,
+            smis: Some(5),
+            khz: Some(2_000_000),
+            ..Default::default()
+        };
         let later = NoiseReading { total: 200, idle: 200, ..quiet };
         assert_eq!(quiet.until(&later).doubts(), Vec::<String>::new());
         assert_eq!(quiet.until(&later).neighbours(), None);
         let later = NoiseReading { smis: Some(7), khz: Some(1_000_000), ..later };
         let doubts = quiet.until(&later).doubts();
-        assert!(doubts[0].starts_with("2 system-management") && doubts[1].contains("1000000"), "{doubts:?}");
+        assert!(
+            doubts[0].starts_with("2 system-management") && doubts[1].contains("1000000"),
+            "{doubts:?}"
+        );
     }
 
     #[test]
     fn two_windows_are_as_noisy_as_the_noisier() {
-        let a = Noise { steal_ppm: 10, smis: Some(1), least_khz: Some(5), most_khz: Some(6), busy_ppm: 2 };
-        let b = Noise { steal_ppm: 4, smis: Some(2), least_khz: Some(4), most_khz: Some(5), busy_ppm: 3 };
-        let want = Noise { steal_ppm: 10, smis: Some(3), least_khz: Some(4), most_khz: Some(6), busy_ppm: 3 };
+        let a = Noise {
+            steal_ppm: 10,
+            smis: Some(1),
+            least_khz: Some(5),
+            most_khz: Some(6),
+            busy_ppm: 2,
+        };
+        let b = Noise {
+            steal_ppm: 4,
+            smis: Some(2),
+            least_khz: Some(4),
+            most_khz: Some(5),
+            busy_ppm: 3,
+        };
+        let want = Noise {
+            steal_ppm: 10,
+            smis: Some(3),
+            least_khz: Some(4),
+            most_khz: Some(6),
+            busy_ppm: 3,
+        };
         assert_eq!(a.join(&b), want);
     }
 }

@@ -25,7 +25,10 @@ impl Requirement {
             .ok_or_else(|| format!("write a figure and its bound, such as {}=100us", figures[0]))?;
         let figure = figure.trim();
         if !figures.contains(&figure) {
-            return Err(format!("there is no figure \"{figure}\"; choose one of {}", figures.join(", ")));
+            return Err(format!(
+                "there is no figure \"{figure}\"; choose one of {}",
+                figures.join(", ")
+            ));
         }
         let limit_ns = parse_duration(time.trim()).map_err(|e| e.to_string())?;
         Ok(Requirement { figure: figure.to_owned(), limit_ns })
@@ -38,8 +41,9 @@ impl Requirement {
     pub fn parse_list(text: &str, figures: &[&str]) -> Result<Vec<Requirement>, Diagnostic> {
         let help = || format!("write {}=100us, with commas between several", figures[0]);
         let read = |part: &str| {
-            Requirement::parse(part, figures)
-                .map_err(|why| Diagnostic::usage(format!("the requirement {part:?}: {why}"), help()))
+            Requirement::parse(part, figures).map_err(|why| {
+                Diagnostic::usage(format!("the requirement {part:?}: {why}"), help())
+            })
         };
         text.split(',').map(read).collect()
     }
@@ -48,7 +52,8 @@ impl Requirement {
     #[must_use]
     pub fn broken_by(&self, value: u64, what: &str) -> Option<String> {
         let Requirement { figure, limit_ns } = self;
-        (value > *limit_ns).then(|| format!("{figure} {} of {what} exceeds {}", fmt_ns(value), fmt_ns(*limit_ns)))
+        (value > *limit_ns)
+            .then(|| format!("{figure} {} of {what} exceeds {}", fmt_ns(value), fmt_ns(*limit_ns)))
     }
 }
 
@@ -75,7 +80,11 @@ impl Violation {
         let violation = |requirement: &Requirement| {
             let measured_ns = measured(&requirement.figure);
             let kept = measured_ns.is_some_and(|ns| ns <= requirement.limit_ns);
-            (!kept).then(|| Violation { workload: workload.to_owned(), requirement: requirement.clone(), measured_ns })
+            (!kept).then(|| Violation {
+                workload: workload.to_owned(),
+                requirement: requirement.clone(),
+                measured_ns,
+            })
         };
         requirements.iter().filter_map(violation).collect()
     }
@@ -116,9 +125,16 @@ mod tests {
     #[test]
     fn a_list_is_read_and_what_was_not_measured_is_not_kept() {
         let list = Requirement::parse_list("p99=100us, max=1ms", &["p99", "max"]).unwrap();
-        let found = Violation::find("fork", |name| Some(if name == "p99" { 100_001 } else { 1_000_000 }), &list);
+        let found = Violation::find(
+            "fork",
+            |name| Some(if name == "p99" { 100_001 } else { 1_000_000 }),
+            &list,
+        );
         assert_eq!(found.len(), 1, "a figure at its bound keeps it: {found:?}");
-        assert_eq!(found[0].describe(), format!("p99 {} of fork exceeds {}", fmt_ns(100_001), fmt_ns(100_000)));
+        assert_eq!(
+            found[0].describe(),
+            format!("p99 {} of fork exceeds {}", fmt_ns(100_001), fmt_ns(100_000))
+        );
         assert_eq!(Violation::find("fork", |_| None, &list).len(), 2);
         for text in ["", "p99", "p98=1ms", "p99=fast", "p99=", "max=1ms,,"] {
             let error = Requirement::parse_list(text, &["p99", "max"]).expect_err(text);

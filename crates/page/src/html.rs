@@ -21,7 +21,8 @@ const SCRIPTS: [&str; 6] = [
     include_str!("../assets/charts.js"),
     include_str!("../assets/page.js"),
 ];
-const STYLES: [&str; 2] = [include_str!("../assets/uplot-1.6.32.min.css"), include_str!("../assets/page.css")];
+const STYLES: [&str; 2] =
+    [include_str!("../assets/uplot-1.6.32.min.css"), include_str!("../assets/page.css")];
 /// The licence asks for its text in all copies.
 const UPLOT_LICENSE: &str = include_str!("../assets/uplot-LICENSE.txt");
 /// Nothing is loaded from anywhere.
@@ -50,16 +51,30 @@ impl Page {
         for (number, run) in self.runs.iter().enumerate() {
             run.section(&mut out, number);
         }
-        push(&mut out, &["<footer>punctual ", env!("CARGO_PKG_VERSION"), " · drawn by uPlot 1.6.32 (MIT)"]);
-        push(&mut out, &["<details><summary>Licence of uPlot</summary><pre>", &escape(UPLOT_LICENSE)]);
+        push(
+            &mut out,
+            &["<footer>punctual ", env!("CARGO_PKG_VERSION"), " · drawn by uPlot 1.6.32 (MIT)"],
+        );
+        push(
+            &mut out,
+            &["<details><summary>Licence of uPlot</summary><pre>", &escape(UPLOT_LICENSE)],
+        );
         out.push_str("</pre></details></footer>\n</main>\n");
-        for (number, recorded) in self.runs.iter().enumerate().filter_map(|(n, run)| Some((n, run.recorded.as_ref()?)))
+        for (number, recorded) in
+            self.runs.iter().enumerate().filter_map(|(n, run)| Some((n, run.recorded.as_ref()?)))
         {
             let _ = write!(out, "<script type=\"text/plain\" id=\"data-{number}\">");
             push(&mut out, &[&columns(recorded).packed(), "</script>\n"]);
         }
         let runs: Vec<Value> = self.runs.iter().map(PageRun::described).collect();
-        push(&mut out, &["<script type=\"application/json\" id=\"runs\">", &in_script(&json!(runs)), "</script>\n"]);
+        push(
+            &mut out,
+            &[
+                "<script type=\"application/json\" id=\"runs\">",
+                &in_script(&json!(runs)),
+                "</script>\n",
+            ],
+        );
         SCRIPTS.iter().for_each(|script| push(&mut out, &["<script>", script, "</script>\n"]));
         out.push_str("</html>\n");
         out
@@ -89,8 +104,16 @@ impl Page {
             );
         }
         out.push_str("</table></div>\n");
-        figure(out, "compare-response_time", "Response: median to 99th percentile, and the longest, per task and run");
-        figure(out, "compare-release_latency", "Latency: median to 99th percentile, and the longest, per task and run");
+        figure(
+            out,
+            "compare-response_time",
+            "Response: median to 99th percentile, and the longest, per task and run",
+        );
+        figure(
+            out,
+            "compare-release_latency",
+            "Latency: median to 99th percentile, and the longest, per task and run",
+        );
         out.push_str("</section>\n");
     }
 }
@@ -99,7 +122,10 @@ impl PageRun {
     fn section(&self, out: &mut String, number: usize) {
         let r = &self.results;
         push(out, &["<section><h2>", &escape(&self.title), "</h2>\n<p class=\""]);
-        push(out, &[if is_good(self) { "good" } else { "bad" }, "\">", &escape(&self.verdict), "</p>\n"]);
+        push(
+            out,
+            &[if is_good(self) { "good" } else { "bad" }, "\">", &escape(&self.verdict), "</p>\n"],
+        );
         for line in &r.notes {
             push(out, &["<p>", &escape(line), "</p>\n"]);
         }
@@ -111,18 +137,30 @@ impl PageRun {
             figure(out, &format!("gantt-{number}"), "Schedule");
         }
         figures_table(out, &r.tasks);
-        for (place, track) in self.recorded.iter().flat_map(|recorded| recorded.tasks.iter().enumerate()) {
+        for (place, track) in
+            self.recorded.iter().flat_map(|recorded| recorded.tasks.iter().enumerate())
+        {
             let name = escape(&track.name);
             if !track.periods.is_empty() {
                 out.push_str("<div class=\"pair\">");
-                figure(out, &format!("times-{number}-{place}"), &format!("{name}: latency and response"));
-                figure(out, &format!("budget-{number}-{place}"), &format!("{name}: budget received per period"));
+                figure(
+                    out,
+                    &format!("times-{number}-{place}"),
+                    &format!("{name}: latency and response"),
+                );
+                figure(
+                    out,
+                    &format!("budget-{number}-{place}"),
+                    &format!("{name}: budget received per period"),
+                );
                 out.push_str("</div>\n");
             }
         }
         match self.machine_known {
             true => machine(out, &r.machine),
-            false => out.push_str("<p>Traces do not name the machine; the results of the run do.</p>\n"),
+            false => {
+                out.push_str("<p>Traces do not name the machine; the results of the run do.</p>\n")
+            }
         }
         out.push_str("</section>\n");
     }
@@ -190,13 +228,16 @@ fn columns(recorded: &Recorded) -> Columns {
 
 fn figures_table(out: &mut String, tasks: &[TaskResult]) {
     out.push_str("<div class=\"wide\"><table><tr><th>task<th>period<th>budget<th>periods<th>missed<th>overran");
-    out.push_str("<th>received, in periods that wanted all<th>latency: median, p99, worst<th>response\n");
+    out.push_str(
+        "<th>received, in periods that wanted all<th>latency: median, p99, worst<th>response\n",
+    );
     let spread = |times: Option<TimeSpread>| match times {
         Some(t) => format!("{}, {}, {}", time(t.median_ns), time(t.p99_ns), time(t.worst_ns)),
         None => "-".to_owned(),
     };
     for task in tasks {
-        let received = task.long_run_ppm.map_or_else(|| "-".to_owned(), |ppm| format!("{} %", percent(ppm)));
+        let received =
+            task.long_run_ppm.map_or_else(|| "-".to_owned(), |ppm| format!("{} %", percent(ppm)));
         row(
             out,
             &[
@@ -223,7 +264,9 @@ fn machine(out: &mut String, machine: &Machine) {
     };
     let throttling = match (machine.rt_runtime_us, machine.rt_period_us) {
         (Some(-1), _) => "none".to_owned(),
-        (Some(runtime), Some(period)) => format!("real-time classes have {runtime} us of each {period} us"),
+        (Some(runtime), Some(period)) => {
+            format!("real-time classes have {runtime} us of each {period} us")
+        }
         _ => "not known".to_owned(),
     };
     let guest = match machine.virtual_machine {
@@ -235,7 +278,10 @@ fn machine(out: &mut String, machine: &Machine) {
     let rows = [
         ("kernel", format!("{} {}", text(&machine.kernel), text(&machine.build))),
         ("preemption", text(&machine.preemption)),
-        ("ticks per second", machine.hz.map_or_else(|| "not known".to_owned(), |hz| hz.to_string())),
+        (
+            "ticks per second",
+            machine.hz.map_or_else(|| "not known".to_owned(), |hz| hz.to_string()),
+        ),
         ("distribution", text(&machine.distribution)),
         ("processor", format!("{}, {}", text(&machine.cpu_model), machine.arch)),
         ("CPUs online", list(&machine.cpus)),

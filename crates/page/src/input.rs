@@ -41,7 +41,10 @@ pub struct PageRun {
 ///
 /// # Errors
 /// Nothing in it can be read: it is none of ours, or of another version.
-pub fn read(path: &Path, progress: &mut dyn FnMut(u64) -> bool) -> Result<Vec<PageRun>, Diagnostic> {
+pub fn read(
+    path: &Path,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Vec<PageRun>, Diagnostic> {
     let name = path.display().to_string();
     let refused = |e: std::io::Error| {
         let help = "name a trace (--trace FILE) or a result (run --json, sim --json)";
@@ -83,7 +86,11 @@ fn place(name: &str) -> Place {
     Place { name: name.into(), position: None }
 }
 
-fn trace(name: &str, input: BufReader<File>, progress: &mut dyn FnMut(u64) -> bool) -> Result<PageRun, Diagnostic> {
+fn trace(
+    name: &str,
+    input: BufReader<File>,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<PageRun, Diagnostic> {
     let unread = |e: TraceError| {
         let help = "name a trace that this version's `run --trace` or `sim --trace` wrote";
         Diagnostic::usage(e.to_string(), help).at(place(name))
@@ -108,7 +115,9 @@ fn trace(name: &str, input: BufReader<File>, progress: &mut dyn FnMut(u64) -> bo
     let trace = Trace { header, records };
     match trace.lost() {
         0 => {}
-        lost => damage.push(format!("{lost} records are missing in it: they were dropped while it ran")),
+        lost => {
+            damage.push(format!("{lost} records are missing in it: they were dropped while it ran"))
+        }
     }
     let set = TaskSet::parse(&trace.header.set, &format!("{name}: the set in its header"));
     if let Err(e) = &set {
@@ -129,32 +138,53 @@ fn trace(name: &str, input: BufReader<File>, progress: &mut dyn FnMut(u64) -> bo
 fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
     let wrong = |cause: String, help: &str| Diagnostic::usage(cause, help).at(place(name));
     let ours = "name a trace (--trace FILE) or a result (run --json, sim --json)";
-    let document: Value = serde_json::from_slice(text).map_err(|e| match e.is_eof() && !text.is_empty() {
-        true => wrong(format!("a result that is cut short ({e})"), "use the file as it was written"),
-        false => wrong(format!("neither a trace nor a result ({e})"), ours),
-    })?;
+    let document: Value =
+        serde_json::from_slice(text).map_err(|e| match e.is_eof() && !text.is_empty() {
+            true => {
+                wrong(format!("a result that is cut short ({e})"), "use the file as it was written")
+            }
+            false => wrong(format!("neither a trace nor a result ({e})"), ours),
+        })?;
     match document["schema"].as_str() {
         Some(SCHEMA) => {}
         Some(other) if other.starts_with("punctual/") => {
             let help = "make the result and the report with one version";
-            return Err(wrong(format!("a result of schema {other:?}, this version reads {SCHEMA:?}"), help));
+            return Err(wrong(
+                format!("a result of schema {other:?}, this version reads {SCHEMA:?}"),
+                help,
+            ));
         }
-        _ => return Err(wrong("neither a trace nor a result: it has no \"schema\"".to_owned(), ours)),
+        _ => {
+            return Err(wrong(
+                "neither a trace nor a result: it has no \"schema\"".to_owned(),
+                ours,
+            ))
+        }
     }
     let command = document["command"].as_str().unwrap_or_default();
     if document["result"].is_null() {
         let cause = document["error"]["cause"].as_str().unwrap_or("it names no cause");
-        return Err(wrong(format!("a result without figures: {cause}"), "make one of a run that took place"));
+        return Err(wrong(
+            format!("a result without figures: {cause}"),
+            "make one of a run that took place",
+        ));
     }
     let runs = match command {
-        "run" => RunResult::deserialize(&document["result"]).map(|r| [vec![r.run], r.baselines].concat()),
+        "run" => {
+            RunResult::deserialize(&document["result"]).map(|r| [vec![r.run], r.baselines].concat())
+        }
         "sim" if document["result"].get("replay").is_some() => {
-            return Err(wrong("the result of a replay has no figures".to_owned(), "name the trace itself"));
+            return Err(wrong(
+                "the result of a replay has no figures".to_owned(),
+                "name the trace itself",
+            ));
         }
         "sim" => Results::deserialize(&document["result"]).map(|r| vec![r]),
         other => return Err(wrong(format!("the result of `{}`", other.escape_debug()), ours)),
     };
-    let runs = runs.map_err(|e| wrong(format!("not what its schema says: {e}"), "use the file as it was written"))?;
+    let runs = runs.map_err(|e| {
+        wrong(format!("not what its schema says: {e}"), "use the file as it was written")
+    })?;
     let several = runs.len() > 1;
     let error = document["error"]["cause"].as_str().map(|cause| format!("{name}: {cause}."));
     let run = |(number, results): (usize, Results)| PageRun {

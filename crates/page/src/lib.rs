@@ -47,7 +47,8 @@ impl Page {
             return run.verdict.clone();
         }
         let good = self.runs.iter().filter(|run| is_good(run)).count();
-        let mut text = format!("{good} of {} runs met all deadlines and kept all budgets", self.runs.len());
+        let mut text =
+            format!("{good} of {} runs met all deadlines and kept all budgets", self.runs.len());
         if let Some(bad) = self.runs.iter().find(|run| !is_good(run)) {
             let _ = write!(text, "; {}: {}", bad.title, bad.verdict.trim_end_matches('.'));
         }

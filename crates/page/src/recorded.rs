@@ -70,7 +70,10 @@ impl Recorded {
             "sim" => HostKind::Sim,
             _ => HostKind::User,
         };
-        let run = Run { machine: unknown_machine().into(), ..Run::new(host, &header.policy, &[header.cpu]) };
+        let run = Run {
+            machine: unknown_machine().into(),
+            ..Run::new(host, &header.policy, &[header.cpu])
+        };
         let unknown = |name: &String| TaskInfo::new(name, 0, 0, 0);
         let mut collector = match set {
             Some(set) => Collector::for_set(run, set),

@@ -47,19 +47,26 @@ impl Page {
     pub fn pictures(&self) -> Result<Vec<Picture>, Diagnostic> {
         let mut pictures = Vec::new();
         for (number, run) in self.runs.iter().enumerate() {
-            let Some(recorded) = run.recorded.as_ref().filter(|recorded| !recorded.tasks.is_empty()) else {
+            let Some(recorded) =
+                run.recorded.as_ref().filter(|recorded| !recorded.tasks.is_empty())
+            else {
                 continue;
             };
             let number = number + 1;
             let height = 60 + ROW * recorded.tasks.len() as u32;
-            pictures.push(picture(format!("{number}-schedule"), height, |root| schedule(root, recorded))?);
+            pictures.push(picture(format!("{number}-schedule"), height, |root| {
+                schedule(root, recorded)
+            })?);
             for (place, track) in recorded.tasks.iter().enumerate() {
                 let times = [("latency", track.latencies()), ("response", track.responses())];
-                let times: Vec<_> =
-                    times.into_iter().filter_map(|(name, all)| Some((name, Histogram::of(all)?))).collect();
+                let times: Vec<_> = times
+                    .into_iter()
+                    .filter_map(|(name, all)| Some((name, Histogram::of(all)?)))
+                    .collect();
                 let name = |what| format!("{number}-{what}-{}", place + 1);
                 if !times.is_empty() {
-                    pictures.push(picture(name("times"), 400, |root| histograms(root, track, &times))?);
+                    pictures
+                        .push(picture(name("times"), 400, |root| histograms(root, track, &times))?);
                 }
                 if !track.periods.is_empty() {
                     pictures.push(picture(name("budget"), 300, |root| budget(root, track))?);
@@ -70,11 +77,18 @@ impl Page {
     }
 }
 
-fn picture(name: String, height: u32, draw: impl FnOnce(&Drawing<'_>) -> Drawn) -> Result<Picture, Diagnostic> {
+fn picture(
+    name: String,
+    height: u32,
+    draw: impl FnOnce(&Drawing<'_>) -> Drawn,
+) -> Result<Picture, Diagnostic> {
     let mut svg = String::new();
     let drawn = {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(Into::into).and_then(|()| draw(&root)).and_then(|()| Ok(root.present()?))
+        root.fill(&WHITE)
+            .map_err(Into::into)
+            .and_then(|()| draw(&root))
+            .and_then(|()| Ok(root.present()?))
     };
     drawn.map_err(|e| {
         let help = "report it with the file that it is made of";
@@ -117,11 +131,15 @@ fn schedule(root: &Drawing<'_>, recorded: &Recorded) -> Drawn {
             Rectangle::new([(from, bottom), (to, bottom + 0.6 * share)], color_of(place).filled())
         }))?;
         let part = (recorded.length / PARTS).max(1);
-        let mut missed: Vec<u64> = track.periods.iter().filter(|p| p.miss).map(|p| p.deadline).collect();
+        let mut missed: Vec<u64> =
+            track.periods.iter().filter(|p| p.miss).map(|p| p.deadline).collect();
         missed.sort_unstable();
         missed.dedup_by_key(|deadline| deadline.saturating_sub(recorded.origin) / part);
-        let missed = missed.into_iter().map(|deadline| deadline.saturating_sub(recorded.origin) as f64);
-        chart.draw_series(missed.map(|x| Cross::new((x, bottom + 0.72), 4, VERMILION.stroke_width(2))))?;
+        let missed =
+            missed.into_iter().map(|deadline| deadline.saturating_sub(recorded.origin) as f64);
+        chart.draw_series(
+            missed.map(|x| Cross::new((x, bottom + 0.72), 4, VERMILION.stroke_width(2))),
+        )?;
     }
     Ok(())
 }
@@ -131,7 +149,11 @@ fn bars(recorded: &Recorded, track: &Track) -> Vec<(f64, f64, f64)> {
     let since = |ns: u64| ns.saturating_sub(recorded.origin);
     let part = recorded.length.div_ceil(PARTS);
     if track.intervals.iter().all(|interval| interval.to - interval.from >= part) {
-        return track.intervals.iter().map(|i| (since(i.from) as f64, since(i.to) as f64, 1.0)).collect();
+        return track
+            .intervals
+            .iter()
+            .map(|i| (since(i.from) as f64, since(i.to) as f64, 1.0))
+            .collect();
     }
     let mut executed = vec![0; PARTS as usize];
     for interval in &track.intervals {
@@ -160,7 +182,10 @@ fn histograms(root: &Drawing<'_>, track: &Track, all: &[(&str, Histogram)]) -> D
         .caption(&track.name, ("sans-serif", 18))
         .x_label_area_size(30)
         .y_label_area_size(70)
-        .build_cartesian_2d((least / 1.2..most * 1.2).log_scale(), (0.7..highest as f64 * 2.0).log_scale())?;
+        .build_cartesian_2d(
+            (least / 1.2..most * 1.2).log_scale(),
+            (0.7..highest as f64 * 2.0).log_scale(),
+        )?;
     let show = |x: &f64| time(*x as u64);
     let periods = |y: &f64| format!("{y:.0}");
     chart
@@ -172,19 +197,28 @@ fn histograms(root: &Drawing<'_>, track: &Track, all: &[(&str, Histogram)]) -> D
         .draw()?;
     for (place, (name, histogram)) in all.iter().enumerate() {
         let color = color_of(place);
-        let bins = histogram.edges.windows(2).zip(&histogram.counts).filter(|(_, &count)| count > 0);
+        let bins =
+            histogram.edges.windows(2).zip(&histogram.counts).filter(|(_, &count)| count > 0);
         let bar = |(ends, &count): (&[f64], &u64)| {
             Rectangle::new([(ends[0], 0.7), (ends[1], count as f64)], color.mix(0.4).filled())
         };
         let Histogram { median, p99, p999, worst, .. } = *histogram;
-        let label =
-            format!("{name}: median {}, p99 {}, p99.9 {}, worst {}", time(median), time(p99), time(p999), time(worst));
+        let label = format!(
+            "{name}: median {}, p99 {}, p99.9 {}, worst {}",
+            time(median),
+            time(p99),
+            time(p999),
+            time(worst)
+        );
         chart
             .draw_series(bins.map(bar))?
             .label(label)
             .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
-        let line = |ns: u64| vec![(ns.max(1) as f64, 0.7), (ns.max(1) as f64, highest as f64 * 2.0)];
-        chart.draw_series([median, p99, worst].map(|ns| PathElement::new(line(ns), color.stroke_width(1))))?;
+        let line =
+            |ns: u64| vec![(ns.max(1) as f64, 0.7), (ns.max(1) as f64, highest as f64 * 2.0)];
+        chart.draw_series(
+            [median, p99, worst].map(|ns| PathElement::new(line(ns), color.stroke_width(1))),
+        )?;
     }
     chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
     Ok(())
@@ -224,7 +258,8 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     let ends = |part: &[(f64, f64)]| {
         let by_rate = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        let mut ends: Vec<_> = part.iter().min_by(by_rate).into_iter().chain(part.iter().max_by(by_rate)).collect();
+        let mut ends: Vec<_> =
+            part.iter().min_by(by_rate).into_iter().chain(part.iter().max_by(by_rate)).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         ends.into_iter().copied().collect::<Vec<_>>()
     };

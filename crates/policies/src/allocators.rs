@@ -1,6 +1,8 @@
 //! All policies of one dispatcher, and the tasks that they release.
 
-use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait};
+use punctual_dispatcher::{
+    late_waits, Dispatcher, Limits, Refusal, Reservation, ReservationId, TaskId, Wait,
+};
 use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator, TaskParams};
@@ -67,7 +69,11 @@ impl Allocators {
     ///
     /// # Errors
     /// As there.
-    pub fn with(set: &TaskSet, domain: DomainId, options: Options) -> Result<Allocators, Diagnostic> {
+    pub fn with(
+        set: &TaskSet,
+        domain: DomainId,
+        options: Options,
+    ) -> Result<Allocators, Diagnostic> {
         let tasks = set.tasks.len() + options.room as usize;
         let mut all = Allocators {
             set: set.clone(),
@@ -113,7 +119,11 @@ impl Allocators {
         let table = self.options.policies;
         table.iter().copied().find(|p| p.name == name).ok_or_else(|| {
             let names: Vec<&str> = table.iter().map(|p| p.name).collect();
-            refused(place, format!("there is no policy \"{name}\""), format!("use {}", names.join(", ")))
+            refused(
+                place,
+                format!("there is no policy \"{name}\""),
+                format!("use {}", names.join(", ")),
+            )
         })
     }
 
@@ -195,7 +205,13 @@ impl Allocators {
     /// # Errors
     /// [`Refusal::Full`] beyond the room, [`Refusal::Invalid`] for an index of the set or a
     /// task that the group's policy cannot admit while tasks run; otherwise as [`Allocators::add`].
-    pub fn add_other(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId, spec: &TaskSpec) -> Result<(), Refusal> {
+    pub fn add_other(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        index: usize,
+        task: TaskId,
+        spec: &TaskSpec,
+    ) -> Result<(), Refusal> {
         if index < self.set.tasks.len() {
             return Err(Refusal::Invalid);
         }
@@ -213,7 +229,13 @@ impl Allocators {
         self.register(gsi, index, spec.offset, task)
     }
 
-    fn register(&mut self, gsi: &mut dyn Gsi, index: usize, start: u64, task: TaskId) -> Result<(), Refusal> {
+    fn register(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        index: usize,
+        start: u64,
+        task: TaskId,
+    ) -> Result<(), Refusal> {
         let route = self.by_task.get_mut(task.0 as usize).ok_or(Refusal::Full)?;
         *route = index as u32;
         let slot = &mut self.slots[index];
@@ -224,7 +246,8 @@ impl Allocators {
         }
         (slot.by, slot.next_by) = (by, by);
         slot.origin = self.origin;
-        (slot.next, slot.number) = slot.stream.first(slot.origin, start, slot.member.period, gsi.now());
+        (slot.next, slot.number) =
+            slot.stream.first(slot.origin, start, slot.member.period, gsi.now());
         slot.phase = Phase::Waiting;
         let taken = match self.reserve(gsi, index) {
             Ok(true) => Ok(()),
@@ -261,18 +284,26 @@ impl Allocators {
     ///
     /// # Errors
     /// As of [`Dispatcher::task_done`].
-    pub fn done(&mut self, dispatcher: &mut Dispatcher, task: TaskId, now: u64) -> Result<Wait, Refusal> {
+    pub fn done(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        task: TaskId,
+        now: u64,
+    ) -> Result<Wait, Refusal> {
         if let Some(s) = self.slot_of(task) {
             let slot = &mut self.slots[s];
             slot.waits = true;
             if !matches!(slot.phase, Phase::Reserved(_)) {
                 // Between two releases the latest one has overrun, and this may be its own wait.
                 let ended = !slot.open;
-                if late_waits::is_late(slot.delayed, ended) && slot.overrun != punctual_dispatcher::Overrun::Skip {
+                if late_waits::is_late(slot.delayed, ended)
+                    && slot.overrun != punctual_dispatcher::Overrun::Skip
+                {
                     slot.delayed -= 1;
                     return Ok(Wait::Ignored);
                 }
-                slot.lost = slot.lost.saturating_add(slot.delayed - late_waits::own(slot.delayed, ended));
+                slot.lost =
+                    slot.lost.saturating_add(slot.delayed - late_waits::own(slot.delayed, ended));
                 slot.delayed = 0;
             }
         }
@@ -331,7 +362,8 @@ impl Allocators {
     pub(crate) fn reserve(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<bool, Refusal> {
         let slot = &mut self.slots[s];
         // A reservation begins without delayed waits; those that are due are ignored here first.
-        if self.options.job_by_job || !slot.stream.is_periodic() || slot.delayed > 0 || slot.no_room {
+        if self.options.job_by_job || !slot.stream.is_periodic() || slot.delayed > 0 || slot.no_room
+        {
             return Ok(false);
         }
         let allocator = self.at_work[slot.next_by as usize].as_ref();

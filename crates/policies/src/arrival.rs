@@ -27,8 +27,12 @@ impl Stream {
         let random = |seed: u64| Rand64::new(u128::from(seed) | ARRIVALS);
         match arrival {
             Arrival::Periodic => Stream::Periodic,
-            Arrival::Sporadic { longest, seed } => Stream::Sporadic { longest: *longest, random: random(*seed) },
-            Arrival::Aperiodic { mean, seed } => Stream::Aperiodic { mean: *mean, random: random(*seed) },
+            Arrival::Sporadic { longest, seed } => {
+                Stream::Sporadic { longest: *longest, random: random(*seed) }
+            }
+            Arrival::Aperiodic { mean, seed } => {
+                Stream::Aperiodic { mean: *mean, random: random(*seed) }
+            }
             Arrival::List(times) => Stream::List(times.clone().into_boxed_slice(), 0),
         }
     }
@@ -61,10 +65,12 @@ impl Stream {
     pub(crate) fn after(&mut self, at: u64, origin: u64, period: u64) -> u64 {
         match self {
             Stream::Periodic => at.saturating_add(period),
-            Stream::Sporadic { longest, random } => {
-                at.saturating_add(random.rand_range(period..longest.saturating_add(1).max(period + 1)))
+            Stream::Sporadic { longest, random } => at.saturating_add(
+                random.rand_range(period..longest.saturating_add(1).max(period + 1)),
+            ),
+            Stream::Aperiodic { mean, random } => {
+                at.saturating_add(exponential(*mean, random.rand_u64()))
             }
-            Stream::Aperiodic { mean, random } => at.saturating_add(exponential(*mean, random.rand_u64())),
             Stream::List(times, place) => match times.get(*place) {
                 Some(&time) => {
                     *place += 1;

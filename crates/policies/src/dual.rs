@@ -36,14 +36,19 @@ struct Dual {
 
 fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let mut promotion = vec![None; setup.set.tasks.len()];
-    let hard: Vec<(usize, &TaskSpec)> = setup.tasks().filter(|(_, t)| t.arrival.has_minimum_interarrival()).collect();
+    let hard: Vec<(usize, &TaskSpec)> =
+        setup.tasks().filter(|(_, t)| t.arrival.has_minimum_interarrival()).collect();
     let worst = upper_band_responses(&hard.iter().map(|&(_, t)| t).collect::<Vec<_>>());
     for (&(index, task), worst) in hard.iter().zip(worst) {
         promotion[index] = Some(match task.promotion {
             Some(given) if given >= task.deadline => {
                 return Err(refused(
                     place("task", &task.name, task.line),
-                    format!("promotion at {} is not before the deadline, {}", fmt_ns(given), fmt_ns(task.deadline)),
+                    format!(
+                        "promotion at {} is not before the deadline, {}",
+                        fmt_ns(given),
+                        fmt_ns(task.deadline)
+                    ),
                     "give an earlier one, or none to have it computed",
                 ));
             }

@@ -4,7 +4,9 @@
 //! in order, each once; what it does in return takes effect at the same instant. It knows no host
 //! and no clock but [`Gsi::now`].
 
-use punctual_dispatcher::{Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId};
+use punctual_dispatcher::{
+    Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId,
+};
 
 /// What an allocator may ask of the dispatcher.
 pub trait Gsi {

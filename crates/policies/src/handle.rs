@@ -1,6 +1,8 @@
 //! From the dispatcher's events to release events: each task's releases, their jobs, their ends.
 
-use punctual_dispatcher::{error_settled, late_waits, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE};
+use punctual_dispatcher::{
+    error_settled, late_waits, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE,
+};
 
 use crate::allocator::Part;
 use crate::allocators::Allocators;
@@ -14,7 +16,12 @@ const SLOT_BITS: u64 = 0xff_ffff;
 impl Allocators {
     /// Handles one event of the dispatcher as its policy defines. Every event must come here, in
     /// order; `report` receives what the host must know.
-    pub fn handle(&mut self, gsi: &mut dyn Gsi, event: &Event, report: &mut dyn FnMut(ReleaseEvent)) {
+    pub fn handle(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        event: &Event,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
                 if cookie & MADE != 0 && task != TaskId::NONE {
@@ -38,9 +45,11 @@ impl Allocators {
                     self.server_released(gsi, job);
                 }
             }
-            Event::ReleasesLost { at, task, first, count } => self.of_reserved(task, |base, index| {
-                report(ReleaseEvent::Lost { at, task, index, first: base + first, count });
-            }),
+            Event::ReleasesLost { at, task, first, count } => {
+                self.of_reserved(task, |base, index| {
+                    report(ReleaseEvent::Lost { at, task, index, first: base + first, count });
+                })
+            }
             Event::Overrun { at, task, number } => self.of_reserved(task, |base, index| {
                 report(ReleaseEvent::Overrun { at, task, index, number: base + number });
             }),
@@ -48,7 +57,9 @@ impl Allocators {
                 report(ReleaseEvent::Background { at, task, index, number: base + number });
             }),
             Event::DelayedSaturated { at, task } => {
-                self.of_reserved(task, |_, index| report(ReleaseEvent::DelayedSaturated { at, task, index }));
+                self.of_reserved(task, |_, index| {
+                    report(ReleaseEvent::DelayedSaturated { at, task, index })
+                });
             }
             Event::TaskReady { at, task } => self.woke(gsi, task, at),
             Event::GroupIdle { group, .. } => self.poll_away(gsi, group),
@@ -169,7 +180,13 @@ impl Allocators {
         }
     }
 
-    pub(crate) fn report_end(&mut self, s: usize, at: u64, end: End, report: &mut dyn FnMut(ReleaseEvent)) {
+    pub(crate) fn report_end(
+        &mut self,
+        s: usize,
+        at: u64,
+        end: End,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         let slot = &mut self.slots[s];
         slot.open = false;
         slot.job = None;
@@ -199,7 +216,11 @@ impl Allocators {
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
         let s = (cookie >> 32 & SLOT_BITS) as usize;
-        let Some(slot) = self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == cookie as u32) else { return };
+        let Some(slot) =
+            self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == cookie as u32)
+        else {
+            return;
+        };
         slot.used += used;
         slot.release.left = slot.granted.saturating_sub(slot.used);
         if end == End::Exhausted || end == End::Expired {
@@ -248,7 +269,12 @@ impl Allocators {
     }
 
     /// Makes the next release if it is due; arms its timer otherwise.
-    pub(crate) fn arm_next_release(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
+    pub(crate) fn arm_next_release(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         let now = gsi.now();
         loop {
             let slot = &mut self.slots[s];
@@ -360,12 +386,16 @@ impl Allocators {
         let Some(s) = self.slot_of(task) else { return };
         let slot = &mut self.slots[s];
         let finish = slot.release.at.saturating_add(slot.member.deadline);
-        if slot.phase != Phase::Open || finish <= at || !self.at_work[slot.by as usize].wakeup_rule() {
+        if slot.phase != Phase::Open
+            || finish <= at
+            || !self.at_work[slot.by as usize].wakeup_rule()
+        {
             return;
         }
         let Some(job) = slot.job.filter(|&job| gsi.standing(job).is_some()) else { return };
         let (left, used) = (gsi.remaining(job), gsi.used(job));
-        let allowed = u128::from(finish - at) * u128::from(slot.member.budget) / u128::from(slot.member.deadline);
+        let allowed = u128::from(finish - at) * u128::from(slot.member.budget)
+            / u128::from(slot.member.deadline);
         let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
         if left <= allowed {
             return;

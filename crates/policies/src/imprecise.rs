@@ -47,6 +47,7 @@ impl Allocator for Imprecise {
 
     fn next(&mut self, m: &TaskParams, r: &Release, end: End) -> Option<Part> {
         let optional = m.mandatory.is_some_and(|mandatory| mandatory < m.budget);
-        (r.part == 1 && end == End::Exhausted && optional).then(|| part(m, r, r.left, band::low(m.period)))
+        (r.part == 1 && end == End::Exhausted && optional)
+            .then(|| part(m, r, r.left, band::low(m.period)))
     }
 }

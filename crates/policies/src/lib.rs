@@ -45,8 +45,15 @@ pub use punctual_diagnostic::Diagnostic;
 pub use release_event::ReleaseEvent;
 
 /// All policies.
-pub static POLICIES: &[&Policy] =
-    &[&rm::POLICY, &dm::POLICY, &edf::POLICY, &fp::POLICY, &td::POLICY, &imprecise::POLICY, &dual::POLICY];
+pub static POLICIES: &[&Policy] = &[
+    &rm::POLICY,
+    &dm::POLICY,
+    &edf::POLICY,
+    &fp::POLICY,
+    &td::POLICY,
+    &imprecise::POLICY,
+    &dual::POLICY,
+];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static Policy> {

@@ -22,7 +22,13 @@ impl PeriodParams {
     /// Of the task at place `task` of its set.
     pub fn new(task: u32, spec: &TaskSpec) -> PeriodParams {
         let TaskSpec { period, deadline, budget, .. } = *spec;
-        PeriodParams { task, period, deadline, budget, suspends: !matches!(spec.body, Body::Spin(_)) }
+        PeriodParams {
+            task,
+            period,
+            deadline,
+            budget,
+            suspends: !matches!(spec.body, Body::Spin(_)),
+        }
     }
 }
 
@@ -117,7 +123,8 @@ impl PeriodBuilder {
         self.open = true;
         self.ended = false;
         self.suspended = 0;
-        self.latest = Period::unjudged(self.params.task, number, release, deadline, self.params.budget);
+        self.latest =
+            Period::unjudged(self.params.task, number, release, deadline, self.params.budget);
         period
     }
 

@@ -11,11 +11,28 @@ use punctual_dispatcher::{End, TaskId};
 pub enum ReleaseEvent {
     /// A release, due at `release` (not the time at which the host noticed); `deadline` is
     /// absolute, `budget` what the release may execute.
-    Released { at: u64, task: TaskId, index: u32, number: u64, release: u64, deadline: u64, budget: u64 },
+    Released {
+        at: u64,
+        task: TaskId,
+        index: u32,
+        number: u64,
+        release: u64,
+        deadline: u64,
+        budget: u64,
+    },
     /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the
     /// part of the budget that the task gave up: at completion, by a suspension that lasted until
     /// the finish, or by one after which the wake-up rule cut the budget.
-    Ended { at: u64, task: TaskId, index: u32, number: u64, end: End, used: u64, remaining: u64, unused: u64 },
+    Ended {
+        at: u64,
+        task: TaskId,
+        index: u32,
+        number: u64,
+        end: End,
+        used: u64,
+        remaining: u64,
+        unused: u64,
+    },
     /// Releases `first .. first + count` were never made: the dispatcher was not advanced in time,
     /// or had no room for a job.
     Lost { at: u64, task: TaskId, index: u32, first: u64, count: u64 },

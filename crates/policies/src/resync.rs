@@ -9,7 +9,13 @@ use crate::{Gsi, ReleaseEvent};
 impl Allocators {
     /// Resynchronises every task, so that none stands still: timers are requested again, releases
     /// in flight that have ended are reported as cancelled, those that were made are reported.
-    pub(crate) fn resync(&mut self, gsi: &mut dyn Gsi, at: u64, count: u64, report: &mut dyn FnMut(ReleaseEvent)) {
+    pub(crate) fn resync(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        at: u64,
+        count: u64,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
         report(ReleaseEvent::EventsLost { at, count });
         for s in 0..self.slots.len() {
             let slot = &mut self.slots[s];

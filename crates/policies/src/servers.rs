@@ -68,7 +68,13 @@ pub(crate) fn of(set: &TaskSet, domain: DomainId) -> Vec<Server> {
         };
         match &g.server {
             ServerSpec::Periodic { period, budget, deadline, offset: start, kind } => {
-                servers.push(server(*start, *period, *budget, *deadline, *kind == ServerKind::Polling));
+                servers.push(server(
+                    *start,
+                    *period,
+                    *budget,
+                    *deadline,
+                    *kind == ServerKind::Polling,
+                ));
             }
             ServerSpec::Windows { cycle, windows } => {
                 for w in windows {
@@ -104,7 +110,8 @@ fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
 
 impl Server {
     fn reservation(&self, priority: fn(&Urgency) -> i64, origin: u64, place: usize) -> Reservation {
-        let urgency = Urgency { period: self.period, deadline: self.deadline, priority: self.priority };
+        let urgency =
+            Urgency { period: self.period, deadline: self.deadline, priority: self.priority };
         Reservation {
             serves: self.serves,
             start: origin.saturating_add(self.start),
@@ -137,7 +144,10 @@ impl Allocators {
         for (place, server) in self.servers.iter().enumerate() {
             if server.parent == group && matches!(server.serves, For::Group(_)) {
                 if let Some(r) = server.reservation {
-                    gsi.change_reservation(r, &server.reservation(policy.priority, self.origin, place))?;
+                    gsi.change_reservation(
+                        r,
+                        &server.reservation(policy.priority, self.origin, place),
+                    )?;
                 }
             }
         }

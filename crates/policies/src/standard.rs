@@ -11,7 +11,10 @@ use punctual_diagnostic::Diagnostic;
 struct Standard(&'static Policy);
 
 /// Any set of tasks will do.
-pub(crate) fn make(policy: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+pub(crate) fn make(
+    policy: &'static Policy,
+    _: &Setup<'_>,
+) -> Result<Box<dyn Allocator>, Diagnostic> {
     Ok(Box::new(Standard(policy)))
 }
 

@@ -17,15 +17,26 @@ impl Allocators {
     ///
     /// # Errors
     /// What the new policy cannot do with the group's tasks; everything is as before then.
-    pub fn swap(&mut self, gsi: &mut dyn Gsi, group: u32, to: &PolicySpec) -> Result<(), Diagnostic> {
+    pub fn swap(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        group: u32,
+        to: &PolicySpec,
+    ) -> Result<(), Diagnostic> {
         let place = || format!("group {group}");
         if group as usize >= self.groups.len() {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
         let policy = self.find(&to.name, place())?;
-        let allocator = (policy.make)(policy, &Setup { set: &self.set, domain: self.domain, group })?;
-        let refused =
-            |e| refused(place(), format!("the dispatcher refuses the change: {e}"), "report it with the task set");
+        let allocator =
+            (policy.make)(policy, &Setup { set: &self.set, domain: self.domain, group })?;
+        let refused = |e| {
+            refused(
+                place(),
+                format!("the dispatcher refuses the change: {e}"),
+                "report it with the task set",
+            )
+        };
         gsi.set_order(group, allocator.order()).map_err(refused)?;
         let at = self.place_for(allocator);
         self.groups[group as usize] = (policy, at);
@@ -41,7 +52,8 @@ impl Allocators {
                 // release.
                 let allocator = self.at_work[at as usize].as_ref();
                 if let Some(to) = standing(slot, allocator) {
-                    let changed = in_windows(gsi, slot, allocator, |gsi| gsi.change_reservation(r, &to));
+                    let changed =
+                        in_windows(gsi, slot, allocator, |gsi| gsi.change_reservation(r, &to));
                     match changed.map_err(refused)? {
                         Some(()) => slot.by = at,
                         None => slot.no_room = true,
@@ -57,13 +69,19 @@ impl Allocators {
     /// # Errors
     /// [`Refusal::Nothing`] for a task whose releases its policy makes job by job; the dispatcher's
     /// refusal of the budget. The budget is unchanged then.
-    pub fn change_budget(&mut self, gsi: &mut dyn Gsi, task: TaskId, budget: u64) -> Result<(), Refusal> {
+    pub fn change_budget(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        task: TaskId,
+        budget: u64,
+    ) -> Result<(), Refusal> {
         let s = self.slot_of(task).ok_or(Refusal::Nothing)?;
         let slot = &mut self.slots[s];
         let Phase::Reserved(r) = slot.phase else { return Err(Refusal::Nothing) };
         let before = std::mem::replace(&mut slot.member.budget, budget);
         let allocator = self.at_work[slot.next_by as usize].as_ref();
-        let changed = match standing(slot, allocator).filter(|_| allocator.rows(&slot.member) == 0) {
+        let changed = match standing(slot, allocator).filter(|_| allocator.rows(&slot.member) == 0)
+        {
             Some(to) => gsi.change_reservation(r, &to),
             None => Err(Refusal::Nothing),
         };
@@ -75,8 +93,10 @@ impl Allocators {
 
     /// An unused place in the list of allocators, or a new one.
     fn place_for(&mut self, allocator: Box<dyn crate::Allocator>) -> u32 {
-        let used =
-            |at: u32| self.groups.iter().any(|g| g.1 == at) || self.slots.iter().any(|s| s.by == at || s.next_by == at);
+        let used = |at: u32| {
+            self.groups.iter().any(|g| g.1 == at)
+                || self.slots.iter().any(|s| s.by == at || s.next_by == at)
+        };
         match (0..self.at_work.len() as u32).find(|&at| !used(at)) {
             Some(at) => {
                 self.at_work[at as usize] = allocator;

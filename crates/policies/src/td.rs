@@ -5,7 +5,9 @@
 //! windows are specified in the set, or synthesised off line by earliest deadline first, in the
 //! time that no other windows reserve (crates/analysis).
 
-use punctual_analysis::{OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
+use punctual_analysis::{
+    OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS,
+};
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
 
@@ -67,7 +69,8 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Dia
     let closed = outside_servers(setup, !tasks.is_empty())?;
     no_overlaps(&given, &closed)?;
 
-    let free: Vec<(usize, &TaskSpec)> = tasks.iter().copied().filter(|(_, t)| t.windows.is_empty()).collect();
+    let free: Vec<(usize, &TaskSpec)> =
+        tasks.iter().copied().filter(|(_, t)| t.windows.is_empty()).collect();
     let table = if free.is_empty() {
         TimeTable::default()
     } else {
@@ -96,7 +99,10 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, Diagnostic> {
         match &g.server {
             ServerSpec::Windows { cycle, windows } => {
                 let place = place("group", &g.name, g.line);
-                all.extend(ReservedTime::of_windows(*cycle, windows).map(|time| Named { place: place.clone(), time }));
+                all.extend(
+                    ReservedTime::of_windows(*cycle, windows)
+                        .map(|time| Named { place: place.clone(), time }),
+                );
             }
             ServerSpec::Periodic { .. } => {
                 return Err(refused(
@@ -130,14 +136,22 @@ fn enough(t: &TaskSpec) -> Result<(), Diagnostic> {
     if sum < t.budget {
         return Err(refused(
             place("task", &t.name, t.line),
-            format!("its windows are {} long together, its budget is {}", fmt_ns(sum), fmt_ns(t.budget)),
+            format!(
+                "its windows are {} long together, its budget is {}",
+                fmt_ns(sum),
+                fmt_ns(t.budget)
+            ),
             "give it longer windows, or a smaller budget",
         ));
     }
     if end > t.deadline {
         return Err(refused(
             place("task", &t.name, t.line),
-            format!("a window ends {} after the release, its deadline is {}", fmt_ns(end), fmt_ns(t.deadline)),
+            format!(
+                "a window ends {} after the release, its deadline is {}",
+                fmt_ns(end),
+                fmt_ns(t.deadline)
+            ),
             "end the last window at the deadline or before",
         ));
     }
@@ -213,7 +227,12 @@ impl TimeDriven {
     fn window(&self, m: &TaskParams, r: &Release) -> Option<Part> {
         let w = self.windows(m, r.number).get(r.part as usize)?;
         let start = r.at.saturating_add(w.start);
-        Some(Part { start, finish: start.saturating_add(w.length), budget: w.length.min(r.left), priority: 0 })
+        Some(Part {
+            start,
+            finish: start.saturating_add(w.length),
+            budget: w.length.min(r.left),
+            priority: 0,
+        })
     }
 }
 

@@ -38,8 +38,13 @@ static ALLOCATOR: Counting = Counting;
 fn handling_events_allocates_nothing() {
     let tasks = || {
         let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
-        let b = TaskSpec { arrival: Arrival::Sporadic { longest: 30, seed: 1 }, ..task("b", 20, 4) };
-        let c = TaskSpec { group: Some(0), arrival: Arrival::Aperiodic { mean: 30, seed: 2 }, ..task("c", 20, 4) };
+        let b =
+            TaskSpec { arrival: Arrival::Sporadic { longest: 30, seed: 1 }, ..task("b", 20, 4) };
+        let c = TaskSpec {
+            group: Some(0),
+            arrival: Arrival::Aperiodic { mean: 30, seed: 2 },
+            ..task("c", 20, 4)
+        };
         vec![a, b, c, at_times(task("d", 20, 4), &[3, 4, 5, 100, 200]), task("e", 40, 8)]
     };
     for policy in ["edf", "imprecise", "dual", "td"] {
@@ -50,7 +55,9 @@ fn handling_events_allocates_nothing() {
             all.groups.push(group("g", "fp", 10, 2, ServerKind::Polling));
         }
         for job_by_job in [false, true] {
-            let mut a = Allocators::with(&all, DomainId(0), Options { job_by_job, ..Options::default() }).unwrap();
+            let mut a =
+                Allocators::with(&all, DomainId(0), Options { job_by_job, ..Options::default() })
+                    .unwrap();
             let mut d = Dispatcher::new(a.limits()).unwrap();
             a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
             for index in 0..all.tasks.len() {

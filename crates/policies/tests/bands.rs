@@ -33,7 +33,8 @@ fn a_mandatory_part_goes_before_an_optional_one_that_has_begun() {
 #[test]
 fn where_all_is_mandatory_the_whole_budget_is_in_the_high_band() {
     // Fig. 3's numbers: period 10, budget 3, "assign the full budget" to the mandatory part.
-    let mut cpu = Cpu::new(&set("imprecise", vec![task("a", 10, 3), task("b", 40, 20)]), &[&[3], &[20]]);
+    let mut cpu =
+        Cpu::new(&set("imprecise", vec![task("a", 10, 3), task("b", 40, 20)]), &[&[3], &[20]]);
     cpu.run(40);
     assert_eq!(cpu.when(0), [(0, 3), (10, 13), (20, 23), (30, 33)]);
     assert_eq!(cpu.when(1), [(3, 10), (13, 20), (23, 29)]);
@@ -45,7 +46,11 @@ fn a_task_that_is_done_in_its_mandatory_part_has_ended_its_release() {
     let mut cpu = Cpu::new(&set("imprecise", vec![a]), &[&[1]]);
     cpu.run(20);
     assert_eq!(cpu.ends(0), [(0, 0, End::Completed, 1), (1, 10, End::Completed, 1)]);
-    assert!(matches!(cpu.reported[1], ReleaseEvent::Ended { remaining: 2, .. }), "{:?}", cpu.reported[1]);
+    assert!(
+        matches!(cpu.reported[1], ReleaseEvent::Ended { remaining: 2, .. }),
+        "{:?}",
+        cpu.reported[1]
+    );
 }
 
 #[test]
@@ -53,7 +58,11 @@ fn a_release_of_several_jobs_is_reported_once() {
     let a = TaskSpec { mandatory: Some(1), ..task("a", 10, 3) };
     let mut cpu = Cpu::new(&set("imprecise", vec![a]), &[&[3]]);
     cpu.run(100);
-    let releases = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Released { budget: 3, .. })).count();
+    let releases = cpu
+        .reported
+        .iter()
+        .filter(|t| matches!(t, ReleaseEvent::Released { budget: 3, .. }))
+        .count();
     assert_eq!((releases, cpu.ends(0).len()), (11, 10));
 }
 
@@ -107,7 +116,11 @@ fn promotion_times_are_deadline_less_response_time() {
     assert_eq!(cpu.when(0)[0], (3, 4));
     assert_eq!(cpu.when(3)[0], (0, 3));
     for index in 0..3 {
-        assert!(cpu.ends(index).iter().all(|e| e.2 == End::Completed), "task {index}: {:?}", cpu.ends(index));
+        assert!(
+            cpu.ends(index).iter().all(|e| e.2 == End::Completed),
+            "task {index}: {:?}",
+            cpu.ends(index)
+        );
     }
 }
 

@@ -56,7 +56,8 @@ fn jobs_made_here_settle_as_reservations_do() {
     let mut random = 7_u64;
     let mut other_than_budget = 0;
     for k in 0..2_000 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let error = match random >> 33 {
             r if r % 20 == 0 => (r / 20 % 500_000) as i64,
             r => (r / 20 % (2 * EARLY)) as i64 - EARLY as i64,

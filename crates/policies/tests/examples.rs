@@ -44,7 +44,9 @@ fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
         while let Some(event) = d.next_event() {
             a.handle(&mut Native::new(&mut d, now), &event, &mut |report| match report {
                 ReleaseEvent::Released { index, .. } => released[index as usize] += 1,
-                ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => panic!("{what}: {report:?}"),
+                ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => {
+                    panic!("{what}: {report:?}")
+                }
                 _ => {}
             });
         }
@@ -57,6 +59,11 @@ fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
         now = until;
     }
     for (index, spec) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
-        assert!(released[index] > 1, "{what}: task {} is released {} times", spec.name, released[index]);
+        assert!(
+            released[index] > 1,
+            "{what}: task {} is released {} times",
+            spec.name,
+            released[index]
+        );
     }
 }

@@ -8,7 +8,11 @@ use punctual_taskset::{DomainId, ServerKind, TaskSpec};
 use support::{at_times, group, set, task, Cpu};
 
 /// A CPU whose dispatcher has other limits than the allocators ask for.
-fn with_limits(set: &punctual_taskset::TaskSet, options: Options, change: impl Fn(&mut Limits)) -> (Cpu, Limits) {
+fn with_limits(
+    set: &punctual_taskset::TaskSet,
+    options: Options,
+    change: impl Fn(&mut Limits),
+) -> (Cpu, Limits) {
     let mut cpu = Cpu::with(set, &[], options);
     let mut limits = cpu.a.limits();
     change(&mut limits);
@@ -58,7 +62,8 @@ fn releases_without_room_for_a_job_are_reported_as_lost() {
         cpu.add(index, &[3]).unwrap();
     }
     cpu.run(100);
-    let lost = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Lost { count: 1, .. })).count();
+    let lost =
+        cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Lost { count: 1, .. })).count();
     assert_eq!(lost, 2 * 6, "two of five in each of six periods");
     let ends: usize = (0..5).map(|index| cpu.ends(index).len()).sum();
     assert_eq!(ends, 3 * 5);
@@ -96,7 +101,8 @@ fn adding_without_a_timer_or_a_reservation_is_refused_and_can_be_tried_again() {
 #[test]
 fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here() {
     // 4 of 10; asleep from 1 to 8: of the 3 left, 2 * 4 / 10 = 0 may execute before 10.
-    for (from, to, expected) in [(1, 8, (End::Exhausted, 1)), (1, 5, (End::Exhausted, 3)), (1, 2, (End::Exhausted, 4))]
+    for (from, to, expected) in
+        [(1, 8, (End::Exhausted, 1)), (1, 5, (End::Exhausted, 3)), (1, 2, (End::Exhausted, 4))]
     {
         for job_by_job in [false, true] {
             let options = Options { job_by_job, ..Options::default() };
@@ -115,7 +121,11 @@ fn a_task_that_wakes_in_mid_job_is_cut_to_its_bandwidth_by_reservation_and_here(
                 _ => None,
             };
             // No other task is there: the time not executed was cut off.
-            assert_eq!(cpu.reported.iter().find_map(unused), Some(4 - end.3), "job by job: {job_by_job}");
+            assert_eq!(
+                cpu.reported.iter().find_map(unused),
+                Some(4 - end.3),
+                "job by job: {job_by_job}"
+            );
         }
     }
 }
@@ -141,7 +151,8 @@ fn tasks_from_outside_the_set_use_the_room_that_was_left() {
     cpu.run(5);
     let id = cpu.d.add_task(5).unwrap();
     let other = task("b", 5, 1);
-    let add = |cpu: &mut Cpu, index| cpu.a.add_other(&mut Native::new(&mut cpu.d, 5), index, id, &other);
+    let add =
+        |cpu: &mut Cpu, index| cpu.a.add_other(&mut Native::new(&mut cpu.d, 5), index, id, &other);
     assert_eq!(add(&mut cpu, 0), Err(Refusal::Invalid));
     assert_eq!(add(&mut cpu, 3), Err(Refusal::Full));
     assert_eq!(add(&mut cpu, 2), Ok(()));
@@ -154,7 +165,8 @@ fn tasks_from_outside_the_set_use_the_room_that_was_left() {
 
 #[test]
 fn a_polling_server_polls_on_after_events_were_lost() {
-    let mut all = set("rm", vec![TaskSpec { group: Some(0), ..at_times(task("soft", 40, 2), &[3, 11]) }]);
+    let mut all =
+        set("rm", vec![TaskSpec { group: Some(0), ..at_times(task("soft", 40, 2), &[3, 11]) }]);
     all.groups.push(group("server", "fp", 5, 2, ServerKind::Polling));
     let (mut cpu, _) = with_limits(&all, Options::default(), |l| l.events = 1);
     cpu.add(0, &[2]).unwrap();

@@ -23,7 +23,12 @@ impl Machine {
         (Machine { d, ran: Vec::new(), ends: Vec::new() }, tasks)
     }
 
-    fn run(&mut self, end: u64, mut done_after: impl FnMut(TaskId) -> u64, mut handler: impl FnMut(&mut dyn Gsi, u64)) {
+    fn run(
+        &mut self,
+        end: u64,
+        mut done_after: impl FnMut(TaskId) -> u64,
+        mut handler: impl FnMut(&mut dyn Gsi, u64),
+    ) {
         let mut now = 0;
         while now < end {
             self.d.advance(now);
@@ -67,8 +72,13 @@ fn figures_3_and_4_alternate_mandatory_and_optional_jobs() {
     let mut gsi = Native::new(&mut m.d, 0);
     gsi.set_order(0, &[Attribute::Priority]).unwrap();
     let start = gsi.now() + period;
-    let mut j =
-        Job { start, finish: start + period, priority: HIGH_PRIORITY, cookie: 1, ..Job::new(For::Task(task), budget) };
+    let mut j = Job {
+        start,
+        finish: start + period,
+        priority: HIGH_PRIORITY,
+        cookie: 1,
+        ..Job::new(For::Task(task), budget)
+    };
     gsi.add_job(&j).unwrap();
     // Another job, between the bands, in the second period.
     gsi.add_job(&Job { start: 20, priority: MIDDLE, ..Job::new(For::Task(other), 5) }).unwrap();
@@ -104,7 +114,12 @@ fn figures_3_and_4_alternate_mandatory_and_optional_jobs() {
 fn in_figure_4_an_optional_job_gets_what_the_mandatory_one_left() {
     let (mut m, tasks) = Machine::new(1);
     let (period, budget) = (10, 3);
-    let mut j = Job { finish: period, priority: HIGH_PRIORITY, cookie: 1, ..Job::new(For::Task(tasks[0]), budget) };
+    let mut j = Job {
+        finish: period,
+        priority: HIGH_PRIORITY,
+        cookie: 1,
+        ..Job::new(For::Task(tasks[0]), budget)
+    };
     Native::new(&mut m.d, 0).add_job(&j).unwrap();
     let mut left = Vec::new();
     let mut is_optional = false;
@@ -114,7 +129,13 @@ fn in_figure_4_an_optional_job_gets_what_the_mandatory_one_left() {
         |gsi, remaining| {
             left.push(remaining);
             if is_optional {
-                j = Job { start: j.start + period, finish: j.finish + period, budget, priority: HIGH_PRIORITY, ..j };
+                j = Job {
+                    start: j.start + period,
+                    finish: j.finish + period,
+                    budget,
+                    priority: HIGH_PRIORITY,
+                    ..j
+                };
             } else {
                 j = Job { budget: remaining, priority: LOW_PRIORITY, ..j };
             }
@@ -125,7 +146,10 @@ fn in_figure_4_an_optional_job_gets_what_the_mandatory_one_left() {
     // 3 ms: the mandatory part is done after 2, the optional one has 1 and is exhausted.
     assert_eq!(left, [1, 0, 1, 0]);
     assert_eq!(m.when(tasks[0]), [(0, 3), (10, 13)]);
-    assert_eq!(m.ends, [(2, End::Completed), (3, End::Exhausted), (12, End::Completed), (13, End::Exhausted)]);
+    assert_eq!(
+        m.ends,
+        [(2, End::Completed), (3, End::Exhausted), (12, End::Completed), (13, End::Exhausted)]
+    );
 }
 
 #[test]

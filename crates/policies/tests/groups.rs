@@ -12,7 +12,8 @@ fn within(g: usize, t: TaskSpec) -> TaskSpec {
 
 fn served(kind: ServerKind) -> Cpu {
     // A server of 2 in 5; its one task comes at 3 and at 11.
-    let mut all = set("rm", vec![within(0, at_times(task("soft", 40, 2), &[3, 11])), task("hard", 10, 4)]);
+    let mut all =
+        set("rm", vec![within(0, at_times(task("soft", 40, 2), &[3, 11])), task("hard", 10, 4)]);
     all.groups.push(group("server", "fp", 5, 2, kind));
     Cpu::new(&all, &[&[2], &[4]])
 }
@@ -45,7 +46,10 @@ fn a_polling_server_loses_the_rest_when_its_group_is_idle() {
 #[test]
 fn a_budget_group_limits_tasks_of_different_groups_together() {
     let shared = |t: TaskSpec| TaskSpec { budget_group: Some(0), ..t };
-    let mut all = set("rm", vec![shared(task("a", 10, 4)), shared(within(0, task("b", 10, 4))), task("c", 20, 20)]);
+    let mut all = set(
+        "rm",
+        vec![shared(task("a", 10, 4)), shared(within(0, task("b", 10, 4))), task("c", 20, 20)],
+    );
     all.groups.push(group("g", "rm", 10, 10, ServerKind::Deferrable));
     all.budget_groups.push(BudgetGroupSpec {
         name: "both".to_owned(),
@@ -72,7 +76,8 @@ fn a_child_may_stand_before_its_parent_in_the_file() {
         line: None,
     };
     let mut all = set("edf", vec![TaskSpec { budget_group: Some(0), ..task("a", 10, 9) }]);
-    all.budget_groups = vec![node("child", Some(2), 8), node("other", None, 1), node("parent", None, 3)];
+    all.budget_groups =
+        vec![node("child", Some(2), 8), node("other", None, 1), node("parent", None, 3)];
     let mut cpu = Cpu::new(&all, &[&[9]]);
     cpu.run(30);
     assert_eq!(cpu.total(0), 9, "the parent's 3 of 10 are the limit");
@@ -83,7 +88,13 @@ fn figure_6_runs_rate_monotonic_in_one_half_of_the_cycle_and_two_edf_groups_in_t
     // Table 2: RM 0..P/2, EDF P/2..P, in it EDF1 and EDF2 with P/4 each; P = 20.
     let inside = |parent, g: GroupSpec| GroupSpec { parent: Some(parent), ..g };
     let half = |name: &str| GroupSpec {
-        server: ServerSpec::Periodic { period: 20, budget: 5, deadline: 10, offset: 10, kind: ServerKind::Deferrable },
+        server: ServerSpec::Periodic {
+            period: 20,
+            budget: 5,
+            deadline: 10,
+            offset: 10,
+            kind: ServerKind::Deferrable,
+        },
         ..inside(1, group(name, "edf", 1, 1, ServerKind::Deferrable))
     };
     let mut all = set(
@@ -95,11 +106,19 @@ fn figure_6_runs_rate_monotonic_in_one_half_of_the_cycle_and_two_edf_groups_in_t
             within(3, task("edf2", 20, 20)),
         ],
     );
-    all.groups =
-        vec![windowed("rm", "rm", 20, &[(0, 10)]), windowed("edf", "edf", 20, &[(10, 10)]), half("edf1"), half("edf2")];
+    all.groups = vec![
+        windowed("rm", "rm", 20, &[(0, 10)]),
+        windowed("edf", "edf", 20, &[(10, 10)]),
+        half("edf1"),
+        half("edf2"),
+    ];
     let mut cpu = Cpu::new(&all, &[&[2], &[20], &[20], &[20]]);
     cpu.run(40);
-    assert_eq!(cpu.when(0), [(0, 2), (20, 22)], "its releases at 10 and 30 are outside of the windows");
+    assert_eq!(
+        cpu.when(0),
+        [(0, 2), (20, 22)],
+        "its releases at 10 and 30 are outside of the windows"
+    );
     assert_eq!(cpu.when(1), [(2, 10), (22, 30)]);
     assert_eq!(cpu.when(2), [(10, 15), (30, 35)]);
     assert_eq!(cpu.when(3), [(15, 20), (35, 40)]);
@@ -107,7 +126,10 @@ fn figure_6_runs_rate_monotonic_in_one_half_of_the_cycle_and_two_edf_groups_in_t
 
 #[test]
 fn a_group_three_levels_down_has_its_policy_and_its_share() {
-    let mut all = set("rm", vec![within(2, task("a", 20, 2)), within(2, task("b", 20, 5)), task("c", 40, 40)]);
+    let mut all = set(
+        "rm",
+        vec![within(2, task("a", 20, 2)), within(2, task("b", 20, 5)), task("c", 40, 40)],
+    );
     all.groups = vec![
         group("outer", "rm", 20, 10, ServerKind::Deferrable),
         GroupSpec { parent: Some(0), ..group("middle", "edf", 20, 8, ServerKind::Deferrable) },

@@ -6,7 +6,9 @@ mod support;
 use oorandom::Rand32;
 use punctual_dispatcher::End;
 use punctual_policies::{Allocators, Native, Options, ReleaseEvent, POLICIES};
-use punctual_taskset::{Arrival, BudgetGroupSpec, DomainId, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec};
+use punctual_taskset::{
+    Arrival, BudgetGroupSpec, DomainId, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec,
+};
 use support::{group, policy, set, task, windowed, Cpu};
 
 struct Maker(Rand32);
@@ -36,7 +38,12 @@ impl Maker {
             0 => windowed("w", by, period, &[(1, 3), (6, 4)]),
             _ => group("g", by, period, 1 + self.below(period as usize / 2) as u64, kind),
         };
-        GroupSpec { parent: self.some(before), budget_group: self.some(nodes), priority: self.below(5) as i64, ..g }
+        GroupSpec {
+            parent: self.some(before),
+            budget_group: self.some(nodes),
+            priority: self.below(5) as i64,
+            ..g
+        }
     }
 
     fn task(&mut self, groups: usize, nodes: usize) -> TaskSpec {
@@ -58,7 +65,12 @@ impl Maker {
             budget_group: self.some(nodes),
             mandatory: self.some(2).map(|_| 1 + self.below(budget as usize) as u64),
             promotion: Some(0),
-            overrun: self.one_of(&[Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal]),
+            overrun: self.one_of(&[
+                Overrun::Carry,
+                Overrun::Skip,
+                Overrun::Background,
+                Overrun::Signal,
+            ]),
             ..task("t", period, budget)
         }
     }
@@ -149,21 +161,33 @@ fn every_release_ends_once_whatever_happens() {
             assert!(!cancelled, "seed {seed}, task {index}: {all_ends:?}");
             // A grid has no gap.
             for pair in all_ends.windows(2).filter(|_| spec.arrival == Arrival::Periodic) {
-                assert_eq!(pair[1].1 - pair[0].1, spec.period, "seed {seed}, task {index}: {pair:?}");
+                assert_eq!(
+                    pair[1].1 - pair[0].1,
+                    spec.period,
+                    "seed {seed}, task {index}: {pair:?}"
+                );
                 assert_eq!(pair[1].0 - pair[0].0, 1, "seed {seed}, task {index}: {pair:?}");
             }
             if spec.arrival == Arrival::Periodic && !cpu.tasks[index].gone {
-                let released =
-                    |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
+                let released = |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
                 let releases = cpu.reported.iter().filter(released).count() as u64;
-                let due = if cpu.now < spec.offset { 0 } else { (cpu.now - spec.offset) / spec.period + 1 };
+                let due = if cpu.now < spec.offset {
+                    0
+                } else {
+                    (cpu.now - spec.offset) / spec.period + 1
+                };
                 assert_eq!(releases, due, "seed {seed}, task {index} at {}", cpu.now);
             }
         }
         assert!(
-            !cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
+            !cpu.reported
+                .iter()
+                .any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
             "seed {seed}"
         );
     }
-    assert!(made > 1_000 && ends > 20_000 && swaps[0] > 100 && swaps[1] > 1_000, "{made} {ends} {swaps:?}");
+    assert!(
+        made > 1_000 && ends > 20_000 && swaps[0] > 100 && swaps[1] > 1_000,
+        "{made} {ends} {swaps:?}"
+    );
 }

@@ -60,7 +60,8 @@ fn each_overrun_policy_means_the_same_with_and_without_a_reservation() {
         made.run(60);
         assert_eq!(reserved.ran, made.ran, "{overrun:?}");
         assert_eq!(reserved.reported, made.reported, "{overrun:?}");
-        let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[0].id));
+        let lost =
+            [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[0].id));
         assert_eq!(lost[0], lost[1], "{overrun:?}");
     }
 }
@@ -92,7 +93,12 @@ fn releases_are_reported_at_the_times_of_a_list_one_after_the_other() {
     cpu.run(100);
     assert_eq!(
         cpu.ends(0),
-        [(0, 0, End::Completed, 3), (1, 1, End::Completed, 3), (2, 2, End::Completed, 3), (3, 30, End::Completed, 3)]
+        [
+            (0, 0, End::Completed, 3),
+            (1, 1, End::Completed, 3),
+            (2, 2, End::Completed, 3),
+            (3, 30, End::Completed, 3)
+        ]
     );
     assert_eq!(cpu.when(0), [(0, 9), (30, 33)]);
 }

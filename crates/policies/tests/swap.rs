@@ -16,8 +16,14 @@ fn tasks() -> Vec<TaskSpec> {
 }
 
 fn count(cpu: &Cpu, index: u32) -> (usize, usize) {
-    let released = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index));
-    let ended = cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Ended { index: i, .. } if *i == index));
+    let released = cpu
+        .reported
+        .iter()
+        .filter(|t| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index));
+    let ended = cpu
+        .reported
+        .iter()
+        .filter(|t| matches!(t, ReleaseEvent::Ended { index: i, .. } if *i == index));
     (released.count(), ended.count())
 }
 
@@ -33,10 +39,15 @@ fn nothing_is_lost(cpu: &Cpu, set: &TaskSet, what: &str) {
         }
         let (released, ended) = count(cpu, index as u32);
         assert!(released - ended <= 1, "{what}, task {index}: {released} releases, {ended} ends");
-        assert!(ended as u64 >= (cpu.now - spec.offset) / spec.period - 1, "{what}, task {index}: {ended} ends");
+        assert!(
+            ended as u64 >= (cpu.now - spec.offset) / spec.period - 1,
+            "{what}, task {index}: {ended} ends"
+        );
     }
     assert!(
-        !cpu.reported.iter().any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
+        !cpu.reported
+            .iter()
+            .any(|t| matches!(t, ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. })),
         "{what}"
     );
 }

@@ -21,7 +21,10 @@ fn tasks_execute_in_the_windows_that_are_given() {
     let b = windows(task("b", 20, 6), &[(1, 3), (16, 3)]);
     let mut cpu = Cpu::new(&set("td", vec![a, b]), &[&[3], &[6]]);
     cpu.run(40);
-    assert_eq!(cpu.when(0), [(0, 1), (4, 6), (10, 11), (14, 16), (20, 21), (24, 26), (30, 31), (34, 36)]);
+    assert_eq!(
+        cpu.when(0),
+        [(0, 1), (4, 6), (10, 11), (14, 16), (20, 21), (24, 26), (30, 31), (34, 36)]
+    );
     assert_eq!(cpu.when(1), [(1, 4), (16, 19), (21, 24), (36, 39)]);
     for index in 0..2 {
         assert!(cpu.ends(index).iter().all(|e| e.2 == End::Completed), "{:?}", cpu.ends(index));
@@ -50,14 +53,20 @@ fn a_table_that_is_found_off_line_meets_every_deadline_at_full_load() {
     // 2/5 + 4/7 + 1/35 = 1: no slack anywhere.
     for starts in [[0, 0, 0], [3, 3, 3], [0, 1, 2], [12, 9, 40]] {
         let tasks = vec![task("a", 5, 2), task("b", 7, 4), task("c", 35, 1)];
-        let tasks: Vec<TaskSpec> =
-            tasks.into_iter().zip(starts).map(|(t, start)| TaskSpec { offset: start, ..t }).collect();
+        let tasks: Vec<TaskSpec> = tasks
+            .into_iter()
+            .zip(starts)
+            .map(|(t, start)| TaskSpec { offset: start, ..t })
+            .collect();
         let mut cpu = Cpu::new(&set("td", tasks), &[&[2], &[4], &[1]]);
         cpu.run(350);
         for index in 0..3 {
             let ends = cpu.ends(index);
             assert!(ends.len() > 7);
-            assert!(ends.iter().all(|e| e.2 == End::Completed), "{starts:?}, task {index}: {ends:?}");
+            assert!(
+                ends.iter().all(|e| e.2 == End::Completed),
+                "{starts:?}, task {index}: {ends:?}"
+            );
         }
     }
 }
@@ -94,7 +103,9 @@ fn a_set_that_cannot_be_met_is_refused_with_its_first_failure() {
     assert!(error.cause.contains("no time table can be met"), "{error}");
     // 2/4 + 3/6 = 1 fits alone; c exceeds it, but the error names the first task that misses its
     // time.
-    assert!(Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), DomainId(0)).is_ok());
+    assert!(
+        Allocators::new(&set("td", vec![task("a", 4, 2), task("b", 6, 3)]), DomainId(0)).is_ok()
+    );
 }
 
 #[test]
@@ -107,7 +118,8 @@ fn a_short_deadline_is_refused_that_the_load_would_allow() {
 
 #[test]
 fn hyperperiods_beyond_bounds_are_refused_at_once() {
-    let primes = [999_999_937, 999_999_929, 999_999_893, 999_999_883, 999_999_797, 999_999_761, 999_999_757];
+    let primes =
+        [999_999_937, 999_999_929, 999_999_893, 999_999_883, 999_999_797, 999_999_761, 999_999_757];
     let long = primes.map(|p| task(&p.to_string(), p, 1)).to_vec();
     assert!(refused(&set("td", long)).cause.contains("2^60"));
     let large = vec![task("a", 10, 1), task("b", 1_000_003, 1)];
@@ -120,7 +132,11 @@ fn windows_that_meet_in_a_later_cycle_are_refused() {
     // third at 20 ...
     let clash = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 7, 2), &[(0, 2)])];
     let error = refused(&set("td", clash));
-    assert!(error.cause.starts_with("task \"b\": ") && error.cause.contains("overlaps one of task \"a\""), "{error}");
+    assert!(
+        error.cause.starts_with("task \"b\": ")
+            && error.cause.contains("overlaps one of task \"a\""),
+        "{error}"
+    );
     let apart = vec![windows(task("a", 10, 2), &[(4, 2)]), windows(task("b", 5, 2), &[(1, 2)])];
     assert!(Allocators::new(&set("td", apart), DomainId(0)).is_ok());
 }
@@ -128,7 +144,10 @@ fn windows_that_meet_in_a_later_cycle_are_refused() {
 #[test]
 fn windows_shorter_than_the_budget_are_refused() {
     let error = refused(&set("td", vec![windows(task("a", 10, 3), &[(0, 2)])]));
-    assert!(error.cause.contains("its windows are 2 ns long together, its budget is 3 ns"), "{error}");
+    assert!(
+        error.cause.contains("its windows are 2 ns long together, its budget is 3 ns"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -163,7 +182,10 @@ fn job_by_job() -> Options {
 /// Four tasks for a table whose rows differ, and two for windows that are given.
 fn mixed(overrun: Overrun) -> TaskSet {
     let found = [task("a", 10, 3), task("b", 20, 4), task("c", 40, 5)];
-    let given = [windows(task("d", 20, 2), &[(4, 1), (13, 2)]), windows(task("e", 40, 3), &[(9, 1), (19, 1), (36, 3)])];
+    let given = [
+        windows(task("d", 20, 2), &[(4, 1), (13, 2)]),
+        windows(task("e", 40, 3), &[(9, 1), (19, 1), (36, 3)]),
+    ];
     set("td", found.into_iter().chain(given).map(|t| TaskSpec { overrun, ..t }).collect())
 }
 
@@ -178,10 +200,15 @@ fn the_dispatcher_makes_the_windows_itself_and_tells_the_same() {
         assert_eq!(reserved.ran, made.ran, "{overrun:?}");
         for index in 0..5 {
             let reported = |cpu: &Cpu| {
-                cpu.reported.iter().filter(|t| of(t) == Some(index)).copied().collect::<Vec<ReleaseEvent>>()
+                cpu.reported
+                    .iter()
+                    .filter(|t| of(t) == Some(index))
+                    .copied()
+                    .collect::<Vec<ReleaseEvent>>()
             };
             assert_eq!(reported(&reserved), reported(&made), "{overrun:?}, task {index}");
-            let lost = [&mut reserved, &mut made].map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[index as usize].id));
+            let lost = [&mut reserved, &mut made]
+                .map(|cpu| cpu.a.take_lost(&mut cpu.d, cpu.tasks[index as usize].id));
             assert_eq!(lost[0], lost[1], "{overrun:?}, task {index}");
             assert!(reserved.a.reservation_of(reserved.tasks[index as usize].id).is_some());
             assert!(made.a.reservation_of(made.tasks[index as usize].id).is_none());
@@ -214,7 +241,8 @@ fn who_comes_late_has_the_row_of_its_release() {
             cpu.run(at);
             cpu.add(2, demands[2]).unwrap();
             cpu.run(300);
-            let late = |cpu: &Cpu| cpu.ran.iter().filter(|r| r.0 >= 120).copied().collect::<Vec<_>>();
+            let late =
+                |cpu: &Cpu| cpu.ran.iter().filter(|r| r.0 >= 120).copied().collect::<Vec<_>>();
             assert_eq!(late(&cpu), late(&always), "at {at}");
         }
     }
@@ -271,6 +299,9 @@ fn a_table_that_takes_the_place_of_another_one_keeps_to_the_numbers_of_releases(
         cpu.swap(0, "td");
         cpu.run(300);
         assert_eq!(cpu.ran, always.ran, "at {at}");
-        assert!(cpu.tasks.iter().all(|t| cpu.a.reservation_of(t.id).is_some()), "there is room for both");
+        assert!(
+            cpu.tasks.iter().all(|t| cpu.a.reservation_of(t.id).is_some()),
+            "there is room for both"
+        );
     }
 }

@@ -22,7 +22,13 @@ fn timed<T>(times: &mut Vec<u64>, f: impl FnOnce() -> T) -> T {
 fn print(what: &str, values: &mut [u64]) {
     values.sort_unstable();
     let at = |p: usize| values[(values.len() - 1) * p / 1000];
-    println!("{what:44} p50 {:>8}  p99 {:>8}  max {:>8} ns  (n {})", at(500), at(990), at(1000), values.len());
+    println!(
+        "{what:44} p50 {:>8}  p99 {:>8}  max {:>8} ns  (n {})",
+        at(500),
+        at(990),
+        at(1000),
+        values.len()
+    );
 }
 
 /// One of `threads` threads, or of one, in `loops`-long bursts; everything by the park given.
@@ -73,7 +79,9 @@ fn run(
         after.push(park.usage_ns().unwrap_or(0) - u1);
     }
     // SAFETY: as above.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) };
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 })
+    };
     println!("{label}: {} processes, {} threads", park.procs().len(), threads.count());
     print("  usage_ns", &mut stat);
     print("  (a process clock, to compare)", &mut proc);
@@ -104,9 +112,11 @@ fn main() {
     }
     for (script, label) in [(one, "one process"), (four.as_str(), "four processes")] {
         if let Ok(b) = &base {
-            run(&journal, Some(b), cpu, script, &format!("freezer, {label}")).unwrap_or_else(|e| stop(&e));
+            run(&journal, Some(b), cpu, script, &format!("freezer, {label}"))
+                .unwrap_or_else(|e| stop(&e));
         }
-        run(&journal, None, cpu, script, &format!("stop signals, {label}")).unwrap_or_else(|e| stop(&e));
+        run(&journal, None, cpu, script, &format!("stop signals, {label}"))
+            .unwrap_or_else(|e| stop(&e));
     }
     let report = restore(&journal);
     guardian.dismiss();

@@ -55,7 +55,10 @@ pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagno
 }
 
 fn no_process(pid: i32) -> Diagnostic {
-    Diagnostic::usage(format!("there is no process {pid}"), "give the number of a running process (ps -e)")
+    Diagnostic::usage(
+        format!("there is no process {pid}"),
+        "give the number of a running process (ps -e)",
+    )
 }
 
 /// Whether `pid` is a process that any host may schedule for its user; its identity and its pidfd.
@@ -88,14 +91,22 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
         );
     }
     if pid == 1 {
-        return refuse(format!("process 1 ({name}) is init"), "the machine needs it; choose another process");
+        return refuse(
+            format!("process 1 ({name}) is init"),
+            "the machine needs it; choose another process",
+        );
     }
     if pid == Identity::own().pid {
-        return refuse(format!("process {pid} is ourselves"), "who would resume us; choose another process");
+        return refuse(
+            format!("process {pid} is ourselves"),
+            "who would resume us; choose another process",
+        );
     }
     if proc::ancestors().contains(&pid) {
         return refuse(
-            format!("process {pid} ({name}) started us: parking it would hang this terminal or session"),
+            format!(
+                "process {pid} ({name}) started us: parking it would hang this terminal or session"
+            ),
             "start punctual from elsewhere (another terminal), or choose another process",
         );
     }
@@ -112,13 +123,16 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
 /// user.
 fn custodian_of(id: Identity) -> Option<i32> {
     let path = Hierarchy::V2.path_of(id.pid).unwrap_or_default();
-    let by_group = path.split('/').find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
+    let by_group = path
+        .split('/')
+        .find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
     by_group.or_else(|| {
         let files = std::fs::read_dir(journal::directory()).ok()?;
         files.flatten().filter_map(|f| Journal::open(&f.path())).find_map(|j| {
             let c = Contents::of(j.as_fd());
-            let has =
-                c.adopted.iter().any(|r| r.id == id) || c.joined.iter().any(|x| x.0 == id) || c.children.contains(&id);
+            let has = c.adopted.iter().any(|r| r.id == id)
+                || c.joined.iter().any(|x| x.0 == id)
+                || c.children.contains(&id);
             (has && j.owner().is_alive()).then(|| j.owner().pid)
         })
     })
@@ -129,8 +143,10 @@ fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
     let at = proc::ticks_now();
     let mut threads: Vec<ThreadRecord> = Vec::new();
     for _ in 0..100 {
-        let new: Vec<i32> =
-            proc::threads_of(id.pid).into_iter().filter(|t| !threads.iter().any(|r| r.tid == *t)).collect();
+        let new: Vec<i32> = proc::threads_of(id.pid)
+            .into_iter()
+            .filter(|t| !threads.iter().any(|r| r.tid == *t))
+            .collect();
         if new.is_empty() && !threads.is_empty() {
             break;
         }
@@ -173,16 +189,26 @@ impl Adopted {
     /// Gives it, and its children in the same `park`, back what they came with, and lets them go
     /// on. The park can be removed afterwards. Not real-time safe.
     pub fn give_back(self, park: &Park) -> RestoreReport {
-        let mut report = RestoreReport { owner: self.journal.owner().pid, ..RestoreReport::default() };
+        let mut report =
+            RestoreReport { owner: self.journal.owner().pid, ..RestoreReport::default() };
         match park {
-            Park::Freezer(c) => empty_adopted_group(c.path(), std::slice::from_ref(&self.record), &mut report),
+            Park::Freezer(c) => {
+                empty_adopted_group(c.path(), std::slice::from_ref(&self.record), &mut report)
+            }
             Park::Stop(s) => {
                 let _ = s.rescan();
                 for id in s.procs().into_iter().filter_map(Identity::of) {
-                    report.threads += threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
+                    report.threads +=
+                        threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
                     report.given_back += 1;
-                    let signal = if self.record.stopped && id == self.id { libc::SIGSTOP } else { libc::SIGCONT };
-                    if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok()) && signal == libc::SIGCONT {
+                    let signal = if self.record.stopped && id == self.id {
+                        libc::SIGSTOP
+                    } else {
+                        libc::SIGCONT
+                    };
+                    if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok())
+                        && signal == libc::SIGCONT
+                    {
                         report.continued += 1;
                     }
                     let _ = self.journal.write(&Entry::GivenBack { id });

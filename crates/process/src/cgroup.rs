@@ -38,12 +38,15 @@ impl CgroupBase {
                 "mount -t cgroup2 none /sys/fs/cgroup/unified (make the directory first)",
             )
         })?;
-        let own = Hierarchy::V2.path_of(journal.owner().pid).and_then(|p| mount.directory(&p)).ok_or_else(|| {
-            Diagnostic::machine(
-                "our own cgroup lies outside of what is mounted here",
-                "mount cgroup v2 in this namespace",
-            )
-        })?;
+        let own = Hierarchy::V2
+            .path_of(journal.owner().pid)
+            .and_then(|p| mount.directory(&p))
+            .ok_or_else(|| {
+                Diagnostic::machine(
+                    "our own cgroup lies outside of what is mounted here",
+                    "mount cgroup v2 in this namespace",
+                )
+            })?;
         let dir = own.join(format!("punctual-{}", journal.id()));
         make(journal, &dir, Purpose::Base)?;
         Ok(Self { dir, mount, journal: journal.clone() })
@@ -60,8 +63,13 @@ impl CgroupBase {
     pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, Diagnostic> {
         let own = Hierarchy::V2.path_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
-        let beside =
-            own.map(|d| self.numbered(&d, &format!("punctual-{}.{}", self.journal.id(), fit(name)), Purpose::Adopted));
+        let beside = own.map(|d| {
+            self.numbered(
+                &d,
+                &format!("punctual-{}.{}", self.journal.id(), fit(name)),
+                Purpose::Adopted,
+            )
+        });
         match beside {
             Some(Ok(group)) => Ok(group),
             _ => self.numbered(&self.dir, &format!("adopt.{}", fit(name)), Purpose::Adopted),
@@ -77,7 +85,10 @@ impl CgroupBase {
             make(&self.journal, &dir, purpose)?;
             return Cgroup::open(&self.journal, dir, purpose);
         }
-        Err(Diagnostic::usage(format!("a thousand tasks are named {name}"), "give them names of their own"))
+        Err(Diagnostic::usage(
+            format!("a thousand tasks are named {name}"),
+            "give them names of their own",
+        ))
     }
 }
 
@@ -98,7 +109,11 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), Diagnosti
     let kind = std::fs::read_to_string(dir.join("cgroup.type")).unwrap_or_default();
     let problem = if kind.trim() != "domain" {
         Some((
-            format!("the cgroup {} would be \"{}\", which cannot hold whole processes", dir.display(), kind.trim()),
+            format!(
+                "the cgroup {} would be \"{}\", which cannot hold whole processes",
+                dir.display(),
+                kind.trim()
+            ),
             "start punctual from a domain cgroup",
         ))
     } else if !dir.join("cgroup.freeze").exists() {
@@ -115,8 +130,11 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), Diagnosti
 }
 
 fn fit(name: &str) -> String {
-    let s: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' }).take(64).collect();
+    let s: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' })
+        .take(64)
+        .collect();
     if s.is_empty() {
         "task".to_owned()
     } else {
@@ -200,7 +218,11 @@ impl Cgroup {
         };
         let text = pid.to_string();
         retry_on_intr(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0)).map_err(|e| {
-            Diagnostic::refused(format!("cannot move process {pid} into {}", self.dir.display()), e, help)
+            Diagnostic::refused(
+                format!("cannot move process {pid} into {}", self.dir.display()),
+                e,
+                help,
+            )
         })?;
         Ok(())
     }
@@ -306,7 +328,11 @@ fn kill_one_by_one(dir: &Path) -> io::Result<()> {
 
 /// Removes a group with all below it, waiting while the last processes are on their way out;
 /// `meanwhile` is called in each round of waiting.
-pub(crate) fn remove_tree(dir: &Path, patience: Duration, mut meanwhile: impl FnMut()) -> io::Result<()> {
+pub(crate) fn remove_tree(
+    dir: &Path,
+    patience: Duration,
+    mut meanwhile: impl FnMut(),
+) -> io::Result<()> {
     let deadline = std::time::Instant::now() + patience;
     loop {
         let round = std::time::Instant::now();
@@ -331,13 +357,16 @@ mod tests {
 
     #[test]
     fn without_cgroup_kill_a_frozen_group_is_killed_one_by_one() {
-        let Some(mount) = Hierarchy::V2.mount() else { return punctual_test_support::missing("no cgroup v2") };
+        let Some(mount) = Hierarchy::V2.mount() else {
+            return punctual_test_support::missing("no cgroup v2");
+        };
         let dir = mount.point.join(format!("punctual-unit-{}", std::process::id()));
         if std::fs::create_dir(&dir).is_err() {
             return punctual_test_support::missing(format_args!("cannot make {}", dir.display()));
         }
-        let mut children: Vec<_> =
-            (0..3).map(|_| std::process::Command::new("sleep").arg("20").spawn().unwrap()).collect();
+        let mut children: Vec<_> = (0..3)
+            .map(|_| std::process::Command::new("sleep").arg("20").spawn().unwrap())
+            .collect();
         for c in &children {
             std::fs::write(dir.join("cgroup.procs"), c.id().to_string()).unwrap();
         }

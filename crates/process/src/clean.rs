@@ -27,17 +27,19 @@ pub struct Leftover {
 pub fn leftovers() -> Vec<Leftover> {
     let mut out: Vec<Leftover> = dead_journals().iter().map(of_journal).collect();
     let named: Vec<PathBuf> = groups_of_journals();
-    out.extend(orphan_groups().into_iter().filter(|(dir, _)| !named.contains(dir)).map(|(path, id)| Leftover {
-        cause: format!(
-            "the cgroup {} of process {}, which is gone, holds {} processes",
-            path.display(),
-            id.pid,
-            crate::cgroup::list(&path, "cgroup.procs").len()
-        ),
-        owner: id.pid,
-        help: "punctual clean".to_owned(),
-        path,
-    }));
+    out.extend(orphan_groups().into_iter().filter(|(dir, _)| !named.contains(dir)).map(
+        |(path, id)| Leftover {
+            cause: format!(
+                "the cgroup {} of process {}, which is gone, holds {} processes",
+                path.display(),
+                id.pid,
+                crate::cgroup::list(&path, "cgroup.procs").len()
+            ),
+            owner: id.pid,
+            help: "punctual clean".to_owned(),
+            path,
+        },
+    ));
     out
 }
 
@@ -113,7 +115,8 @@ fn all_journals() -> Vec<Journal> {
     let mut out = Vec::new();
     for dir in dirs.iter().filter(|d| journal::is_ours_alone(d)) {
         let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-        let journals = files.filter(|p| p.extension().is_some_and(|e| e == "journal") && journal::is_ours_alone(p));
+        let journals = files
+            .filter(|p| p.extension().is_some_and(|e| e == "journal") && journal::is_ours_alone(p));
         out.extend(journals.filter_map(|p| Journal::open(&p)));
     }
     out

@@ -32,7 +32,9 @@ pub(crate) fn thread(tid: i32) -> bool {
 /// The pause after a round of polling that began at `round`: rounds take a quarter of the CPU at
 /// most. The restoring thread may have a higher priority than all that it waits for.
 pub(crate) fn pause_after(round: Instant) {
-    std::thread::sleep((round.elapsed() * 3).clamp(Duration::from_millis(1), Duration::from_millis(50)));
+    std::thread::sleep(
+        (round.elapsed() * 3).clamp(Duration::from_millis(1), Duration::from_millis(50)),
+    );
 }
 
 /// The same for all threads of a process; how many had it.

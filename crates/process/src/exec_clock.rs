@@ -33,7 +33,8 @@ mod tests {
 
     #[test]
     fn the_clock_of_a_thread_of_another_process_advances_and_ends_with_it() {
-        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let clock = open(child.id() as i32).unwrap();
         let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while read_file(&clock).unwrap() < 10_000_000 && std::time::Instant::now() < end {

@@ -54,7 +54,11 @@ impl Guardian {
     /// No process can be made. That it may not become real-time is none: see
     /// [`is_real_time`](Self::is_real_time).
     pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
-        Ok(Self { journal: journal.clone(), locks: locks.to_vec(), process: fork_one(journal, locks)? })
+        Ok(Self {
+            journal: journal.clone(),
+            locks: locks.to_vec(),
+            process: fork_one(journal, locks)?,
+        })
     }
 
     /// Its pid.
@@ -151,12 +155,18 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
             "raise the limits on processes and open files (ulimit -u, ulimit -n)",
         )
     };
-    let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
+    let owner =
+        pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
     let (control_read, control) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
     let (ready, ready_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
     // Everything is in place before the fork; the child only makes system calls until it restores.
     let mut keep: Vec<i32> = locks.iter().map(|l| l.as_fd().as_raw_fd()).collect();
-    keep.extend([owner.as_raw_fd(), control_read.as_raw_fd(), ready_write.as_raw_fd(), journal.as_fd().as_raw_fd()]);
+    keep.extend([
+        owner.as_raw_fd(),
+        control_read.as_raw_fd(),
+        ready_write.as_raw_fd(),
+        journal.as_fd().as_raw_fd(),
+    ]);
     keep.sort_unstable();
     let every = sched::every();
 
@@ -167,7 +177,14 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
     // never returns.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        stand_watch(journal, &keep, &every, owner.as_fd(), control_read.as_fd(), ready_write.as_fd());
+        stand_watch(
+            journal,
+            &keep,
+            &every,
+            owner.as_fd(),
+            control_read.as_fd(),
+            ready_write.as_fd(),
+        );
     }
     let error = io::Error::last_os_error();
     drop(mask);
@@ -175,7 +192,9 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
         return Err(failed(error));
     }
     drop(ready_write);
-    let pidfd = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH).and_then(|p| pidfd_open(p, PidfdFlags::empty()));
+    let pidfd = Pid::from_raw(pid)
+        .ok_or(rustix::io::Errno::SRCH)
+        .and_then(|p| pidfd_open(p, PidfdFlags::empty()));
     let pidfd = pidfd.map_err(|e| failed(e.into()))?;
     let mut answer = [0u8];
     let in_time = readable(&ready, 5000);
@@ -274,7 +293,8 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
             from = fd as u32 + 1;
         }
         close_range(from, u32::MAX);
-        let adj = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        let adj =
+            libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if adj >= 0 {
             libc::write(adj, c"-1000".as_ptr().cast(), 5);
             libc::close(adj);

@@ -136,7 +136,12 @@ impl Journal {
         let owner = Identity::own();
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!("{}-{}-{n}.journal", owner.pid, owner.start));
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::CLOEXEC
+            | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|e| {
             Diagnostic::refused(
                 format!("cannot make the journal {}", path.display()),
@@ -245,7 +250,9 @@ impl Contents {
     pub fn of(file: BorrowedFd<'_>) -> Self {
         let mut bytes = Vec::new();
         let mut chunk = [0u8; 8192];
-        while let Ok(n @ 1..) = retry_on_intr(|| rustix::io::pread(file, &mut chunk, bytes.len() as u64)) {
+        while let Ok(n @ 1..) =
+            retry_on_intr(|| rustix::io::pread(file, &mut chunk, bytes.len() as u64))
+        {
             bytes.extend_from_slice(&chunk[..n]);
         }
         Self::parse(&bytes)
@@ -299,7 +306,8 @@ pub fn directory() -> PathBuf {
         PathBuf::from(dir)
     } else if uid.is_root() {
         PathBuf::from("/run/punctual")
-    } else if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| Path::new(d).is_dir()) {
+    } else if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| Path::new(d).is_dir())
+    {
         Path::new(&dir).join("punctual")
     } else {
         PathBuf::from(format!("/tmp/punctual-{}", uid.as_raw()))
@@ -310,7 +318,9 @@ fn own_directory() -> Result<PathBuf, Diagnostic> {
     let dir = directory();
     let help = "remove it or set PUNCTUAL_STATE_DIR to a directory of your own";
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    made.map_err(|e| Diagnostic::refused(format!("cannot make the state directory {}", dir.display()), e, help))?;
+    made.map_err(|e| {
+        Diagnostic::refused(format!("cannot make the state directory {}", dir.display()), e, help)
+    })?;
     // Restoring executes what a journal records, so no other user may write there.
     if !is_ours_alone(&dir) {
         return Err(Diagnostic::machine(
@@ -358,8 +368,10 @@ mod tests {
             threads: Vec::new(),
         };
         let lines = [Entry::Adopted { process }, Entry::Stopping { id }, Entry::GivenBack { id }];
-        let bytes: Vec<u8> =
-            lines.iter().flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat()).collect();
+        let bytes: Vec<u8> = lines
+            .iter()
+            .flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat())
+            .collect();
         let c = Contents::parse(&bytes);
         assert!(c.adopted.is_empty() && c.stopping.is_empty());
     }

@@ -57,7 +57,13 @@ impl CpuLock {
             }
         }
         let me = Identity::own();
-        let text = format!("pid {}\nstart {}\nsince {}\ncommand {}\n", me.pid, me.start, now(), printable(owner));
+        let text = format!(
+            "pid {}\nstart {}\nsince {}\ncommand {}\n",
+            me.pid,
+            me.start,
+            now(),
+            printable(owner)
+        );
         // The contents only inform: failing to write them (a full file system) does not weaken the
         // lock.
         let _ = rustix::fs::ftruncate(&file, 0);
@@ -89,7 +95,9 @@ impl Held {
         let Held { pid, since, command, alive } = self;
         if *alive {
             Diagnostic::machine(
-                format!("CPU {cpu} already has a dispatcher: process {pid} ({command}), since {since}"),
+                format!(
+                    "CPU {cpu} already has a dispatcher: process {pid} ({command}), since {since}"
+                ),
                 format!("use another CPU, or end that one: kill {pid}"),
             )
         } else {
@@ -108,12 +116,19 @@ fn read(file: &OwnedFd) -> Held {
     let mut buf = [0u8; 512];
     let n = rustix::io::pread(file, &mut buf, 0).unwrap_or(0);
     let text = String::from_utf8_lossy(&buf[..n]).into_owned();
-    let field = |name: &str| printable(text.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("unknown"));
+    let field = |name: &str| {
+        printable(text.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("unknown"))
+    };
     let pid = field("pid ").parse().unwrap_or(0);
     let start = field("start ").parse().unwrap_or(0);
     // Just taken and not yet written looks like a dead owner: the caller then waits and reads
     // again.
-    Held { pid, since: field("since "), command: field("command "), alive: Identity { pid, start }.can_act() }
+    Held {
+        pid,
+        since: field("since "),
+        command: field("command "),
+        alive: Identity { pid, start }.can_act(),
+    }
 }
 
 /// One place for all users, so that they see each other's locks.
@@ -144,18 +159,21 @@ fn open_file(path: &std::path::Path) -> Result<OwnedFd, Diagnostic> {
     // Opened before created: fs.protected_regular refuses O_CREAT on a file that another user made
     // in a sticky directory.
     let file = match open(path, flags, Mode::empty()) {
-        Err(Errno::NOENT) => match open(path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o666)) {
-            Ok(f) => {
-                // Past the umask: any user must be able to lock it.
-                let _ = rustix::fs::fchmod(&f, Mode::from_raw_mode(0o666));
-                f
+        Err(Errno::NOENT) => {
+            match open(path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o666)) {
+                Ok(f) => {
+                    // Past the umask: any user must be able to lock it.
+                    let _ = rustix::fs::fchmod(&f, Mode::from_raw_mode(0o666));
+                    f
+                }
+                Err(Errno::EXIST) => open(path, flags, Mode::empty()).map_err(failed)?,
+                Err(e) => return Err(failed(e)),
             }
-            Err(Errno::EXIST) => open(path, flags, Mode::empty()).map_err(failed)?,
-            Err(e) => return Err(failed(e)),
-        },
+        }
         other => other.map_err(failed)?,
     };
-    let kind = rustix::fs::fstat(&file).map(|s| FileType::from_raw_mode(s.st_mode)).map_err(failed)?;
+    let kind =
+        rustix::fs::fstat(&file).map(|s| FileType::from_raw_mode(s.st_mode)).map_err(failed)?;
     if kind != FileType::RegularFile {
         return Err(failed(Errno::INVAL));
     }

@@ -33,7 +33,11 @@ macro_rules! either {
 
 impl Park {
     /// For a command that is about to be started; without `base`, by stop signals.
-    pub fn for_command(journal: &Journal, base: Option<&CgroupBase>, name: &str) -> Result<Self, Diagnostic> {
+    pub fn for_command(
+        journal: &Journal,
+        base: Option<&CgroupBase>,
+        name: &str,
+    ) -> Result<Self, Diagnostic> {
         match base {
             Some(b) => Ok(Self::Freezer(b.group(name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Command, STOP_CAPACITY))),
@@ -41,7 +45,12 @@ impl Park {
     }
 
     /// For a running process that is about to be adopted.
-    pub fn for_process(journal: &Journal, base: Option<&CgroupBase>, pid: i32, name: &str) -> Result<Self, Diagnostic> {
+    pub fn for_process(
+        journal: &Journal,
+        base: Option<&CgroupBase>,
+        pid: i32,
+        name: &str,
+    ) -> Result<Self, Diagnostic> {
         match base {
             Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),
@@ -121,7 +130,9 @@ impl Park {
     pub fn kill(&self) -> io::Result<()> {
         match self {
             Self::Freezer(c) => c.kill(),
-            Self::Stop(s) => s.rescan().map(|_| ()).map_err(|e| io::Error::other(e.to_string())).and(s.kill()),
+            Self::Stop(s) => {
+                s.rescan().map(|_| ()).map_err(|e| io::Error::other(e.to_string())).and(s.kill())
+            }
         }
     }
 

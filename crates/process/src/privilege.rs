@@ -70,8 +70,9 @@ fn check_memory() -> Result<(), Diagnostic> {
         return Ok(());
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let size =
-        status.lines().find_map(|l| l.strip_prefix("VmSize:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let size = status.lines().find_map(|l| {
+        l.strip_prefix("VmSize:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+    });
     // Room for the stacks and tables that are still to come.
     let need = (size.unwrap_or(0) << 10) + (64 << 20);
     if limit.is_some_and(|l| l < need) {
@@ -157,11 +158,17 @@ fn group_refusal(pid: i32, dir: &std::path::Path) -> Diagnostic {
 pub(crate) fn check_signal(pid: i32, fd: &rustix::fd::OwnedFd) -> Result<(), Diagnostic> {
     match pidfd::send(fd, 0) {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Err(Diagnostic::machine(
-            format!("process {pid} ({}) belongs to another user, and we lack CAP_KILL", proc::command_of(pid)),
+            format!(
+                "process {pid} ({}) belongs to another user, and we lack CAP_KILL",
+                proc::command_of(pid)
+            ),
             "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",
         )
         .with_errno(libc::EPERM)),
-        Err(_) => Err(Diagnostic::usage(format!("process {pid} has ended"), "give the number of a running process")),
+        Err(_) => Err(Diagnostic::usage(
+            format!("process {pid} has ended"),
+            "give the number of a running process",
+        )),
         Ok(()) if Stat::of(pid).is_some_and(|s| s.state == 'Z') => Err(Diagnostic::usage(
             format!("process {pid} has ended and waits for its parent"),
             "give the number of a running process",

@@ -41,7 +41,9 @@ impl Identity {
     /// Whether it still runs (a zombie does not; a process whose first thread alone has ended
     /// does).
     pub fn is_alive(&self) -> bool {
-        let ended = |s: Stat| matches!(s.state, 'Z' | 'X') && threads_of(self.pid).iter().all(|t| *t == self.pid);
+        let ended = |s: Stat| {
+            matches!(s.state, 'Z' | 'X') && threads_of(self.pid).iter().all(|t| *t == self.pid)
+        };
         Stat::of(self.pid).is_some_and(|s| s.start == self.start && !ended(s))
     }
 
@@ -227,7 +229,11 @@ pub(crate) fn process_of(tid: i32) -> Option<i32> {
 /// characters.
 pub(crate) fn command_of(pid: i32) -> String {
     let raw = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let raw = if raw.is_empty() { std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default() } else { raw };
+    let raw = if raw.is_empty() {
+        std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default()
+    } else {
+        raw
+    };
     printable(&String::from_utf8_lossy(&raw).replace('\0', " "))
 }
 
@@ -259,14 +265,18 @@ mod tests {
 
     #[test]
     fn a_command_name_full_of_parentheses_does_not_confuse_stat() {
-        let s = Stat::parse("7 (a) b) (c) S 1 2 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0").unwrap();
+        let s = Stat::parse("7 (a) b) (c) S 1 2 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0")
+            .unwrap();
         assert_eq!((s.state, s.ppid, s.pgrp, s.flags, s.start), ('S', 1, 2, 4194304, 4242));
     }
 
     #[test]
     fn a_thread_in_its_exit_is_ending_though_sigkill_is_no_longer_pending() {
-        let stat = |flags: u32| format!("7 (a) R 1 2 3 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0");
-        let status = |pending: &str| format!("Name:\ta\nState:\tR (running)\nSigPnd:\t{pending}\nShdPnd:\t0\n");
+        let stat =
+            |flags: u32| format!("7 (a) R 1 2 3 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0");
+        let status = |pending: &str| {
+            format!("Name:\ta\nState:\tR (running)\nSigPnd:\t{pending}\nShdPnd:\t0\n")
+        };
         assert_eq!(Course::of(&status("0000000000000000"), &stat(0x40_4000)), Course::Lives);
         assert_eq!(Course::of(&status("0000000000000100"), &stat(0x40_4000)), Course::Killed);
         assert_eq!(Course::of(&status("0000000000000000"), &stat(0x40_4004)), Course::Ends);

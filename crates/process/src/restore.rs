@@ -82,7 +82,10 @@ pub fn restore(journal: &Journal) -> RestoreReport {
             Err(_) if round < 250 => std::thread::sleep(Duration::from_millis(20)),
             Err(e) => {
                 report.owner = journal.owner().pid;
-                report.problems.push(format!("another process is restoring from {}: {e}", journal.path().display()));
+                report.problems.push(format!(
+                    "another process is restoring from {}: {e}",
+                    journal.path().display()
+                ));
                 return report;
             }
         }
@@ -156,16 +159,19 @@ pub(crate) fn kill_group(dir: &Path, dying: &mut Dying, report: &mut RestoreRepo
 /// Children by identity, and without cgroups also what descends from them: by parent, and by the
 /// mark in the environment where the parent has ended.
 fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut RestoreReport) {
-    let without_groups = !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
+    let without_groups =
+        !c.stopping.is_empty() || !c.groups.iter().any(|g| g.1 == Purpose::Command);
     let end = Instant::now() + LAST_WAIT;
     loop {
         let round = Instant::now();
-        let mut ids: Vec<Identity> = c.children.iter().copied().filter(Identity::is_alive).collect();
+        let mut ids: Vec<Identity> =
+            c.children.iter().copied().filter(Identity::is_alive).collect();
         if without_groups && c.started {
             let roots: Vec<(i32, u64)> = ids.iter().map(|i| (i.pid, i.start)).collect();
             ids.extend(proc::descendants_since(&roots));
             let me = Identity::own().pid;
-            let marked = proc::pids().into_iter().filter(|p| *p != me && proc::environment_has(*p, cookie));
+            let marked =
+                proc::pids().into_iter().filter(|p| *p != me && proc::environment_has(*p, cookie));
             ids.extend(marked.filter_map(Identity::of).filter(Identity::is_alive));
             ids.sort_unstable();
             ids.dedup();
@@ -175,7 +181,11 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
             demote::process(id.pid);
             if let Some(Err(e)) = id.open().map(|fd| pidfd::send(&fd, libc::SIGKILL)) {
                 if last && e.raw_os_error() != Some(libc::ESRCH) {
-                    report.problems.push(format!("cannot kill process {} ({}): {e}", id.pid, proc::command_of(id.pid)));
+                    report.problems.push(format!(
+                        "cannot kill process {} ({}): {e}",
+                        id.pid,
+                        proc::command_of(id.pid)
+                    ));
                 }
             }
         }
@@ -193,7 +203,11 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
 
 /// Gives back all processes of a group of adopted ones, those too that joined after the records
 /// were made.
-pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report: &mut RestoreReport) {
+pub(crate) fn empty_adopted_group(
+    dir: &Path,
+    records: &[ProcessRecord],
+    report: &mut RestoreReport,
+) {
     if !dir.exists() {
         return;
     }
@@ -228,7 +242,8 @@ pub(crate) fn empty_adopted_group(dir: &Path, records: &[ProcessRecord], report:
         report.threads += threads_back::give_back(pid, record, &mut report.problems);
     }
     for pid in cgroup::list(dir, "cgroup.procs") {
-        report.threads += threads_back::give_back(pid, record_for(pid, dir, records), &mut report.problems);
+        report.threads +=
+            threads_back::give_back(pid, record_for(pid, dir, records), &mut report.problems);
         report.problems.push(format!(
             "process {pid} ({}) could not be moved out of {}",
             proc::command_of(pid),
@@ -242,7 +257,8 @@ fn record_for<'a>(pid: i32, dir: &Path, records: &'a [ProcessRecord]) -> Option<
     let mut at = pid;
     for _ in 0..100 {
         let Some(stat) = proc::Stat::of(at) else { break };
-        if let Some(r) = records.iter().find(|r| r.id == (Identity { pid: at, start: stat.start })) {
+        if let Some(r) = records.iter().find(|r| r.id == (Identity { pid: at, start: stat.start }))
+        {
             return Some(r);
         }
         at = stat.ppid;
@@ -269,7 +285,8 @@ fn move_home(pid: i32, record: Option<&ProcessRecord>, from: &Path) -> std::io::
 
 /// The nearest parent that is none of our groups.
 fn outside(dir: &Path) -> PathBuf {
-    let of_ours = |d: &&Path| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("punctual-"));
+    let of_ours =
+        |d: &&Path| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("punctual-"));
     let ours = dir.ancestors().find(of_ours).unwrap_or(dir);
     ours.parent().unwrap_or(dir).to_owned()
 }
@@ -306,7 +323,12 @@ fn restore_ungrouped(c: &Contents, report: &mut RestoreReport) {
 
 /// Removes a group that should be empty by now. What is still in a group of commands is killed
 /// again in each round.
-pub(crate) fn remove_group(dir: &Path, purpose: Purpose, dying: &mut Dying, report: &mut RestoreReport) {
+pub(crate) fn remove_group(
+    dir: &Path,
+    purpose: Purpose,
+    dying: &mut Dying,
+    report: &mut RestoreReport,
+) {
     if !dir.exists() {
         return;
     }
@@ -320,8 +342,14 @@ pub(crate) fn remove_group(dir: &Path, purpose: Purpose, dying: &mut Dying, repo
     match cgroup::remove_tree(dir, LAST_WAIT, meanwhile) {
         Ok(()) => report.groups += 1,
         Err(e) => {
-            let who = Some(dying.named()).filter(|w| !w.is_empty()).map(|w| format!("; still there: {w}"));
-            report.problems.push(format!("cannot remove the cgroup {}: {e}{}", dir.display(), who.unwrap_or_default()));
+            let who = Some(dying.named())
+                .filter(|w| !w.is_empty())
+                .map(|w| format!("; still there: {w}"));
+            report.problems.push(format!(
+                "cannot remove the cgroup {}: {e}{}",
+                dir.display(),
+                who.unwrap_or_default()
+            ));
         }
     }
 }

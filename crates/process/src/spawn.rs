@@ -150,7 +150,8 @@ pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawne
         other => other,
     };
     let (id, pidfd, held) = child.map_err(|f| f.explain(&name, &spec))?;
-    let spawned = Spawned { id, pidfd, held, hold: spec.hold, status: None, journal: journal.clone() };
+    let spawned =
+        Spawned { id, pidfd, held, hold: spec.hold, status: None, journal: journal.clone() };
     match spawned.install(&spec, park) {
         Ok(()) => Ok(spawned),
         Err(e) => {
@@ -220,13 +221,15 @@ fn start(
     park: &Park,
     trace: bool,
 ) -> Result<(Identity, OwnedFd, bool), Failure> {
-    let broken = |e: io::Error| Failure { step: Step::None, errno: e.raw_os_error().unwrap_or(libc::EIO) };
+    let broken =
+        |e: io::Error| Failure { step: Step::None, errno: e.raw_os_error().unwrap_or(libc::EIO) };
     let program = spec.argv.first().ok_or(Failure { step: Step::Exec, errno: libc::ENOENT })?;
     let programs = candidates(program, spec)?;
     let argv = spec.argv.iter().map(|a| cstring(a)).collect::<Result<Vec<_>, _>>()?;
     let env = environment(journal, spec)?;
     let directory = spec.directory.as_ref().map(|d| cstring(d.as_os_str())).transpose()?;
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(broken)?;
+    let null =
+        std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(broken)?;
     let streams = [0, 1, 2].map(|n| match &spec.streams[n] {
         Stream::Inherit => n as i32,
         Stream::StandardError => libc::STDERR_FILENO,
@@ -269,7 +272,10 @@ fn start(
             // own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             wait_blocking(pid);
-            Err(Failure { step: Step::None, errno: fd.err().and_then(|e| e.raw_os_error()).unwrap_or(libc::ESRCH) })
+            Err(Failure {
+                step: Step::None,
+                errno: fd.err().and_then(|e| e.raw_os_error()).unwrap_or(libc::ESRCH),
+            })
         }
     }
 }
@@ -280,7 +286,9 @@ fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failu
         return Ok(vec![cstring(program)?]);
     }
     let given = spec.env.iter().rev().find(|e| e.0 == "PATH").map(|e| e.1.clone());
-    let path = given.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = given
+        .or_else(|| std::env::var_os("PATH"))
+        .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     std::env::split_paths(&path).map(|d| cstring(d.join(program).as_os_str())).collect()
 }
 
@@ -317,7 +325,8 @@ impl Spawned {
         unless_ended(sched::set_level(pid, spec.level, park.children()))
             .map_err(|e| privilege::real_time_refused(pid, &e))?;
         park.set_level(spec.level);
-        let stuck = |e: io::Error| Diagnostic::refused("cannot park a command", e, "see `punctual doctor`");
+        let stuck =
+            |e: io::Error| Diagnostic::refused("cannot park a command", e, "see `punctual doctor`");
         if spec.hold == Hold::Parked {
             park.park().map_err(stuck)?;
         }

@@ -54,7 +54,8 @@ impl StopGroup {
     /// A group with room for `capacity` processes. Nothing is allocated afterwards on the real-time
     /// path.
     pub fn new(journal: &Journal, purpose: Purpose, capacity: usize) -> Self {
-        let slot = || Slot { pid: AtomicI32::new(0), fd: AtomicI32::new(-1), used: AtomicU64::new(0) };
+        let slot =
+            || Slot { pid: AtomicI32::new(0), fd: AtomicI32::new(-1), used: AtomicU64::new(0) };
         Self {
             slots: (0..capacity).map(|_| slot()).collect(),
             turn: AtomicU32::new(0),
@@ -143,8 +144,10 @@ impl StopGroup {
         if members.iter().any(|m| m.0 == id) {
             return Ok(());
         }
-        let Some(n) =
-            self.slots.iter().position(|s| s.pid.load(Ordering::SeqCst) == 0 && s.fd.load(Ordering::SeqCst) < 0)
+        let Some(n) = self
+            .slots
+            .iter()
+            .position(|s| s.pid.load(Ordering::SeqCst) == 0 && s.fd.load(Ordering::SeqCst) < 0)
         else {
             return Err(Diagnostic::machine(
                 format!("a task has more than {} processes", self.slots.len()),
@@ -167,7 +170,11 @@ impl StopGroup {
             let _ = pidfd::send(&fd, libc::SIGSTOP);
             let _ = sched::set_level(id.pid, LEADER_LEVEL, Children::AreOrdinary);
             if !self.parked.load(Ordering::SeqCst) {
-                let _ = sched::set_level(id.pid, self.level.load(Ordering::Relaxed), Children::AreOrdinary);
+                let _ = sched::set_level(
+                    id.pid,
+                    self.level.load(Ordering::Relaxed),
+                    Children::AreOrdinary,
+                );
                 let _ = pidfd::send(&fd, libc::SIGCONT);
             }
         }
@@ -177,14 +184,16 @@ impl StopGroup {
     /// Housekeeping: takes in new descendants of its members, drops ended ones. Call it every few
     /// milliseconds from an ordinary thread. Returns how many it took in.
     pub fn rescan(&self) -> Result<usize, Diagnostic> {
-        let before: Vec<(Identity, usize)> = self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let before: Vec<(Identity, usize)> =
+            self.members.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let cookie = format!("PUNCTUAL_RUN={}", self.journal.mark());
         let roots: Vec<(i32, u64)> = before.iter().map(|m| (m.0.pid, self.since)).collect();
         let mut found = proc::descendants_since(&roots);
         if self.purpose == Purpose::Command {
             // A child whose parent ended has another one now, but still our process group and
             // environment.
-            let ours = |s: Stat| s.start >= self.since && self.leader.load(Ordering::Relaxed) == s.pgrp;
+            let ours =
+                |s: Stat| s.start >= self.since && self.leader.load(Ordering::Relaxed) == s.pgrp;
             let orphans = proc::pids()
                 .into_iter()
                 .filter(|p| Stat::of(*p).is_some_and(ours) && proc::environment_has(*p, &cookie));
@@ -196,7 +205,9 @@ impl StopGroup {
                 continue;
             }
             match (self.purpose, before.first()) {
-                (Purpose::Adopted, Some(first)) => self.journal.write(&Entry::Joined { id, like: first.0.pid })?,
+                (Purpose::Adopted, Some(first)) => {
+                    self.journal.write(&Entry::Joined { id, like: first.0.pid })?
+                }
                 _ => self.journal.write(&Entry::Child { id })?,
             }
             self.add(id)?;
@@ -246,7 +257,9 @@ impl StopGroup {
 
     /// Whether every process stands still. Not real-time safe: reads /proc.
     pub fn is_stopped(&self) -> bool {
-        self.threads().into_iter().all(|t| Stat::of(t).is_none_or(|s| matches!(s.state, 'T' | 'Z' | 'X')))
+        self.threads()
+            .into_iter()
+            .all(|t| Stat::of(t).is_none_or(|s| matches!(s.state, 'T' | 'Z' | 'X')))
     }
 }
 

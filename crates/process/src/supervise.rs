@@ -148,8 +148,7 @@ mod tests {
         if !permitted {
             return punctual_test_support::missing("SCHED_FIFO 99 is refused");
         }
-        assert!(in_guardian(
-            || sched::set_fifo(0, 99).is_ok() && supervised(true, ordinary_once) == Outcome::Done(true)
-        ));
+        assert!(in_guardian(|| sched::set_fifo(0, 99).is_ok()
+            && supervised(true, ordinary_once) == Outcome::Done(true)));
     }
 }

@@ -159,7 +159,9 @@ impl Threads {
         for &tid in now.iter().filter(|t| !known.contains(t)) {
             new += 1;
             let result = match self.publish(tid) {
-                Some(slot) => sched::set_affinity(tid, &self.mask).and_then(|()| self.settle(slot, tid)),
+                Some(slot) => {
+                    sched::set_affinity(tid, &self.mask).and_then(|()| self.settle(slot, tid))
+                }
                 None => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
             };
             match result {
@@ -188,8 +190,14 @@ impl Threads {
     fn open_clocks(&self, clocks: &mut Clocks) {
         let used = self.used().min(CLOCKS);
         clocks.open.resize_with(used.max(clocks.open.len()), || None);
-        for (slot, open) in self.slots[..used].iter().zip(&mut clocks.open).filter(|(_, open)| open.is_none()) {
-            let Some(file) = slot.tid().and_then(exec_clock::open).filter(|f| f.as_raw_fd() < FILES) else { continue };
+        for (slot, open) in
+            self.slots[..used].iter().zip(&mut clocks.open).filter(|(_, open)| open.is_none())
+        {
+            let Some(file) =
+                slot.tid().and_then(exec_clock::open).filter(|f| f.as_raw_fd() < FILES)
+            else {
+                continue;
+            };
             slot.clock_at_slice.store(exec_clock::read_file(&file).unwrap_or(0), Ordering::SeqCst);
             slot.clock.store(file.as_raw_fd(), Ordering::SeqCst);
             *open = Some(file);

@@ -13,7 +13,11 @@ const PASSES: usize = 100;
 
 /// Gives all threads of `pid` back what `record` says, those that came later what its leader had.
 /// Returns how many threads were changed; problems are added to `problems`.
-pub(crate) fn give_back(pid: i32, record: Option<&ProcessRecord>, problems: &mut Vec<String>) -> usize {
+pub(crate) fn give_back(
+    pid: i32,
+    record: Option<&ProcessRecord>,
+    problems: &mut Vec<String>,
+) -> usize {
     let mut changed = Vec::new();
     for pass in 0..PASSES {
         let mut quiet = true;

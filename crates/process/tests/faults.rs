@@ -88,8 +88,10 @@ fn an_owner_killed_while_it_restores_leaves_nothing() {
     let before = Snapshot::of(victim.pid());
     for round in 0..rounds() {
         let freezer = if round % 2 == 0 { "1" } else { "0" };
-        let (mut owner, mut out) =
-            role("owner", &[("VICTIM", &victim.pid().to_string()), ("FREEZER", freezer), ("ENDS", "3")]);
+        let (mut owner, mut out) = role(
+            "owner",
+            &[("VICTIM", &victim.pid().to_string()), ("FREEZER", freezer), ("ENDS", "3")],
+        );
         let (_, child) = started_processes(&mut out);
         expect_line(&mut out, "ADOPTED");
         std::thread::sleep(Duration::from_micros(2_000 + random(9_000)));
@@ -252,7 +254,10 @@ fn a_cgroup_whose_journal_is_lost_is_cleaned_by_its_name() {
     }
     assert!(leftovers().iter().any(|l| l.owner == pid));
     let reports = clean().unwrap();
-    assert!(reports.iter().any(|r| r.owner == pid) && reports.iter().all(RestoreReport::is_complete), "{reports:?}");
+    assert!(
+        reports.iter().any(|r| r.owner == pid) && reports.iter().all(RestoreReport::is_complete),
+        "{reports:?}"
+    );
     assert!(groups_of(pid).is_empty());
     assert_no_fifo(victim.pid());
     assert!(matches!(state_of(child), None | Some('Z')));
@@ -274,7 +279,9 @@ fn the_cpu_stays_taken_until_the_guardian_has_restored() {
     kill(guardian, libc::SIGSTOP);
     kill(pid, libc::SIGKILL);
     owner.end();
-    let waiter = std::thread::spawn(move || CpuLock::take(1, "next").map(|l| (groups_of(pid).len(), l.cpu())));
+    let waiter = std::thread::spawn(move || {
+        CpuLock::take(1, "next").map(|l| (groups_of(pid).len(), l.cpu()))
+    });
     std::thread::sleep(Duration::from_millis(200));
     assert!(!waiter.is_finished(), "the lock was free before anything was given back");
     kill(guardian, libc::SIGCONT);
@@ -309,7 +316,9 @@ fn no_signal_but_sigkill_ends_the_guardian() {
     let _alone = alone();
     let journal = Journal::create().unwrap();
     let guardian = Guardian::start(&journal, &[]).unwrap();
-    for s in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGPIPE] {
+    for s in
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGPIPE]
+    {
         kill(guardian.pid(), s);
     }
     std::thread::sleep(Duration::from_millis(20));
@@ -339,7 +348,10 @@ fn runaways_above_every_ordinary_process_on_two_cpus_cannot_keep_the_guardian_fr
     // As a dispatcher we are above them; then, its place given up, they are above us.
     let own_level = |policy, sched_priority| {
         // SAFETY: the kernel reads one sched_param, which lives here.
-        assert_eq!(unsafe { libc::sched_setscheduler(0, policy, &libc::sched_param { sched_priority }) }, 0);
+        assert_eq!(
+            unsafe { libc::sched_setscheduler(0, policy, &libc::sched_param { sched_priority }) },
+            0
+        );
     };
     own_level(libc::SCHED_FIFO, 99);
     for (child, park) in &all {

@@ -96,7 +96,10 @@ fn the_others() {
         Ok("reaper") => {
             // It stays at the level and on the CPU that its owner gave it.
             let me = std::env::current_exe().unwrap();
-            let many = Command::new(me).args(["--exact", "the_others", "--test-threads=1"]).env(ROLE, "many").status();
+            let many = Command::new(me)
+                .args(["--exact", "the_others", "--test-threads=1"])
+                .env(ROLE, "many")
+                .status();
             assert!(many.is_ok());
         }
         Ok("many") => be_many(),
@@ -134,7 +137,8 @@ fn be_many() {
 /// Opens what is to be freed, and closes it below the command on request.
 fn closer(pid: u32, go: Arc<AtomicBool>, done: Arc<AtomicBool>, ready: Arc<AtomicBool>) {
     let open = |t: &i32| File::open(format!("/proc/{pid}/task/{t}/stat")).ok();
-    let files: Vec<File> = threads_of(pid as i32).iter().filter(|t| **t != pid as i32).filter_map(open).collect();
+    let files: Vec<File> =
+        threads_of(pid as i32).iter().filter(|t| **t != pid as i32).filter_map(open).collect();
     schedule(1, libc::SCHED_FIFO, 60);
     ready.store(true, SeqCst);
     while !go.load(SeqCst) {
@@ -152,7 +156,13 @@ impl Drop for Unwind {
         for pid in descendants(&[self.0]).into_iter().chain([self.0]) {
             for tid in threads_of(pid) {
                 // SAFETY: reads one value that lives here; a thread that is gone is an error.
-                unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) };
+                unsafe {
+                    libc::sched_setscheduler(
+                        tid,
+                        libc::SCHED_OTHER,
+                        &libc::sched_param { sched_priority: 0 },
+                    )
+                };
             }
         }
     }
@@ -161,7 +171,8 @@ impl Drop for Unwind {
 /// One round; `None` when the command did not meet our thread in the middle of something.
 fn provoked(give_back: impl FnOnce(Guardian, &Journal)) -> Option<()> {
     let path = state_dir().join("stage");
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+    let file =
+        File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
     file.set_len(4096).unwrap();
     let stage = Stage::open(&file);
     let journal = Journal::create().unwrap();

@@ -76,7 +76,9 @@ fn run() -> Result<(), punctual::Error> {
         let lost: u32 = samples.iter().map(|s| s.lost).sum();
         let mut latencies: Vec<u128> = samples.iter().map(|s| s.latency.as_nanos() / 100).collect();
         latencies.sort_unstable();
-        let at = |percent: usize| latencies.get(latencies.len() * percent / 100).map_or(0.0, |&l| l as f64 / 10.0);
+        let at = |percent: usize| {
+            latencies.get(latencies.len() * percent / 100).map_or(0.0, |&l| l as f64 / 10.0)
+        };
         let worst = latencies.last().map_or(0.0, |&l| l as f64 / 10.0);
         println!(
             "release to running, {} jobs: median {} us, p99 {} us, worst {worst} us",

@@ -9,7 +9,9 @@ use punctual_analysis::DomainLoad;
 use punctual_session as session;
 use punctual_session::{Execution, Options, Session, TraceFiles};
 use punctual_sys::sched;
-use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec};
+use punctual_taskset::{
+    fmt_ns, DomainSpec, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec,
+};
 
 use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -71,7 +73,12 @@ impl Settings {
     /// How the session runs `set`.
     pub fn options(&self, set: &TaskSet) -> Result<Options, Error> {
         let traces = self.trace.as_deref().map(|path| TraceFiles::create(path, set)).transpose()?;
-        let mut options = Options { room: self.task_limit, trace_records: self.records, traces, ..Options::default() };
+        let mut options = Options {
+            room: self.task_limit,
+            trace_records: self.records,
+            traces,
+            ..Options::default()
+        };
         if let Some(owner) = &self.owner {
             options.owner.clone_from(owner);
         }
@@ -90,7 +97,8 @@ impl Punctual {
     /// which it runs.
     pub fn on_cpus(cpus: impl IntoIterator<Item = u32>) -> Punctual {
         let mut cpus: Vec<u32> = cpus.into_iter().collect();
-        let fault = cpus.is_empty().then(|| Error::usage("the set has no CPU", "name at least one"));
+        let fault =
+            cpus.is_empty().then(|| Error::usage("the set has no CPU", "name at least one"));
         let mut seen = std::collections::HashSet::new();
         cpus.retain(|&cpu| seen.insert(cpu));
         let set = TaskSet {
@@ -123,7 +131,10 @@ impl Punctual {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Punctual, Error> {
         // The last one that this program may use: the first ones have most interrupts.
         let default_cpu = sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max());
-        Ok(Punctual::from_set(Loaded::load(path.as_ref(), &ReadOptions { default_cpu, ..ReadOptions::default() })?.set))
+        Ok(Punctual::from_set(
+            Loaded::load(path.as_ref(), &ReadOptions { default_cpu, ..ReadOptions::default() })?
+                .set,
+        ))
     }
 
     /// Which host runs it; else [`Host::User`], which alone takes threads of this program and
@@ -136,9 +147,13 @@ impl Punctual {
     /// Ends the run after this time; else it lasts until [`Running::stop`]. The simulator needs
     /// it.
     pub fn duration(mut self, duration: std::time::Duration) -> Self {
-        match u64::try_from(duration.as_nanos()).ok().filter(|ns| (1..punctual_taskset::DURATION_LIMIT).contains(ns)) {
+        match u64::try_from(duration.as_nanos())
+            .ok()
+            .filter(|ns| (1..punctual_taskset::DURATION_LIMIT).contains(ns))
+        {
             Some(ns) => self.settings.set.duration = Some(ns),
-            None => self.blame(Error::usage("the duration is out of range", "use 1 ns to some 146 years")),
+            None => self
+                .blame(Error::usage("the duration is out of range", "use 1 ns to some 146 years")),
         }
         self
     }
@@ -155,7 +170,10 @@ impl Punctual {
     pub fn trace_records(mut self, records: u32) -> Self {
         match (1..=1 << 26).contains(&records) {
             true => self.settings.records = records,
-            false => self.blame(Error::usage(format!("{records} trace records are out of range"), "use 1 to 2^26")),
+            false => self.blame(Error::usage(
+                format!("{records} trace records are out of range"),
+                "use 1 to 2^26",
+            )),
         }
         self
     }
@@ -187,7 +205,10 @@ impl Punctual {
     /// at the start.
     pub fn task_limit(mut self, limit: u32) -> Self {
         if !(1..=10_000).contains(&limit) {
-            self.blame(Error::usage(format!("a task limit of {limit} is out of range"), "use 1 to 10,000"));
+            self.blame(Error::usage(
+                format!("a task limit of {limit} is out of range"),
+                "use 1 to 10,000",
+            ));
         }
         self.settings.task_limit = limit;
         self
@@ -263,7 +284,11 @@ impl DraftTarget for Punctual {
         self.settings.link.clone()
     }
 
-    fn put<T: Send + 'static>(mut self, task: Result<Declared, Error>, _: TaskHandle<T>) -> Punctual {
+    fn put<T: Send + 'static>(
+        mut self,
+        task: Result<Declared, Error>,
+        _: TaskHandle<T>,
+    ) -> Punctual {
         self.declare(task);
         self
     }
@@ -284,7 +309,11 @@ impl DraftTarget for &mut Punctual {
         self.settings.link.clone()
     }
 
-    fn put<T: Send + 'static>(self, task: Result<Declared, Error>, handle: TaskHandle<T>) -> TaskHandle<T> {
+    fn put<T: Send + 'static>(
+        self,
+        task: Result<Declared, Error>,
+        handle: TaskHandle<T>,
+    ) -> TaskHandle<T> {
         self.declare(task);
         handle
     }
@@ -325,7 +354,10 @@ pub(crate) fn check_among<'a>(
     let mut beside = 0;
     for other in others {
         if other.name == task.name {
-            return Err(Error::usage(format!("there are two tasks {:?}", task.name), "give one of them another name"));
+            return Err(Error::usage(
+                format!("there are two tasks {:?}", task.name),
+                "give one of them another name",
+            ));
         }
         beside += u32::from(other.domain == task.domain);
     }

@@ -48,7 +48,11 @@ pub trait DraftTarget: Sized {
     #[doc(hidden)]
     fn link(&self) -> Link;
     #[doc(hidden)]
-    fn put<T: Send + 'static>(self, task: Result<Declared, Error>, handle: TaskHandle<T>) -> Self::Output<T>;
+    fn put<T: Send + 'static>(
+        self,
+        task: Result<Declared, Error>,
+        handle: TaskHandle<T>,
+    ) -> Self::Output<T>;
 }
 
 /// A task that has passed the checks which it can pass alone.
@@ -134,7 +138,10 @@ impl<P: DraftTarget> TaskDraft<P> {
     /// it never does, it gets its budget in every period, and no more.
     ///
     /// A panic ends only this task (where panics unwind): the run continues, and reports it.
-    pub fn spawn<T: Send + 'static>(self, body: impl FnOnce(&Task<'_>) -> T + Send + 'static) -> P::Output<T> {
+    pub fn spawn<T: Send + 'static>(
+        self,
+        body: impl FnOnce(&Task<'_>) -> T + Send + 'static,
+    ) -> P::Output<T> {
         let slot = Slot::new();
         let value = slot.clone();
         let name = self.name.clone();
@@ -142,7 +149,11 @@ impl<P: DraftTarget> TaskDraft<P> {
         self.finish_thread(body, slot)
     }
 
-    pub(crate) fn finish_thread<T: Send + 'static>(self, body: ThreadBody, slot: Arc<Slot<T>>) -> P::Output<T> {
+    pub(crate) fn finish_thread<T: Send + 'static>(
+        self,
+        body: ThreadBody,
+        slot: Arc<Slot<T>>,
+    ) -> P::Output<T> {
         let execution = Execution::Thread { stack: self.stack, body };
         self.finish(this_process(), execution, slot.clone(), slot)
     }
@@ -151,9 +162,13 @@ impl<P: DraftTarget> TaskDraft<P> {
     /// for this library. Started when the set starts, it executes nothing before its first release.
     /// All its processes and threads, later ones too, share the budget. Its standard input is
     /// empty, and its output goes to this program's. It is killed when the run ends.
-    pub fn command(self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> P::Output<TaskEnd> {
+    pub fn command(
+        self,
+        argv: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> P::Output<TaskEnd> {
         let argv: Vec<OsString> = argv.into_iter().map(Into::into).collect();
-        let words: Option<Vec<String>> = argv.iter().map(|a| a.to_str().map(str::to_owned)).collect();
+        let words: Option<Vec<String>> =
+            argv.iter().map(|a| a.to_str().map(str::to_owned)).collect();
         match words {
             Some(words) => self.finish_program(Body::Command(words), Execution::AsDeclared),
             None => {
@@ -181,7 +196,8 @@ impl<P: DraftTarget> TaskDraft<P> {
         completion: Arc<dyn Completion>,
         slot: Arc<Slot<T>>,
     ) -> P::Output<T> {
-        let task = self.check(body, &execution).map(|spec| Declared { spec, execution, completion });
+        let task =
+            self.check(body, &execution).map(|spec| Declared { spec, execution, completion });
         let handle = TaskHandle::new(&self.name, slot, self.place.link());
         self.place.put(task, handle)
     }
@@ -195,13 +211,17 @@ impl<P: DraftTarget> TaskDraft<P> {
     }
 
     pub(crate) fn check(&self, body: Body, execution: &Execution) -> Result<TaskSpec, Error> {
-        let task = |cause: &str, help: &str| Error::usage(format!("task {:?}: {cause}", self.name), help);
+        let task =
+            |cause: &str, help: &str| Error::usage(format!("task {:?}: {cause}", self.name), help);
         let ns = |key: &str, given: Option<Duration>| -> Result<Option<u64>, Error> {
             let exact = |d: Duration| u64::try_from(d.as_nanos()).ok().filter(|&ns| ns < LIMIT);
             match given.map(exact) {
                 None => Ok(None),
                 Some(Some(ns)) => Ok(Some(ns)),
-                Some(None) => Err(task(&format!("the {key} is too long"), "make it less than 2^62 ns, some 146 years")),
+                Some(None) => Err(task(
+                    &format!("the {key} is too long"),
+                    "make it less than 2^62 ns, some 146 years",
+                )),
             }
         };
         let Some(period) = ns("period", self.period)? else {
@@ -277,6 +297,7 @@ fn overrun_signal_is_handled() -> bool {
     // SAFETY: only asks; a zeroed sigaction is a valid place for the answer.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGXCPU, std::ptr::null(), &mut action) == 0 && action.sa_sigaction != libc::SIG_DFL
+        libc::sigaction(libc::SIGXCPU, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction != libc::SIG_DFL
     }
 }

@@ -23,24 +23,36 @@ impl TaskDraft<&Running> {
     pub fn enter<T>(self, body: impl FnOnce(&Task<'_>) -> T) -> Result<T, Error> {
         let (name, running) = (self.name().to_owned(), *self.place());
         let slot = Slot::<()>::new();
-        let mut spec = self.check(this_process(), &Execution::Thread { stack: 0, body: Box::new(|_| {}) })?;
+        let mut spec =
+            self.check(this_process(), &Execution::Thread { stack: 0, body: Box::new(|_| {}) })?;
         spec.name.clone_from(&name);
-        let refused =
-            |e| Error::refused(format_args!("task {name:?}: this thread cannot become it"), e, "see punctual doctor");
-        let (attributes, cpus) = (Attributes::of(0).map_err(refused)?, sched::affinity(0).map_err(refused)?);
+        let refused = |e| {
+            Error::refused(
+                format_args!("task {name:?}: this thread cannot become it"),
+                e,
+                "see punctual doctor",
+            )
+        };
+        let (attributes, cpus) =
+            (Attributes::of(0).map_err(refused)?, sched::affinity(0).map_err(refused)?);
         let restore = || {
             // What a thread had it may have again.
             let _ = attributes.give(0);
             let _ = sched::set_affinity(0, &cpus);
         };
         let domain = spec.domain;
-        let entry = Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
+        let entry =
+            Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
         let task = entry.enter().map_err(|e| {
             restore();
             refused(e)
         })?;
-        let declared = Declared { spec, execution: Execution::Entered(entry.clone()), completion: slot };
-        let added = running.supervisor.ask(|answer| Request::Add(Box::new(declared), answer)).and_then(|added| added);
+        let declared =
+            Declared { spec, execution: Execution::Entered(entry.clone()), completion: slot };
+        let added = running
+            .supervisor
+            .ask(|answer| Request::Add(Box::new(declared), answer))
+            .and_then(|added| added);
         if let Err(e) = added {
             entry.cancel();
             drop(task);

@@ -35,7 +35,9 @@ mod tests {
 
     #[test]
     fn every_policy_is_in_the_table_of_names() {
-        for policy in [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority] {
+        for policy in
+            [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority]
+        {
             assert!(punctual_policies::by_name(policy.name()).is_some(), "{policy:?}");
         }
     }

@@ -25,7 +25,12 @@ pub struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(supervisor: Handle, link: Link, policy: String, domains: Vec<DomainSpec>) -> Running {
+    pub(crate) fn new(
+        supervisor: Handle,
+        link: Link,
+        policy: String,
+        domains: Vec<DomainSpec>,
+    ) -> Running {
         Running { supervisor, link, policy, domains }
     }
 
@@ -46,7 +51,9 @@ impl Running {
     /// Waits until all tasks have ended, `timeout` at most; whether they have.
     #[must_use]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.supervisor.when_done().is_none_or(|done| done.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout))
+        self.supervisor
+            .when_done()
+            .is_none_or(|done| done.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout))
     }
 
     /// The figures so far. Each task's first period is not counted (page faults, cold caches), nor
@@ -109,6 +116,9 @@ impl DraftTarget for &Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("domains", &self.domains).field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Running")
+            .field("domains", &self.domains)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
     }
 }

@@ -110,7 +110,10 @@ impl<'scope> TaskDraft<&'scope Scope<'scope, '_>> {
     ///
     /// # Errors
     /// As of a task in a [`Running`] set.
-    pub fn spawn_scoped(self, body: impl FnOnce(&Task<'_>) + Send + 'scope) -> Result<TaskHandle<()>, Error> {
+    pub fn spawn_scoped(
+        self,
+        body: impl FnOnce(&Task<'_>) + Send + 'scope,
+    ) -> Result<TaskHandle<()>, Error> {
         let counted = Counted::new(&self.place().alive);
         let body: Box<dyn FnOnce(&Task<'_>) + Send + 'scope> = Box::new(body);
         // SAFETY: only the lifetime changes. `Running::scope` returns only when every closure that

@@ -69,7 +69,9 @@ impl Handle {
                 Err(e) => drop(ready.send(Err(e))),
             }
         });
-        let thread = thread.map_err(|e| Error::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC"))?;
+        let thread = thread.map_err(|e| {
+            Error::machine(format!("no thread can be made: {e}"), "raise RLIMIT_NPROC")
+        })?;
         let mut handle = Handle { requests, thread: Some(thread) };
         match is_ready.recv() {
             Ok(Ok(())) => {
@@ -80,7 +82,9 @@ impl Handle {
                 handle.join();
                 Err(e)
             }
-            Err(_) => Err(Error::machine("the supervisor's thread panicked at its start", "report it")),
+            Err(_) => {
+                Err(Error::machine("the supervisor's thread panicked at its start", "report it"))
+            }
         }
     }
 
@@ -105,7 +109,10 @@ impl Handle {
 }
 
 /// Sends a request to a supervisor and waits for its answer.
-pub(crate) fn ask<T>(requests: &Sender<Request>, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, Error> {
+pub(crate) fn ask<T>(
+    requests: &Sender<Request>,
+    request: impl FnOnce(Sender<T>) -> Request,
+) -> Result<T, Error> {
     let (answer, is_answered) = channel();
     requests.send(request(answer)).map_err(|_| run_has_ended())?;
     is_answered.recv().map_err(|_| run_has_ended())
@@ -200,8 +207,12 @@ impl Supervisor {
         match request {
             Request::Add(task, answer) => drop(answer.send(self.add(*task))),
             Request::StopTask(place, answer) => drop(answer.send(self.stop_task(place))),
-            Request::ChangeBudget(place, budget, answer) => drop(answer.send(self.change_budget(place, budget))),
-            Request::PrepareEntry(domain, answer) => drop(answer.send(self.running.prepare_entry(domain))),
+            Request::ChangeBudget(place, budget, answer) => {
+                drop(answer.send(self.change_budget(place, budget)))
+            }
+            Request::PrepareEntry(domain, answer) => {
+                drop(answer.send(self.running.prepare_entry(domain)))
+            }
             Request::WhenDone(answer) => self.when_done.push(answer),
             Request::Results(answer) => drop(answer.send(self.running.results())),
             Request::Alive(answer) => {
@@ -291,10 +302,15 @@ impl Supervisor {
 }
 
 /// Passes an event on to the program; the end of a task to its handle too.
-fn report(observer: &mut Option<Observer>, tasks: &mut BTreeMap<usize, Kept>, event: session::Event) {
+fn report(
+    observer: &mut Option<Observer>,
+    tasks: &mut BTreeMap<usize, Kept>,
+    event: session::Event,
+) {
     if let RunEvent::Ended { task, how } = &event {
         // Names of tasks that have not ended are unique.
-        let place = tasks.iter().find(|(_, kept)| kept.spec.name == **task).map(|(&place, _)| place);
+        let place =
+            tasks.iter().find(|(_, kept)| kept.spec.name == **task).map(|(&place, _)| place);
         if let Some(kept) = place.and_then(|place| tasks.remove(&place)) {
             kept.completion.finish(how.clone());
         }

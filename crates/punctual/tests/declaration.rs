@@ -31,7 +31,12 @@ fn ninety_percent_is_admitted_and_a_nanosecond_more_is_not() {
 #[test]
 fn what_the_dispatcher_takes_and_can_enforce_is_part_of_admission() {
     let us = Duration::from_micros;
-    refused(one("tiny", MS, us(10)), ErrorKind::NotAdmitted, "task \"tiny\": its budget of 10 us", "at least 60 us");
+    refused(
+        one("tiny", MS, us(10)),
+        ErrorKind::NotAdmitted,
+        "task \"tiny\": its budget of 10 us",
+        "at least 60 us",
+    );
     // 80 % of the CPU, but 10,000 releases and ends of budgets in each second.
     refused(one("fast", us(100), us(80)), ErrorKind::NotAdmitted, "CPU 0", "\"fast\"");
     assert!(one("slow", 100 * MS, 80 * MS).admit().is_ok());
@@ -40,7 +45,8 @@ fn what_the_dispatcher_takes_and_can_enforce_is_part_of_admission() {
 #[test]
 fn each_cpu_is_admitted_by_itself() {
     let set = |cpu| {
-        let set = Punctual::on_cpus([0, 1]).task("a").cpu(0).period(10 * MS).budget(6 * MS).spawn(|_| {});
+        let set =
+            Punctual::on_cpus([0, 1]).task("a").cpu(0).period(10 * MS).budget(6 * MS).spawn(|_| {});
         set.task("b").cpu(cpu).period(10 * MS).budget(6 * MS).spawn(|_| {})
     };
     assert_eq!(set(1).admit().expect("they fit").loads().len(), 2);
@@ -54,23 +60,45 @@ fn each_cpu_is_admitted_by_itself() {
 #[test]
 fn times_out_of_range_are_refused_with_the_tasks_name() {
     let usage = ErrorKind::Usage;
-    refused(one("servo", MS, 2 * MS), usage, "task \"servo\": budget 2 ms is more than its period 1 ms", "at most");
+    refused(
+        one("servo", MS, 2 * MS),
+        usage,
+        "task \"servo\": budget 2 ms is more than its period 1 ms",
+        "at most",
+    );
     refused(one("servo", Duration::ZERO, MS), usage, "task \"servo\": period 0 ns", "at least");
     refused(one("servo", MS, Duration::ZERO), usage, "the budget is 0", "");
     refused(one("servo", Duration::MAX, MS), usage, "the period is too long", "2^62");
-    let late = Punctual::on_cpu(0).task("t").period(MS).budget(MS / 4).deadline(2 * MS).spawn(|_| {});
+    let late =
+        Punctual::on_cpu(0).task("t").period(MS).budget(MS / 4).deadline(2 * MS).spawn(|_| {});
     refused(late, usage, "deadline 2 ms is more than its period 1 ms", "");
-    let far = Punctual::on_cpu(0).task("t").period(MS).budget(MS / 4).start(Duration::MAX).spawn(|_| {});
+    let far =
+        Punctual::on_cpu(0).task("t").period(MS).budget(MS / 4).start(Duration::MAX).spawn(|_| {});
     refused(far, usage, "the start is too long", "");
 }
 
 #[test]
 fn what_is_missing_is_named() {
     let usage = ErrorKind::Usage;
-    refused(Punctual::on_cpu(0).task("t").budget(MS).spawn(|_| {}), usage, "lacks a period", ".period(");
-    refused(Punctual::on_cpu(0).task("t").period(MS).spawn(|_| {}), usage, "lacks a budget", ".budget(");
+    refused(
+        Punctual::on_cpu(0).task("t").budget(MS).spawn(|_| {}),
+        usage,
+        "lacks a period",
+        ".period(",
+    );
+    refused(
+        Punctual::on_cpu(0).task("t").period(MS).spawn(|_| {}),
+        usage,
+        "lacks a budget",
+        ".budget(",
+    );
     let fixed = Punctual::on_cpu(0).policy(Policy::FixedPriority);
-    refused(fixed.task("t").period(MS).budget(MS / 2).spawn(|_| {}), usage, "needs its priority", ".priority(");
+    refused(
+        fixed.task("t").period(MS).budget(MS / 2).spawn(|_| {}),
+        usage,
+        "needs its priority",
+        ".priority(",
+    );
 }
 
 #[test]
@@ -80,8 +108,14 @@ fn names_are_unique_and_the_first_fault_is_reported() {
     let both = one("first", MS, 2 * MS).task("second").period(MS).budget(2 * MS).spawn(|_| {});
     refused(both, ErrorKind::Usage, "first", "");
     refused(one("", MS, MS / 2), ErrorKind::Usage, "name of a task is empty", "");
-    refused(one("a", MS, MS / 2).policy(Policy::RateMonotonic), ErrorKind::Usage, "policy is given after", "before");
-    let many = one("a", MS, MS / 10).task_limit(1).task("b").period(MS).budget(MS / 10).spawn(|_| {});
+    refused(
+        one("a", MS, MS / 2).policy(Policy::RateMonotonic),
+        ErrorKind::Usage,
+        "policy is given after",
+        "before",
+    );
+    let many =
+        one("a", MS, MS / 10).task_limit(1).task("b").period(MS).budget(MS / 10).spawn(|_| {});
     refused(many, ErrorKind::Usage, "one more than the limit", ".task_limit()");
     refused(one("a", MS, MS / 10).task_limit(0), ErrorKind::Usage, "task limit of 0", "");
 }
@@ -97,7 +131,8 @@ fn an_empty_command_and_an_impossible_pid_are_refused() {
 /// Its default action would end the program. (No test of this binary installs a handler.)
 #[test]
 fn an_overrun_signal_without_a_handler_is_refused() {
-    let draft = || Punctual::on_cpu(0).task("t").period(10 * MS).budget(MS).overrun(Overrun::Signal);
+    let draft =
+        || Punctual::on_cpu(0).task("t").period(10 * MS).budget(MS).overrun(Overrun::Signal);
     refused(draft().spawn(|_| {}), ErrorKind::Usage, "SIGXCPU has no handler", "install one");
     assert!(draft().command(["true"]).admit().is_ok(), "a command installs its own");
 }

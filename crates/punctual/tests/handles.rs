@@ -12,12 +12,16 @@ use punctual_test_support::{comes_true, execute_briefly};
 
 /// A set of one task that works all the time.
 fn with_worker(set: Punctual) -> Punctual {
-    set.task("worker").period(20 * MS).budget(2 * MS).spawn(|task: &Task<'_>| for _ in task.releases() {})
+    set.task("worker")
+        .period(20 * MS)
+        .budget(2 * MS)
+        .spawn(|task: &Task<'_>| for _ in task.releases() {})
 }
 
 /// The CPUs that the calling thread may use.
 fn affinity() -> Vec<u32> {
-    punctual_sys::sched::cpus(&punctual_sys::sched::affinity(0).expect("it is this thread")).collect()
+    punctual_sys::sched::cpus(&punctual_sys::sched::affinity(0).expect("it is this thread"))
+        .collect()
 }
 
 #[test]
@@ -25,13 +29,19 @@ fn a_task_returns_a_value_and_a_panic_is_its_end() {
     let _turn = turn();
     let Some(running) = start(with_worker) else { return };
     let sum = running.task("sum").period(10 * MS).budget(MS);
-    let sum = sum.spawn(|task| task.releases().take(3).map(|r| r.number).sum::<u64>()).expect("it fits");
+    let sum =
+        sum.spawn(|task| task.releases().take(3).map(|r| r.number).sum::<u64>()).expect("it fits");
     assert_eq!(sum.name(), "sum");
     assert_eq!(sum.join(), Ok(3), "releases 0, 1 and 2: the first is not wasted");
     let wreck = running.task("wreck").period(10 * MS).budget(MS);
     let wreck = wreck.spawn(|_| -> u32 { panic!("the servo is gone") }).expect("it fits");
     assert_eq!(wreck.join(), Err(TaskEnd::Panicked("the servo is gone".to_owned())));
-    let brief = running.task("brief").period(10 * MS).budget(MS).command(["sh", "-c", "exit 3"]).expect("it fits");
+    let brief = running
+        .task("brief")
+        .period(10 * MS)
+        .budget(MS)
+        .command(["sh", "-c", "exit 3"])
+        .expect("it fits");
     assert_eq!(brief.join(), Ok(TaskEnd::Exited(3)));
 }
 
@@ -41,7 +51,12 @@ fn a_handle_stops_its_task_and_no_other() {
     let Some(running) = start(with_worker) else { return };
     let count = running.task("count").period(10 * MS).budget(MS);
     let count = count.spawn(|task| task.releases().count()).expect("it fits");
-    let sleeper = running.task("sleeper").period(10 * MS).budget(MS).command(["sleep", "86399"]).expect("it fits");
+    let sleeper = running
+        .task("sleeper")
+        .period(10 * MS)
+        .budget(MS)
+        .command(["sleep", "86399"])
+        .expect("it fits");
     assert!(comes_true(|| count.results().is_ok_and(|r| r.periods > 2)));
     assert!(!count.is_finished() && !sleeper.is_finished());
     count.stop().expect("it lives");
@@ -66,7 +81,10 @@ fn a_handle_outlives_its_run() {
     assert!(comes_true(|| looper.results().is_ok_and(|r| r.periods > 0)));
     running.stop().expect("it runs");
     assert!(looper.is_finished() && looper.stop().is_err() && looper.results().is_err());
-    assert!(looper.join().is_ok_and(|releases| releases > 0), "its thread saw the end and returned");
+    assert!(
+        looper.join().is_ok_and(|releases| releases > 0),
+        "its thread saw the end and returned"
+    );
 }
 
 #[test]
@@ -100,7 +118,10 @@ fn a_budget_changes_while_the_task_runs_unless_it_does_not_fit() {
     assert!(comes_true(|| (0.05..0.15).contains(&share())), "2 ms of 20");
     let refusal = greedy.set_budget(19 * MS).expect_err("90 % of a CPU at most");
     assert_eq!(refusal.kind, ErrorKind::NotAdmitted);
-    assert!(greedy.set_budget(21 * MS).is_err_and(|e| e.kind == ErrorKind::Usage), "more than its deadline");
+    assert!(
+        greedy.set_budget(21 * MS).is_err_and(|e| e.kind == ErrorKind::Usage),
+        "more than its deadline"
+    );
     greedy.set_budget(8 * MS).expect("it fits");
     assert!(comes_true(|| (0.3..0.45).contains(&share())), "8 ms of 20");
     let results = running.stop().expect("it runs").results;

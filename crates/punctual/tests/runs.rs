@@ -15,14 +15,21 @@ use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 const CHILD: &str = "PUNCTUAL_TEST_CHILD";
 
 fn idle(set: Punctual) -> Punctual {
-    set.task("idle").period(20 * MS).budget(2 * MS).spawn(|task| while task.wait_period().is_some() {})
+    set.task("idle")
+        .period(20 * MS)
+        .budget(2 * MS)
+        .spawn(|task| while task.wait_period().is_some() {})
 }
 
 /// Not a test of its own: the other process of the test below.
 #[test]
 fn the_other_process() {
     if std::env::var_os(CHILD).is_some() {
-        let e = idle(Punctual::on_cpu(cpu())).admit().expect("it fits").start().expect_err("the CPU is taken");
+        let e = idle(Punctual::on_cpu(cpu()))
+            .admit()
+            .expect("it fits")
+            .start()
+            .expect_err("the CPU is taken");
         assert_eq!((e.kind, e.exit_code()), (ErrorKind::Machine, 4));
         println!("REFUSED {e}");
     }
@@ -33,11 +40,20 @@ fn a_second_process_is_refused_and_its_error_names_the_owner_of_the_cpu() {
     let _turn = turn();
     let Some(running) = start(|set| idle(set.owner("the one who was first"))) else { return };
     let exe = std::env::current_exe().expect("we are somewhere");
-    let text = output_of(Command::new(exe).args(["--exact", "the_other_process", "--nocapture"]).env(CHILD, "1"));
+    let text = output_of(
+        Command::new(exe).args(["--exact", "the_other_process", "--nocapture"]).env(CHILD, "1"),
+    );
     let pid = std::process::id().to_string();
-    assert!(text.contains("REFUSED") && text.contains("the one who was first") && text.contains(&pid), "{text}");
+    assert!(
+        text.contains("REFUSED") && text.contains("the one who was first") && text.contains(&pid),
+        "{text}"
+    );
     // Nor may this one have it twice.
-    let e = idle(Punctual::on_cpu(cpu())).admit().expect("it fits").start().expect_err("the CPU is taken");
+    let e = idle(Punctual::on_cpu(cpu()))
+        .admit()
+        .expect("it fits")
+        .start()
+        .expect_err("the CPU is taken");
     assert!(common::is_taken(&e), "{e}");
     let problems = running.stop().expect("it stops").problems;
     assert!(problems.is_empty(), "{problems:?}");
@@ -84,9 +100,10 @@ fn a_start_that_fails_calls_no_task_and_leaves_nothing() {
     let until = Instant::now() + LIVENESS;
     let e = loop {
         let called = called.clone();
-        let set = Punctual::on_cpu(cpu()).task("t").period(10 * MS).budget(2 * MS).spawn(move |_| {
-            called.fetch_add(1, SeqCst);
-        });
+        let set =
+            Punctual::on_cpu(cpu()).task("t").period(10 * MS).budget(2 * MS).spawn(move |_| {
+                called.fetch_add(1, SeqCst);
+            });
         let set = set.task("gone").period(10 * MS).budget(2 * MS).command(["/no/such/program"]);
         let e = set.admit().expect("it fits").start().expect_err("there is no such program");
         if !common::is_taken(&e) || Instant::now() > until {
@@ -107,9 +124,11 @@ fn a_run_that_ends_before_its_first_release_calls_no_task() {
     for stop in [true, false] {
         let running = start(|set| {
             let called = called.clone();
-            set.task("t").period(20 * MS).budget(2 * MS).start(Duration::from_secs(60)).spawn(move |_| {
-                called.fetch_add(1, SeqCst);
-            })
+            set.task("t").period(20 * MS).budget(2 * MS).start(Duration::from_secs(60)).spawn(
+                move |_| {
+                    called.fetch_add(1, SeqCst);
+                },
+            )
         });
         let Some(running) = running else { return };
         if stop {
@@ -120,8 +139,12 @@ fn a_run_that_ends_before_its_first_release_calls_no_task() {
 }
 
 fn is_there(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')
+    let stat =
+        std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next())
+        .is_some_and(|state| state != 'Z')
 }
 
 /// Commands die with the thread that started them; it must not be the program's.
@@ -133,7 +156,9 @@ fn commands_outlive_the_thread_that_started_the_run_but_not_the_run() {
     let file = dir.join("pid");
     let script = format!("echo $$ > {}; exec sleep 1000", file.display());
     let starter = std::thread::spawn(move || {
-        start(|set| set.task("sleeper").period(20 * MS).budget(5 * MS).command(["sh", "-c", &script]))
+        start(|set| {
+            set.task("sleeper").period(20 * MS).budget(5 * MS).command(["sh", "-c", &script])
+        })
     });
     let Some(running) = starter.join().expect("it starts") else { return };
     let mut pid = String::new();
@@ -154,8 +179,10 @@ fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
     let _turn = turn();
     let (sender, receiver) = mpsc::channel();
     // Ends by itself, even if this test is killed.
-    let mut load =
-        Command::new("timeout").args(["200", "sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
+    let mut load = Command::new("timeout")
+        .args(["200", "sh", "-c", "while :; do :; done"])
+        .stdin(Stdio::null())
+        .spawn();
     let load = load.as_mut().expect("coreutils are here");
     let pid = i32::try_from(load.id()).expect("a pid");
     std::thread::sleep(100 * MS);
@@ -178,7 +205,10 @@ fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
         let share = load.long_run_ppm.unwrap_or(0);
         judge_timing(|| {
             let periods = load.periods;
-            assert!(periods > 30 && (900_000..1_100_000).contains(&share), "{share} ppm of {periods} periods");
+            assert!(
+                periods > 30 && (900_000..1_100_000).contains(&share),
+                "{share} ppm of {periods} periods"
+            );
         });
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
         // SAFETY: only asks.

@@ -16,7 +16,8 @@ fn simulated(name: &str) -> Punctual {
 
 #[test]
 fn a_set_with_groups_from_a_file_is_simulated() {
-    let running = simulated("three-levels.toml").duration(Duration::from_secs(3)).admit().expect("it fits");
+    let running =
+        simulated("three-levels.toml").duration(Duration::from_secs(3)).admit().expect("it fits");
     let running = running.start().expect("nothing is needed for it");
     assert!(running.wait_timeout(LIVENESS), "three seconds of virtual time do not end");
     let outcome = running.stop().expect("it has run");
@@ -39,14 +40,17 @@ fn a_trace_of_the_simulator_is_written_and_whole() {
     let trace = punctual_trace::Trace::read(&mut file).expect("it is whole");
     std::fs::remove_file(&path).expect("it is there");
     assert_eq!((trace.header.host.as_str(), trace.lost()), ("sim", 0));
-    assert!(trace.records.len() > 100 && trace.periods().count() > 5 && !trace.intervals().is_empty());
+    assert!(
+        trace.records.len() > 100 && trace.periods().count() > 5 && !trace.intervals().is_empty()
+    );
 }
 
 #[test]
 fn a_thread_of_the_program_is_refused_by_the_simulator() {
     let set = Punctual::on_cpu(0).host(Host::Sim).duration(Duration::from_secs(1)).task("a");
     let set = set.period(Duration::from_millis(10)).budget(Duration::from_millis(1)).spawn(|_| {});
-    let refusal = set.admit().expect("it fits").start().expect_err("a thread has no place in virtual time");
+    let refusal =
+        set.admit().expect("it fits").start().expect_err("a thread has no place in virtual time");
     assert_eq!(refusal.kind, ErrorKind::Usage);
     assert!(refusal.help.contains("user host"), "{refusal}");
 }
@@ -54,9 +58,18 @@ fn a_thread_of_the_program_is_refused_by_the_simulator() {
 #[test]
 fn a_simulation_without_an_end_is_refused() {
     let set = Punctual::on_cpu(0).host(Host::Sim).task("a").period(Duration::from_millis(10));
-    let refusal = set.budget(Duration::from_millis(1)).command(["true"]).admit().expect("it fits").start().err();
+    let refusal = set
+        .budget(Duration::from_millis(1))
+        .command(["true"])
+        .admit()
+        .expect("it fits")
+        .start()
+        .err();
     let refusal = refusal.expect("it has no end");
-    assert!(refusal.cause.contains("needs an end") && refusal.kind == ErrorKind::Usage, "{refusal}");
+    assert!(
+        refusal.cause.contains("needs an end") && refusal.kind == ErrorKind::Usage,
+        "{refusal}"
+    );
 }
 
 #[test]

@@ -37,14 +37,27 @@ fn with_sibling(set: Punctual) -> Punctual {
 /// Checks that the sibling was served despite the other tasks: nearly all of its periods were
 /// completed in time.
 fn assert_served(running: Running, at_least: u64) {
-    let periods = || running.results().expect("it runs").tasks.iter().find(|t| t.name == "sibling").map(|t| t.periods);
+    let periods = || {
+        running
+            .results()
+            .expect("it runs")
+            .tasks
+            .iter()
+            .find(|t| t.name == "sibling")
+            .map(|t| t.periods)
+    };
     assert!(comes_true(|| periods() > Some(0)), "it is served");
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     let sibling = outcome.results.tasks.iter().find(|t| t.name == "sibling").expect("it was there");
     judge_timing(|| {
         assert!(sibling.periods >= at_least, "{} periods", sibling.periods);
-        assert!(sibling.misses * 5 <= sibling.periods, "{} of {} missed", sibling.misses, sibling.periods);
+        assert!(
+            sibling.misses * 5 <= sibling.periods,
+            "{} of {} missed",
+            sibling.misses,
+            sibling.periods
+        );
     });
 }
 
@@ -103,21 +116,42 @@ fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
 #[test]
 fn one_that_returns_early_is_over_and_its_budget_is_free() {
     let _turn = turn();
-    let Some(running) = start(|set| with_sibling(set.task("brief").period(10 * MS).budget(6 * MS).spawn(|_| {})))
+    let Some(running) =
+        start(|set| with_sibling(set.task("brief").period(10 * MS).budget(6 * MS).spawn(|_| {})))
     else {
         return;
     };
     assert!(comes_true(|| running.alive().expect("it runs") == ["sibling"]));
     // Not while brief's 60 % were promised: 60 + 20 + 60.
-    running.task("brief").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect("its name and budget are free");
-    let e = running.task("more").period(10 * MS).budget(6 * MS).spawn(work(MS)).expect_err("not another 60 %");
+    running
+        .task("brief")
+        .period(10 * MS)
+        .budget(6 * MS)
+        .spawn(work(MS))
+        .expect("its name and budget are free");
+    let e = running
+        .task("more")
+        .period(10 * MS)
+        .budget(6 * MS)
+        .spawn(work(MS))
+        .expect_err("not another 60 %");
     assert_eq!(e.kind, ErrorKind::NotAdmitted, "{e}");
-    let e = running.task("sibling").period(10 * MS).budget(MS / 2).spawn(|_| {}).expect_err("that name lives");
+    let e = running
+        .task("sibling")
+        .period(10 * MS)
+        .budget(MS / 2)
+        .spawn(|_| {})
+        .expect_err("that name lives");
     assert!(e.cause.contains("two tasks"), "{e}");
     std::thread::sleep(600 * MS);
     let results = running.results().expect("it runs");
-    assert_eq!(results.tasks.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["brief", "sibling", "brief"]);
-    judge_timing(|| assert!(results.tasks[2].periods >= 20, "{} periods", results.tasks[2].periods));
+    assert_eq!(
+        results.tasks.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(),
+        ["brief", "sibling", "brief"]
+    );
+    judge_timing(|| {
+        assert!(results.tasks[2].periods >= 20, "{} periods", results.tasks[2].periods)
+    });
     assert_served(running, 15);
 }
 
@@ -151,9 +185,11 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
     let (was_ordinary, was_fifo) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let warned = Arc::new(AtomicU32::new(0));
     let running = start(|set| {
-        let (was_ordinary, was_fifo, warned) = (was_ordinary.clone(), was_fifo.clone(), warned.clone());
+        let (was_ordinary, was_fifo, warned) =
+            (was_ordinary.clone(), was_fifo.clone(), warned.clone());
         let set = set.observe(move |report| {
-            if matches!(&report, RunEvent::Warning(text) if text.contains("blocks the gate signal")) {
+            if matches!(&report, RunEvent::Warning(text) if text.contains("blocks the gate signal"))
+            {
                 warned.fetch_add(1, SeqCst);
             }
         });
@@ -176,7 +212,9 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
     );
     assert_eq!(warned.load(SeqCst), 1, "reported once");
     // 5 of 20 ms for 1.5 s are 375 ms: 3,750 steps at its level; generously twice that.
-    judge_timing(|| assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level"));
+    judge_timing(|| {
+        assert!((500..7_500).contains(&was_fifo.load(SeqCst)), "{was_fifo:?} steps at its level")
+    });
     assert_served(running, 40);
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use punctual_analysis::{
-    Advice, Analysis, Capacity, Change, ChangeTarget, DomainAnalysis, Fit, GroupResult, Help, TaskResult, Test,
+    Advice, Analysis, Capacity, Change, ChangeTarget, DomainAnalysis, Fit, GroupResult, Help,
+    TaskResult, Test,
 };
 use punctual_taskset::fmt_ns;
 
@@ -23,7 +24,12 @@ pub fn summary(analysis: &Analysis) -> String {
     if !analysis.fits() {
         let host = host(analysis);
         let late = tasks().filter(|t| !t.fit.admitted()).count();
-        let unserved = analysis.domains.iter().flat_map(|cpu| &cpu.groups).filter(|g| !g.fit.admitted()).count();
+        let unserved = analysis
+            .domains
+            .iter()
+            .flat_map(|cpu| &cpu.groups)
+            .filter(|g| !g.fit.admitted())
+            .count();
         return match (late, unserved) {
             (0, 0) => {
                 let over = analysis.domains.iter().find_map(|cpu| Some((cpu, cpu.excess?)));
@@ -41,9 +47,14 @@ pub fn summary(analysis: &Analysis) -> String {
             }
         };
     }
-    let tightest = tasks().filter_map(|t| Some((t.slack?, t))).filter(|(_, t)| t.reached).min_by_key(|s| s.0);
+    let tightest =
+        tasks().filter_map(|t| Some((t.slack?, t))).filter(|(_, t)| t.reached).min_by_key(|s| s.0);
     let tightest = tightest.map_or(String::new(), |(slack, t)| {
-        format!("; the tightest, {:?}, is done {} before its deadline at the latest", t.name, fmt_ns(slack))
+        format!(
+            "; the tightest, {:?}, is done {} before its deadline at the latest",
+            t.name,
+            fmt_ns(slack)
+        )
     });
     format!("It fits: {cpus} promised{}{tightest}.", host(analysis))
 }
@@ -69,11 +80,16 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
     let verdict = if domain.fits() { "fits" } else { "DOES NOT FIT" };
     let load = &domain.load;
     let promised = match domain.excess {
-        None if domain.host.0 > 0 => format!("{} promised, up to {} taken by the host", load.utilization, domain.host),
+        None if domain.host.0 > 0 => {
+            format!("{} promised, up to {} taken by the host", load.utilization, domain.host)
+        }
         None => format!("{} promised", load.utilization),
         Some(excess) if load.utilization > domain.capacity.limit => {
             let limit = domain.capacity.limit;
-            format!("{} promised, {excess} more than the {limit} that can be promised", load.utilization)
+            format!(
+                "{} promised, {excess} more than the {limit} that can be promised",
+                load.utilization
+            )
         }
         Some(excess) => format!(
             "{} promised and up to {} taken by the host, {excess} more than the {} that there is",
@@ -81,31 +97,47 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
         ),
     };
     let mut text = format!("{}: {verdict}; {promised}\n\n", load.name());
-    let mut rows =
-        vec![["task", "fits", "response", "deadline", "slack", "test", "change"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["task", "fits", "response", "deadline", "slack", "test", "change"]
+        .map(str::to_owned)
+        .to_vec()];
     let own = |t: &TaskResult| {
-        advice.and_then(|a| a.own.iter().find(|c| c.target == ChangeTarget::Task && c.index == t.task))
+        advice.and_then(|a| {
+            a.own.iter().find(|c| c.target == ChangeTarget::Task && c.index == t.task)
+        })
     };
     let many = domain.tasks.len() > MOST_ROWS;
     let shown = domain.tasks.iter().filter(|t| !many || t.fit != Fit::Fits).take(MOST_ROWS);
     rows.extend(shown.map(|t| task_row(t, own(t))));
     if !domain.groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["group", "fits", "received", "deadline", "blackout", "test", ""].map(str::to_owned).to_vec());
+        rows.push(
+            ["group", "fits", "received", "deadline", "blackout", "test", ""]
+                .map(str::to_owned)
+                .to_vec(),
+        );
         rows.extend(domain.groups.iter().take(MOST_ROWS).map(group_row));
     }
     if !domain.budget_groups.is_empty() {
         rows.push(Vec::new());
-        rows.push(["budget group", "exhausted", "demand", "budget", "period", "", ""].map(str::to_owned).to_vec());
+        rows.push(
+            ["budget group", "exhausted", "demand", "budget", "period", "", ""]
+                .map(str::to_owned)
+                .to_vec(),
+        );
         rows.extend(domain.budget_groups.iter().take(MOST_ROWS).map(|b| {
             let exhaustible = if b.exhaustible { "may" } else { "never" };
             let times = [b.demand, b.budget, b.period].map(fmt_ns);
-            [b.name.as_str(), exhaustible, &times[0], &times[1], &times[2]].map(str::to_owned).to_vec()
+            [b.name.as_str(), exhaustible, &times[0], &times[1], &times[2]]
+                .map(str::to_owned)
+                .to_vec()
         }));
     }
     text.push_str(&columns(&rows));
     if many {
-        text.push_str(&format!("({} tasks; only those that do not simply fit are shown)\n", domain.tasks.len()));
+        text.push_str(&format!(
+            "({} tasks; only those that do not simply fit are shown)\n",
+            domain.tasks.len()
+        ));
     }
     text.push('\n');
     let notes = notes(domain);
@@ -115,7 +147,9 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
     if let Some(advice) = advice {
         let change = match &advice.help {
             Help::Change(_) if advice.complete => "smallest change that makes it fit",
-            Help::Change(_) => "a change that makes it fit (the search for a smaller one was ended)",
+            Help::Change(_) => {
+                "a change that makes it fit (the search for a smaller one was ended)"
+            }
             _ => "to make it fit",
         };
         text.push_str(&format!("{change}: {}\n", advice.help));
@@ -150,9 +184,22 @@ fn task_row(t: &TaskResult, own: Option<&Change>) -> Vec<String> {
         test => format!("{}, {}", test.name(), if t.exact { "exact" } else { "sufficient" }),
     };
     let change = own.map_or(String::new(), |c| {
-        format!("{} {} to {}", if c.to < c.from { "lower" } else { "raise" }, c.quantity.name(), fmt_ns(c.to))
+        format!(
+            "{} {} to {}",
+            if c.to < c.from { "lower" } else { "raise" },
+            c.quantity.name(),
+            fmt_ns(c.to)
+        )
     });
-    vec![t.name.clone(), word(t.fit).to_owned(), response, fmt_ns(t.deadline), time(t.slack), test, change]
+    vec![
+        t.name.clone(),
+        word(t.fit).to_owned(),
+        response,
+        fmt_ns(t.deadline),
+        time(t.slack),
+        test,
+        change,
+    ]
 }
 
 fn group_row(g: &GroupResult) -> Vec<String> {
@@ -161,7 +208,14 @@ fn group_row(g: &GroupResult) -> Vec<String> {
         Test::None => "-".to_owned(),
         test => format!("{}, {}", test.name(), if g.exact { "exact" } else { "sufficient" }),
     };
-    vec![g.name.clone(), word(g.fit).to_owned(), received, fmt_ns(g.deadline), time(g.blackout), test]
+    vec![
+        g.name.clone(),
+        word(g.fit).to_owned(),
+        received,
+        fmt_ns(g.deadline),
+        time(g.blackout),
+        test,
+    ]
 }
 
 /// The reasons for all tasks and groups that do not simply fit.
@@ -198,7 +252,9 @@ fn notes(domain: &DomainAnalysis) -> Vec<String> {
 /// Left-justified columns, two spaces apart.
 fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |n: usize| rows.iter().filter_map(|r| r.get(n)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |n: usize| {
+        rows.iter().filter_map(|r| r.get(n)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {

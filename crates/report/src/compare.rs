@@ -10,7 +10,9 @@ use punctual_session::results::{ppm, HostKind, Results, TaskKind, TaskResult};
 /// Each run's verdict, a line or more each.
 #[must_use]
 pub fn verdicts(runs: &[Results], view: &View) -> String {
-    runs.iter().map(|run| wrap(&format!("{}: {}", run.title(), headline(run)), 0, view.width)).collect()
+    runs.iter()
+        .map(|run| wrap(&format!("{}: {}", run.title(), headline(run)), 0, view.width))
+        .collect()
 }
 
 /// The runs side by side, tasks matched by their place in the set; then what helps each run that
@@ -23,7 +25,9 @@ pub fn side_by_side(runs: &[Results], view: &View) -> String {
     let rows = rows(runs, &set.tasks, view.wide);
     let mut columns = vec![Column::new("", "", 0).cells(rows.iter().map(|row| row.head.clone()))];
     for (i, run) in runs.iter().enumerate() {
-        columns.push(Column::new("", run.title(), 0).marked(rows.iter().map(|row| row.cells[i].clone())));
+        columns.push(
+            Column::new("", run.title(), 0).marked(rows.iter().map(|row| row.cells[i].clone())),
+        );
     }
     let mut out = grid(columns, usize::MAX, view.color);
     out.push('\n');
@@ -81,7 +85,12 @@ struct Row {
 type Cell<'a> = &'a dyn Fn(&Results, &TaskResult) -> Option<(String, bool)>;
 
 fn rows(runs: &[Results], tasks: &[TaskResult], wide: bool) -> Vec<Row> {
-    let worst = runs.iter().flat_map(|run| &run.tasks).filter_map(|t| t.response_time).map(|r| r.worst_ns).max();
+    let worst = runs
+        .iter()
+        .flat_map(|run| &run.tasks)
+        .filter_map(|t| t.response_time)
+        .map(|r| r.worst_ns)
+        .max();
     let unit = Unit::for_longest(worst.unwrap_or(0));
     let mut rows = Vec::new();
     let mut block = |title: String, cell: Cell| {
@@ -89,7 +98,12 @@ fn rows(runs: &[Results], tasks: &[TaskResult], wide: bool) -> Vec<Row> {
             .iter()
             .enumerate()
             .map(|(i, task)| Row {
-                head: format!("  {} ({} in {})", task.name, time(task.budget_ns), time(task.period_ns)),
+                head: format!(
+                    "  {} ({} in {})",
+                    task.name,
+                    time(task.budget_ns),
+                    time(task.period_ns)
+                ),
                 cells: runs.iter().map(|run| one(run, i, cell)).collect(),
             })
             // A task without figures is left out of the block, and an empty block altogether.
@@ -109,7 +123,15 @@ fn rows(runs: &[Results], tasks: &[TaskResult], wide: bool) -> Vec<Row> {
     if wide {
         block("budget received, % of assigned".into(), &|_, t| {
             let b = t.budget_received?;
-            Some((format!("{} / {} / {}", percent(b.p1_ppm), percent(b.median_ppm), percent(b.p99_ppm)), false))
+            Some((
+                format!(
+                    "{} / {} / {}",
+                    percent(b.p1_ppm),
+                    percent(b.median_ppm),
+                    percent(b.p99_ppm)
+                ),
+                false,
+            ))
         });
         block("budget received in the long run, % of assigned".into(), &|_, t| {
             t.long_run_ppm.map(|received| (percent(received), t.shortfall_ns > 0))
@@ -125,8 +147,13 @@ fn rows(runs: &[Results], tasks: &[TaskResult], wide: bool) -> Vec<Row> {
         t.response_time.map(|r| (unit.show(r.worst_ns), false))
     });
     if runs.iter().any(|run| run.load.is_some()) {
-        let cells = runs.iter().map(|run| (run.load.map_or(NONE.to_owned(), |load| percent(load.share_ppm)), false));
-        rows.push(Row { head: "left for the background process, % of the CPU".into(), cells: cells.collect() });
+        let cells = runs
+            .iter()
+            .map(|run| (run.load.map_or(NONE.to_owned(), |load| percent(load.share_ppm)), false));
+        rows.push(Row {
+            head: "left for the background process, % of the CPU".into(),
+            cells: cells.collect(),
+        });
     }
     let ran = runs.iter().map(|run| match run.not_possible {
         None => (duration(run.duration_ns), false),

@@ -53,7 +53,9 @@ impl Column {
 
     /// With these cells, those of which `bad` holds in red.
     pub fn marked(mut self, cells: impl IntoIterator<Item = (String, bool)>) -> Column {
-        self.cells.extend(cells.into_iter().map(|(cell, bad)| (cell, if bad { Ink::Bad } else { Ink::Plain })));
+        self.cells.extend(
+            cells.into_iter().map(|(cell, bad)| (cell, if bad { Ink::Bad } else { Ink::Plain })),
+        );
         self
     }
 
@@ -97,7 +99,8 @@ fn widths(columns: &[Column]) -> Vec<usize> {
 }
 
 fn total(columns: &[Column]) -> usize {
-    let gaps: usize = (0..columns.len()).map(|i| gap(i.checked_sub(1).map(|j| &columns[j]), &columns[i])).sum();
+    let gaps: usize =
+        (0..columns.len()).map(|i| gap(i.checked_sub(1).map(|j| &columns[j]), &columns[i])).sum();
     widths(columns).iter().sum::<usize>() + gaps
 }
 
@@ -106,8 +109,11 @@ fn total(columns: &[Column]) -> usize {
 pub fn grid(mut columns: Vec<Column>, width: usize, color: bool) -> String {
     while total(&columns) > width {
         // Of equally expendable ones the rightmost goes.
-        let Some((at, _)) =
-            columns.iter().enumerate().filter(|(_, c)| c.expendable > 0).max_by_key(|(_, c)| c.expendable)
+        let Some((at, _)) = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.expendable > 0)
+            .max_by_key(|(_, c)| c.expendable)
         else {
             break;
         };
@@ -122,7 +128,8 @@ pub fn grid(mut columns: Vec<Column>, width: usize, color: bool) -> String {
     let heads: Vec<(String, Ink)> = columns.iter().map(|c| (c.head.clone(), Ink::Faint)).collect();
     push_line(&mut out, &columns, &widths, &heads, color);
     for row in 0..columns.iter().map(|c| c.cells.len()).max().unwrap_or(0) {
-        let cells: Vec<(String, Ink)> = columns.iter().map(|c| c.cells.get(row).cloned().unwrap_or_default()).collect();
+        let cells: Vec<(String, Ink)> =
+            columns.iter().map(|c| c.cells.get(row).cloned().unwrap_or_default()).collect();
         push_line(&mut out, &columns, &widths, &cells, color);
     }
     out
@@ -137,14 +144,24 @@ fn group_line(columns: &[Column], widths: &[usize]) -> String {
         let span = widths[first..end].iter().sum::<usize>() + GAP * (end - first - 1);
         let group = columns[first].group;
         let free = span.saturating_sub(group.width());
-        let filler = if group.is_empty() || free < 3 { " ".repeat(free) } else { format!("{} ", "-".repeat(free - 1)) };
+        let filler = if group.is_empty() || free < 3 {
+            " ".repeat(free)
+        } else {
+            format!("{} ", "-".repeat(free - 1))
+        };
         line.push_str(&filler);
         line.push_str(group);
     }
     line.trim_end().to_owned()
 }
 
-fn push_line(out: &mut String, columns: &[Column], widths: &[usize], cells: &[(String, Ink)], color: bool) {
+fn push_line(
+    out: &mut String,
+    columns: &[Column],
+    widths: &[usize],
+    cells: &[(String, Ink)],
+    color: bool,
+) {
     let mut line = String::new();
     for (i, (cell, ink)) in cells.iter().enumerate() {
         line.push_str(&" ".repeat(gap(i.checked_sub(1).map(|j| &columns[j]), &columns[i])));
@@ -193,7 +210,12 @@ mod tests {
     #[test]
     fn columns_align_under_their_group() {
         let text = grid(sample(), 80, false);
-        let want = ["            time (us)", "task   n    p50   p99", "a      1    1.0  10.0", "läng  22    2.5   7.5"];
+        let want = [
+            "            time (us)",
+            "task   n    p50   p99",
+            "a      1    1.0  10.0",
+            "läng  22    2.5   7.5",
+        ];
         assert_eq!(text.lines().collect::<Vec<_>>(), want);
     }
 
@@ -207,9 +229,13 @@ mod tests {
 
     #[test]
     fn colour_changes_no_alignment() {
-        let column = || Column::new("", "x", 0).marked([("1".to_owned(), true), ("22".to_owned(), false)]);
+        let column =
+            || Column::new("", "x", 0).marked([("1".to_owned(), true), ("22".to_owned(), false)]);
         let with = grid(vec![column(), column()], 80, true);
-        assert!(with.contains(&paint("1", Ink::Bad, true)) && paint("1", Ink::Bad, true).contains('\x1b'));
+        assert!(
+            with.contains(&paint("1", Ink::Bad, true))
+                && paint("1", Ink::Bad, true).contains('\x1b')
+        );
         let bare = anstream::adapter::strip_str(&with).to_string();
         assert_eq!(bare, grid(vec![column(), column()], 80, false));
     }

@@ -20,7 +20,11 @@ pub fn headline(results: &Results) -> String {
     if t.met {
         let budgets = if enforces_budgets(results.host) { " and all budgets kept" } else { "" };
         let tasks = count(results.tasks.len() as u64, "task");
-        return format!("All deadlines met{budgets}: {tasks}, {} in {}.", count(t.periods, "period"), length(results));
+        return format!(
+            "All deadlines met{budgets}: {tasks}, {} in {}.",
+            count(t.periods, "period"),
+            length(results)
+        );
     }
     let parts = [missed(&results.tasks), unreported(t.unreported), shortfalls(&results.tasks)];
     let mut sentence = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -63,8 +67,13 @@ fn missed(tasks: &[TaskResult]) -> Option<String> {
 fn unreported(periods: u64) -> Option<String> {
     match periods {
         0 => None,
-        1 => Some("1 period was not reported: whether its deadline was met is not known".to_owned()),
-        n => Some(format!("{} periods were not reported: whether their deadlines were met is not known", grouped(n))),
+        1 => {
+            Some("1 period was not reported: whether its deadline was met is not known".to_owned())
+        }
+        n => Some(format!(
+            "{} periods were not reported: whether their deadlines were met is not known",
+            grouped(n)
+        )),
     }
 }
 
@@ -72,15 +81,16 @@ fn unreported(periods: u64) -> Option<String> {
 /// whose jobs end wants all of its budget only in periods in which it is late, so that its share
 /// there is no measure of its budgets.
 fn shortfalls(tasks: &[TaskResult]) -> Option<String> {
-    let short = tasks.iter().filter(|t| t.shortfall_ns > t.misses.saturating_mul(t.budget_ns)).map(|t| {
-        format!(
+    let short =
+        tasks.iter().filter(|t| t.shortfall_ns > t.misses.saturating_mul(t.budget_ns)).map(|t| {
+            format!(
             "{} received {} % of its budget in the {} of {} periods in which it wanted all of it",
             t.name,
             percent(t.long_run_ppm.unwrap_or(0)),
             grouped(t.periods_wanting_all()),
             grouped(t.periods)
         )
-    });
+        });
     let list: Vec<String> = short.collect();
     (!list.is_empty()).then(|| list.join("; "))
 }

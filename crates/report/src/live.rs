@@ -17,7 +17,8 @@ pub fn live(results: &Results) -> String {
     let budget = |get: &dyn Fn(&BudgetReceived) -> String| -> Vec<String> {
         tasks.iter().map(|t| t.budget_received.as_ref().map_or(NONE.to_owned(), get)).collect()
     };
-    let missed = Column::new("", "missed", 0).marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0)));
+    let missed = Column::new("", "missed", 0)
+        .marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0)));
     let columns = vec![
         Column::new("", &duration(results.duration_ns), 0).cells(each(&|t| t.name.clone())),
         Column::new("", "periods", 1).cells(each(&|t| t.periods.to_string())),
@@ -36,14 +37,20 @@ pub fn live(results: &Results) -> String {
 #[must_use]
 pub fn plain_line(results: &Results) -> String {
     let totals = &results.totals;
-    let mut line =
-        format!("{}: {}, {} missed", duration(results.duration_ns), count(totals.periods, "period"), totals.missed);
+    let mut line = format!(
+        "{}: {}, {} missed",
+        duration(results.duration_ns),
+        count(totals.periods, "period"),
+        totals.missed
+    );
     if totals.unreported > 0 {
         line.push_str(&format!(", {} unreported", totals.unreported));
     }
     // The task whose budget is kept worst stands for all.
     let received = results.tasks.iter().filter_map(|t| t.budget_received.map(|b| (t, b)));
-    if let Some((task, b)) = received.max_by_key(|(_, b)| (b.off_5_percent_ppm, b.median_ppm.abs_diff(1_000_000))) {
+    if let Some((task, b)) =
+        received.max_by_key(|(_, b)| (b.off_5_percent_ppm, b.median_ppm.abs_diff(1_000_000)))
+    {
         line.push_str(&format!(
             "; budgets kept worst: {} {} % median, {} % of periods off by more than 5 %",
             task.name,

@@ -40,7 +40,8 @@ pub fn table(results: &Results, view: &View) -> String {
 /// The [`headline`] as a line of its own.
 #[must_use]
 pub fn verdict(results: &Results, view: &View) -> String {
-    let ink = if results.totals.met && results.not_possible.is_none() { Ink::Good } else { Ink::Bad };
+    let ink =
+        if results.totals.met && results.not_possible.is_none() { Ink::Good } else { Ink::Bad };
     lines(&headline(results), ink, view)
 }
 
@@ -125,10 +126,14 @@ fn tasks(tasks: &[TaskResult]) -> Vec<Column> {
     let mut columns = named(tasks);
     columns.push(Column::new("", "used %", 3).cells(each(&|t| used(t))));
     if tasks.iter().any(|t| t.long_run_ppm.is_some()) {
-        columns.push(Column::new(WANTED, "periods", 5).cells(each(&|t| t.periods_wanting_all().to_string())));
+        columns.push(
+            Column::new(WANTED, "periods", 5).cells(each(&|t| t.periods_wanting_all().to_string())),
+        );
         let received = tasks.iter().map(|t| (share(t.long_run_ppm), t.shortfall_ns > 0));
         columns.push(Column::new(WANTED, "received %", 0).marked(received));
-        columns.push(Column::new(WANTED, "worst %", 2).cells(each(&|t| share(t.worst_received_ppm()))));
+        columns.push(
+            Column::new(WANTED, "worst %", 2).cells(each(&|t| share(t.worst_received_ppm()))),
+        );
     }
     let response = times("response", 0, tasks.iter().map(|t| t.response_time).collect());
     columns.extend(response.into_iter().next_back());
@@ -147,7 +152,10 @@ fn named(tasks: &[TaskResult]) -> Vec<Column> {
         columns.push(Column::new("", "deadline", 12).cells(each(&|t| time(t.deadline_ns))));
     }
     columns.push(Column::new("", "periods", 1).cells(each(&|t| t.periods.to_string())));
-    columns.push(Column::new("", "missed", 0).marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0))));
+    columns.push(
+        Column::new("", "missed", 0)
+            .marked(tasks.iter().map(|t| (t.misses.to_string(), t.misses > 0))),
+    );
     columns
 }
 
@@ -184,7 +192,8 @@ fn times(what: &str, expendable: u8, spreads: Vec<Option<TimeSpread>>) -> Vec<Co
         _ => "response (ms)",
     };
     let column = |head: &str, expendable: u8, get: &dyn Fn(&TimeSpread) -> u64| {
-        let cells = spreads.iter().map(|s| s.as_ref().map_or(NONE.to_owned(), |s| unit.show(get(s))));
+        let cells =
+            spreads.iter().map(|s| s.as_ref().map_or(NONE.to_owned(), |s| unit.show(get(s))));
         Column::new(group, head, expendable).cells(cells)
     };
     vec![
@@ -210,10 +219,12 @@ fn budgets(tasks: &[TaskResult]) -> Vec<Column> {
         Column::new(SHARE, "median", 0).cells(budget(&|b| percent(b.median_ppm))),
         Column::new(SHARE, "p99", 2).cells(budget(&|b| percent(b.p99_ppm))),
         Column::new(SHARE, "worst", 5).cells(budget(&|b| percent(b.worst_ppm))),
-        Column::new(SHARE, "long run", 4).cells(tasks.iter().map(|t| t.long_run_ppm.map_or(NONE.to_owned(), percent))),
+        Column::new(SHARE, "long run", 4)
+            .cells(tasks.iter().map(|t| t.long_run_ppm.map_or(NONE.to_owned(), percent))),
         Column::new(OFF, "> 1 %", 3).cells(budget(&|b| rate(b.off_1_percent_ppm))),
         Column::new(OFF, "> 5 %", 1).cells(budget(&|b| rate(b.off_5_percent_ppm))),
-        Column::new(APART, "late wake-up", 6).cells(tasks.iter().map(|t| t.late_wakeups.periods.to_string())),
+        Column::new(APART, "late wake-up", 6)
+            .cells(tasks.iter().map(|t| t.late_wakeups.periods.to_string())),
         Column::new(APART, "not ready", 7).cells(tasks.iter().map(|t| t.not_ready.to_string())),
     ]
 }
@@ -223,7 +234,10 @@ fn groups(groups: &[GroupResult]) -> Vec<Column> {
     let each = |show: &dyn Fn(&GroupResult) -> String| groups.iter().map(show).collect::<Vec<_>>();
     let mut columns = vec![Column::new("", "group", 0).cells(each(&|g| g.name.clone()))];
     if groups.iter().any(|g| g.parent.is_some()) {
-        columns.push(Column::new("", "in", 3).cells(each(&|g| g.parent.clone().unwrap_or_else(|| NONE.to_owned()))));
+        columns.push(
+            Column::new("", "in", 3)
+                .cells(each(&|g| g.parent.clone().unwrap_or_else(|| NONE.to_owned()))),
+        );
     }
     let policy = |g: &GroupResult| match g.kind {
         GroupKind::Group => g.policy.clone().unwrap_or_else(|| NONE.to_owned()),
@@ -242,7 +256,10 @@ fn groups(groups: &[GroupResult]) -> Vec<Column> {
 fn legend(results: &Results, wide: bool) -> String {
     let any = |test: &dyn Fn(&TaskResult) -> bool| results.tasks.iter().any(test);
     let (wanted, done) = (any(&|t| t.long_run_ppm.is_some()), any(&|t| t.response_time.is_some()));
-    let mut text = vec!["missed: not done at its deadline.", "used: execution time per budget, over all periods."];
+    let mut text = vec![
+        "missed: not done at its deadline.",
+        "used: execution time per budget, over all periods.",
+    ];
     if wide {
         text.push("overran: wanted more than its budget.");
         if any(&|t| t.release_latency.is_some()) {
@@ -310,7 +327,10 @@ fn dispatchers(results: &Results, width: usize) -> String {
 fn notes(results: &Results, width: usize) -> String {
     let mut out = String::new();
     if let Some(load) = &results.load {
-        out.push_str(&format!("the background process got {} % of the CPU\n", percent(load.share_ppm)));
+        out.push_str(&format!(
+            "the background process got {} % of the CPU\n",
+            percent(load.share_ppm)
+        ));
     }
     if results.totals.unreported > 0 {
         out.push_str(&wrap(&unreported(results), 0, width));

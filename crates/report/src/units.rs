@@ -106,7 +106,10 @@ mod tests {
 
     #[test]
     fn durations_percents_rates() {
-        assert_eq!((duration(2_040_000_000), duration(65_000_000_000)), ("2.0 s".into(), "1 min 05 s".into()));
+        assert_eq!(
+            (duration(2_040_000_000), duration(65_000_000_000)),
+            ("2.0 s".into(), "1 min 05 s".into())
+        );
         assert_eq!(duration(7_260_000_000_000), "2 h 01 min");
         assert_eq!(
             (percent(999_600), percent(4_000_000), percent(40_000_000)),

@@ -23,7 +23,11 @@ fn where_only_groups_are_late_the_summary_names_groups() {
     late.groups.push(GroupSpec { name: "below".to_owned(), parent: Some(0), ..group("rm", slow) });
     let analysis = analyse(&late);
     assert!(!analysis.fits() && analysis.domains[0].excess.is_none());
-    assert!(summary(&analysis).contains("1 group is not sure to get its budget"), "{}", summary(&analysis));
+    assert!(
+        summary(&analysis).contains("1 group is not sure to get its budget"),
+        "{}",
+        summary(&analysis)
+    );
 
     let mut full = set("rm", vec![TaskSpec { group: Some(0), ..task(99, 100, 100) }]);
     full.groups.push(group("rm", server(10, 10)));
@@ -44,5 +48,8 @@ fn periods_that_do_not_meet_in_a_table_are_reported_once_and_no_budget_is_search
     let text = report(&analysis, &[advice]);
     assert_eq!(text.matches("come again only after more than 36 years").count(), 3, "{text}");
     assert!(text.contains("and 9997 more tasks, for the reasons above"), "{text}");
-    assert!(text.contains("to make it fit: choose periods that are multiples of each other"), "{text}");
+    assert!(
+        text.contains("to make it fit: choose periods that are multiples of each other"),
+        "{text}"
+    );
 }

@@ -39,7 +39,9 @@ impl Session {
             punctual_host_kernel::machine::check(&set.cpus())?;
             punctual_host_kernel::accepts(&set)?;
         }
-        if matches!(host, HostKind::Fifo | HostKind::Deadline | HostKind::Other) && set.duration.is_none() {
+        if matches!(host, HostKind::Fifo | HostKind::Deadline | HostKind::Other)
+            && set.duration.is_none()
+        {
             let cause = "the kernel's own policies never end a run, and the set has no duration";
             return Err(Diagnostic::usage(cause, "give it one, such as 10s"));
         }
@@ -59,7 +61,9 @@ impl Session {
         match host {
             HostKind::User => punctual_host_user::capacity(set),
             HostKind::Kernel => punctual_host_kernel::capacity(set),
-            HostKind::Sim | HostKind::Fifo | HostKind::Deadline | HostKind::Other => Capacity::THEORY,
+            HostKind::Sim | HostKind::Fifo | HostKind::Deadline | HostKind::Other => {
+                Capacity::THEORY
+            }
         }
     }
 
@@ -145,7 +149,11 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`start`](Admitted::start); a thread of this program on another host than the user host.
-    pub fn start_with(self, options: Options, executions: Vec<Execution>) -> Result<StartOutcome, Diagnostic> {
+    pub fn start_with(
+        self,
+        options: Options,
+        executions: Vec<Execution>,
+    ) -> Result<StartOutcome, Diagnostic> {
         crate::running::start(self, options, executions)
     }
 }

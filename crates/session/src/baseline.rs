@@ -26,7 +26,8 @@ impl BaselineDriver {
         as_declared(executions)?;
         let Options { stop, unpinned, .. } = options;
         let duration = set.duration.unwrap_or(0);
-        let options = punctual_baseline::Options { duration, stop: stop.clone(), unpinned: *unpinned };
+        let options =
+            punctual_baseline::Options { duration, stop: stop.clone(), unpinned: *unpinned };
         Ok(match start(set, baseline, &options)? {
             BaselineStart::Running(host) => Ok(BaselineDriver(host)),
             BaselineStart::NotPossible(refusal) => Err(refusal),
@@ -48,12 +49,20 @@ impl Driver for BaselineDriver {
         Ok(self.0.poll(&mut |period| sink(period.into())))
     }
 
-    fn finish(mut self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
+    fn finish(
+        mut self: Box<Self>,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<HostOutcome, Diagnostic> {
         // The watchdogs end the run at its end, or when `stop` is set; then the observers report
         // the rest.
         while !self.0.poll(&mut |period| sink(period.into())) {}
         let run = self.0.finish();
         let figures = HostFigures { notes: run.notes, ..HostFigures::default() };
-        Ok(HostOutcome { ended: run.ended, figures, unreported: run.lost, ..HostOutcome::default() })
+        Ok(HostOutcome {
+            ended: run.ended,
+            figures,
+            unreported: run.lost,
+            ..HostOutcome::default()
+        })
     }
 }

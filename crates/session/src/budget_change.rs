@@ -25,7 +25,8 @@ pub fn with_budget(
     overload: bool,
 ) -> Result<TaskSet, Diagnostic> {
     let task = &set.tasks[place];
-    let refuse = |cause: String, help: String| Err(Diagnostic::usage(cause, help).of_task(&task.name));
+    let refuse =
+        |cause: String, help: String| Err(Diagnostic::usage(cause, help).of_task(&task.name));
     if budget == 0 || budget > task.deadline {
         return refuse(
             format!("a budget of {} is out of range", fmt_ns(budget)),

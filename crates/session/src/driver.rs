@@ -90,7 +90,10 @@ pub(crate) trait Driver {
     /// Prepares a thread that exists already to become a task on this CPU.
     fn prepare_entry(&self, domain: DomainId) -> Result<user::Entry, Diagnostic> {
         let _ = domain;
-        Err(Diagnostic::usage("threads of this program are tasks on the user host only", "use the user host"))
+        Err(Diagnostic::usage(
+            "threads of this program are tasks on the user host only",
+            "use the user host",
+        ))
     }
 
     /// The host's own work so far.

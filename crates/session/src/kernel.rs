@@ -24,7 +24,8 @@ impl KernelDriver {
     ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
         let Options { owner, stdin, output, .. } = options;
-        let options = punctual_host_kernel::Options { owner, traces: traces.0.clone(), stdin, output };
+        let options =
+            punctual_host_kernel::Options { owner, traces: traces.0.clone(), stdin, output };
         KernelHost::start(set, options).map(KernelDriver)
     }
 }

@@ -40,7 +40,10 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             stop: Arc::default(),
-            owner: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
+            owner: std::env::args_os()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+                .join(" "),
             traces: None,
             trace_records: 1 << 16,
             stdin: false,

@@ -407,10 +407,17 @@ impl Totals {
     /// Of all tasks together.
     #[must_use]
     pub fn of(tasks: &[TaskResult]) -> Totals {
-        let (missed, unreported) = (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
+        let (missed, unreported) =
+            (tasks.iter().map(|t| t.misses).sum(), tasks.iter().map(|t| t.unreported).sum());
         let periods = tasks.iter().map(|t| t.periods).sum();
         let short = tasks.iter().filter(|t| t.shortfall_ns > 0).count() as u64;
-        Totals { periods, missed, unreported, short, met: missed == 0 && unreported == 0 && short == 0 }
+        Totals {
+            periods,
+            missed,
+            unreported,
+            short,
+            met: missed == 0 && unreported == 0 && short == 0,
+        }
     }
 }
 

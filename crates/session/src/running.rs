@@ -107,7 +107,9 @@ pub(crate) fn start(
     let driver: Box<dyn Driver> = match host {
         HostKind::User => Box::new(UserDriver::start(&set, options, executions, &traces)?),
         HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions, &traces)?),
-        HostKind::Sim => Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions, &traces)?),
+        HostKind::Sim => {
+            Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions, &traces)?)
+        }
         HostKind::Fifo | HostKind::Deadline | HostKind::Other => {
             match BaselineDriver::start(&set, baseline(host), &options, &executions)? {
                 Ok(driver) => Box::new(driver),
@@ -144,7 +146,10 @@ fn baseline(host: HostKind) -> Baseline {
 
 fn background_load(cpu: u32) -> Result<BackgroundLoad, Diagnostic> {
     BackgroundLoad::start(cpu, LOAD_LIFE).map_err(|e| {
-        Diagnostic::machine(format!("the background load cannot be started on CPU {cpu}: {e}"), "run without it")
+        Diagnostic::machine(
+            format!("the background load cannot be started on CPU {cpu}: {e}"),
+            "run without it",
+        )
     })
 }
 
@@ -162,7 +167,11 @@ impl RunningSet {
     ///
     /// # Errors
     /// As [`poll`](RunningSet::poll).
-    pub fn poll_for(&mut self, wait: Duration, observe: &mut dyn FnMut(Event)) -> Result<bool, Diagnostic> {
+    pub fn poll_for(
+        &mut self,
+        wait: Duration,
+        observe: &mut dyn FnMut(Event),
+    ) -> Result<bool, Diagnostic> {
         if self.stop.load(Relaxed) {
             return Ok(false);
         }
@@ -265,9 +274,22 @@ impl RunningSet {
     /// # Errors
     /// What kept the host from ending as it should; a trace that cannot be written.
     pub fn finish(self, observe: &mut dyn FnMut(Event)) -> Result<Outcome, Diagnostic> {
-        let RunningSet { driver, host, traces, mut collector, mut tasks, end, stop, costs, load, _no_idle, .. } = self;
+        let RunningSet {
+            driver,
+            host,
+            traces,
+            mut collector,
+            mut tasks,
+            end,
+            stop,
+            costs,
+            load,
+            _no_idle,
+            ..
+        } = self;
         let origin = driver.origin();
-        let outcome = driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
+        let outcome =
+            driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
         let load = load.map(BackgroundLoad::stop);
         let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
         let ran = outcome.ended.saturating_sub(origin);
@@ -292,7 +314,12 @@ fn complete(results: &mut Results, figures: HostFigures, costs: Option<HostCosts
 }
 
 /// One event of the host: into the figures, and to the caller.
-fn handle(event: RunEvent, collector: &mut Collector, tasks: &mut [Task], observe: &mut dyn FnMut(Event)) {
+fn handle(
+    event: RunEvent,
+    collector: &mut Collector,
+    tasks: &mut [Task],
+    observe: &mut dyn FnMut(Event),
+) {
     match &event {
         RunEvent::Period { task, period } => {
             if let Some(trace) = tasks.get(*task as usize).and_then(|task| task.trace.as_ref()) {
@@ -301,7 +328,9 @@ fn handle(event: RunEvent, collector: &mut Collector, tasks: &mut [Task], observ
             collector.record(period);
         }
         RunEvent::Unreported { task, count } => collector.record_unreported(*task, *count),
-        RunEvent::Ended { task, .. } => tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false),
+        RunEvent::Ended { task, .. } => {
+            tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false)
+        }
         RunEvent::Executed { .. } | RunEvent::Warning(_) => {}
     }
     let name = |task: u32| tasks.get(task as usize).map_or_else(|| "?".into(), |t| t.name.clone());

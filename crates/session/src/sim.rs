@@ -34,7 +34,8 @@ impl SimDriver {
             let cause = "a simulation needs an end, and the set has no duration";
             return Err(Diagnostic::usage(cause, "give it one, such as 10s"));
         };
-        let host_options = punctual_host_sim::Options { costs, traces: traces.0.clone(), ..Default::default() };
+        let host_options =
+            punctual_host_sim::Options { costs, traces: traces.0.clone(), ..Default::default() };
         let simulation = Simulation::new(&set, host_options)?;
         Ok(SimDriver { simulation, set, costs, end, intervals: options.intervals })
     }
@@ -74,7 +75,8 @@ impl Driver for SimDriver {
 
     /// Simulates for as long as it may wait.
     fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic> {
-        let mut observing = Observing { sink, intervals: self.intervals, until: Some(Instant::now() + wait) };
+        let mut observing =
+            Observing { sink, intervals: self.intervals, until: Some(Instant::now() + wait) };
         self.simulation.advance(self.end, &mut observing)
     }
 

@@ -73,7 +73,11 @@ impl Traces {
             let cpu = sink.cpu();
             let lost = sink.finish().map_err(not_written)?;
             if lost > 0 {
-                let help = if host == HostKind::User { "; a larger --trace-records loses fewer" } else { "" };
+                let help = if host == HostKind::User {
+                    "; a larger --trace-records loses fewer"
+                } else {
+                    ""
+                };
                 notes.push(format!(
                     "the trace of CPU {cpu} lacks {lost} records and is replayed up to the first of them{help}"
                 ));
@@ -84,5 +88,8 @@ impl Traces {
 }
 
 fn not_written(e: TraceError) -> Diagnostic {
-    Diagnostic::machine(format!("the trace cannot be written: {e}"), "free some room, or name another file")
+    Diagnostic::machine(
+        format!("the trace cannot be written: {e}"),
+        "free some room, or name another file",
+    )
 }

@@ -61,10 +61,17 @@ impl UserDriver {
         Ok(driver)
     }
 
-    fn register(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+    fn register(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        execution: Execution,
+    ) -> Result<(), Diagnostic> {
         match execution {
             Execution::AsDeclared => self.host.add_spec(index, spec, self.stdin, self.output),
-            Execution::Command(argv) => self.host.add_command(index, spec, CommandSpec::new(argv)).map(drop),
+            Execution::Command(argv) => {
+                self.host.add_command(index, spec, CommandSpec::new(argv)).map(drop)
+            }
             Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
             Execution::Thread { stack, body } => {
                 let how = Arc::new(OnceLock::new());
@@ -139,7 +146,9 @@ impl Driver for UserDriver {
 /// Of a thread the host knows only that it ended.
 fn with_end(event: RunEvent, threads: &mut [Thread]) -> RunEvent {
     let RunEvent::Ended { task, how } = event else { return event };
-    let Some(thread) = threads.iter_mut().find(|t| t.task == task) else { return RunEvent::Ended { task, how } };
+    let Some(thread) = threads.iter_mut().find(|t| t.task == task) else {
+        return RunEvent::Ended { task, how };
+    };
     thread.reported = true;
     RunEvent::Ended { task, how: thread.how.get().cloned().unwrap_or(how) }
 }

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn both_layouts_of_cgroup_mounts_are_found() {
-        let plain = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate";
+        let plain =
+            "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate";
         let inside = "35 24 0:30 /docker/a /mnt/a\\040b rw - cgroup2 none rw";
         let plain = Hierarchy::V2.mount_in(plain).unwrap();
         assert_eq!(plain.directory("/x/y").unwrap(), Path::new("/sys/fs/cgroup/x/y"));
@@ -119,8 +120,14 @@ mod tests {
     fn a_controller_has_a_hierarchy_of_its_own() {
         let mounts = "1 0 0:1 / /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n";
         let lines = "4:cpu,cpuacct:/docker/x/y\n0::/a/b\n";
-        assert_eq!(Hierarchy::V1("cpu").mount_in(mounts).unwrap().point, Path::new("/sys/fs/cgroup/cpu"));
-        assert!(Hierarchy::V1("freezer").mount_in(mounts).is_none() && Hierarchy::V2.mount_in(mounts).is_none());
+        assert_eq!(
+            Hierarchy::V1("cpu").mount_in(mounts).unwrap().point,
+            Path::new("/sys/fs/cgroup/cpu")
+        );
+        assert!(
+            Hierarchy::V1("freezer").mount_in(mounts).is_none()
+                && Hierarchy::V2.mount_in(mounts).is_none()
+        );
         assert_eq!(Hierarchy::V1("cpu").line_in(lines), Some("4:cpu,cpuacct:/docker/x/y"));
         assert_eq!(Hierarchy::V2.line_in(lines), Some("0::/a/b"));
     }

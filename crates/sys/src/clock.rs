@@ -47,7 +47,9 @@ impl CpuClock {
 pub fn sleep_until(instant: u64) {
     let t = timespec(instant);
     // SAFETY: `t` is a valid timespec; no remaining time is requested.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
+    unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut())
+    };
 }
 
 /// Longest sleep of [`sleep_until_unless`] between two reads of its flag, ns.
@@ -71,7 +73,10 @@ pub fn sleep_until_unless(instant: u64, stop: &AtomicBool) -> bool {
 
 /// So many ns as a timespec.
 pub(crate) const fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
 }
 
 fn read(clock: libc::clockid_t) -> Option<u64> {
@@ -88,12 +93,16 @@ mod tests {
     #[test]
     fn the_clock_of_a_thread_counts_its_execution_alone() {
         let tid = crate::sched::thread_id();
-        let (begin, executed) = (monotonic_ns(), CpuClock::of_thread(tid).read().expect("it lives"));
+        let (begin, executed) =
+            (monotonic_ns(), CpuClock::of_thread(tid).read().expect("it lives"));
         sleep_until(begin + 20_000_000);
         assert!(monotonic_ns() >= begin + 20_000_000);
         let executed = CpuClock::of_thread(tid).read().expect("it lives") - executed;
         assert!(executed < 20_000_000, "{executed} ns");
-        assert!(CpuClock::of_process(std::process::id() as i32).read() >= CpuClock::of_thread(tid).read());
+        assert!(
+            CpuClock::of_process(std::process::id() as i32).read()
+                >= CpuClock::of_thread(tid).read()
+        );
     }
 
     #[test]

@@ -12,7 +12,8 @@ use rustix::process::{pidfd_open, Pid, PidfdFlags};
 /// ESRCH: there is none, or it was reaped; EMFILE.
 pub fn open(pid: i32) -> io::Result<OwnedFd> {
     // `from_raw` takes no negative number.
-    let pid = Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    let pid =
+        Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 

@@ -50,7 +50,14 @@ impl Attributes {
             Children::Inherit => 0,
             Children::AreOrdinary => libc::SCHED_FLAG_RESET_ON_FORK as u64,
         };
-        Self { policy: libc::SCHED_DEADLINE as u32, flags, runtime, deadline, period, ..Self::ordinary() }
+        Self {
+            policy: libc::SCHED_DEADLINE as u32,
+            flags,
+            runtime,
+            deadline,
+            period,
+            ..Self::ordinary()
+        }
     }
 
     /// What a thread has now.
@@ -60,7 +67,9 @@ impl Attributes {
     pub fn of(tid: i32) -> io::Result<Self> {
         let mut a = Self::default();
         // SAFETY: `a` is a writable struct of exactly SIZE bytes, the size that the call passes.
-        let r = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &mut a as *mut Self, Self::SIZE, 0u32) };
+        let r = unsafe {
+            libc::syscall(libc::SYS_sched_getattr, tid, &mut a as *mut Self, Self::SIZE, 0u32)
+        };
         if r != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -86,7 +95,8 @@ impl Attributes {
             }
         };
         let a = Self { size: Self::SIZE, ..*self };
-        let keep_flag = || give(Self { flags: a.flags | libc::SCHED_FLAG_RESET_ON_FORK as u64, ..a });
+        let keep_flag =
+            || give(Self { flags: a.flags | libc::SCHED_FLAG_RESET_ON_FORK as u64, ..a });
         unless_it_clears_the_flag(give(a), keep_flag)
     }
 
@@ -105,7 +115,9 @@ impl Attributes {
 fn default_slice() -> u64 {
     let mut a = Attributes::default();
     // SAFETY: as in `Attributes::of`.
-    let r = unsafe { libc::syscall(libc::SYS_sched_getattr, 1, &mut a as *mut Attributes, Attributes::SIZE, 0u32) };
+    let r = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, 1, &mut a as *mut Attributes, Attributes::SIZE, 0u32)
+    };
     if r == 0 {
         a.runtime
     } else {
@@ -167,7 +179,10 @@ pub enum Children {
 }
 
 /// Only CAP_SYS_NICE may clear reset-on-fork; without that right, `keep` sets the rest.
-fn unless_it_clears_the_flag(result: io::Result<()>, keep: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+fn unless_it_clears_the_flag(
+    result: io::Result<()>,
+    keep: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     match result {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => keep(),
         other => other,
@@ -180,7 +195,8 @@ fn unless_it_clears_the_flag(result: io::Result<()>, keep: impl FnOnce() -> io::
 pub fn priority(tid: i32) -> Option<i32> {
     let mut param = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel writes one sched_param, which lives on our stack.
-    (unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) } == 0).then_some(param.sched_priority)
+    (unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) } == 0)
+        .then_some(param.sched_priority)
 }
 
 /// The policy of one thread, with SCHED_RESET_ON_FORK where it has that; `None` when it is gone.
@@ -188,7 +204,8 @@ pub fn priority(tid: i32) -> Option<i32> {
 #[must_use]
 pub fn policy(tid: i32) -> Option<i32> {
     // SAFETY: a system call without pointers.
-    Some(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) } as i32).filter(|policy| *policy >= 0)
+    Some(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) } as i32)
+        .filter(|policy| *policy >= 0)
 }
 
 /// Sets the policy of one thread, with SCHED_RESET_ON_FORK or without, and its priority (0 for an
@@ -197,7 +214,8 @@ pub fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     let set = |policy: i32| {
         // SAFETY: the kernel reads one sched_param, which lives on our stack.
-        match unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const param) } {
+        match unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const param) }
+        {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -215,7 +233,9 @@ const MOST_WORDS: usize = 128;
 pub fn affinity(tid: i32) -> io::Result<Mask> {
     let mut words = vec![0u64; MOST_WORDS];
     // SAFETY: the kernel writes at most the given number of bytes into `words`.
-    let n = unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, words.len() * 8, words.as_mut_ptr()) };
+    let n = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, tid, words.len() * 8, words.as_mut_ptr())
+    };
     if n < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -231,7 +251,9 @@ pub fn cpus(mask: &[u64]) -> impl Iterator<Item = u32> + '_ {
 /// Sets the CPUs that a thread may use. Real-time safe.
 pub fn set_affinity(tid: i32, mask: &[u64]) -> io::Result<()> {
     // SAFETY: the kernel reads the given number of bytes from `mask`.
-    if unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, mask.len() * 8, mask.as_ptr()) } != 0 {
+    if unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, mask.len() * 8, mask.as_ptr()) }
+        != 0
+    {
         return Err(io::Error::last_os_error());
     }
     Ok(())

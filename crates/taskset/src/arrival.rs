@@ -26,7 +26,11 @@ pub(crate) fn check(task: &Task, problems: &mut Problems<'_>) -> Arrival {
                 problems.fault_of_key(offset, cause, help);
             }
             if let Some([last, at]) = times.windows(2).find(|pair| pair[1].0 < pair[0].0) {
-                let cause = format!("the arrival at {} stands after the one at {}", fmt_ns(at.0), fmt_ns(last.0));
+                let cause = format!(
+                    "the arrival at {} stands after the one at {}",
+                    fmt_ns(at.0),
+                    fmt_ns(last.0)
+                );
                 problems.fault(&at.span, cause, "put the times in order");
             }
             Arrival::List(times.iter().map(|time| time.0).collect())
@@ -35,11 +39,20 @@ pub(crate) fn check(task: &Task, problems: &mut Problems<'_>) -> Arrival {
 }
 
 /// `{ sporadic = "30ms", seed = 1 }` and `{ aperiodic = "30ms", seed = 1 }`
-fn random(table: &Random, at: &Span, period: Option<u64>, problems: &mut Problems<'_>) -> Option<Arrival> {
+fn random(
+    table: &Random,
+    at: &Span,
+    period: Option<u64>,
+    problems: &mut Problems<'_>,
+) -> Option<Arrival> {
     let seed = table.seed.as_ref().map_or(0, |seed| seed.unsigned());
     match (&table.sporadic, &table.aperiodic) {
         (Some(sporadic), Some(aperiodic)) => {
-            let later = if sporadic.span.start > aperiodic.span.start { &sporadic.span } else { &aperiodic.span };
+            let later = if sporadic.span.start > aperiodic.span.start {
+                &sporadic.span
+            } else {
+                &aperiodic.span
+            };
             let help = "keep sporadic where two never come sooner than the period, else aperiodic";
             problems.fault_of_key(later, "sporadic and aperiodic are both given", help);
         }

@@ -50,8 +50,15 @@ pub(crate) fn times(period: Option<u64>, budget: Option<u64>, deadline: Option<u
         if ns < LEAST_PERIOD {
             faults.push((
                 Field::Period,
-                format!("period {} is less than {}, the shortest that can be served", fmt_ns(ns), fmt_ns(LEAST_PERIOD)),
-                format!("make it at least {}, and the budget longer in proportion", fmt_ns(LEAST_PERIOD)),
+                format!(
+                    "period {} is less than {}, the shortest that can be served",
+                    fmt_ns(ns),
+                    fmt_ns(LEAST_PERIOD)
+                ),
+                format!(
+                    "make it at least {}, and the budget longer in proportion",
+                    fmt_ns(LEAST_PERIOD)
+                ),
             ));
         } else if !fits {
             faults.push((
@@ -121,7 +128,11 @@ pub(crate) fn times_at(
 }
 
 /// Checks the name of `what` (task, group) where it is given; `None` when it is absent or at fault.
-pub(crate) fn name_at(what: &str, name: &Option<At<Name>>, problems: &mut Problems<'_>) -> Option<At<String>> {
+pub(crate) fn name_at(
+    what: &str,
+    name: &Option<At<Name>>,
+    problems: &mut Problems<'_>,
+) -> Option<At<String>> {
     let found = name.as_ref()?;
     match self::name(what, &found.0) {
         Ok(()) => Some(At { span: found.span.clone(), value: found.0.clone() }),
@@ -159,7 +170,8 @@ pub(crate) fn command(words: &[String]) -> Result<(), (String, String)> {
     if words.is_empty() {
         return Err((
             "the command is empty".to_owned(),
-            "give the program and its arguments, such as command = [\"xz\", \"-T4\", \"file\"]".to_owned(),
+            "give the program and its arguments, such as command = [\"xz\", \"-T4\", \"file\"]"
+                .to_owned(),
         ));
     }
     if words[0].trim().is_empty() {

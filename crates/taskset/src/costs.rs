@@ -45,8 +45,14 @@ pub enum CostBasis {
 
 impl Costs {
     /// No costs at all: pure theory.
-    pub const NONE: Costs =
-        Costs { release: 0, switch: 0, timer: 0, command: 0, least_budget: 0, basis: CostBasis::None };
+    pub const NONE: Costs = Costs {
+        release: 0,
+        switch: 0,
+        timer: 0,
+        command: 0,
+        least_budget: 0,
+        basis: CostBasis::None,
+    };
 
     /// Whether no event costs anything.
     #[must_use]
@@ -73,7 +79,11 @@ impl fmt::Display for Costs {
     /// (counted in ...)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = [self.release, self.switch, self.timer, self.command].map(fmt_ns);
-        write!(f, "release {}, switch {}, timer {}, command {}", times[0], times[1], times[2], times[3])?;
+        write!(
+            f,
+            "release {}, switch {}, timer {}, command {}",
+            times[0], times[1], times[2], times[3]
+        )?;
         if self.least_budget > 0 {
             write!(f, ", least budget {}", fmt_ns(self.least_budget))?;
         }

@@ -13,7 +13,12 @@ use punctual_diagnostic::{Place, Position};
 
 /// The domains of the set; `None` when its CPUs are absent or at fault. `file_name` is for
 /// messages.
-pub(crate) fn domains(file: &Set, file_name: &str, text: &str, problems: &mut Problems<'_>) -> Option<Vec<DomainSpec>> {
+pub(crate) fn domains(
+    file: &Set,
+    file_name: &str,
+    text: &str,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<DomainSpec>> {
     let cpus = read(file, problems);
     let shared = are_shared(file, problems);
     let given = if shared { place(&file.domain) } else { place(&file.cpu).or(place(&file.cpus)) };
@@ -29,7 +34,11 @@ pub(crate) fn domains(file: &Set, file_name: &str, text: &str, problems: &mut Pr
 fn read(file: &Set, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
     if let (Some(one), Some(many)) = (place(&file.cpu), place(&file.cpus)) {
         let later = if one.start > many.start { one } else { many };
-        problems.fault_of_key(later, "cpu and cpus are both given", "keep cpu for one CPU, or cpus for several");
+        problems.fault_of_key(
+            later,
+            "cpu and cpus are both given",
+            "keep cpu for one CPU, or cpus for several",
+        );
         return None;
     }
     if let Some(cpu) = &file.cpu {
@@ -37,12 +46,20 @@ fn read(file: &Set, problems: &mut Problems<'_>) -> Option<Vec<u32>> {
     }
     let list = file.cpus.as_ref()?;
     if list.is_empty() {
-        problems.fault(&list.span, "the list of CPUs is empty", "name at least one, such as cpus = [0, 1]");
+        problems.fault(
+            &list.span,
+            "the list of CPUs is empty",
+            "name at least one, such as cpus = [0, 1]",
+        );
         return None;
     }
     let mut seen = HashSet::new();
     if let Some(twice) = list.iter().find(|cpu| !seen.insert(cpu.0)) {
-        problems.fault(&twice.span, format!("CPU {} is listed twice", twice.0), "name each CPU once");
+        problems.fault(
+            &twice.span,
+            format!("CPU {} is listed twice", twice.0),
+            "name each CPU once",
+        );
         return None;
     }
     Some(list.iter().map(|cpu| cpu.unsigned()).collect())
@@ -56,7 +73,9 @@ fn are_shared(file: &Set, problems: &mut Problems<'_>) -> bool {
             let cause = match domain.as_str() {
                 "partitioned" => return false,
                 "global" => return true,
-                "clustered" => "this version of Punctual does not have domain \"clustered\" yet".to_owned(),
+                "clustered" => {
+                    "this version of Punctual does not have domain \"clustered\" yet".to_owned()
+                }
                 other => format!("unknown domain {}", quote(other)),
             };
             problems.fault(&domain.span, cause, instead);
@@ -82,7 +101,8 @@ pub(crate) fn move_set(set: &mut TaskSet, cpu: u32) -> Result<(), (String, Strin
     let cpus = set.cpus();
     if cpus.len() > 1 {
         let cpus = list(&cpus);
-        let cause = format!("the set has several CPUs ({cpus}), and CPU {cpu} is given for all of it");
+        let cause =
+            format!("the set has several CPUs ({cpus}), and CPU {cpu} is given for all of it");
         return Err((cause, "give no CPU beside the file, or write one cpu in it".to_owned()));
     }
     set.domains = vec![DomainSpec::of_cpu(cpu)];
@@ -119,7 +139,11 @@ pub(crate) fn only(domains: Option<&[DomainSpec]>) -> Option<DomainId> {
 }
 
 /// Refuses a task or a group that must name its CPU, in a set with several domains, and does not.
-pub(crate) fn refuse_unnamed(domains: Option<&[DomainSpec]>, at: &Span, problems: &mut Problems<'_>) {
+pub(crate) fn refuse_unnamed(
+    domains: Option<&[DomainSpec]>,
+    at: &Span,
+    problems: &mut Problems<'_>,
+) {
     if let Some(domains @ [_, _, ..]) = domains {
         problems.add(at, || {
             let cpus = cpus(domains);

@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::TaskSet;
 
 /// A domain's index in [`TaskSet::domains`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct DomainId(pub u32);
 
@@ -96,7 +98,8 @@ impl TaskSet {
         let named = named.chain(self.groups.iter().map(|group| group.domain));
         let mut named = named.chain(self.budget_groups.iter().map(|group| group.domain));
         if let Some(unknown) = named.find(|id| id.0 as usize >= self.domains.len()) {
-            let cause = format!("the set has no domain {}, and a task or a group is in it", unknown.0);
+            let cause =
+                format!("the set has no domain {}, and a task or a group is in it", unknown.0);
             return Err(Diagnostic::usage(cause, "name one of the set's domains, or add it"));
         }
         self.domains.iter().map(DomainSpec::only_cpu).collect()

@@ -50,7 +50,9 @@ pub struct DurationError {
 /// assert!(parse_duration("20").is_err());
 /// ```
 pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
-    let fail = |cause: &str, help: String| Err(DurationError { cause: format!("{} {cause}", quote(text)), help });
+    let fail = |cause: &str, help: String| {
+        Err(DurationError { cause: format!("{} {cause}", quote(text)), help })
+    };
     let example = || "write a number and a unit, such as \"1ms\" or \"250us\"".to_owned();
 
     let body = text.trim();
@@ -89,7 +91,10 @@ pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
         return fail(&cause, help);
     };
     let Some(fraction_ns) = fraction_ns(fraction.unwrap_or(""), unit_ns) else {
-        return fail("is finer than 1 ns", "use fewer decimals: times are whole nanoseconds".to_owned());
+        return fail(
+            "is finer than 1 ns",
+            "use fewer decimals: times are whole nanoseconds".to_owned(),
+        );
     };
     let ns = whole
         .trim_start_matches('0')
@@ -110,8 +115,9 @@ fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
         return None;
     }
     // At most 11 digits: below 10^11 * 6*10^10, far from overflow.
-    let (numerator, denominator) =
-        digits.bytes().fold((0u128, 1u128), |(n, d), digit| (n * 10 + u128::from(digit - b'0'), d * 10));
+    let (numerator, denominator) = digits
+        .bytes()
+        .fold((0u128, 1u128), |(n, d), digit| (n * 10 + u128::from(digit - b'0'), d * 10));
     let scaled = numerator * u128::from(unit_ns);
     if scaled % denominator != 0 {
         return None;
@@ -146,7 +152,10 @@ fn unit_fault(number: &str, unit: &str) -> (String, String) {
         );
     }
     if lower.starts_with('e') && lower[1..].starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-        return ("has an exponent".to_owned(), "write the number out, such as \"1000us\"".to_owned());
+        return (
+            "has an exponent".to_owned(),
+            "write the number out, such as \"1000us\"".to_owned(),
+        );
     }
     if unit.contains(|c: char| c.is_ascii_digit()) {
         return (

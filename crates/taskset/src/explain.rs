@@ -9,9 +9,11 @@ use crate::format::{Arrival, Cpu, Integer, Pid, Policy, Seed, Spin, Weight, HIST
 use crate::problems::Problem;
 use crate::value::{Forms, Span, HELP, KEY};
 
-pub(crate) const STEPS: &str = "write a list such as steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }]";
+pub(crate) const STEPS: &str =
+    "write a list such as steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }]";
 pub(crate) const UNIFORM: &str = "write it as uniform = [\"100us\", \"300us\"]";
-pub(crate) const WINDOWS: &str = "write a list such as windows = [{ start = \"0ms\", length = \"5ms\" }]";
+pub(crate) const WINDOWS: &str =
+    "write a list such as windows = [{ start = \"0ms\", length = \"5ms\" }]";
 
 /// An error without the name of its file.
 pub(crate) struct Explained {
@@ -67,7 +69,9 @@ pub(crate) fn form(text: &str, error: &toml::de::Error) -> Explained {
         (cause.replace(KEY, found.name()), help.to_owned())
     } else {
         let wanted = message.rsplit_once("expected ").map_or(Integer::WANTED, |(_, wanted)| wanted);
-        let DeValue::Integer(number) = found.value else { return found.wrong_form(at, whose, wanted) };
+        let DeValue::Integer(number) = found.value else {
+            return found.wrong_form(at, whose, wanted);
+        };
         if wanted != Integer::WANTED {
             return found.wrong_form(at, whose, wanted);
         }
@@ -104,16 +108,26 @@ impl<'a, 'i> Found<'a, 'i> {
     /// All of them, the outer ones first.
     fn all(top: &'a DeTable<'i>, at: &Span) -> Vec<Found<'a, 'i>> {
         let mut found = Vec::new();
-        let mut rest: Vec<_> =
-            top.iter().map(|(key, value)| (vec![Part::Key(key.get_ref())], key.span(), value)).collect();
+        let mut rest: Vec<_> = top
+            .iter()
+            .map(|(key, value)| (vec![Part::Key(key.get_ref())], key.span(), value))
+            .collect();
         while let Some((path, key, value)) = rest.pop() {
             let below = |part| [&path[..], &[part]].concat();
             match value.get_ref() {
                 DeValue::Table(table) => {
-                    rest.extend(table.iter().map(|(key, value)| (below(Part::Key(key.get_ref())), key.span(), value)));
+                    rest.extend(
+                        table.iter().map(|(key, value)| {
+                            (below(Part::Key(key.get_ref())), key.span(), value)
+                        }),
+                    );
                 }
                 DeValue::Array(list) => {
-                    rest.extend(list.iter().enumerate().map(|(n, value)| (below(Part::Item(n)), key.clone(), value)));
+                    rest.extend(
+                        list.iter()
+                            .enumerate()
+                            .map(|(n, value)| (below(Part::Item(n)), key.clone(), value)),
+                    );
                 }
                 _ => {}
             }
@@ -127,17 +141,23 @@ impl<'a, 'i> Found<'a, 'i> {
 
     /// `task "servo": ` or `task 3: ` for what is in a task, a group or a budget group.
     fn whose(&self) -> String {
-        let [Part::Key(key @ ("task" | "group" | "budget_group")), Part::Item(number), rest @ ..] = &self.path[..]
+        let [Part::Key(key @ ("task" | "group" | "budget_group")), Part::Item(number), rest @ ..] =
+            &self.path[..]
         else {
             return String::new();
         };
         let called = key.replace('_', " ");
-        let table = self.top.get(*key).and_then(|list| list.get_ref().as_array()?.get(*number)?.get_ref().as_table());
+        let table = self
+            .top
+            .get(*key)
+            .and_then(|list| list.get_ref().as_array()?.get(*number)?.get_ref().as_table());
         let Some(table) = table else { return String::new() };
         let name = table.get("name").and_then(|name| name.get_ref().as_str());
         match name.filter(|name| checks::name(&called, name).is_ok()) {
             // The name itself, where it is another's as well, is no help to find it.
-            Some(name) if !matches!(rest, [Part::Key("name")]) => format!("{called} {}: ", quote(name)),
+            Some(name) if !matches!(rest, [Part::Key("name")]) => {
+                format!("{called} {}: ", quote(name))
+            }
             _ => format!("{called} {}: ", number + 1),
         }
     }
@@ -174,7 +194,10 @@ impl<'a, 'i> Found<'a, 'i> {
         let (key, _) = self.key();
         if key == "weight" && known.contains(&"budget_group") {
             let help = "remove it, and choose the budgets in the proportion you want";
-            return (format!("this version of Punctual does not have {} yet", quote(key)), help.to_owned());
+            return (
+                format!("this version of Punctual does not have {} yet", quote(key)),
+                help.to_owned(),
+            );
         }
         (format!("unknown key {}", quote(key)), self.instead_of_key(key, known))
     }
@@ -231,9 +254,11 @@ impl<'a, 'i> Found<'a, 'i> {
         let (key, item) = self.key();
         let (called, number) = (key.replace('_', " "), item.map_or(0, |item| item + 1));
         let (name, wanted, help) = match (key, item, wanted) {
-            ("task" | "group" | "budget_group", Some(_), _) => {
-                (format!("{called} {number}"), "a table", format!("describe each {called} below a [[{key}]] line"))
-            }
+            ("task" | "group" | "budget_group", Some(_), _) => (
+                format!("{called} {number}"),
+                "a table",
+                format!("describe each {called} below a [[{key}]] line"),
+            ),
             ("task" | "group" | "budget_group", None, "a sequence") => {
                 let help = format!("write [[{key}]] in double brackets, once per {called}");
                 (key.to_owned(), "a list of tables", help)
@@ -242,10 +267,14 @@ impl<'a, 'i> Found<'a, 'i> {
             ("windows", None, _) => (key.to_owned(), "a list of tables", WINDOWS.to_owned()),
             ("steps", Some(_), _) => (format!("step {number}"), "a table", STEPS.to_owned()),
             ("steps", None, _) => (key.to_owned(), "a list of tables", STEPS.to_owned()),
-            ("command", Some(_), _) => (format!("the command's word {number}"), "a string", self.in_quotes()),
+            ("command", Some(_), _) => {
+                (format!("the command's word {number}"), "a string", self.in_quotes())
+            }
             ("command", None, _) => (key.to_owned(), "a list of strings", self.as_list()),
             ("uniform", None, _) => (key.to_owned(), "a list of two durations", UNIFORM.to_owned()),
-            ("histogram", _, "a pair") => ("a bin of the histogram".to_owned(), wanted, HISTOGRAM.to_owned()),
+            ("histogram", _, "a pair") => {
+                ("a bin of the histogram".to_owned(), wanted, HISTOGRAM.to_owned())
+            }
             ("histogram", None, _) => (key.to_owned(), "a list of pairs", HISTOGRAM.to_owned()),
             ("cpus", None, _) => {
                 let help = "write a list such as cpus = [0, 1], or cpu for one CPU";
@@ -254,7 +283,12 @@ impl<'a, 'i> Found<'a, 'i> {
             ("work", ..) => (key.to_owned(), wanted, self.as_work()),
             _ => (self.name().to_owned(), wanted, self.in_form(wanted)),
         };
-        Explained { at, whose, cause: format!("{name} is {}, not {wanted}", kind(self.value)), help }
+        Explained {
+            at,
+            whose,
+            cause: format!("{name} is {}, not {wanted}", kind(self.value)),
+            help,
+        }
     }
 
     /// How a value of a common type is written.
@@ -274,14 +308,18 @@ impl<'a, 'i> Found<'a, 'i> {
                     DeValue::Float(number) => number.as_str(),
                     _ => "1",
                 };
-                let example = Some(format!("{number}ms")).filter(|example| parse_duration(example).is_ok());
+                let example =
+                    Some(format!("{number}ms")).filter(|example| parse_duration(example).is_ok());
                 let example = example.as_deref().unwrap_or("1ms");
                 format!("write it in quotes with one of ns, us, ms, s, min: \"{example}\"")
             }
             ("a name", _) => "write its name in quotes: policy = \"edf\"".to_owned(),
             ("a word, a table or a list", _) => crate::format::ARRIVALS.to_owned(),
             _ => {
-                let example = EXAMPLES.iter().find(|(of, _)| *of == key).map_or("media", |(_, example)| *example);
+                let example = EXAMPLES
+                    .iter()
+                    .find(|(of, _)| *of == key)
+                    .map_or("media", |(_, example)| *example);
                 format!("write it in quotes, such as {key} = \"{example}\"")
             }
         }
@@ -298,7 +336,8 @@ impl<'a, 'i> Found<'a, 'i> {
     /// A command line as the list it should have been, as far as blanks separate its words.
     fn as_list(&self) -> String {
         let Some(line) = self.value.as_str() else {
-            return "write a list of strings, such as command = [\"xz\", \"-T4\", \"file\"]".to_owned();
+            return "write a list of strings, such as command = [\"xz\", \"-T4\", \"file\"]"
+                .to_owned();
         };
         let mut words: Vec<String> = line.split_whitespace().take(8).map(quote).collect();
         if words.is_empty() {
@@ -350,9 +389,16 @@ const ALIASES: [(&str, &str); 23] = [
 ];
 
 /// The one of `known` that another system or version calls `word`.
-pub(crate) fn meant<'a>(word: &str, aliases: &[(&'a str, &str)], known: &[&str]) -> Option<&'a str> {
+pub(crate) fn meant<'a>(
+    word: &str,
+    aliases: &[(&'a str, &str)],
+    known: &[&str],
+) -> Option<&'a str> {
     let is_alias = |aliases: &str| aliases.split(' ').any(|alias| alias == word);
-    aliases.iter().find(|(meant, aliases)| is_alias(aliases) && known.contains(meant)).map(|(meant, _)| *meant)
+    aliases
+        .iter()
+        .find(|(meant, aliases)| is_alias(aliases) && known.contains(meant))
+        .map(|(meant, _)| *meant)
 }
 
 /// The known word nearest to a misspelt one, if one is near enough to be meant.

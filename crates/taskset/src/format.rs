@@ -296,9 +296,10 @@ impl Forms for Arrival {
                 "sporadic arrival needs the longest time between two",
                 "write arrival = { sporadic = \"LONGEST\" }; the period is the shortest",
             ),
-            ("aperiodic", _) => {
-                fault("aperiodic arrival needs the mean time between two", "write arrival = { aperiodic = \"MEAN\" }")
-            }
+            ("aperiodic", _) => fault(
+                "aperiodic arrival needs the mean time between two",
+                "write arrival = { aperiodic = \"MEAN\" }",
+            ),
             (_, Some(near)) => {
                 let cause = format_args!("unknown arrival {}", quote(word));
                 fault(cause, format_args!("did you mean {}?", quote(near)))
@@ -415,7 +416,9 @@ impl Forms for Bin {
     const WANTED: &'static str = "a pair";
 
     fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        let miscounted = |count| fault(format_args!("a bin of the histogram has {count} values, not two"), HISTOGRAM);
+        let miscounted = |count| {
+            fault(format_args!("a bin of the histogram has {count} values, not two"), HISTOGRAM)
+        };
         let time = list.next_element()?.ok_or_else(|| miscounted(0))?;
         let weight = list.next_element()?.ok_or_else(|| miscounted(1))?;
         let mut count = 2;

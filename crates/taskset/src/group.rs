@@ -20,7 +20,12 @@ pub(crate) struct Checked {
 }
 
 /// Checks a group by itself.
-pub(crate) fn check(group: &Group, at: &Span, domains: Option<&[DomainSpec]>, problems: &mut Problems<'_>) -> Checked {
+pub(crate) fn check(
+    group: &Group,
+    at: &Span,
+    domains: Option<&[DomainSpec]>,
+    problems: &mut Problems<'_>,
+) -> Checked {
     let before = problems.count();
     let member = member(&GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
     let policy = policy::check(&group.policy, problems);
@@ -52,12 +57,17 @@ pub(crate) fn check_budget_group(
     problems: &mut Problems<'_>,
 ) -> (Member, Option<BudgetGroupSpec>) {
     let before = problems.count();
-    let member = member(&BUDGET_GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
+    let member =
+        member(&BUDGET_GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
     checks::times_at(at, &group.period, &group.budget, &None, problems);
     if problems.count() == before {
         let required = [
             (group.name.is_some(), "a name", "add a name, such as name = \"media\""),
-            (group.period.is_some(), "a period", "add the time between replenishments, such as period = \"20ms\""),
+            (
+                group.period.is_some(),
+                "a period",
+                "add the time between replenishments, such as period = \"20ms\"",
+            ),
             (
                 group.budget.is_some(),
                 "a budget",
@@ -129,7 +139,10 @@ fn time_table(group: &Group, problems: &mut Problems<'_>) -> Option<ServerSpec> 
     let in_range = ns(&group.cycle).filter(|cycle| (LEAST_PERIOD..DURATION_LIMIT).contains(cycle));
     if let (Some(cycle), None) = (&group.cycle, in_range) {
         let least = fmt_ns(LEAST_PERIOD);
-        let cause = format!("cycle {} is less than {least}, the shortest that can be served", fmt_ns(cycle.0));
+        let cause = format!(
+            "cycle {} is less than {least}, the shortest that can be served",
+            fmt_ns(cycle.0)
+        );
         problems.fault(&cycle.span, cause, format!("make it at least {least}"));
     }
     let windows = windows::check(&group.windows, in_range, "cycle", problems);
@@ -140,7 +153,11 @@ fn time_table(group: &Group, problems: &mut Problems<'_>) -> Option<ServerSpec> 
 fn missing(group: &Group, head: &Span, problems: &mut Problems<'_>) {
     let begun = [
         (group.name.is_some(), "a name", "add a name, such as name = \"media\""),
-        (group.policy.is_some(), "a policy", "add how its members are scheduled, such as policy = \"edf\""),
+        (
+            group.policy.is_some(),
+            "a policy",
+            "add how its members are scheduled, such as policy = \"edf\"",
+        ),
     ];
     if problems.missing(head, &begun) {
         return;
@@ -149,12 +166,18 @@ fn missing(group: &Group, head: &Span, problems: &mut Problems<'_>) {
     if given(&by_table(group)) {
         let windows = "add them, such as windows = [{ start = \"0ms\", length = \"5ms\" }]";
         let cycle = "add the time after which the windows come again, such as cycle = \"10ms\"";
-        let required = [(group.windows.is_some(), "its windows", windows), (group.cycle.is_some(), "its cycle", cycle)];
+        let required = [
+            (group.windows.is_some(), "its windows", windows),
+            (group.cycle.is_some(), "its cycle", cycle),
+        ];
         problems.missing(head, &required);
     } else if given(&by_period(group)) {
         let period = "add the time between replenishments, such as period = \"20ms\"";
         let budget = "add its execution time per period, such as budget = \"5ms\"";
-        let required = [(group.period.is_some(), "a period", period), (group.budget.is_some(), "a budget", budget)];
+        let required = [
+            (group.period.is_some(), "a period", period),
+            (group.budget.is_some(), "a budget", budget),
+        ];
         problems.missing(head, &required);
     } else {
         let help = "add period and budget, or windows and cycle";

@@ -31,7 +31,10 @@ mod windows;
 mod work;
 mod write;
 
-pub use checks::{LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS, MOST_LEVELS};
+pub use checks::{
+    LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS,
+    MOST_LEVELS,
+};
 pub use costs::{CostBasis, Costs};
 pub use domain::{cpus_name, DomainId, DomainSpec};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};

@@ -50,7 +50,8 @@ impl Loaded {
         let mut bytes = Vec::new();
         // One byte more than is allowed tells "too large" without trusting the length a file
         // claims.
-        let read = File::open(path).and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
+        let read = File::open(path)
+            .and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
         if let Err(error) = read {
             return Err(unreadable(&file, &error));
         }
@@ -85,16 +86,21 @@ impl Loaded {
         if let Some(policy) = &options.policy {
             policy::known(policy).map_err(|(cause, help)| Diagnostic::usage(cause, help))?;
         }
-        let mut loaded = if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
-            rt_app::read(text, file_name, options.policy.as_deref())?
-        } else {
-            let set = read(text, file_name, Recordings::beside(file_name), options).map_err(
-                |Explained { at, whose, cause, help }| error::at(file_name, text, &at, whose + &cause, help),
-            )?;
-            Loaded { set, unrepresented: Vec::new() }
-        };
+        let mut loaded =
+            if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json"))
+            {
+                rt_app::read(text, file_name, options.policy.as_deref())?
+            } else {
+                let set = read(text, file_name, Recordings::beside(file_name), options).map_err(
+                    |Explained { at, whose, cause, help }| {
+                        error::at(file_name, text, &at, whose + &cause, help)
+                    },
+                )?;
+                Loaded { set, unrepresented: Vec::new() }
+            };
         if let Some(cpu) = options.cpu {
-            cpus::move_set(&mut loaded.set, cpu).map_err(|(cause, help)| error::whole(file_name, cause, help))?;
+            cpus::move_set(&mut loaded.set, cpu)
+                .map_err(|(cause, help)| error::whole(file_name, cause, help))?;
         }
         Ok(loaded)
     }
@@ -138,13 +144,16 @@ pub(crate) fn read(
     if let (None, None, Some(cpu)) = (&file.cpu, &file.cpus, options.cpu.or(options.default_cpu)) {
         file.cpu = Some(Whole(cpu.into()).into());
     }
-    set::check(&file, file_name, text, recordings).map_err(|problem| explain::problem(text, problem))
+    set::check(&file, file_name, text, recordings)
+        .map_err(|problem| explain::problem(text, problem))
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {
     let (cause, help) = match error.kind() {
         ErrorKind::NotFound => ("there is no such file", "check the path"),
-        ErrorKind::PermissionDenied => ("the file may not be read", "give yourself the permission to read it"),
+        ErrorKind::PermissionDenied => {
+            ("the file may not be read", "give yourself the permission to read it")
+        }
         ErrorKind::IsADirectory => ("it is a directory", "name a task-set file in it"),
         _ => {
             let cause = format!("the file cannot be read: {error}");

@@ -21,7 +21,8 @@ const ALIASES: [(&str, &str); 7] = [
 ];
 
 /// Policies of later versions, by the nearest of this one.
-const LATER: [(&str, &str); 2] = [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
+const LATER: [(&str, &str); 2] =
+    [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
 
 /// Kinds of server, which are no policies.
 const SERVERS: [&str; 2] = ["polling", "deferrable"];
@@ -34,7 +35,11 @@ pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) ->
         Policy::Name(name) => (&found.span, name),
         Policy::Table(PolicyTable { name: Some(name) }) => (&name.span, &name.value),
         Policy::Table(PolicyTable { name: None }) => {
-            problems.fault(&found.span, "the policy has no name", "add its name: policy = { name = \"edf\" }");
+            problems.fault(
+                &found.span,
+                "the policy has no name",
+                "add its name: policy = { name = \"edf\" }",
+            );
             return None;
         }
     };
@@ -49,17 +54,21 @@ pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
     }
     let lower = name.to_lowercase();
     if let Some(instead) = meant(&lower, &LATER, &POLICIES) {
-        let cause = format!("this version of Punctual does not have the policy {} yet", quote(name));
+        let cause =
+            format!("this version of Punctual does not have the policy {} yet", quote(name));
         return Err((cause, format!("use {} instead", quote(instead))));
     }
     let cause = format!("unknown policy {}", quote(name));
     if SERVERS.contains(&lower.as_str()) {
-        let help = format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
+        let help =
+            format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
         return Err((cause, help));
     }
     let help = match meant(&lower, &ALIASES, &POLICIES).or_else(|| nearest(&lower, &POLICIES)) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
-        None => "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned(),
+        None => {
+            "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned()
+        }
     };
     Err((cause, help))
 }

@@ -28,11 +28,20 @@ impl<'t> Problems<'t> {
 
     /// Notes a problem. The texts are made only if it is the first in the file so far: a large file
     /// may have as many problems as it has lines.
-    pub(crate) fn add<C: Into<String>, H: Into<String>>(&mut self, at: &Span, texts: impl FnOnce() -> (C, H)) {
+    pub(crate) fn add<C: Into<String>, H: Into<String>>(
+        &mut self,
+        at: &Span,
+        texts: impl FnOnce() -> (C, H),
+    ) {
         self.count += 1;
         if self.first.as_ref().is_none_or(|first| at.start < first.at.start) {
             let (cause, help) = texts();
-            self.first = Some(Problem { at: at.clone(), of_key: false, cause: cause.into(), help: help.into() });
+            self.first = Some(Problem {
+                at: at.clone(),
+                of_key: false,
+                cause: cause.into(),
+                help: help.into(),
+            });
         }
     }
 
@@ -42,7 +51,12 @@ impl<'t> Problems<'t> {
     }
 
     /// Notes a problem of a value's key.
-    pub(crate) fn fault_of_key(&mut self, at: &Span, cause: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn fault_of_key(
+        &mut self,
+        at: &Span,
+        cause: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         let earlier = self.first.as_ref().is_none_or(|first| at.start < first.at.start);
         self.fault(at, cause, help);
         if let (true, Some(first)) = (earlier, &mut self.first) {
@@ -52,7 +66,11 @@ impl<'t> Problems<'t> {
 
     /// Refuses a second one of several forms, at its key; the help lists what is to be kept. The
     /// first one that is given.
-    pub(crate) fn one_of<'f>(&mut self, forms: &[(&'f str, Option<&Span>)], help: &str) -> Option<&'f str> {
+    pub(crate) fn one_of<'f>(
+        &mut self,
+        forms: &[(&'f str, Option<&Span>)],
+        help: &str,
+    ) -> Option<&'f str> {
         let mut given: Vec<_> = forms.iter().filter_map(|(key, at)| Some(((*at)?, *key))).collect();
         given.sort_by_key(|(at, _)| at.start);
         if let [(_, first), (at, second), ..] = given[..] {

@@ -30,7 +30,8 @@ impl Recordings {
     /// The execution times in a file, ns; else cause and help.
     pub(crate) fn read(&mut self, name: &str) -> Result<Vec<u64>, (String, String)> {
         let folder = &self.folder;
-        let times = self.read.entry(name.to_owned()).or_insert_with(|| read(folder, name)).clone()?;
+        let times =
+            self.read.entry(name.to_owned()).or_insert_with(|| read(folder, name)).clone()?;
         self.count(times)
     }
 
@@ -54,19 +55,27 @@ impl Recordings {
 const EMPTY: &str = "write one duration on each line, such as 250us";
 
 fn read(folder: &Path, name: &str) -> Result<Vec<u64>, (String, String)> {
-    let fail = |cause: &str, help: &str| Err((format!("the recording {} {cause}", quote(name)), help.to_owned()));
+    let fail = |cause: &str, help: &str| {
+        Err((format!("the recording {} {cause}", quote(name)), help.to_owned()))
+    };
     let path = folder.join(name);
     // Opening a pipe would wait for its writer.
     match std::fs::metadata(&path) {
         Ok(found) if found.is_file() => {}
-        Ok(_) => return fail("is no regular file", "name a text file with one duration on each line"),
+        Ok(_) => {
+            return fail("is no regular file", "name a text file with one duration on each line")
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return fail("does not exist", "check its path, which begins at the folder of the task-set file");
+            return fail(
+                "does not exist",
+                "check its path, which begins at the folder of the task-set file",
+            );
         }
         Err(error) => return fail(&format!("cannot be read: {error}"), "name a readable file"),
     }
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|open| open.take(LARGEST_RECORDING as u64 + 1).read_to_end(&mut bytes));
+    let read = File::open(&path)
+        .and_then(|open| open.take(LARGEST_RECORDING as u64 + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         return fail(&format!("cannot be read: {error}"), "name a readable file");
     }
@@ -94,7 +103,9 @@ fn parse(text: &str) -> Result<Vec<u64>, (String, String)> {
                 return Err((cause, "make it at least 1ns".to_owned()));
             }
             Ok(ns) => times.push(ns),
-            Err(error) => return Err((format!(", line {}: {}", number + 1, error.cause), error.help)),
+            Err(error) => {
+                return Err((format!(", line {}: {}", number + 1, error.cause), error.help))
+            }
         }
     }
     if times.is_empty() {

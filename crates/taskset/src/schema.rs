@@ -19,7 +19,8 @@ pub fn json_schema() -> Value {
 /// An `Option` may be null in JSON, and TOML has no null: an absent key is all there is.
 fn without_null(schema: &mut Schema) {
     transform_subschemas(&mut without_null, schema);
-    let null = |schema: &Value| *schema == "null" || schema.get("type").is_some_and(|of| of == "null");
+    let null =
+        |schema: &Value| *schema == "null" || schema.get("type").is_some_and(|of| of == "null");
     for key in ["type", "anyOf", "enum"] {
         let Some(Value::Array(forms)) = schema.get_mut(key) else { continue };
         forms.retain(|form| !null(form) && !form.is_null());
@@ -27,7 +28,9 @@ fn without_null(schema: &mut Schema) {
             let only = only.clone();
             schema.remove(key);
             match only {
-                Value::Object(inner) => inner.into_iter().for_each(|(key, value)| drop(schema.insert(key, value))),
+                Value::Object(inner) => {
+                    inner.into_iter().for_each(|(key, value)| drop(schema.insert(key, value)))
+                }
                 only => drop(schema.insert(key.to_owned(), only)),
             }
         }

@@ -9,16 +9,26 @@ use crate::problems::{Lines, Problem, Problems};
 use crate::recording::Recordings;
 use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
-use crate::{cpus, group, policy, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, TaskSet, TaskSpec};
+use crate::{
+    cpus, group, policy, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, TaskSet,
+    TaskSpec,
+};
 
-const NO_TASKS: (&str, &str) =
-    ("the set has no tasks", "add [[task]] with name, period, budget and one of work, command, pid");
+const NO_TASKS: (&str, &str) = (
+    "the set has no tasks",
+    "add [[task]] with name, period, budget and one of work, command, pid",
+);
 
 /// Checks all of a file. `text` is what it was read from, `file_name` what its errors call it.
 ///
 /// # Errors
 /// The first problem in file order.
-pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Recordings) -> Result<TaskSet, Problem> {
+pub(crate) fn check(
+    file: &Set,
+    file_name: &str,
+    text: &str,
+    mut recordings: Recordings,
+) -> Result<TaskSet, Problem> {
     let mut problems = Problems::new(text);
     let domains = cpus::domains(file, file_name, text, &mut problems);
     let policy = policy::check(&file.policy, &mut problems);
@@ -29,7 +39,8 @@ pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Rec
     if let Some(empty) = file.task.as_ref().filter(|list| list.is_empty()) {
         problems.add(&empty.span, || NO_TASKS);
     }
-    let groups = groups(file, domains.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
+    let groups =
+        groups(file, domains.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
     let context = task::Context {
         domains: domains.as_deref(),
         policy: policy.as_deref(),
@@ -41,7 +52,8 @@ pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Rec
     let (mut names, mut pids) = (HashMap::new(), HashMap::new());
     let mut lines = Lines::new(text);
     for table in file.task.iter().flat_map(|list| list.iter()) {
-        let (name, spec) = task::check(table, &table.span, &context, &mut recordings, &mut problems);
+        let (name, spec) =
+            task::check(table, &table.span, &context, &mut recordings, &mut problems);
         if let Some((name, line)) = name.and_then(|name| second(&mut names, name, &problems)) {
             problems.add(&name.span, || {
                 let cause = format!("name {} is taken by the task on line {line}", quote(&name));
@@ -51,7 +63,8 @@ pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Rec
         let pid = table.pid.as_ref().map(|pid| At { span: pid.span.clone(), value: pid.0 });
         if let Some((pid, line)) = pid.and_then(|pid| second(&mut pids, pid, &problems)) {
             problems.add(&pid.span, || {
-                let cause = format!("pid {} is adopted by the task on line {line} already", pid.value);
+                let cause =
+                    format!("pid {} is adopted by the task on line {line} already", pid.value);
                 (cause, "name each process in one task only")
             });
         }
@@ -66,7 +79,10 @@ pub(crate) fn check(file: &Set, file_name: &str, text: &str, mut recordings: Rec
         } else if domains.is_none() {
             Some(("the set names no CPU", "add a line such as cpu = 1 at the top"))
         } else if policy.is_none() {
-            Some(("the set names no policy", "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")"))
+            Some((
+                "the set names no policy",
+                "add policy = \"edf\" at the top (or \"rm\", \"dm\", \"fp\")",
+            ))
         } else {
             None
         };

@@ -27,10 +27,17 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> Explained {
 }
 
 /// The mistakes that people make, each with its cause and help.
-fn recognise(text: &str, span: &std::ops::Range<usize>, said: &str) -> Option<(&'static str, String)> {
+fn recognise(
+    text: &str,
+    span: &std::ops::Range<usize>,
+    said: &str,
+) -> Option<(&'static str, String)> {
     let say = |cause, help: &str| Some((cause, help.to_owned()));
     if said.contains("duplicate key") {
-        return say("a key is given twice", "keep one of the two; tasks are repeated by [[task]], in double brackets");
+        return say(
+            "a key is given twice",
+            "keep one of the two; tasks are repeated by [[task]], in double brackets",
+        );
     }
     if said.contains("recurs") {
         return say("lists or tables are nested too deeply", "nest them less deeply");
@@ -41,7 +48,8 @@ fn recognise(text: &str, span: &std::ops::Range<usize>, said: &str) -> Option<(&
             "end lines as Unix or Windows does, by LF or CR LF",
         );
     }
-    let start = (0..=span.start.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let start =
+        (0..=span.start.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     let here = text[start..].chars().next();
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     if here == Some('{') && start == line_start {
@@ -72,7 +80,10 @@ fn recognise(text: &str, span: &std::ops::Range<usize>, said: &str) -> Option<(&
     let bent = |c| ('\u{2018}'..='\u{201f}').contains(&c);
     if value.starts_with(bent) {
         let inner = value.trim_matches(bent);
-        return Some(("a text is in typographic quotes", format!("use straight ones: {}", quote(inner))));
+        return Some((
+            "a text is in typographic quotes",
+            format!("use straight ones: {}", quote(inner)),
+        ));
     }
     let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if value.starts_with(char::is_alphabetic) && value.chars().all(bare) {

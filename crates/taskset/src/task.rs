@@ -66,9 +66,15 @@ fn times(task: &Task, head: &Span, problems: &mut Problems<'_>) {
         let (time, limit) = (time.as_ref()?, limit?);
         (time.0 >= limit).then(|| (time.span.clone(), fmt_ns(time.0), fmt_ns(limit)))
     };
-    if let Some((at, promotion, deadline)) = within(&task.promotion, ns(&task.deadline).or(ns(&task.period))) {
+    if let Some((at, promotion, deadline)) =
+        within(&task.promotion, ns(&task.deadline).or(ns(&task.period)))
+    {
         let cause = format!("promotion {promotion} is not before its deadline {deadline}");
-        problems.fault(&at, cause, "promote it earlier, or leave it out: the policy computes the latest");
+        problems.fault(
+            &at,
+            cause,
+            "promote it earlier, or leave it out: the policy computes the latest",
+        );
     }
     if let Some((at, jitter, period)) = within(&task.jitter, ns(&task.period)) {
         let cause = format!("jitter {jitter} is not below its period {period}");
@@ -80,8 +86,16 @@ fn times(task: &Task, head: &Span, problems: &mut Problems<'_>) {
             problems.fault(&mandatory.span, "the mandatory part is 0", help);
         }
         if let Some(budget) = ns(&task.budget).filter(|&budget| mandatory.0 > budget) {
-            let cause = format!("mandatory {} is more than its budget {}", fmt_ns(mandatory.0), fmt_ns(budget));
-            problems.fault(&mandatory.span, cause, "make it at most the budget: it is a part of it");
+            let cause = format!(
+                "mandatory {} is more than its budget {}",
+                fmt_ns(mandatory.0),
+                fmt_ns(budget)
+            );
+            problems.fault(
+                &mandatory.span,
+                cause,
+                "make it at most the budget: it is a part of it",
+            );
         }
     }
 }
@@ -95,7 +109,9 @@ struct Place {
 
 /// A task's domain is that of its CPU, else its group's, else the only one of the set.
 fn place(task: &Task, context: &Context<'_>, problems: &mut Problems<'_>) -> Place {
-    let mut named = |tree: &Tree<'_>, key: &str, name: &Option<At<String>>| tree.find(key, name.as_ref()?, problems);
+    let mut named = |tree: &Tree<'_>, key: &str, name: &Option<At<String>>| {
+        tree.find(key, name.as_ref()?, problems)
+    };
     let group = named(context.groups, "group", &task.group);
     let budget_group = named(context.budget_groups, "budget_group", &task.budget_group);
     let own = cpus::own(&task.cpu, context.domains, problems);
@@ -114,7 +130,13 @@ fn place(task: &Task, context: &Context<'_>, problems: &mut Problems<'_>) -> Pla
 }
 
 /// Reports the first absent key, at the head of the task.
-fn missing(task: &Task, head: &Span, context: &Context<'_>, place: &Place, problems: &mut Problems<'_>) {
+fn missing(
+    task: &Task,
+    head: &Span,
+    context: &Context<'_>,
+    place: &Place,
+    problems: &mut Problems<'_>,
+) {
     let period = "add the time between its releases, such as period = \"20ms\"";
     let budget = "add the execution time it may use per period, such as budget = \"5ms\"";
     let required = [

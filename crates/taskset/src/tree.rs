@@ -23,10 +23,12 @@ pub(crate) struct Kind {
 }
 
 /// Group 0, which no file names, is the first level.
-pub(crate) const GROUPS: Kind = Kind { called: "group", most: MOST_GROUPS, levels: MOST_LEVELS - 1 };
+pub(crate) const GROUPS: Kind =
+    Kind { called: "group", most: MOST_GROUPS, levels: MOST_LEVELS - 1 };
 
 /// Budget groups without a parent are the first level.
-pub(crate) const BUDGET_GROUPS: Kind = Kind { called: "budget group", most: MOST_BUDGET_GROUPS, levels: MOST_LEVELS };
+pub(crate) const BUDGET_GROUPS: Kind =
+    Kind { called: "budget group", most: MOST_BUDGET_GROUPS, levels: MOST_LEVELS };
 
 impl Kind {
     pub(crate) fn key(&self) -> String {
@@ -69,7 +71,12 @@ impl<'d> Tree<'d> {
         let mut tree = Tree { kind, of_the_set, names: HashMap::new(), parents, domains };
         if let Some(beyond) = members.get(kind.most) {
             problems.add(&beyond.at, || {
-                let cause = format!("the set has {} {}s, more than {}", members.len(), kind.called, kind.most);
+                let cause = format!(
+                    "the set has {} {}s, more than {}",
+                    members.len(),
+                    kind.called,
+                    kind.most
+                );
                 (cause, "merge some of them, or make several sets of it".to_owned())
             });
             // No more is said of so many: what follows looks at each pair of ancestors.
@@ -104,7 +111,12 @@ impl<'d> Tree<'d> {
     }
 
     /// The member that the value of `key` names.
-    pub(crate) fn find(&self, key: &str, name: &At<String>, problems: &mut Problems<'_>) -> Option<usize> {
+    pub(crate) fn find(
+        &self,
+        key: &str,
+        name: &At<String>,
+        problems: &mut Problems<'_>,
+    ) -> Option<usize> {
         if let Some(index) = self.names.get(&name.value) {
             return Some(*index);
         }
@@ -148,7 +160,9 @@ impl<'d> Tree<'d> {
 
     fn refuse_cycle(&mut self, on_it: usize, members: &[Member], problems: &mut Problems<'_>) {
         let mut cycle = vec![on_it];
-        while let Some(parent) = self.parents[cycle[cycle.len() - 1]].filter(|&parent| parent != on_it) {
+        while let Some(parent) =
+            self.parents[cycle[cycle.len() - 1]].filter(|&parent| parent != on_it)
+        {
             cycle.push(parent);
         }
         let first = (0..cycle.len()).min_by_key(|&n| cycle[n]).unwrap_or(0);
@@ -183,10 +197,14 @@ impl<'d> Tree<'d> {
             if let (true, Some(parent)) = (levels > self.kind.levels, &member.parent) {
                 problems.add(&parent.span, || {
                     let kind = self.kind.called;
-                    let (most, top) =
-                        if self.kind.levels < MOST_LEVELS { (MOST_LEVELS, " with the top") } else { (MOST_LEVELS, "") };
+                    let (most, top) = if self.kind.levels < MOST_LEVELS {
+                        (MOST_LEVELS, " with the top")
+                    } else {
+                        (MOST_LEVELS, "")
+                    };
                     let levels = levels + most - self.kind.levels;
-                    let cause = format!("the {kind}s are {levels} levels deep{top}, more than {most}");
+                    let cause =
+                        format!("the {kind}s are {levels} levels deep{top}, more than {most}");
                     (cause, "give it a parent that is nearer to the top".to_owned())
                 });
             }
@@ -215,12 +233,20 @@ impl<'d> Tree<'d> {
     }
 
     /// Refuses a reference to a member of another domain: each has a dispatcher of its own.
-    pub(crate) fn same_domain(&self, at: &Span, member: usize, domain: Option<DomainId>, problems: &mut Problems<'_>) {
+    pub(crate) fn same_domain(
+        &self,
+        at: &Span,
+        member: usize,
+        domain: Option<DomainId>,
+        problems: &mut Problems<'_>,
+    ) {
         let (Some(there), Some(here)) = (self.domains[member], domain) else { return };
         if there == here {
             return;
         }
-        let Some([here, there]) = self.of_the_set.map(|all| [here, there].map(|id| &all[id.0 as usize])) else {
+        let Some([here, there]) =
+            self.of_the_set.map(|all| [here, there].map(|id| &all[id.0 as usize]))
+        else {
             return;
         };
         problems.add(at, || {

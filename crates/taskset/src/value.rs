@@ -7,7 +7,10 @@ use std::ops::{Deref, Range};
 
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{
+    DeserializeOwned, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor,
+};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
@@ -181,7 +184,9 @@ impl<const ZERO: bool> Forms for Time<ZERO> {
     const WANTED: &'static str = "a duration with its unit";
 
     fn text<E: Error>(text: &str) -> Result<Self, E> {
-        parse_duration(text).map(Time).map_err(|error| fault(format_args!("{KEY} {}", error.cause), error.help))
+        parse_duration(text)
+            .map(Time)
+            .map_err(|error| fault(format_args!("{KEY} {}", error.cause), error.help))
     }
 }
 
@@ -253,8 +258,10 @@ impl<const ZERO: bool> JsonSchema for Time<ZERO> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         if ZERO {
             let units = [("ns", r"\.0+"), ("us", r"\.[0-9]{1,3}0*"), ("ms", r"\.[0-9]{1,6}0*")];
-            let units = units.into_iter().chain([("s", r"\.[0-9]{1,9}0*"), ("min", r"\.[0-9]{1,11}0*")]);
-            let units: Vec<String> = units.map(|(unit, fraction)| format!(r"({fraction})?\s*{unit}")).collect();
+            let units =
+                units.into_iter().chain([("s", r"\.[0-9]{1,9}0*"), ("min", r"\.[0-9]{1,11}0*")]);
+            let units: Vec<String> =
+                units.map(|(unit, fraction)| format!(r"({fraction})?\s*{unit}")).collect();
             return json_schema!({
                 "description": "A decimal number and one of the units ns, us, ms, s, min; exact to 1 ns.",
                 "type": "string",

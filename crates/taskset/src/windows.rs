@@ -18,18 +18,27 @@ pub(crate) fn check(
     let list = windows.as_ref()?;
     let before = problems.count();
     if list.is_empty() {
-        problems.fault(&list.span, "the list of windows is empty", "give at least one, or leave the key out");
+        problems.fault(
+            &list.span,
+            "the list of windows is empty",
+            "give at least one, or leave the key out",
+        );
     }
     let mut windows: Vec<(Window, &Span)> = Vec::with_capacity(list.len());
     for found in list.iter() {
-        windows.extend(window(found, &found.span, cycle, of, problems).map(|window| (window, &found.span)));
+        windows.extend(
+            window(found, &found.span, cycle, of, problems).map(|window| (window, &found.span)),
+        );
     }
     windows.sort_by_key(|(window, _)| window.start);
     for pair in windows.windows(2) {
         let ((first, _), (second, at)) = (&pair[0], &pair[1]);
         if second.start < end(first) {
-            let (begin, first_start, first_end) = (fmt_ns(second.start), fmt_ns(first.start), fmt_ns(end(first)));
-            let cause = format!("the window from {begin} overlaps the one from {first_start} to {first_end}");
+            let (begin, first_start, first_end) =
+                (fmt_ns(second.start), fmt_ns(first.start), fmt_ns(end(first)));
+            let cause = format!(
+                "the window from {begin} overlaps the one from {first_start} to {first_end}"
+            );
             problems.fault(at, cause, format!("begin it at {first_end} or later"));
         }
     }
@@ -55,7 +64,11 @@ fn window(
     }
     let window = Window { start, length };
     if let Some(cycle) = cycle.filter(|&cycle| end(&window) > cycle) {
-        let cause = format!("the window ends at {}, after its {of} of {}", fmt_ns(end(&window)), fmt_ns(cycle));
+        let cause = format!(
+            "the window ends at {}, after its {of} of {}",
+            fmt_ns(end(&window)),
+            fmt_ns(cycle)
+        );
         problems.fault(at, cause, format!("make it end within the {of}"));
         return None;
     }

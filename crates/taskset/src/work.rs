@@ -13,9 +13,17 @@ use crate::{Body, Spin, Step};
 pub const MOST_STEPS: usize = 1024;
 
 /// Checks the body of a task; `None` when it is absent or at fault.
-pub(crate) fn check(task: &Task, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Body> {
-    let forms = [("work", place(&task.work)), ("command", place(&task.command)), ("pid", place(&task.pid))];
-    problems.one_of(&forms, "keep one of work, command and pid, and make the other a task of its own")?;
+pub(crate) fn check(
+    task: &Task,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Body> {
+    let forms =
+        [("work", place(&task.work)), ("command", place(&task.command)), ("pid", place(&task.pid))];
+    problems.one_of(
+        &forms,
+        "keep one of work, command and pid, and make the other a task of its own",
+    )?;
     if let Some(work) = &task.work {
         return self::work(work, &work.span, recordings, problems);
     }
@@ -33,9 +41,18 @@ pub(crate) fn check(task: &Task, recordings: &mut Recordings, problems: &mut Pro
     }
 }
 
-fn work(work: &Work, at: &Span, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Body> {
+fn work(
+    work: &Work,
+    at: &Span,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Body> {
     let Work { spin, steps, uniform, histogram, recorded, seed } = work;
-    let drawn = [("uniform", place(uniform)), ("histogram", place(histogram)), ("recorded", place(recorded))];
+    let drawn = [
+        ("uniform", place(uniform)),
+        ("histogram", place(histogram)),
+        ("recorded", place(recorded)),
+    ];
     let forms = [&[("spin", place(spin)), ("steps", place(steps))], &drawn[..]].concat();
     if forms.iter().all(|(_, at)| at.is_none()) && seed.is_none() {
         let help = "write work = { spin = \"200us\" } or work = { spin = \"forever\" }";
@@ -50,12 +67,18 @@ fn work(work: &Work, at: &Span, recordings: &mut Recordings, problems: &mut Prob
     match (spin, steps) {
         (Some(spin), _) => self::spin(spin, recordings, problems).map(Body::Spin),
         (None, Some(steps)) => self::steps(steps, recordings, problems).map(Body::Steps),
-        (None, None) => distribution(uniform, histogram, recorded, seed, recordings, problems).map(Body::Spin),
+        (None, None) => {
+            distribution(uniform, histogram, recorded, seed, recordings, problems).map(Body::Spin)
+        }
     }
 }
 
 /// `steps = [{ spin = "1ms" }, { sleep = "2ms" }]`
-fn steps(list: &Tables<format::Step>, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Vec<Step>> {
+fn steps(
+    list: &Tables<format::Step>,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Step>> {
     if list.is_empty() {
         problems.fault(&list.span, "the list of steps is empty", STEPS);
     }
@@ -71,25 +94,40 @@ fn steps(list: &Tables<format::Step>, recordings: &mut Recordings, problems: &mu
             problems.fault(&table.span, "a step comes after one without end", help);
         }
         let format::Step { spin, sleep } = &table.value.0;
-        problems.one_of(&[("spin", place(spin)), ("sleep", place(sleep))], "keep one of spin, sleep");
+        problems
+            .one_of(&[("spin", place(spin)), ("sleep", place(sleep))], "keep one of spin, sleep");
         match (spin, sleep) {
             (Some(spin), _) => steps.extend(self::spin(spin, recordings, problems).map(Step::Spin)),
             (None, Some(sleep)) if sleep.0 == 0 => {
-                problems.fault(&sleep.span, "the sleep is 0", "make it at least 1ns, or leave it out");
+                problems.fault(
+                    &sleep.span,
+                    "the sleep is 0",
+                    "make it at least 1ns, or leave it out",
+                );
             }
             (None, Some(sleep)) => steps.push(Step::Sleep(sleep.0)),
-            (None, None) => problems.fault(&table.span, "a step says neither spin nor sleep", STEPS),
+            (None, None) => {
+                problems.fault(&table.span, "a step says neither spin nor sleep", STEPS)
+            }
         }
     }
     Some(steps)
 }
 
-fn spin(spin: &At<format::Spin>, recordings: &mut Recordings, problems: &mut Problems<'_>) -> Option<Spin> {
+fn spin(
+    spin: &At<format::Spin>,
+    recordings: &mut Recordings,
+    problems: &mut Problems<'_>,
+) -> Option<Spin> {
     match &spin.value {
         format::Spin::Word(_) => Some(Spin::Forever),
         format::Spin::For(time) => nonzero(*time, &spin.span, problems).map(Spin::For),
         format::Spin::Drawn(Distribution { uniform, histogram, recorded, seed }) => {
-            let forms = [("uniform", place(uniform)), ("histogram", place(histogram)), ("recorded", place(recorded))];
+            let forms = [
+                ("uniform", place(uniform)),
+                ("histogram", place(histogram)),
+                ("recorded", place(recorded)),
+            ];
             if forms.iter().all(|(_, at)| at.is_none()) {
                 let help =
                     "write it as uniform = [\"100us\", \"300us\"], histogram = [[\"100us\", 3]] or recorded = \"FILE\"";
@@ -125,7 +163,8 @@ fn distribution(
     let times = match &recorded.value {
         Recorded::File(name) => recordings.read(name),
         Recorded::Times(times) => {
-            let times: Option<Vec<u64>> = times.iter().map(|time| nonzero(time.value, &time.span, problems)).collect();
+            let times: Option<Vec<u64>> =
+                times.iter().map(|time| nonzero(time.value, &time.span, problems)).collect();
             recordings.count(times?)
         }
     };
@@ -135,7 +174,11 @@ fn distribution(
 /// `uniform = ["100us", "300us"]`
 fn uniform(ends: &At<Vec<At<Positive>>>, seed: u64, problems: &mut Problems<'_>) -> Option<Spin> {
     let [first, last] = &ends.value[..] else {
-        problems.fault(&ends.span, format!("uniform has {} durations, not two", ends.len()), UNIFORM);
+        problems.fault(
+            &ends.span,
+            format!("uniform has {} durations, not two", ends.len()),
+            UNIFORM,
+        );
         return None;
     };
     let min = nonzero(first.value, &first.span, problems)?;

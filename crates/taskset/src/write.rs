@@ -1,8 +1,12 @@
 //! From a task set to the text of a file.
 
-use crate::format::{self, Arrival, Bin, Distribution, Forever, Name, Policy, PolicyName, Random, Recorded, Seed};
+use crate::format::{
+    self, Arrival, Bin, Distribution, Forever, Name, Policy, PolicyName, Random, Recorded, Seed,
+};
 use crate::value::{At, Table, Time, Whole, Word};
-use crate::{Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerSpec, Spin, Step, TaskSet};
+use crate::{
+    Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerSpec, Spin, Step, TaskSet,
+};
 use crate::{TaskSpec, Window};
 
 impl TaskSet {
@@ -30,9 +34,13 @@ impl TaskSet {
             domain: several.then(|| domain.to_owned().into()),
             policy: Some(policy(&self.policy)),
             duration: self.duration.map(time),
-            task: Some(tables(&self.tasks, |spec| task(spec, self.cpu_key(spec.domain), &groups, &nodes))),
-            group: Some(tables(&self.groups, |spec| group(spec, self.cpu_key(spec.domain), &groups, &nodes)))
-                .filter(|list| !list.is_empty()),
+            task: Some(tables(&self.tasks, |spec| {
+                task(spec, self.cpu_key(spec.domain), &groups, &nodes)
+            })),
+            group: Some(tables(&self.groups, |spec| {
+                group(spec, self.cpu_key(spec.domain), &groups, &nodes)
+            }))
+            .filter(|list| !list.is_empty()),
             budget_group: Some(tables(&self.budget_groups, |spec| {
                 budget_group(spec, self.cpu_key(spec.domain), &nodes)
             }))
@@ -89,8 +97,10 @@ fn policy(policy: &PolicySpec) -> At<Policy> {
 }
 
 fn windows(windows: &[Window]) -> Option<format::Tables<format::Window>> {
-    let window =
-        |window: &Window| format::Window { start: Some(time(window.start)), length: Some(time(window.length)) };
+    let window = |window: &Window| format::Window {
+        start: Some(time(window.start)),
+        length: Some(time(window.length)),
+    };
     Some(tables(windows, window)).filter(|list| !list.is_empty())
 }
 
@@ -159,8 +169,12 @@ fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format
             task.pid = Some(Whole((*pid).into()).into());
             return task;
         }
-        Body::Spin(spin) => format::Work { spin: Some(self::spin(spin).into()), ..format::Work::default() },
-        Body::Steps(steps) => format::Work { steps: Some(tables(steps, step)), ..format::Work::default() },
+        Body::Spin(spin) => {
+            format::Work { spin: Some(self::spin(spin).into()), ..format::Work::default() }
+        }
+        Body::Steps(steps) => {
+            format::Work { steps: Some(tables(steps, step)), ..format::Work::default() }
+        }
     };
     task.work = Some(Table(work).into());
     task
@@ -170,12 +184,16 @@ fn arrival(arrival: &crate::Arrival) -> Option<At<Arrival>> {
     use crate::Arrival::{Aperiodic, List, Periodic, Sporadic};
     let arrival = match arrival {
         Periodic => return None,
-        Sporadic { longest, seed } => {
-            Arrival::Random(Random { sporadic: Some(time(*longest)), seed: self::seed(*seed), ..Random::default() })
-        }
-        Aperiodic { mean, seed } => {
-            Arrival::Random(Random { aperiodic: Some(time(*mean)), seed: self::seed(*seed), ..Random::default() })
-        }
+        Sporadic { longest, seed } => Arrival::Random(Random {
+            sporadic: Some(time(*longest)),
+            seed: self::seed(*seed),
+            ..Random::default()
+        }),
+        Aperiodic { mean, seed } => Arrival::Random(Random {
+            aperiodic: Some(time(*mean)),
+            seed: self::seed(*seed),
+            ..Random::default()
+        }),
         List(list) => Arrival::List(times(list)),
     };
     Some(arrival.into())
@@ -198,8 +216,9 @@ fn spin(spin: &Spin) -> format::Spin {
             drawn.seed = self::seed(*seed);
         }
         Spin::Histogram { bins, seed } => {
-            let bin =
-                |&(ns, weight): &(u64, u64)| At::from(Bin(time(ns), Whole(i64::try_from(weight).unwrap_or(i64::MAX))));
+            let bin = |&(ns, weight): &(u64, u64)| {
+                At::from(Bin(time(ns), Whole(i64::try_from(weight).unwrap_or(i64::MAX))))
+            };
             drawn.histogram = Some(bins.iter().map(bin).collect::<Vec<_>>().into());
             drawn.seed = self::seed(*seed);
         }

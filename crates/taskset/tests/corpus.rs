@@ -125,7 +125,8 @@ fn the_snippet_shows_the_value() {
 fn the_reference_names_every_key_and_its_examples_are_read() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let text = fs::read_to_string(docs.join("task-set.md")).unwrap();
-    let examples: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let examples: Vec<&str> =
+        text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!examples.is_empty());
     for example in examples {
         let read = TaskSet::parse(example, "task-set.md");

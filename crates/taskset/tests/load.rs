@@ -60,7 +60,8 @@ fn ten_thousand_tasks_are_read_good_or_bad() {
 #[test]
 fn a_set_of_one_task_has_the_defaults_of_a_file() {
     let command = vec!["/usr/bin/xz".to_owned(), "-T4".to_owned()];
-    let set = TaskSet::single(20_000_000, 5_000_000, Body::Command(command)).cpu(3).build().unwrap();
+    let set =
+        TaskSet::single(20_000_000, 5_000_000, Body::Command(command)).cpu(3).build().unwrap();
     let mut file = TaskSet::parse(
         "cpu = 3\npolicy = \"edf\"\n[[task]]\nname = \"xz\"\nperiod = \"20ms\"\n\
          budget = \"5ms\"\ncommand = [\"/usr/bin/xz\", \"-T4\"]\n",
@@ -108,10 +109,14 @@ const RT_APP: &str =
 /// A set with a group, all of it on one CPU, and what its first task has beside.
 fn one_cpu(top: &str, more: &str) -> String {
     let group = "[[group]]\nname = \"g\"\npolicy = \"rm\"\nperiod = \"10ms\"\nbudget = \"1ms\"\npriority = 1\n";
-    let task = "[[task]]\nname = \"a\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = { spin = \"1us\" }\n";
+    let task =
+        "[[task]]\nname = \"a\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = { spin = \"1us\" }\n";
     format!(
         "{top}\npolicy = \"edf\"\n{group}{}{task}{more}",
-        group.replace("[[group]]", "[[budget_group]]").replace("policy = \"rm\"\n", "").replace("priority = 1\n", "")
+        group
+            .replace("[[group]]", "[[budget_group]]")
+            .replace("policy = \"rm\"\n", "")
+            .replace("priority = 1\n", "")
     )
 }
 
@@ -129,7 +134,12 @@ fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
     };
     let given = |cpu| Options { cpu: Some(cpu), ..Options::default() };
     let default = |cpu| Options { default_cpu: Some(cpu), ..Options::default() };
-    for file in [one_cpu("cpu = 1", ""), one_cpu("cpu = 1", "cpu = 1\n"), one_cpu("cpus = [1]", ""), one_cpu("", "")] {
+    for file in [
+        one_cpu("cpu = 1", ""),
+        one_cpu("cpu = 1", "cpu = 1\n"),
+        one_cpu("cpus = [1]", ""),
+        one_cpu("", ""),
+    ] {
         assert_eq!(cpu(&file, "x.toml", Options { default_cpu: Some(2), ..given(5) }), Ok(vec![5]));
     }
     assert_eq!(cpu(RT_APP, "x.json", given(5)), Ok(vec![5]));
@@ -156,11 +166,16 @@ fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
 fn a_policy_that_is_given_takes_the_place_of_the_file_s() {
     let parse = |text: &str, name: &str, policy: &str| {
         let options = Options { policy: Some(policy.to_owned()), ..Options::default() };
-        Loaded::parse(text, name, &options).map(|loaded| loaded.set).map_err(|error| error.to_string())
+        Loaded::parse(text, name, &options)
+            .map(|loaded| loaded.set)
+            .map_err(|error| error.to_string())
     };
     let file = one_cpu("cpu = 1", "");
     assert_eq!(parse(&file, "x.toml", "rm").unwrap().policy.name, "rm");
-    assert_eq!(parse(&file.replace("policy = \"edf\"\n", ""), "x.toml", "dm").unwrap().policy.name, "dm");
+    assert_eq!(
+        parse(&file.replace("policy = \"edf\"\n", ""), "x.toml", "dm").unwrap().policy.name,
+        "dm"
+    );
     // What the policy needs, the file must have.
     let error = parse(&file, "x.toml", "fp").unwrap_err();
     assert!(error.contains("task \"a\": the policy \"fp\" needs its priority"), "{error}");

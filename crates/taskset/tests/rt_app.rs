@@ -21,8 +21,9 @@ const MS: u64 = 1_000_000;
 
 #[test]
 fn run_and_an_absolute_timer_are_a_periodic_task_and_nothing_is_lost() {
-    let (task, losses) =
-        thread(r#""run" : 2000, "timer" : { "ref" : "unique", "period" : 10000, "mode" : "absolute" }"#);
+    let (task, losses) = thread(
+        r#""run" : 2000, "timer" : { "ref" : "unique", "period" : 10000, "mode" : "absolute" }"#,
+    );
     let mut wanted = TaskSpec::new("a", 10 * MS, 2_200_000, Body::Spin(Spin::For(2 * MS)));
     wanted.priority = 10;
     wanted.line = Some(2);
@@ -38,8 +39,11 @@ fn a_relative_timer_does_not_catch_up() {
 
 #[test]
 fn a_budget_is_a_tenth_or_50_us_above_the_execution_and_no_more_than_the_period() {
-    let budget =
-        |run: u32| thread(&format!(r#""run" : {run}, "timer" : {{ "ref" : "unique", "period" : 10000 }}"#)).0.budget;
+    let budget = |run: u32| {
+        thread(&format!(r#""run" : {run}, "timer" : {{ "ref" : "unique", "period" : 10000 }}"#))
+            .0
+            .budget
+    };
     assert_eq!(budget(100), 150_000);
     assert_eq!(budget(5000), 5_500_000);
     assert_eq!(budget(9999), 10 * MS);
@@ -50,7 +54,10 @@ fn a_sleep_after_the_run_gives_the_period_and_is_named() {
     let (task, losses) = thread(r#""run" : 2000, "sleep" : 8000"#);
     assert_eq!((task.period, task.overrun), (10 * MS, Overrun::Skip));
     assert_eq!(task.body, Body::Spin(Spin::For(2 * MS)));
-    assert_eq!(losses, ["tasks.a: a sleep counts from the end of a job; here its releases have fixed times"]);
+    assert_eq!(
+        losses,
+        ["tasks.a: a sleep counts from the end of a job; here its releases have fixed times"]
+    );
 }
 
 #[test]
@@ -115,7 +122,9 @@ fn a_sched_deadline_thread_is_its_reservation_under_edf() {
     assert_eq!(losses, Vec::<String>::new());
 
     // One that never waits uses its whole runtime.
-    let (task, _) = thread(r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 2000, "dl-period" : 10000, "run" : 1500"#);
+    let (task, _) = thread(
+        r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 2000, "dl-period" : 10000, "run" : 1500"#,
+    );
     assert_eq!((task.body, task.deadline), (Body::Spin(Spin::Forever), 10 * MS));
 }
 
@@ -127,7 +136,9 @@ fn instances_are_tasks_of_their_own() {
     let names: Vec<&str> = loaded.set.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["a-0", "a-1", "a-2"]);
     assert_eq!(loaded.set.cpus(), [2]);
-    assert!(loaded.unrepresented.contains(&"tasks.b: left out: it has no instance, and no task forks it".to_owned()));
+    assert!(loaded
+        .unrepresented
+        .contains(&"tasks.b: left out: it has no instance, and no task forks it".to_owned()));
 }
 
 #[test]
@@ -142,8 +153,12 @@ fn fixed_priorities_serve_fifo_above_the_ordinary_classes() {
     assert_eq!(loaded.set.policy.name, "fp");
     let priorities: Vec<i64> = loaded.set.tasks.iter().map(|task| task.priority).collect();
     assert_eq!(priorities, [30, 10, -1, -40, -41]);
-    let named = |path: &str| loaded.unrepresented.iter().filter(|loss| loss.starts_with(path)).count();
-    assert_eq!((named("tasks.rr.policy"), named("tasks.fifo.policy"), named("tasks.idle.policy")), (1, 0, 1));
+    let named =
+        |path: &str| loaded.unrepresented.iter().filter(|loss| loss.starts_with(path)).count();
+    assert_eq!(
+        (named("tasks.rr.policy"), named("tasks.fifo.policy"), named("tasks.idle.policy")),
+        (1, 0, 1)
+    );
     assert_eq!(named("tasks.nice (global.default_policy)"), 1);
 }
 
@@ -171,21 +186,46 @@ fn what_cannot_be_represented_is_named() {
         "comment" : ""
     }"#;
     let loaded = load(text);
-    let paths: Vec<&str> = loaded.unrepresented.iter().map(|loss| loss.split(": ").next().unwrap()).collect();
+    let paths: Vec<&str> =
+        loaded.unrepresented.iter().map(|loss| loss.split(": ").next().unwrap()).collect();
     let events = [
-        "lock", "unlock", "wait", "signal", "broad", "sync", "barrier", "suspend", "resume", "mem", "iorun", "memrun",
-        "yield", "fork", "sem_post", "sem_wait",
+        "lock", "unlock", "wait", "signal", "broad", "sync", "barrier", "suspend", "resume", "mem",
+        "iorun", "memrun", "yield", "fork", "sem_post", "sem_wait",
     ];
-    let mut wanted: Vec<String> = ["comment", "global.calibration", "global.pi_enabled", "global.lock_pages"]
-        .into_iter()
-        .chain(["global.logdir", "global.log_basename", "global.log_size", "global.ftrace", "global.gnuplot"])
-        .chain(["global.cumulative_slack", "global.frag", "tasks.a.cpus", "tasks.a.util_min", "tasks.a.util_max"])
-        .chain(["tasks.a.nodes_membind", "tasks.a.taskgroup", "tasks.a.colour", "tasks.a.dl-runtime"])
-        .map(str::to_owned)
-        .collect();
+    let mut wanted: Vec<String> =
+        ["comment", "global.calibration", "global.pi_enabled", "global.lock_pages"]
+            .into_iter()
+            .chain([
+                "global.logdir",
+                "global.log_basename",
+                "global.log_size",
+                "global.ftrace",
+                "global.gnuplot",
+            ])
+            .chain([
+                "global.cumulative_slack",
+                "global.frag",
+                "tasks.a.cpus",
+                "tasks.a.util_min",
+                "tasks.a.util_max",
+            ])
+            .chain([
+                "tasks.a.nodes_membind",
+                "tasks.a.taskgroup",
+                "tasks.a.colour",
+                "tasks.a.dl-runtime",
+            ])
+            .map(str::to_owned)
+            .collect();
     wanted.extend(events.map(|event| format!("tasks.a.{event}")));
     wanted.push("tasks.a.timer.jitter".to_owned());
-    let rest = ["tasks.b.run", "tasks.b.phases.p.cpus", "tasks.b.phases.p.timer.ref", "tasks.c", "tasks.c"];
+    let rest = [
+        "tasks.b.run",
+        "tasks.b.phases.p.cpus",
+        "tasks.b.phases.p.timer.ref",
+        "tasks.c",
+        "tasks.c",
+    ];
     wanted.extend(rest.map(str::to_owned));
     assert_eq!(paths, wanted);
     assert!(loaded.unrepresented.iter().all(|loss| loss.lines().count() == 1));
@@ -193,10 +233,13 @@ fn what_cannot_be_represented_is_named() {
 
 #[test]
 fn loops_are_unrolled_within_limits() {
-    let (task, losses) = thread(r#""loop" : 2000000000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#);
+    let (task, losses) = thread(
+        r#""loop" : 2000000000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#,
+    );
     assert_eq!(task.arrival, Arrival::Periodic);
     assert_eq!(losses, ["tasks.a.loop: more than 100000 rounds go on without end"]);
-    let (task, _) = thread(r#""loop" : 100000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#);
+    let (task, _) =
+        thread(r#""loop" : 100000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#);
     let Arrival::List(times) = task.arrival else { panic!() };
     assert_eq!((times.len(), times[99_999]), (100_000, 99_999 * MS));
 

@@ -105,7 +105,8 @@ fn instances(folder: &str) -> Vec<(String, Value)> {
 }
 
 fn object(table: &DeTable<'_>) -> Value {
-    let members = table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
+    let members =
+        table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
     Value::Object(members.collect::<Map<_, _>>())
 }
 
@@ -139,7 +140,10 @@ fn the_published_schema_is_the_types_own() {
         fs::write(&path, &generated).unwrap();
     }
     let published = fs::read_to_string(path).unwrap_or_default();
-    assert!(published == generated, "out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-taskset schema");
+    assert!(
+        published == generated,
+        "out of date: PUNCTUAL_WRITE_SCHEMA=1 cargo test -p punctual-taskset schema"
+    );
 }
 
 #[test]
@@ -147,7 +151,8 @@ fn the_schema_takes_every_good_file_and_example() {
     let schema = schema();
     for folder in ["tests/good", "../../examples"] {
         for (name, instance) in instances(folder) {
-            let said: Vec<String> = schema.iter_errors(&instance).map(|error| error.to_string()).collect();
+            let said: Vec<String> =
+                schema.iter_errors(&instance).map(|error| error.to_string()).collect();
             assert!(said.is_empty(), "{name}: {}", said.join("; "));
         }
     }
@@ -158,7 +163,10 @@ fn the_schema_refuses_every_bad_file_that_a_schema_can() {
     let schema = schema();
     let instances = instances("tests/bad");
     assert!(instances.len() >= 60);
-    let taken: Vec<String> =
-        instances.into_iter().filter(|(_, instance)| schema.is_valid(instance)).map(|(name, _)| name).collect();
+    let taken: Vec<String> = instances
+        .into_iter()
+        .filter(|(_, instance)| schema.is_valid(instance))
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(taken, BEYOND_A_SCHEMA);
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use punctual_taskset::{
-    Arrival, Body, DomainId, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window, MOST_BUDGET_GROUPS,
-    MOST_GROUPS,
+    Arrival, Body, DomainId, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window,
+    MOST_BUDGET_GROUPS, MOST_GROUPS,
 };
 
 const MS: u64 = 1_000_000;
@@ -24,7 +24,10 @@ fn groups_know_their_parents_servers_and_cpus() {
     let set = good("groups-and-budgets.toml");
     let cpu = |domain| -> [u32; 1] { set.domain(domain).cpus[..].try_into().unwrap() };
     let [audio, media, other] = set.groups.as_slice() else { panic!() };
-    assert_eq!((audio.parent, cpu(audio.domain), audio.priority, audio.budget_group), (Some(1), [1], 3, Some(0)));
+    assert_eq!(
+        (audio.parent, cpu(audio.domain), audio.priority, audio.budget_group),
+        (Some(1), [1], 3, Some(0))
+    );
     assert_eq!((audio.policy.name.as_str(), audio.line), ("fp", Some(6)));
     let server = ServerSpec::Periodic {
         period: 20 * MS,
@@ -34,7 +37,8 @@ fn groups_know_their_parents_servers_and_cpus() {
         kind: ServerKind::Polling,
     };
     assert_eq!(audio.server, server);
-    let windows = [(0, 5), (12, 8)].map(|(start, length)| Window { start: start * MS, length: length * MS });
+    let windows =
+        [(0, 5), (12, 8)].map(|(start, length)| Window { start: start * MS, length: length * MS });
     assert_eq!(media.server, ServerSpec::Windows { cycle: 20 * MS, windows: windows.to_vec() });
     assert_eq!((media.parent, cpu(media.domain), cpu(other.domain)), (None, [1], [0]));
     let [inner, outer] = set.budget_groups.as_slice() else { panic!() };
@@ -43,7 +47,8 @@ fn groups_know_their_parents_servers_and_cpus() {
     let [mixer, logger, table] = set.tasks.as_slice() else { panic!() };
     assert_eq!((mixer.group, mixer.budget_group, cpu(mixer.domain)), (Some(0), Some(1), [1]));
     assert_eq!((logger.group, logger.budget_group, cpu(logger.domain)), (Some(2), None, [0]));
-    let windows = [(0, 2_500_000), (15 * MS, 5 * MS)].map(|(start, length)| Window { start, length });
+    let windows =
+        [(0, 2_500_000), (15 * MS, 5 * MS)].map(|(start, length)| Window { start, length });
     assert_eq!(table.windows, windows);
 }
 
@@ -77,7 +82,10 @@ fn arrivals_and_work_are_as_written() {
 fn the_example_of_fig_6_has_the_attributes_of_table_2() {
     let set = example("red-linux-fig6.toml");
     let period = 20 * MS;
-    let half = |start| ServerSpec::Windows { cycle: period, windows: vec![Window { start, length: period / 2 }] };
+    let half = |start| ServerSpec::Windows {
+        cycle: period,
+        windows: vec![Window { start, length: period / 2 }],
+    };
     let quarter = ServerSpec::Periodic {
         period,
         budget: period / 4,
@@ -85,8 +93,11 @@ fn the_example_of_fig_6_has_the_attributes_of_table_2() {
         offset: period / 2,
         kind: ServerKind::Deferrable,
     };
-    let read: Vec<_> =
-        set.groups.iter().map(|g| (g.name.as_str(), g.parent, g.policy.name.as_str(), &g.server)).collect();
+    let read: Vec<_> = set
+        .groups
+        .iter()
+        .map(|g| (g.name.as_str(), g.parent, g.policy.name.as_str(), &g.server))
+        .collect();
     assert_eq!(
         read,
         [
@@ -110,11 +121,16 @@ fn the_example_of_three_levels_promises_no_more_than_90_percent() {
         depth
     };
     assert_eq!(set.tasks.iter().map(|task| depth(task.group)).max(), Some(2));
-    let groups = set.groups.iter().filter(|group| group.parent.is_none()).map(|group| match group.server {
-        ServerSpec::Periodic { period, budget, .. } => budget * 1000 / period,
-        ServerSpec::Windows { .. } => panic!(),
-    });
-    let tasks = set.tasks.iter().filter(|task| task.group.is_none()).map(|task| task.budget * 1000 / task.period);
+    let groups =
+        set.groups.iter().filter(|group| group.parent.is_none()).map(|group| match group.server {
+            ServerSpec::Periodic { period, budget, .. } => budget * 1000 / period,
+            ServerSpec::Windows { .. } => panic!(),
+        });
+    let tasks = set
+        .tasks
+        .iter()
+        .filter(|task| task.group.is_none())
+        .map(|task| task.budget * 1000 / task.period);
     assert_eq!(groups.chain(tasks).sum::<u64>(), 850);
 }
 
@@ -123,7 +139,8 @@ fn the_example_of_rt_app_leaves_little_out() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json");
     let loaded = Loaded::load(path, &Options::default()).unwrap();
     assert_eq!(loaded.set.tasks.len(), 4);
-    let losses = ["lock: a job cannot wait for another task", "unlock: a job cannot wake another task"];
+    let losses =
+        ["lock: a job cannot wait for another task", "unlock: a job cannot wake another task"];
     assert_eq!(loaded.unrepresented, losses.map(|loss| format!("tasks.player.phases.busy.{loss}")));
 }
 
@@ -138,7 +155,8 @@ fn many(kind: &str, count: usize, parent: impl Fn(usize) -> Option<usize>) -> St
             text += &format!("parent = \"n{parent}\"\n");
         }
     }
-    text + "[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n"
+    text
+        + "[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n"
 }
 
 #[test]
@@ -147,16 +165,21 @@ fn as_many_groups_as_a_dispatcher_holds_are_read_and_no_more() {
         let flat = |count| TaskSet::parse(&many(kind, count, |_| None), "x.toml");
         assert!(flat(most).is_ok());
         let error = flat(most + 1).unwrap_err();
-        assert!(error.cause.ends_with(&format!("{}s, more than {most}", kind.replace('_', " "))), "{error}");
+        assert!(
+            error.cause.ends_with(&format!("{}s, more than {most}", kind.replace('_', " "))),
+            "{error}"
+        );
         assert!(error.line().is_some());
         // One chain of them all, and one cycle.
         let chain = TaskSet::parse(&many(kind, most, |n| n.checked_sub(1)), "x.toml").unwrap_err();
         assert!(chain.cause.contains("levels deep"), "{chain}");
-        let cycle = TaskSet::parse(&many(kind, most, |n| Some((n + 1) % most)), "x.toml").unwrap_err();
+        let cycle =
+            TaskSet::parse(&many(kind, most, |n| Some((n + 1) % most)), "x.toml").unwrap_err();
         assert!(cycle.cause.contains("\"n0\" -> \"n1\""), "{cycle}");
     }
     // As many as a file holds: refused, and soon.
-    let error = TaskSet::parse(&many("group", 40_000, |n| Some((n + 1) % 40_000)), "x.toml").unwrap_err();
+    let error =
+        TaskSet::parse(&many("group", 40_000, |n| Some((n + 1) % 40_000)), "x.toml").unwrap_err();
     assert!(error.cause.contains("more than 1023"), "{error}");
 }
 
@@ -167,7 +190,9 @@ fn recordings_are_bounded_each_and_together() {
     let load = |tasks: usize, work: &str| {
         let mut text = "cpu = 0\npolicy = \"edf\"\n".to_owned();
         for n in 0..tasks {
-            text += &format!("[[task]]\nname = \"{n}\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = {work}\n");
+            text += &format!(
+                "[[task]]\nname = \"{n}\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = {work}\n"
+            );
         }
         write("set.toml", text.as_bytes());
         TaskSet::load(folder.path().join("set.toml"))
@@ -196,8 +221,14 @@ fn cpus_are_one_domain_each_or_all_one() {
     let cpus = |set: &TaskSet| set.domains.iter().map(|d| d.cpus.clone()).collect::<Vec<_>>();
     let partitioned = set("partitioned", "cpu = 0\n");
     assert_eq!(cpus(&partitioned), [[2], [0]]);
-    assert_eq!((partitioned.tasks[0].domain, partitioned.domain_of_cpu(2)), (DomainId(1), Some(DomainId(0))));
-    assert_eq!(partitioned.domains.iter().map(|d| d.only_cpu().unwrap()).collect::<Vec<_>>(), [2, 0]);
+    assert_eq!(
+        (partitioned.tasks[0].domain, partitioned.domain_of_cpu(2)),
+        (DomainId(1), Some(DomainId(0)))
+    );
+    assert_eq!(
+        partitioned.domains.iter().map(|d| d.only_cpu().unwrap()).collect::<Vec<_>>(),
+        [2, 0]
+    );
     let global = set("global", "");
     assert_eq!((cpus(&global), global.cpus()), (vec![vec![2, 0]], vec![2, 0]));
     let refusal = global.domain(global.tasks[0].domain).only_cpu().unwrap_err();

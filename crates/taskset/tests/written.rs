@@ -6,15 +6,17 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use punctual_taskset::{
-    Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Overrun, PolicySpec, ServerKind, ServerSpec, Spin,
-    Step, TaskSet, TaskSpec, Window, DURATION_LIMIT, LARGEST_CPU, LARGEST_PID, LEAST_PERIOD,
+    Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Overrun, PolicySpec,
+    ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window, DURATION_LIMIT, LARGEST_CPU,
+    LARGEST_PID, LEAST_PERIOD,
 };
 
 /// Equal but for the places, which are those of another text.
 fn reads_as_itself(set: &TaskSet) {
     let mut set = set.clone();
     let text = set.to_toml();
-    let mut read = TaskSet::parse(&text, "written.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut read =
+        TaskSet::parse(&text, "written.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
     for set in [&mut set, &mut read] {
         set.domains.iter_mut().for_each(|domain| domain.place = None);
         set.tasks.iter_mut().for_each(|task| task.line = None);
@@ -28,7 +30,8 @@ fn reads_as_itself(set: &TaskSet) {
 fn every_example_and_good_file_reads_as_itself() {
     let mut count = 0;
     for folder in ["tests/good", "../../examples"] {
-        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap()
+        {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|ext| ext == "toml" || ext == "json") {
                 reads_as_itself(&TaskSet::load(&path).unwrap());
@@ -76,7 +79,8 @@ fn spin() -> impl Strategy<Value = Spin> {
             max: a.max(b),
             seed
         }),
-        (bins, seed()).prop_map(|(bins, seed)| Spin::Histogram { bins: bins.into_iter().collect(), seed }),
+        (bins, seed())
+            .prop_map(|(bins, seed)| Spin::Histogram { bins: bins.into_iter().collect(), seed }),
         vec(execution(), 1..8).prop_map(Spin::Recorded),
     ]
 }
@@ -99,7 +103,8 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     prop_oneof![
         Just(Arrival::Periodic),
         (0..DURATION_LIMIT, seed()).prop_map(|(longest, seed)| Arrival::Sporadic { longest, seed }),
-        (LEAST_PERIOD..DURATION_LIMIT, seed()).prop_map(|(mean, seed)| Arrival::Aperiodic { mean, seed }),
+        (LEAST_PERIOD..DURATION_LIMIT, seed())
+            .prop_map(|(mean, seed)| Arrival::Aperiodic { mean, seed }),
         vec(0..DURATION_LIMIT, 1..6).prop_map(|mut times| {
             times.sort_unstable();
             Arrival::List(times)
@@ -142,7 +147,8 @@ fn server() -> impl Strategy<Value = ServerSpec> {
             ServerSpec::Periodic { period, budget, deadline, offset: start, kind }
         }),
         (LEAST_PERIOD..DURATION_LIMIT)
-            .prop_flat_map(|cycle| windows(cycle).prop_map(move |windows| ServerSpec::Windows { cycle, windows })),
+            .prop_flat_map(|cycle| windows(cycle)
+                .prop_map(move |windows| ServerSpec::Windows { cycle, windows })),
     ]
 }
 

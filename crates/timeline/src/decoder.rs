@@ -46,7 +46,8 @@ impl Decoder {
     pub fn record(&mut self, number: u64, r: &Record, places: &Places) {
         self.now = r.at().unwrap_or(self.now);
         let task = || places.of(r.small);
-        let found = |what: Option<What>| what.map(|what| Moment { at: r.time, record: number, what });
+        let found =
+            |what: Option<What>| what.map(|what| Moment { at: r.time, record: number, what });
         let moment = match r.kind {
             kind::TASK_READY => found(task().map(|task| What::Ready { task })),
             kind::TASK_BLOCKED => found(task().map(|task| What::Blocked { task })),
@@ -74,19 +75,25 @@ impl Decoder {
         let task = places.of(r.small);
         let (job, used) = (r.a, r.b);
         let what = match r.kind - kind::EVENT {
-            k @ event::COMPLETED..=event::TASK_GONE => Some(What::JobEnded { task, job, end: end(k), used }),
+            k @ event::COMPLETED..=event::TASK_GONE => {
+                Some(What::JobEnded { task, job, end: end(k), used })
+            }
             k @ (event::WINDOW_EXHAUSTED | event::WINDOW_EXPIRED) => {
-                let end = if k == event::WINDOW_EXHAUSTED { JobEnd::Exhausted } else { JobEnd::Expired };
+                let end =
+                    if k == event::WINDOW_EXHAUSTED { JobEnd::Exhausted } else { JobEnd::Expired };
                 task.map(|task| What::WindowEnded { task, job, end, used })
             }
             k @ (event::SEGMENT_EXHAUSTED | event::SEGMENT_EXPIRED) => {
-                let end = if k == event::SEGMENT_EXHAUSTED { JobEnd::Exhausted } else { JobEnd::Expired };
+                let end =
+                    if k == event::SEGMENT_EXHAUSTED { JobEnd::Exhausted } else { JobEnd::Expired };
                 Some(What::SegmentEnded { node: r.small, job, end, used })
             }
             event::GROUP_ACTIVE => Some(What::Group { group: r.small, active: true }),
             event::GROUP_IDLE => Some(What::Group { group: r.small, active: false }),
             event::RELEASED => task.map(|task| What::Released { task, number: r.a, budget: r.b }),
-            event::RELEASES_LOST => task.map(|task| What::ReleasesLost { task, first: r.a, count: r.b }),
+            event::RELEASES_LOST => {
+                task.map(|task| What::ReleasesLost { task, first: r.a, count: r.b })
+            }
             event::OVERRUN => task.map(|task| What::Overrun { task, background: false }),
             event::BACKGROUND => task.map(|task| What::Overrun { task, background: true }),
             _ => None,
@@ -153,7 +160,8 @@ impl Decoder {
     }
 
     fn stopped(&mut self, number: u64, r: &Record, places: &Places) {
-        let thread = self.running.iter().position(|&(task, thread, ..)| (task, thread) == (r.small, r.b));
+        let thread =
+            self.running.iter().position(|&(task, thread, ..)| (task, thread) == (r.small, r.b));
         if let Some(at) = thread {
             let (task, _, from, background) = self.running.swap_remove(at);
             self.executed(number, places.of(task), from, r.time, background);
@@ -162,7 +170,11 @@ impl Decoder {
 
     fn executed(&mut self, number: u64, task: Option<u32>, from: u64, at: u64, background: bool) {
         if let Some(task) = task.filter(|_| from < at) {
-            self.found.push_back(Moment { at, record: number, what: What::Executed { task, from, background } });
+            self.found.push_back(Moment {
+                at,
+                record: number,
+                what: What::Executed { task, from, background },
+            });
         }
     }
 
@@ -176,7 +188,11 @@ impl Decoder {
         if r.kind == kind::PERIOD_3 {
             let period = Period::from_records(&self.period);
             if let Some(period) = period.filter(|period| period.task < MOST_TASKS) {
-                self.found.push_back(Moment { at: period.release, record: number, what: What::Period(period) });
+                self.found.push_back(Moment {
+                    at: period.release,
+                    record: number,
+                    what: What::Period(period),
+                });
             }
             self.period.clear();
         }
@@ -187,12 +203,17 @@ impl Decoder {
         self.line_up(places);
         self.running.clear();
         self.remaining.clear();
-        self.found.push_back(Moment { at: self.now, record: number, what: What::LostRecords { count: r.a } });
+        self.found.push_back(Moment {
+            at: self.now,
+            record: number,
+            what: What::LostRecords { count: r.a },
+        });
     }
 
     /// Tasks charged at one event executed one after the other, in the order of the charges.
     pub fn line_up(&mut self, places: &Places) {
-        let (to, number, charges) = (self.charged.0, self.charged.1, std::mem::take(&mut self.charged.2));
+        let (to, number, charges) =
+            (self.charged.0, self.charged.1, std::mem::take(&mut self.charged.2));
         let all = charges.iter().fold(0u64, |all, &(_, ns)| all.saturating_add(ns));
         let mut from = to.saturating_sub(all);
         for (task, ns) in charges {

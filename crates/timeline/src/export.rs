@@ -130,9 +130,15 @@ impl<'a> Exporter<'a> {
     fn moment(&mut self, cpu: u32, moment: &Moment) -> io::Result<()> {
         let at = moment.at;
         let (track, label, number) = match moment.what {
-            What::Released { task, number, .. } => return self.released(task, Label::Release, at, Some(number)),
-            What::JobAdded { task, start, .. } => return self.released(task, Label::JobAdded, start.max(at), None),
-            What::Executed { task, from, background } => return self.executed(cpu, task, (from, at), background),
+            What::Released { task, number, .. } => {
+                return self.released(task, Label::Release, at, Some(number))
+            }
+            What::JobAdded { task, start, .. } => {
+                return self.released(task, Label::JobAdded, start.max(at), None)
+            }
+            What::Executed { task, from, background } => {
+                return self.executed(cpu, task, (from, at), background)
+            }
             What::Remaining { task, budget } => return self.drawing.counter(task, at, budget),
             What::Period(period) => return self.period(&period),
             What::JobEnded { task, end, .. } => {
@@ -145,10 +151,14 @@ impl<'a> Exporter<'a> {
                 }
                 return Ok(());
             }
-            What::ReleasesLost { task, first, .. } => (Track::Jobs(task), Label::ReleasesLost, Some(first)),
+            What::ReleasesLost { task, first, .. } => {
+                (Track::Jobs(task), Label::ReleasesLost, Some(first))
+            }
             What::WindowEnded { task, .. } => (Track::Jobs(task), Label::WindowEnded, None),
             What::Gone { task } => (Track::Jobs(task), Label::Gone, None),
-            What::SegmentEnded { node, .. } => (Track::Cpu(cpu), Label::SegmentEnded, Some(node.into())),
+            What::SegmentEnded { node, .. } => {
+                (Track::Cpu(cpu), Label::SegmentEnded, Some(node.into()))
+            }
             What::Group { group, active } => {
                 let label = if active { Label::GroupActive } else { Label::GroupIdle };
                 (Track::Cpu(cpu), label, Some(group.into()))
@@ -157,12 +167,21 @@ impl<'a> Exporter<'a> {
             // Periods have all overruns.
             What::Overrun { .. } => return Ok(()),
             // Execution shows the effect of these.
-            What::Ready { .. } | What::Blocked { .. } | What::Done { .. } | What::Selected { .. } => return Ok(()),
+            What::Ready { .. }
+            | What::Blocked { .. }
+            | What::Done { .. }
+            | What::Selected { .. } => return Ok(()),
         };
         self.drawing.instant(track, label, at, number, None)
     }
 
-    fn released(&mut self, task: u32, label: Label, at: u64, number: Option<u64>) -> io::Result<()> {
+    fn released(
+        &mut self,
+        task: u32,
+        label: Label,
+        at: u64,
+        number: Option<u64>,
+    ) -> io::Result<()> {
         self.flows += 1;
         let flow = self.flows;
         self.task(task).released = Some((at, flow));
@@ -170,14 +189,22 @@ impl<'a> Exporter<'a> {
     }
 
     /// Execution across a release is cut there, so that each job has its own.
-    fn executed(&mut self, cpu: u32, task: u32, (from, to): (u64, u64), background: bool) -> io::Result<()> {
+    fn executed(
+        &mut self,
+        cpu: u32,
+        task: u32,
+        (from, to): (u64, u64),
+        background: bool,
+    ) -> io::Result<()> {
         let released = self.task(task).released.take_if(|(at, _)| *at < to);
         match released {
             Some((at, flow)) if at > from => {
                 self.executes(cpu, task, (from, at), background, None)?;
                 self.executes(cpu, task, (at, to), background, Some(flow))
             }
-            released => self.executes(cpu, task, (from, to), background, released.map(|(_, flow)| flow)),
+            released => {
+                self.executes(cpu, task, (from, to), background, released.map(|(_, flow)| flow))
+            }
         }
     }
 

@@ -167,7 +167,10 @@ impl What {
             | What::Overrun { task, .. } => Some(task),
             What::JobEnded { task, .. } => task,
             What::Period(period) => Some(period.task),
-            What::Selected { .. } | What::SegmentEnded { .. } | What::Group { .. } | What::LostRecords { .. } => None,
+            What::Selected { .. }
+            | What::SegmentEnded { .. }
+            | What::Group { .. }
+            | What::LostRecords { .. } => None,
         }
     }
 }

@@ -41,7 +41,8 @@ pub struct TaskStats {
 impl TaskStats {
     fn new() -> TaskStats {
         let responses = Histogram::new(3).expect("three digits are within its range");
-        let (releases, misses, overruns, executed, preemptions, worst_response) = Default::default();
+        let (releases, misses, overruns, executed, preemptions, worst_response) =
+            Default::default();
         let (stopped, ended, ended_since) = Default::default();
         TaskStats {
             releases,

@@ -16,7 +16,9 @@ fn bytes(host: &str, records: &[Record]) -> Vec<u8> {
 fn moments(host: &str, records: &[Record]) -> Vec<(u64, What)> {
     let bytes = bytes(host, records);
     let timeline = Timeline::new(&bytes[..]).expect("a header");
-    timeline.map(|moment| moment.map(|moment| (moment.at, moment.what)).expect("it is whole")).collect()
+    timeline
+        .map(|moment| moment.map(|moment| (moment.at, moment.what)).expect("it is whole"))
+        .collect()
 }
 
 fn record(time: u64, kind: u32, small: u32, a: u64, b: u64) -> Record {
@@ -29,7 +31,8 @@ fn event(time: u64, event: u32, small: u32, a: u64, b: u64) -> Record {
 
 #[test]
 fn a_job_is_released_executes_is_preempted_and_ends() {
-    let period = Period { completed: 25, end: JobEnd::Completed, ..Period::unjudged(1, 0, 0, 40, 20) };
+    let period =
+        Period { completed: 25, end: JobEnd::Completed, ..Period::unjudged(1, 0, 0, 40, 20) };
     let mut records = vec![
         Record::task_place(0, 1),
         event(0, event::RELEASED, 0, 0, 20),
@@ -98,7 +101,8 @@ fn a_task_whose_place_comes_late_has_all_its_moments_in_order() {
         Record::task_place(1, 5),
         event(4, event::OVERRUN, 1, 0, 0),
     ];
-    let tasks: Vec<_> = moments("kernel", &records).iter().map(|(at, what)| (*at, what.task())).collect();
+    let tasks: Vec<_> =
+        moments("kernel", &records).iter().map(|(at, what)| (*at, what.task())).collect();
     assert_eq!(tasks, [(1, Some(4)), (1, Some(4)), (2, Some(0)), (3, Some(4)), (4, Some(5))]);
 }
 
@@ -116,8 +120,13 @@ fn a_task_without_a_place_holds_nothing_back_for_ever() {
 #[test]
 fn execution_on_the_user_host_is_read_from_charges() {
     let charge = |time, small, a| record(time, kind::CHARGE_TASK, small, a, 0);
-    let records =
-        [Record::task_place(0, 0), Record::task_place(1, 1), charge(10, 1, 4), charge(20, 0, 5), charge(20, 1, 3)];
+    let records = [
+        Record::task_place(0, 0),
+        Record::task_place(1, 1),
+        charge(10, 1, 4),
+        charge(20, 0, 5),
+        charge(20, 1, 3),
+    ];
     let expected = [
         (10, What::Executed { task: 1, from: 6, background: false }),
         (17, What::Executed { task: 0, from: 12, background: false }),
@@ -151,13 +160,17 @@ fn execution_is_that_of_the_whole_trace_read_at_once() {
 
 #[test]
 fn what_stands_before_the_damage_is_read_and_then_the_damage_reported() {
-    let records: Vec<_> =
-        [Record::task_place(0, 0)].into_iter().chain((0..9).map(|t| record(t, kind::TASK_READY, 0, 0, 0))).collect();
+    let records: Vec<_> = [Record::task_place(0, 0)]
+        .into_iter()
+        .chain((0..9).map(|t| record(t, kind::TASK_READY, 0, 0, 0)))
+        .collect();
     let bytes = bytes("kernel", &records);
     for cut in [bytes.len() - 36 - 1, bytes.len() - 36] {
         let mut read: Vec<_> = Timeline::new(&bytes[..cut]).expect("a header").collect();
         let whole = records.len() - usize::from(cut < bytes.len() - 36);
-        assert!(matches!(read.pop(), Some(Err(TraceError::Short { number })) if number == whole as u64));
+        assert!(
+            matches!(read.pop(), Some(Err(TraceError::Short { number })) if number == whole as u64)
+        );
         assert_eq!(read.iter().filter(|moment| moment.is_ok()).count(), whole - 1);
     }
     let mut changed = bytes.clone();
@@ -184,7 +197,8 @@ fn a_gap_is_a_moment_and_nothing_executes_across_it() {
 #[test]
 fn numbers_that_no_dispatcher_has_take_no_memory() {
     let period = Period::unjudged(u32::MAX - 1, 0, 0, 1, 1).to_records();
-    let mut records = vec![Record::task_place(u32::MAX - 7, 0), Record::task_place(0, u32::MAX - 9)];
+    let mut records =
+        vec![Record::task_place(u32::MAX - 7, 0), Record::task_place(0, u32::MAX - 9)];
     records.extend(period);
     records.push(event(3, event::RELEASED, 0, 0, 5));
     records.push(event(3, event::RELEASED, u32::MAX - 7, 0, 5));

@@ -31,7 +31,14 @@ impl<R: BufRead> Timeline<R> {
     pub fn new(input: R) -> Result<Timeline<R>, TraceError> {
         let reader = TraceReader::new(input)?;
         let decoder = Decoder::new(reader.header());
-        Ok(Timeline { reader, places: Places::default(), decoder, read: 0, at_end: false, error: None })
+        Ok(Timeline {
+            reader,
+            places: Places::default(),
+            decoder,
+            read: 0,
+            at_end: false,
+            error: None,
+        })
     }
 
     /// Whose trace it is.

@@ -29,7 +29,9 @@ pub fn running(directory: &Path) -> Vec<u32> {
             let pid = entry.file_name().to_str()?.strip_suffix(".sock")?.parse().ok()?;
             match UnixStream::connect(entry.path()) {
                 Ok(_) => return Some(pid),
-                Err(e) if e.kind() == ErrorKind::ConnectionRefused => drop(std::fs::remove_file(entry.path())),
+                Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                    drop(std::fs::remove_file(entry.path()))
+                }
                 Err(_) => {}
             }
             None
@@ -57,14 +59,26 @@ impl Client {
             }
             (None, &[pid]) => pid,
             (None, []) => {
-                return Err(Diagnostic::usage("no set of yours runs", "start one with punctual run, or be its user"))
+                return Err(Diagnostic::usage(
+                    "no set of yours runs",
+                    "start one with punctual run, or be its user",
+                ))
             }
             (None, _) => {
                 let cause = format!("{} sets run: processes {}", pids.len(), list(&pids));
-                return Err(Diagnostic::usage(cause, format!("name one, such as punctual top {}", pids[0])));
+                return Err(Diagnostic::usage(
+                    cause,
+                    format!("name one, such as punctual top {}", pids[0]),
+                ));
             }
         };
-        let failed = |e| Diagnostic::refused(format!("process {pid} cannot be asked"), e, "see whether it still runs");
+        let failed = |e| {
+            Diagnostic::refused(
+                format!("process {pid} cannot be asked"),
+                e,
+                "see whether it still runs",
+            )
+        };
         let stream = UnixStream::connect(directory.join(format!("{pid}.sock"))).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -100,7 +114,13 @@ impl Client {
     fn ask(&mut self, request: &Query) -> Result<Option<Reply>, Diagnostic> {
         let failed = {
             let pid = self.pid;
-            move |e| Diagnostic::refused(format!("process {pid} does not answer"), e, "see whether it is stopped")
+            move |e| {
+                Diagnostic::refused(
+                    format!("process {pid} does not answer"),
+                    e,
+                    "see whether it is stopped",
+                )
+            }
         };
         let mut line = serde_json::to_vec(request).unwrap_or_default();
         line.push(b'\n');

@@ -41,13 +41,25 @@ const HELP: &[&str] = &[
 pub fn draw(frame: &mut Frame, view: &TopView, color: bool) {
     let cpus = view.cpus();
     let lines = cpus.len().min(MOST_CPUS) as u16;
-    let areas =
-        Layout::vertical([Constraint::Length(1), Constraint::Length(lines), Constraint::Min(1), Constraint::Length(1)]);
+    let areas = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(lines),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ]);
     let [head, top, table, foot] = areas.areas(frame.area());
     let alarm = view.snapshot.results.totals.missed > 0;
-    frame.render_widget(Paragraph::new(view.headline()).style(bad(alarm, color).add_modifier(Modifier::BOLD)), head);
+    frame.render_widget(
+        Paragraph::new(view.headline()).style(bad(alarm, color).add_modifier(Modifier::BOLD)),
+        head,
+    );
     let bars = cpus.iter().take(MOST_CPUS).map(|&(cpu, promised, used)| {
-        Line::from(format!("CPU {cpu:<3} {} {} % of {} % used", bar(used), used / 10_000, promised / 10_000))
+        Line::from(format!(
+            "CPU {cpu:<3} {} {} % of {} % used",
+            bar(used),
+            used / 10_000,
+            promised / 10_000
+        ))
     });
     frame.render_widget(Paragraph::new(bars.collect::<Vec<_>>()), top);
     draw_table(frame, view, table, color);
@@ -55,19 +67,26 @@ pub fn draw(frame: &mut Frame, view: &TopView, color: bool) {
     if view.mode == Mode::Help {
         let area = table.intersection(Rect { height: HELP.len() as u16, ..table });
         frame.render_widget(Clear, area);
-        frame.render_widget(Paragraph::new(HELP.iter().map(|l| Line::from(*l)).collect::<Vec<_>>()), area);
+        frame.render_widget(
+            Paragraph::new(HELP.iter().map(|l| Line::from(*l)).collect::<Vec<_>>()),
+            area,
+        );
     }
 }
 
 fn draw_table(frame: &mut Frame, view: &TopView, area: Rect, color: bool) {
-    let shown: Vec<&(u16, &str, u16)> = COLUMNS.iter().filter(|(from, ..)| area.width >= *from).collect();
+    let shown: Vec<&(u16, &str, u16)> =
+        COLUMNS.iter().filter(|(from, ..)| area.width >= *from).collect();
     let rows = view.rows();
-    let cursor = rows.iter().position(|row| matches!(row, Row::Task { place, .. } if Some(*place) == view.cursor));
+    let cursor = rows
+        .iter()
+        .position(|row| matches!(row, Row::Task { place, .. } if Some(*place) == view.cursor));
     let cells = |row: &Row| -> (Vec<String>, bool) {
         match row {
             Row::Group { index, depth } => (of_group(view, *index, *depth), false),
             Row::Task { place, depth } => {
-                let missed = view.snapshot.results.tasks.get(*place).is_some_and(|task| task.misses > 0);
+                let missed =
+                    view.snapshot.results.tasks.get(*place).is_some_and(|task| task.misses > 0);
                 (of_task(view, *place, *depth), missed)
             }
         }
@@ -85,21 +104,25 @@ fn draw_table(frame: &mut Frame, view: &TopView, area: Rect, color: bool) {
         0 => Constraint::Min(*width),
         _ => Constraint::Length(*width),
     });
-    let header =
-        TableRow::new(shown.iter().map(|(_, title, _)| *title)).style(Style::new().add_modifier(Modifier::UNDERLINED));
-    let table =
-        Table::new(lines, widths).header(header).row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let header = TableRow::new(shown.iter().map(|(_, title, _)| *title))
+        .style(Style::new().add_modifier(Modifier::UNDERLINED));
+    let table = Table::new(lines, widths)
+        .header(header)
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     // The table scrolls so that the cursor's line is seen.
     frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(cursor));
 }
 
 fn of_task(view: &TopView, place: usize, depth: usize) -> Vec<String> {
     let task = &view.snapshot.results.tasks[place];
-    let p99 = |spread: Option<punctual_session::results::TimeSpread>| spread.map_or("-".to_owned(), |s| time(s.p99_ns));
+    let p99 = |spread: Option<punctual_session::results::TimeSpread>| {
+        spread.map_or("-".to_owned(), |s| time(s.p99_ns))
+    };
     let ended = if view.snapshot.places[place].alive { "" } else { " (ended)" };
     vec![
         format!("{:indent$}{}{ended}", "", task.name, indent = 2 * depth),
-        view.used_ppm(place).map_or("-".to_owned(), |ppm| format!("{} {:>4} %", bar(ppm), ppm / 10_000)),
+        view.used_ppm(place)
+            .map_or("-".to_owned(), |ppm| format!("{} {:>4} %", bar(ppm), ppm / 10_000)),
         task.misses.to_string(),
         time(task.budget_ns),
         time(task.period_ns),
@@ -111,7 +134,8 @@ fn of_task(view: &TopView, place: usize, depth: usize) -> Vec<String> {
 
 fn of_group(view: &TopView, index: usize, depth: usize) -> Vec<String> {
     let group = &view.snapshot.results.groups[index];
-    let used = (u128::from(group.received_ppm) * 1_000_000 / u128::from(group.assigned_ppm.max(1))) as u64;
+    let used =
+        (u128::from(group.received_ppm) * 1_000_000 / u128::from(group.assigned_ppm.max(1))) as u64;
     vec![
         format!("{:indent$}{}", "", group.name, indent = 2 * depth),
         format!("{} {:>4} %", bar(used), used / 10_000),
@@ -126,7 +150,11 @@ fn of_group(view: &TopView, index: usize, depth: usize) -> Vec<String> {
 
 fn footer(view: &TopView) -> Line<'static> {
     let prompt = |label: String, text: &str| {
-        Line::from(vec![Span::raw(label), Span::raw(text.to_owned()), Span::styled(" ", Modifier::REVERSED)])
+        Line::from(vec![
+            Span::raw(label),
+            Span::raw(text.to_owned()),
+            Span::styled(" ", Modifier::REVERSED),
+        ])
     };
     match &view.mode {
         Mode::Filter => prompt("filter: ".to_owned(), &view.filter),
@@ -142,7 +170,11 @@ fn footer(view: &TopView) -> Line<'static> {
             if !view.filter.is_empty() {
                 state += &format!("filter {:?}  ", view.filter);
             }
-            let order = format!("by {}{}  ", view.order.title(), if view.descending { ", reversed" } else { "" });
+            let order = format!(
+                "by {}{}  ",
+                view.order.title(),
+                if view.descending { ", reversed" } else { "" }
+            );
             Line::from(format!("{state}{order}{KEYS}"))
         }
     }
@@ -179,7 +211,9 @@ mod tests {
     #[test]
     fn forty_columns_show_tasks_bars_and_misses() {
         let text = screen(&TopView::new(snapshot()), 40, 10);
-        for expected in ["CPU 1   ##........ 20 % of 40 % used", "servo", "#####.....   50 %", "  inner"] {
+        for expected in
+            ["CPU 1   ##........ 20 % of 40 % used", "servo", "#####.....   50 %", "  inner"]
+        {
             assert!(text.contains(expected), "{expected:?} is not in\n{text}");
         }
         assert!(!text.contains("latency"), "{text}");

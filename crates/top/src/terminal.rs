@@ -19,7 +19,12 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The terminal cannot be used, or the set does not answer.
-pub fn show(client: &mut Client, every: Duration, color: bool, stop: &AtomicBool) -> Result<bool, Diagnostic> {
+pub fn show(
+    client: &mut Client,
+    every: Duration,
+    color: bool,
+    stop: &AtomicBool,
+) -> Result<bool, Diagnostic> {
     let Some(first) = client.snapshot()? else { return Ok(true) };
     let mut view = TopView::new(first);
     let mut terminal = ratatui::try_init().map_err(unusable)?;
@@ -94,5 +99,9 @@ fn known(key: KeyEvent) -> Option<Key> {
 }
 
 fn unusable(error: std::io::Error) -> Diagnostic {
-    Diagnostic::refused("the terminal cannot be used", error, "punctual top --once prints the figures as text")
+    Diagnostic::refused(
+        "the terminal cannot be used",
+        error,
+        "punctual top --once prints the figures as text",
+    )
 }

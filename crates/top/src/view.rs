@@ -140,8 +140,10 @@ impl TopView {
         let now = self.snapshot.results.tasks.get(place)?;
         let before = self.before.as_ref().and_then(|b| b.results.tasks.get(place));
         let since = before.map_or((0, 0), |b| (b.received_ns, b.assigned_ns));
-        let recent = (now.received_ns.saturating_sub(since.0), now.assigned_ns.saturating_sub(since.1));
-        let (received, assigned) = if recent.1 > 0 { recent } else { (now.received_ns, now.assigned_ns) };
+        let recent =
+            (now.received_ns.saturating_sub(since.0), now.assigned_ns.saturating_sub(since.1));
+        let (received, assigned) =
+            if recent.1 > 0 { recent } else { (now.received_ns, now.assigned_ns) };
         (assigned > 0).then(|| (u128::from(received) * 1_000_000 / u128::from(assigned)) as u64)
     }
 
@@ -151,10 +153,15 @@ impl TopView {
     pub fn cpus(&self) -> Vec<(u32, u64, u64)> {
         let of_cpu = |cpu: u32| {
             let places = self.snapshot.places.iter().enumerate();
-            let mine = places.filter(|(_, at)| at.alive && at.cpus.first() == Some(&cpu)).map(|(place, _)| place);
+            let mine = places
+                .filter(|(_, at)| at.alive && at.cpus.first() == Some(&cpu))
+                .map(|(place, _)| place);
             mine.fold((0, 0), |(promised, used), place| {
-                let Some(task) = self.snapshot.results.tasks.get(place) else { return (promised, used) };
-                let share = (u128::from(task.budget_ns) * 1_000_000 / u128::from(task.period_ns.max(1))) as u64;
+                let Some(task) = self.snapshot.results.tasks.get(place) else {
+                    return (promised, used);
+                };
+                let share = (u128::from(task.budget_ns) * 1_000_000
+                    / u128::from(task.period_ns.max(1))) as u64;
                 (promised + share, used + share * self.used_ppm(place).unwrap_or(0) / 1_000_000)
             })
         };
@@ -173,7 +180,9 @@ impl TopView {
         let tasks = &self.snapshot.results.tasks;
         let places = self.snapshot.places.iter().enumerate();
         let mut members: Vec<usize> = places
-            .filter(|(place, at)| at.group.as_deref() == group && tasks.get(*place).is_some_and(|t| self.is_shown(t)))
+            .filter(|(place, at)| {
+                at.group.as_deref() == group && tasks.get(*place).is_some_and(|t| self.is_shown(t))
+            })
             .map(|(place, _)| place)
             .collect();
         members.sort_by(|&a, &b| {
@@ -211,8 +220,12 @@ impl TopView {
             SortKey::Budget => s.budget_ns.cmp(&t.budget_ns),
             SortKey::Used => self.used_ppm(a).cmp(&self.used_ppm(b)),
             SortKey::Missed => s.misses.cmp(&t.misses),
-            SortKey::Latency => s.release_latency.map(|l| l.p99_ns).cmp(&t.release_latency.map(|l| l.p99_ns)),
-            SortKey::Response => s.response_time.map(|l| l.p99_ns).cmp(&t.response_time.map(|l| l.p99_ns)),
+            SortKey::Latency => {
+                s.release_latency.map(|l| l.p99_ns).cmp(&t.release_latency.map(|l| l.p99_ns))
+            }
+            SortKey::Response => {
+                s.response_time.map(|l| l.p99_ns).cmp(&t.response_time.map(|l| l.p99_ns))
+            }
         }
         .then(a.cmp(&b))
     }
@@ -320,7 +333,8 @@ impl TopView {
                         task.name,
                         time(task.budget_ns),
                         time(task.period_ns),
-                        self.used_ppm(place).map_or("-".to_owned(), |ppm| format!("{} %", percent(ppm))),
+                        self.used_ppm(place)
+                            .map_or("-".to_owned(), |ppm| format!("{} %", percent(ppm))),
                         task.misses,
                         task.periods,
                         depth = 2 * depth

@@ -27,7 +27,11 @@ pub fn snapshot() -> Snapshot {
         assigned_ppm: 200_000,
         received_ppm: 100_000,
     });
-    let place = |group: Option<&str>| TaskPlace { group: group.map(str::to_owned), cpus: vec![1], alive: true };
+    let place = |group: Option<&str>| TaskPlace {
+        group: group.map(str::to_owned),
+        cpus: vec![1],
+        alive: true,
+    };
     Snapshot {
         version: VERSION,
         pid: 7,
@@ -53,8 +57,11 @@ fn typed(view: &mut TopView, text: &str) {
 #[test]
 fn groups_stand_as_a_tree_with_their_tasks_below() {
     let rows = TopView::new(snapshot()).rows();
-    let expected =
-        [Row::Task { place: 0, depth: 0 }, Row::Group { index: 0, depth: 0 }, Row::Task { place: 1, depth: 1 }];
+    let expected = [
+        Row::Task { place: 0, depth: 0 },
+        Row::Group { index: 0, depth: 0 },
+        Row::Task { place: 1, depth: 1 },
+    ];
     assert_eq!(rows, expected);
 }
 

@@ -141,13 +141,16 @@ impl<R: BufRead> TraceReader<R> {
             Err(_) if ours => return Err(TraceError::Header),
             Err(e) => return Err(TraceError::Format(format!("its first line is no header ({e})"))),
         };
-        let format = value.get("format").and_then(|f| f.as_str()).unwrap_or("a file without \"format\"");
+        let format =
+            value.get("format").and_then(|f| f.as_str()).unwrap_or("a file without \"format\"");
         let version = value.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
         if format != FORMAT {
             return Err(TraceError::Format(format!("its first line says: {format}")));
         }
         if version < u64::from(VERSION) {
-            let what = format!("it is of version {version}, this is version {VERSION}; record the run again");
+            let what = format!(
+                "it is of version {version}, this is version {VERSION}; record the run again"
+            );
             return Err(TraceError::Format(what));
         }
         let mut check = Hasher::new();
@@ -156,13 +159,16 @@ impl<R: BufRead> TraceReader<R> {
         let read = input.read_exact(&mut written);
         read.map_err(|e| if is_end(&e) { TraceError::Short { number: 0 } } else { e.into() })?;
         if version > u64::from(VERSION) && written == check.clone().finalize().to_le_bytes() {
-            return Err(TraceError::Format(format!("it is of version {version}, this is version {VERSION}")));
+            return Err(TraceError::Format(format!(
+                "it is of version {version}, this is version {VERSION}"
+            )));
         }
         if written != check.clone().finalize().to_le_bytes() {
             return Err(TraceError::Header);
         }
         let header = serde_json::from_value(value);
-        let header = header.map_err(|e| TraceError::Format(format!("its header is none of ours ({e})")))?;
+        let header =
+            header.map_err(|e| TraceError::Format(format!("its header is none of ours ({e})")))?;
         Ok(TraceReader { input, header, check, count: 0, over: false })
     }
 
@@ -189,10 +195,15 @@ impl<R: BufRead> TraceReader<R> {
             return Ok(Some(record));
         }
         if record.a != self.count {
-            return Err(changed(format!("the end says that there are {} records before it", record.a)));
+            return Err(changed(format!(
+                "the end says that there are {} records before it",
+                record.a
+            )));
         }
         if !self.input.fill_buf()?.is_empty() {
-            return Err(TraceError::Format(format!("something follows its end, after record {number}")));
+            return Err(TraceError::Format(format!(
+                "something follows its end, after record {number}"
+            )));
         }
         Ok(None)
     }

@@ -48,7 +48,13 @@ pub struct TraceLimits {
 
 impl Header {
     /// A header of this version, without its set.
-    pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>, limits: TraceLimits) -> Header {
+    pub fn new(
+        host: &str,
+        cpu: u32,
+        policy: &str,
+        tasks: Vec<String>,
+        limits: TraceLimits,
+    ) -> Header {
         Header {
             format: FORMAT.to_owned(),
             version: VERSION,

@@ -5,7 +5,8 @@ use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, RUNNING, STOPPED, TA
 use crate::{kind, Header, Interval, JobEnd, Period, Record, Trace};
 
 /// How jobs end, by the number in a record.
-const ENDS: [JobEnd; 5] = [JobEnd::Completed, JobEnd::Exhausted, JobEnd::Expired, JobEnd::Cancelled, JobEnd::TaskGone];
+const ENDS: [JobEnd; 5] =
+    [JobEnd::Completed, JobEnd::Exhausted, JobEnd::Expired, JobEnd::Cancelled, JobEnd::TaskGone];
 
 impl Record {
     /// `count` records are missing here.
@@ -42,8 +43,20 @@ impl Period {
         let end = ENDS.iter().position(|&end| end == self.end).unwrap_or(0) as u32;
         let flags = flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u32::from(flag));
         [
-            Record { time: self.release, a: self.number, b: self.deadline, small: self.task, kind: PERIOD },
-            Record { time: self.assigned, a: self.received, b: self.unused, small: flags, kind: PERIOD_2 },
+            Record {
+                time: self.release,
+                a: self.number,
+                b: self.deadline,
+                small: self.task,
+                kind: PERIOD,
+            },
+            Record {
+                time: self.assigned,
+                a: self.received,
+                b: self.unused,
+                small: flags,
+                kind: PERIOD_2,
+            },
             Record { time: self.started, a: self.completed, b: 0, small: end, kind: PERIOD_3 },
         ]
     }
@@ -137,7 +150,9 @@ impl Intervals {
     }
 
     fn found(&mut self, task: u32, from: u64, to: u64, background: bool) {
-        let Some(&task) = self.places.get(task as usize).filter(|&&place| place != u32::MAX) else { return };
+        let Some(&task) = self.places.get(task as usize).filter(|&&place| place != u32::MAX) else {
+            return;
+        };
         if from < to {
             self.found.push(Interval { cpu: self.cpu, task, from, to, background });
         }
@@ -151,7 +166,10 @@ impl Intervals {
             }
             RUNNING => self.running.push((r.small, r.a, r.time, r.b != 0)),
             STOPPED => {
-                let thread = self.running.iter().position(|&(task, thread, ..)| (task, thread) == (r.small, r.b));
+                let thread = self
+                    .running
+                    .iter()
+                    .position(|&(task, thread, ..)| (task, thread) == (r.small, r.b));
                 if let Some(at) = thread {
                     let (task, _, since, background) = self.running.swap_remove(at);
                     self.found(task, since, r.time, background);

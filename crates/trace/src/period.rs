@@ -119,7 +119,11 @@ impl Period {
     /// A period of which the host does not know whether the task was ready: not ready throughout,
     /// and what was not received counts as unused.
     pub fn unknown(self) -> Period {
-        Period { ready_throughout: false, unused: self.assigned.saturating_sub(self.received), ..self }
+        Period {
+            ready_throughout: false,
+            unused: self.assigned.saturating_sub(self.received),
+            ..self
+        }
     }
 }
 

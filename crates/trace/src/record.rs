@@ -96,7 +96,8 @@ impl Record {
         match self.kind {
             kind::GRANULARITY | kind::ORDER | kind::TAKE_LOST => None,
             kind::TASK_PLACE..=kind::PERIOD_3 => None,
-            kind::JOB_ADD_2..=kind::JOB_ADD_3 | kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4 => None,
+            kind::JOB_ADD_2..=kind::JOB_ADD_3
+            | kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4 => None,
             _ => Some(self.time),
         }
     }
@@ -117,7 +118,13 @@ impl Record {
             w.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(w)
         };
-        Record { time: word(0), a: word(8), b: word(16), small: word(24) as u32, kind: (word(24) >> 32) as u32 }
+        Record {
+            time: word(0),
+            a: word(8),
+            b: word(16),
+            small: word(24) as u32,
+            kind: (word(24) >> 32) as u32,
+        }
     }
 }
 
@@ -135,14 +142,18 @@ impl std::fmt::Display for Record {
             kind::CHARGE => write!(f, ", job {:#x}, {} ns", self.a, self.b)?,
             kind::WINDOW_ADD => write!(f, ", {} ns after the release, {} ns long", self.a, self.b)?,
             kind::JOB_CANCEL | kind::JOB_COMPLETE => write!(f, ", job {:#x}", self.a)?,
-            kind::JOB_ADD | kind::RESERVATION_ADD if self.small != u32::MAX => write!(f, ", task {}", self.small)?,
+            kind::JOB_ADD | kind::RESERVATION_ADD if self.small != u32::MAX => {
+                write!(f, ", task {}", self.small)?
+            }
             kind::TAKE_LOST | kind::RESERVATION_REMOVE | kind::RESERVATION_CHANGE => {
                 write!(f, ", reservation {}", self.small)?
             }
             kind::SELECTED if self.a == 0 => f.write_str(": nobody")?,
             kind::SELECTED => write!(f, ": job {:#x}", self.a)?,
             kind::RUNNING => write!(f, ": task {}, thread {}", self.small, self.a)?,
-            kind::STOPPED => write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?,
+            kind::STOPPED => {
+                write!(f, ": task {}, thread {}, {} ns executed", self.small, self.b, self.a)?
+            }
             kind::TASK_PLACE => write!(f, ": task {} is the set's {}", self.small, self.a)?,
             kind::LOST_RECORDS => write!(f, ": {}", self.a)?,
             k if k > kind::EVENT => match k - kind::EVENT {

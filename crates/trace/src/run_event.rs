@@ -59,9 +59,13 @@ impl RunEvent {
     pub fn with_task<Name>(self, name: impl FnOnce(u32) -> Name) -> RunEvent<Name> {
         match self {
             RunEvent::Period { task, period } => RunEvent::Period { task: name(task), period },
-            RunEvent::Unreported { task, count } => RunEvent::Unreported { task: name(task), count },
+            RunEvent::Unreported { task, count } => {
+                RunEvent::Unreported { task: name(task), count }
+            }
             RunEvent::Ended { task, how } => RunEvent::Ended { task: name(task), how },
-            RunEvent::Executed { task, interval } => RunEvent::Executed { task: name(task), interval },
+            RunEvent::Executed { task, interval } => {
+                RunEvent::Executed { task: name(task), interval }
+            }
             RunEvent::Warning(text) => RunEvent::Warning(text),
         }
     }

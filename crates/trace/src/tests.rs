@@ -18,8 +18,9 @@ fn limits() -> TraceLimits {
 }
 
 fn sample() -> Trace {
-    let records =
-        (0..40u64).map(|i| Record { time: i << 40, a: !i, b: i * i, small: 7, kind: 1 + i as u32 % 17 }).collect();
+    let records = (0..40u64)
+        .map(|i| Record { time: i << 40, a: !i, b: i * i, small: 7, kind: 1 + i as u32 % 17 })
+        .collect();
     Trace { header: Header::new("user", 1, "edf", vec!["servo".to_owned()], limits()), records }
 }
 
@@ -52,7 +53,9 @@ fn any_single_byte_that_is_changed_is_found_at_its_record() {
             let expected = (at.checked_sub(records_at)).map(|at| at as u64 / 36);
             match (expected, &error) {
                 (None, TraceError::Header | TraceError::Format(_)) => {}
-                (Some(n), TraceError::Changed { number, .. }) => assert_eq!(*number, n, "byte {at}"),
+                (Some(n), TraceError::Changed { number, .. }) => {
+                    assert_eq!(*number, n, "byte {at}")
+                }
                 _ => panic!("byte {at} ^ {flip:#x}: {error}"),
             }
         }
@@ -66,7 +69,9 @@ fn records_that_are_left_out_repeated_or_swapped_are_found_at_the_first_of_them(
     let frame = |n: usize| records_at + 36 * n..records_at + 36 * (n + 1);
     let left_out = [&bytes[..frame(5).start], &bytes[frame(6).start..]].concat();
     let repeated = [&bytes[..frame(6).start], &bytes[frame(5).start..]].concat();
-    let swapped = [&bytes[..frame(5).start], &bytes[frame(6)], &bytes[frame(5)], &bytes[frame(7).start..]].concat();
+    let swapped =
+        [&bytes[..frame(5).start], &bytes[frame(6)], &bytes[frame(5)], &bytes[frame(7).start..]]
+            .concat();
     for (changed, first) in [(left_out, 5), (repeated, 6), (swapped, 5)] {
         let error = refusal(&changed);
         assert!(matches!(error, TraceError::Changed { number, .. } if number == first), "{error}");
@@ -92,9 +97,13 @@ fn what_is_no_trace_is_refused() {
 #[test]
 fn another_version_is_named() {
     for version in [1, 2] {
-        let old = format!("{{\"format\":\"punctual-trace\",\"version\":{version},\"host\":\"user\"}}\n");
+        let old =
+            format!("{{\"format\":\"punctual-trace\",\"version\":{version},\"host\":\"user\"}}\n");
         let why = refusal(old.as_bytes()).to_string();
-        assert!(why.contains(&format!("of version {version}")) && why.contains("record the run again"), "{why}");
+        assert!(
+            why.contains(&format!("of version {version}")) && why.contains("record the run again"),
+            "{why}"
+        );
     }
     let mut later = sample();
     later.header.version = 4;
@@ -120,7 +129,8 @@ fn periods_are_read_back() {
         miss: true,
         ..Period::unjudged(3, 1 << 40, 10, 20, 5)
     };
-    let periods = [Period::lost(0, 1, 10, 20, 5), whole, Period { woken_late: true, overrun: true, ..whole }];
+    let periods =
+        [Period::lost(0, 1, 10, 20, 5), whole, Period { woken_late: true, overrun: true, ..whole }];
     let mut trace = sample();
     for (n, period) in periods.iter().enumerate() {
         trace.records.splice(10 * n..10 * n, period.to_records());
@@ -164,8 +174,13 @@ fn intervals_are_from_running_to_stopped_of_each_thread() {
 #[test]
 fn intervals_of_the_user_host_are_as_long_as_its_charges() {
     let charge = |time, small, a| Record { time, a, b: 0, small, kind: kind::CHARGE_TASK };
-    let records =
-        [Record::task_place(0, 0), Record::task_place(1, 1), charge(10, 1, 4), charge(20, 0, 5), charge(20, 1, 3)];
+    let records = [
+        Record::task_place(0, 0),
+        Record::task_place(1, 1),
+        charge(10, 1, 4),
+        charge(20, 0, 5),
+        charge(20, 1, 3),
+    ];
     let expected = [(1, 6, 10, false), (0, 12, 17, false), (1, 17, 20, false)];
     assert_eq!(intervals("user", &records), expected);
     assert_eq!(intervals("kernel", &records), [], "other hosts record it");

@@ -51,8 +51,12 @@ impl Draw {
         let (source, seed) = match spin {
             Spin::For(ns) => (Source::Fixed(Demand::For(*ns)), 0),
             Spin::Forever => (Source::Fixed(Demand::Forever), 0),
-            Spin::Uniform { min, max, seed } if max <= min => (Source::Fixed(Demand::For(*min)), *seed),
-            Spin::Uniform { min, max, seed } => (Source::Uniform { min: *min, beyond: max.saturating_add(1) }, *seed),
+            Spin::Uniform { min, max, seed } if max <= min => {
+                (Source::Fixed(Demand::For(*min)), *seed)
+            }
+            Spin::Uniform { min, max, seed } => {
+                (Source::Uniform { min: *min, beyond: max.saturating_add(1) }, *seed)
+            }
             Spin::Histogram { bins, seed } => {
                 let mut total = 0u64;
                 let sums = |&(ns, weight): &(u64, u64)| {
@@ -201,7 +205,8 @@ mod tests {
 
     #[test]
     fn steps_come_in_order_and_end_each_job() {
-        let body = Body::Steps(vec![Step::Spin(Spin::For(2)), Step::Sleep(5), Step::Spin(Spin::For(1))]);
+        let body =
+            Body::Steps(vec![Step::Spin(Spin::For(2)), Step::Sleep(5), Step::Spin(Spin::For(1))]);
         let mut script = Script::of(&body).expect("it is synthetic");
         for _ in 0..2 {
             assert_eq!(script.next(), Act::Execute(Demand::For(2)));

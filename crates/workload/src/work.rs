@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn a_job_is_done_and_the_next_one_follows() {
         let mut work =
-            Work::of(&Body::Steps(vec![Step::Spin(Spin::For(1_000)), Step::Sleep(1_000)])).expect("synthetic");
+            Work::of(&Body::Steps(vec![Step::Spin(Spin::For(1_000)), Step::Sleep(1_000)]))
+                .expect("synthetic");
         let spinner = Spinner::calibrate();
         let go = AtomicBool::new(false);
         assert!(work.run_job(&spinner, &go) && work.run_job(&spinner, &go));

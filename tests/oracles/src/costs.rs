@@ -42,7 +42,9 @@ pub fn enlarged(mut set: TaskSet, by: u64) -> TaskSet {
         windows(&mut task.windows);
         match &mut task.arrival {
             Arrival::Periodic => {}
-            Arrival::Sporadic { longest: time, .. } | Arrival::Aperiodic { mean: time, .. } => *time *= by,
+            Arrival::Sporadic { longest: time, .. } | Arrival::Aperiodic { mean: time, .. } => {
+                *time *= by
+            }
             Arrival::List(times) => times.iter_mut().for_each(|time| *time *= by),
         }
         match &mut task.body {

@@ -1,7 +1,9 @@
 //! Random flat sets, in whole nanoseconds: the smaller the numbers, the more collide.
 
 use oorandom::Rand64;
-use punctual_taskset::{Arrival, Body, DomainSpec, PolicySpec, Spin, Step, TaskSet, TaskSpec, Window};
+use punctual_taskset::{
+    Arrival, Body, DomainSpec, PolicySpec, Spin, Step, TaskSet, TaskSpec, Window,
+};
 
 /// Seeded numbers.
 pub struct Random(Rand64);
@@ -47,7 +49,8 @@ pub fn flat(policy: &str, kind: Flat, random: &mut Random) -> TaskSet {
     let mut left = percent;
     let tasks = (0..count).map(|n| {
         let period = random.of(&PERIODS);
-        let share = if n + 1 == count { left } else { random.within(1, (2 * left / (count - n)).max(1)) };
+        let share =
+            if n + 1 == count { left } else { random.within(1, (2 * left / (count - n)).max(1)) };
         left = left.saturating_sub(share).max(1);
         let budget = (period * share / 100).clamp(1, period);
         let deadline = if random.once_in(2) { period } else { random.within(budget, period) };
@@ -83,7 +86,8 @@ fn task(n: u64, policy: &str, mut task: TaskSpec, kind: Flat, random: &mut Rando
         task.offset = random.within(0, task.period);
     }
     if random.once_in(2) {
-        task.body = Body::Spin(Spin::Uniform { min: 1, max: promised, seed: random.within(0, 1 << 40) });
+        task.body =
+            Body::Spin(Spin::Uniform { min: 1, max: promised, seed: random.within(0, 1 << 40) });
     }
     if policy != "td" && random.once_in(4) {
         let longest = task.period + random.within(0, task.period);

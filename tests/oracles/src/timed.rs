@@ -32,12 +32,22 @@ pub fn timed(random: &mut Random) -> TaskSet {
             for k in 0..random.within(1, 2) {
                 let period = cycle * random.within(1, 2);
                 let budget = random.within(1, (first.length / 2).max(1));
-                let deadline = if random.once_in(2) { first.length.max(budget) } else { random.within(budget, period) };
+                let deadline = if random.once_in(2) {
+                    first.length.max(budget)
+                } else {
+                    random.within(budget, period)
+                };
                 let kind = random.of(&[ServerKind::Deferrable, ServerKind::Polling]);
                 let start = if random.once_in(3) { random.within(0, cycle) } else { first.start };
                 let server = ServerSpec::Periodic { period, budget, deadline, offset: start, kind };
                 let child = tree.groups.len();
-                tree.groups.push(group(format!("s{n}{k}"), Some(place), random.of(&["rm", "edf"]), server, random));
+                tree.groups.push(group(
+                    format!("s{n}{k}"),
+                    Some(place),
+                    random.of(&["rm", "edf"]),
+                    server,
+                    random,
+                ));
                 let task = task(tree.tasks.len(), child, cycle, budget * cycle, period, random);
                 tree.tasks.push(task);
             }
@@ -50,7 +60,13 @@ pub fn timed(random: &mut Random) -> TaskSet {
     tree
 }
 
-fn group(name: String, parent: Option<usize>, policy: &str, server: ServerSpec, random: &mut Random) -> GroupSpec {
+fn group(
+    name: String,
+    parent: Option<usize>,
+    policy: &str,
+    server: ServerSpec,
+    random: &mut Random,
+) -> GroupSpec {
     GroupSpec {
         name,
         parent,

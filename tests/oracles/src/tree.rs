@@ -2,7 +2,8 @@
 //! aperiodic disturbers on servers of their own.
 
 use punctual_taskset::{
-    Arrival, Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec,
+    Arrival, Body, BudgetGroupSpec, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin,
+    TaskSet, TaskSpec,
 };
 
 use crate::random::{set, sleeper};
@@ -31,19 +32,27 @@ pub fn hierarchy(random: &mut Random) -> TaskSet {
         }
     }
     for n in 0..random.within(1, 4) as usize {
-        let parent = if n == 0 || random.once_in(2) { None } else { Some(random.within(0, n as u64 - 1) as usize) };
+        let parent = if n == 0 || random.once_in(2) {
+            None
+        } else {
+            Some(random.within(0, n as u64 - 1) as usize)
+        };
         let group = group(n, parent, &tree, random);
         tree.groups.push(group);
     }
     for n in 0..random.within(1, 6) as usize {
-        let group =
-            if random.once_in(4) { None } else { Some(random.within(0, tree.groups.len() as u64 - 1) as usize) };
+        let group = if random.once_in(4) {
+            None
+        } else {
+            Some(random.within(0, tree.groups.len() as u64 - 1) as usize)
+        };
         let task = task(n, group, &tree, random);
         tree.tasks.push(task);
     }
     // A group without tasks has nothing to execute; most others get a disturber now and then.
     for g in 0..tree.groups.len() {
-        let alone = !tree.tasks.iter().any(|t| t.group == Some(g)) && !tree.groups.iter().any(|o| o.parent == Some(g));
+        let alone = !tree.tasks.iter().any(|t| t.group == Some(g))
+            && !tree.groups.iter().any(|o| o.parent == Some(g));
         if alone && random.once_in(2) {
             tree.tasks.push(disturber(tree.tasks.len(), g, &tree, random));
         }
@@ -107,7 +116,10 @@ fn task(n: usize, group: Option<usize>, tree: &TaskSet, random: &mut Random) -> 
         Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) })
     };
     let arrival = match random.once_in(4) {
-        true => Arrival::Sporadic { longest: period + random.within(0, period), seed: random.within(0, 1 << 40) },
+        true => Arrival::Sporadic {
+            longest: period + random.within(0, period),
+            seed: random.within(0, 1 << 40),
+        },
         false => Arrival::Periodic,
     };
     TaskSpec {

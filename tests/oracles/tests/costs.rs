@@ -2,7 +2,9 @@
 //! in the simulator with the same costs.
 
 use punctual_analysis::{analyse_within, Capacity, Fit, Ppm, WHOLE};
-use punctual_oracles::{costs, enlarged, flat, hierarchy, seeds, simulate_with, timed, Flat, Random};
+use punctual_oracles::{
+    costs, enlarged, flat, hierarchy, seeds, simulate_with, timed, Flat, Random,
+};
 use punctual_taskset::{Arrival, TaskSet};
 
 /// Times are so many times those of the other tests, so that costs of some ns are a small part.
@@ -15,7 +17,11 @@ fn none_misses(make: impl Fn(&mut Random) -> TaskSet, end: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
         let mut set = enlarged(make(&mut random), LARGER);
         // Nothing bounds how often these are released.
-        if set.tasks.iter().any(|t| matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_))) {
+        if set
+            .tasks
+            .iter()
+            .any(|t| matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_)))
+        {
             continue;
         }
         let costs = costs(&mut random);
@@ -28,7 +34,8 @@ fn none_misses(make: impl Fn(&mut Random) -> TaskSet, end: u64) -> (u64, u64) {
             refused += u64::from(analyse_within(&set, &free).fits());
             continue;
         }
-        let seen = simulate_with(&set, costs, end * LARGER).expect("an admitted set can be simulated");
+        let seen =
+            simulate_with(&set, costs, end * LARGER).expect("an admitted set can be simulated");
         for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
             let which = || format!("seed {seed}: {}: {costs:?} {seen:?} {set:#?} {cpu:#?}", t.name);
             assert_eq!(seen.misses, 0, "{}", which());

@@ -25,9 +25,18 @@ fn none_misses(policy: &str) {
             }
         };
         for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
-            assert_eq!(seen.misses, 0, "seed {seed}: {} misses at {:?}: {set:#?}", t.name, seen.first_miss);
+            assert_eq!(
+                seen.misses, 0,
+                "seed {seed}: {} misses at {:?}: {set:#?}",
+                t.name, seen.first_miss
+            );
             let bound = t.response.unwrap();
-            assert!(seen.worst <= bound, "seed {seed}: {} took {} of {bound}: {set:#?}", t.name, seen.worst);
+            assert!(
+                seen.worst <= bound,
+                "seed {seed}: {} took {} of {bound}: {set:#?}",
+                t.name,
+                seen.worst
+            );
             admitted += seen.releases.min(1);
             suspending += u64::from(matches!(set.tasks[t.task].body, Body::Steps(_)));
         }
@@ -44,7 +53,10 @@ fn refused_miss(policy: &str) {
         let seen = simulate(&set, 2 * LONG).unwrap();
         let late: Vec<_> = cpu.tasks.iter().filter(|t| t.fit == Fit::Late && t.exact).collect();
         if policy == "edf" {
-            assert!(late.is_empty() || seen.iter().any(|s| s.misses > 0), "seed {seed}: no task misses: {set:#?}");
+            assert!(
+                late.is_empty() || seen.iter().any(|s| s.misses > 0),
+                "seed {seed}: no task misses: {set:#?}"
+            );
             refused += u64::from(!late.is_empty());
         } else {
             for t in late {
@@ -52,7 +64,12 @@ fn refused_miss(policy: &str) {
                 refused += 1;
             }
             for t in cpu.tasks.iter().filter(|t| t.fit == Fit::Fits && t.reached) {
-                assert_eq!(Some(seen[t.task].worst), t.response, "seed {seed}: {}: {set:#?}", t.name);
+                assert_eq!(
+                    Some(seen[t.task].worst),
+                    t.response,
+                    "seed {seed}: {}: {set:#?}",
+                    t.name
+                );
                 reached += 1;
             }
         }

@@ -32,12 +32,22 @@ fn none_misses(make: fn(&mut Random) -> TaskSet) -> Promised {
             }
         };
         for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
-            assert_eq!(seen.misses, 0, "seed {seed}: {} misses at {:?}: {set:#?} {cpu:#?}", t.name, seen.first_miss);
+            assert_eq!(
+                seen.misses, 0,
+                "seed {seed}: {} misses at {:?}: {set:#?} {cpu:#?}",
+                t.name, seen.first_miss
+            );
             let bound = t.response.unwrap();
-            assert!(seen.worst <= bound, "seed {seed}: {} took {}, bound {bound}: {set:#?}", t.name, seen.worst);
+            assert!(
+                seen.worst <= bound,
+                "seed {seed}: {} took {}, bound {bound}: {set:#?}",
+                t.name,
+                seen.worst
+            );
             let spec = &set.tasks[t.task];
             promised.tasks += 1;
-            promised.suspending += u64::from(matches!(spec.body, Body::Steps(_)) && spec.group.is_some());
+            promised.suspending +=
+                u64::from(matches!(spec.body, Body::Steps(_)) && spec.group.is_some());
             promised.grouped += u64::from(spec.group.is_some());
             promised.limited += u64::from(spec.budget_group.is_some());
             promised.deep += u64::from(spec.group.is_some_and(|g| set.groups[g].parent.is_some()));
@@ -51,7 +61,10 @@ fn none_misses(make: fn(&mut Random) -> TaskSet) -> Promised {
 fn no_admitted_task_in_a_hierarchy_of_servers_and_budget_groups_misses() {
     let promised = none_misses(hierarchy);
     assert!(
-        promised.grouped > 0 && promised.limited > 0 && promised.deep > 0 && promised.suspending > 0,
+        promised.grouped > 0
+            && promised.limited > 0
+            && promised.deep > 0
+            && promised.suspending > 0,
         "{promised:?}"
     );
 }

@@ -38,8 +38,14 @@ impl Default for Machine {
 impl Machine {
     /// Room for what the papers' examples need.
     pub fn new() -> Machine {
-        let limits =
-            Limits { jobs: 64, groups: 8, budget_groups: 8, timers: 16, reservations: 16, ..Limits::for_tasks(32) };
+        let limits = Limits {
+            jobs: 64,
+            groups: 8,
+            budget_groups: 8,
+            timers: 16,
+            reservations: 16,
+            ..Limits::for_tasks(32)
+        };
         Machine {
             dispatcher: Dispatcher::new(limits).expect("the limits are in range"),
             now: 0,

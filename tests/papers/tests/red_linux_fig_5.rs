@@ -61,8 +61,10 @@ fn best_effort_work_runs_first_and_the_real_time_job_as_late_as_its_promotion() 
     let mut task = Task::begin(&mut m, real_time, 100, 30, 60);
     m.add(Job { priority: MIDDLE, ..Job::new(For::Task(best_effort), 10_000) });
     m.run_until_with(200, &mut |d, e| task.handle(d, e));
-    let expected = [(best_effort, 0, 60), (real_time, 60, 90), (best_effort, 90, 160), (real_time, 160, 190)];
-    let expected: Vec<Stretch> = expected.into_iter().map(|(t, from, to)| stretch(t, from, to)).collect();
+    let expected =
+        [(best_effort, 0, 60), (real_time, 60, 90), (best_effort, 90, 160), (real_time, 160, 190)];
+    let expected: Vec<Stretch> =
+        expected.into_iter().map(|(t, from, to)| stretch(t, from, to)).collect();
     assert_eq!(m.executed[..4], expected[..]);
 }
 
@@ -79,7 +81,8 @@ fn a_job_that_used_a_third_of_its_budget_in_the_lower_band_has_the_rest_in_the_u
         promoted.push((task.job.priority, task.job.start, task.job.budget));
     });
     assert!(promoted.contains(&(UPPER, 60, 20)), "{promoted:?}");
-    let expected = [(real_time, 0, 10), (best_effort, 10, 60), (real_time, 60, 80), (best_effort, 80, 100)];
+    let expected =
+        [(real_time, 0, 10), (best_effort, 10, 60), (real_time, 60, 80), (best_effort, 80, 100)];
     assert_eq!(m.executed, expected.map(|(t, from, to)| stretch(t, from, to)));
 }
 

@@ -59,11 +59,19 @@ fn the_first_half_of_each_cycle_is_rm_s_and_the_second_edf_s_which_its_two_group
         let at = cycle * CYCLE;
         servers(&mut m, at);
         m.run_until(at + CYCLE);
-        assert_eq!(m.received(high, at, at + CYCLE / 2), CYCLE / 2, "the higher priority has all of RM's half");
+        assert_eq!(
+            m.received(high, at, at + CYCLE / 2),
+            CYCLE / 2,
+            "the higher priority has all of RM's half"
+        );
         assert_eq!(m.received(low, at, at + CYCLE), 0);
         for task in [first, second] {
             assert_eq!(m.received(task, at, at + CYCLE / 2), 0, "EDF's have nothing in RM's half");
-            assert_eq!(m.received(task, at + CYCLE / 2, at + CYCLE), CYCLE / 4, "and a quarter each in theirs");
+            assert_eq!(
+                m.received(task, at + CYCLE / 2, at + CYCLE),
+                CYCLE / 4,
+                "and a quarter each in theirs"
+            );
         }
     }
 }

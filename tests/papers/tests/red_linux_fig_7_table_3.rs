@@ -50,8 +50,10 @@ fn with_the_root_used_up_all_below_wait_until_it_is_replenished() {
     for job in [j2, j3, j4] {
         assert_eq!(machine.dispatcher.standing(job), Some(Standing::Starved));
     }
-    let reported =
-        machine.events.iter().any(|e| matches!(e, Event::SegmentEnded { at: 30, node: 1, used: 30, remaining: 0, .. }));
+    let reported = machine
+        .events
+        .iter()
+        .any(|e| matches!(e, Event::SegmentEnded { at: 30, node: 1, used: 30, remaining: 0, .. }));
     assert!(reported, "the allocator is given the event: {:?}", machine.events);
 
     machine.add(Job::new(For::Budget(1), 30));

@@ -21,7 +21,9 @@ struct Table4 {
 
 fn table_4() -> Table4 {
     let mut m = Machine::new();
-    let order = |m: &mut Machine, group, by| m.dispatcher.set_order(group, &[by]).expect("the group is there");
+    let order = |m: &mut Machine, group, by| {
+        m.dispatcher.set_order(group, &[by]).expect("the group is there")
+    };
     order(&mut m, 0, Attribute::Priority);
     order(&mut m, 1, Attribute::Start); // "using time-driven scheduling"
     order(&mut m, 2, Attribute::Finish); // "to select J1 using EDF"
@@ -72,7 +74,11 @@ fn after_the_execution_all_nodes_are_reduced_by_the_time_that_j1_used() {
     let left = |job| t.machine.dispatcher.remaining(job);
     assert_eq!((left(t.j0), left(t.j3), left(t.j1.1)), (175, 75, 55), "the scheduling groups");
     assert_eq!((left(t.j5), left(t.j6)), (75, 35), "the budget groups");
-    assert_eq!((left(t.j2.1), left(t.j4.1), left(t.j7.1), left(t.j8.1)), (50, 30, 40, 20), "no other");
+    assert_eq!(
+        (left(t.j2.1), left(t.j4.1), left(t.j7.1), left(t.j8.1)),
+        (50, 30, 40, 20),
+        "no other"
+    );
 }
 
 #[test]

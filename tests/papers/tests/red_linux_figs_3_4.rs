@@ -24,7 +24,12 @@ impl Task {
     fn begin(m: &mut Machine, task: TaskId) -> Task {
         let (period, budget) = (10 * MS, 3 * MS);
         let start = m.now + period;
-        let job = Job { start, finish: start + period, priority: HIGH_PRIORITY, ..Job::new(For::Task(task), budget) };
+        let job = Job {
+            start,
+            finish: start + period,
+            priority: HIGH_PRIORITY,
+            ..Job::new(For::Task(task), budget)
+        };
         m.add(job);
         Task { period, budget, is_optional: false, job }
     }
@@ -63,7 +68,10 @@ fn the_mandatory_part_is_above_other_jobs_and_the_optional_part_below_them() {
     // The mandatory part is done after 1 ms; then the optional one has the remaining 2 ms.
     m.wants(imprecise, MS);
     m.run_until_with(20 * MS - 1, &mut |d, e| task.handle(d, e));
-    assert_eq!(m.executed, [at(imprecise, 10_000, 11_000), at(other, 11_000, 15_000), at(imprecise, 15_000, 17_000)]);
+    assert_eq!(
+        m.executed,
+        [at(imprecise, 10_000, 11_000), at(other, 11_000, 15_000), at(imprecise, 15_000, 17_000)]
+    );
 }
 
 #[test]
@@ -78,10 +86,18 @@ fn at_any_time_one_job_is_in_the_dispatcher_and_each_period_has_both_parts() {
             task.handle(d, e);
             jobs.push(task.job);
         });
-        let parts: Vec<(u64, u64, i64)> = jobs.iter().map(|j| (j.start, j.budget, j.priority)).collect();
+        let parts: Vec<(u64, u64, i64)> =
+            jobs.iter().map(|j| (j.start, j.budget, j.priority)).collect();
         let (this, next) = (period * 10 * MS, (period + 1) * 10 * MS);
-        assert!(parts.contains(&(this, 2 * MS, LOW_PRIORITY)), "the optional part, with what remains: {parts:?}");
-        assert_eq!(parts.last(), Some(&(next, 3 * MS, HIGH_PRIORITY)), "the next mandatory one, with all");
+        assert!(
+            parts.contains(&(this, 2 * MS, LOW_PRIORITY)),
+            "the optional part, with what remains: {parts:?}"
+        );
+        assert_eq!(
+            parts.last(),
+            Some(&(next, 3 * MS, HIGH_PRIORITY)),
+            "the next mandatory one, with all"
+        );
         assert_eq!(m.received(imprecise, this, next), 3 * MS);
     }
 }

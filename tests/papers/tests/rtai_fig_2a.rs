@@ -31,8 +31,14 @@ fn the_delayed_wait_is_ignored_and_the_task_catches_up() {
     // Period 2: the third job, as if nothing had happened.
     m.wants(task, 1);
     m.run_until(20);
-    assert_eq!(m.executed, [(5, 7), (10, 12), (15, 16)].map(|(from, to)| Stretch { task, from, to }));
-    let ends: Vec<End> =
-        m.events.iter().filter_map(|e| if let Event::JobEnded { end, .. } = e { Some(*end) } else { None }).collect();
+    assert_eq!(
+        m.executed,
+        [(5, 7), (10, 12), (15, 16)].map(|(from, to)| Stretch { task, from, to })
+    );
+    let ends: Vec<End> = m
+        .events
+        .iter()
+        .filter_map(|e| if let Event::JobEnded { end, .. } = e { Some(*end) } else { None })
+        .collect();
     assert_eq!(ends, [End::Exhausted, End::Completed, End::Completed]);
 }

@@ -61,7 +61,10 @@ pub fn judge_timing(judge: impl FnOnce()) {
 /// Where cgroup v2 is mounted.
 pub fn cgroup_mount() -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/mounts").ok()?;
-    text.lines().find(|l| l.split(' ').nth(2) == Some("cgroup2")).and_then(|l| l.split(' ').nth(1)).map(PathBuf::from)
+    text.lines()
+        .find(|l| l.split(' ').nth(2) == Some("cgroup2"))
+        .and_then(|l| l.split(' ').nth(1))
+        .map(PathBuf::from)
 }
 
 /// The cgroups that a Punctual with this pid made.

@@ -3,7 +3,8 @@
 
 use punctual_analysis::{analyse, DomainAnalysis};
 use punctual_taskset::{
-    Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+    Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet,
+    TaskSpec, Window,
 };
 
 /// A task that executes all of its budget: budget, period, deadline.
@@ -45,7 +46,13 @@ pub fn group(policy: &str, server: ServerSpec) -> GroupSpec {
 
 /// A deferrable server with an implicit deadline.
 pub fn server(budget: u64, period: u64) -> ServerSpec {
-    ServerSpec::Periodic { period, budget, deadline: period, offset: 0, kind: ServerKind::Deferrable }
+    ServerSpec::Periodic {
+        period,
+        budget,
+        deadline: period,
+        offset: 0,
+        kind: ServerKind::Deferrable,
+    }
 }
 
 /// Windows as (start, length).

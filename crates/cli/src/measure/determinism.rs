@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use punctual_diagnostic::Diagnostic;
 use punctual_doctor::Machine;
 use punctual_measure::determinism::{
-    figures_line, figures_table, machine_line, measure, verdict, DeterminismConfig, DeterminismResult, DeterminismRun,
+    figures_line, figures_table, machine_line, measure, verdict, DeterminismConfig,
+    DeterminismResult, DeterminismRun,
 };
 use punctual_measure::require::Requirement;
 
@@ -82,7 +83,8 @@ fn broken(required: &[Requirement], runs: &[DeterminismRun]) -> Option<String> {
     required.iter().find_map(|requirement| {
         let figure = |run: &DeterminismRun| {
             let tasks = run.tasks.iter().filter_map(|task| {
-                let value = if requirement.figure == "worst" { task.worst_ns } else { task.determinism_ns };
+                let value =
+                    if requirement.figure == "worst" { task.worst_ns } else { task.determinism_ns };
                 Some((value?, format!("{} at {} Hz", task.name, run.rate_hz)))
             });
             tasks.max()

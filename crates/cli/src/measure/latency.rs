@@ -3,7 +3,8 @@
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_measure::distribution::LatencySpread;
 use punctual_measure::latency::{
-    self, LatencyPlan, LatencyProgress, LatencyResult, LatencyRow, PaperRow, PERIOD, PERIODS, TABLE_6_MACHINE,
+    self, LatencyPlan, LatencyProgress, LatencyResult, LatencyRow, PaperRow, PERIOD, PERIODS,
+    TABLE_6_MACHINE,
 };
 use punctual_measure::loads::Workload;
 use punctual_measure::require::{Requirement, Violation};
@@ -36,10 +37,14 @@ pub fn run(args: &MeasureLatency) -> Result<Outcome<LatencyResult>, Diagnostic> 
         stop: stop_on_signals()?,
     };
     // Of measured time; the reference takes as long again, and is not counted.
-    let mut progress = Progress::new(args.quiet, Some(plan.periods * plan.workloads.len() as u64 * PERIOD));
+    let mut progress =
+        Progress::new(args.quiet, Some(plan.periods * plan.workloads.len() as u64 * PERIOD));
     let width = output::view(false).width;
     let measured = latency::measure(&plan, &mut |step| {
-        progress.tick(step.done * PERIOD, &format_args!("{}{}", step.workload, rest(&step, plan.reference, width)));
+        progress.tick(
+            step.done * PERIOD,
+            &format_args!("{}{}", step.workload, rest(&step, plan.reference, width)),
+        );
     });
     progress.clear();
     let (result, error) = measured?;
@@ -54,7 +59,9 @@ fn rest(step: &LatencyProgress, reference: bool, width: usize) -> String {
     match width {
         ..60 => String::new(),
         60..90 => format!(", {left} s left"),
-        _ => format!(" [{}{}] {left} s left", "#".repeat(filled), "-".repeat(BAR as usize - filled)),
+        _ => {
+            format!(" [{}{}] {left} s left", "#".repeat(filled), "-".repeat(BAR as usize - filled))
+        }
     }
 }
 
@@ -81,8 +88,11 @@ fn outcome(
 fn verdict(result: &LatencyResult, planned: usize) -> String {
     let measured = result.rows.iter().filter(|row| row.latency.is_some()).count();
     let rows = if planned == 1 { "row" } else { "rows" };
-    let cut =
-        if result.interrupted { format!("Interrupted after {measured} of {planned} {rows}: ") } else { String::new() };
+    let cut = if result.interrupted {
+        format!("Interrupted after {measured} of {planned} {rows}: ")
+    } else {
+        String::new()
+    };
     if let Some(violation) = result.violations.first() {
         let more = match result.violations.len() - 1 {
             0 => String::new(),
@@ -91,17 +101,27 @@ fn verdict(result: &LatencyResult, planned: usize) -> String {
         return format!("{cut}Not kept: {}{more}.", violation.describe());
     }
     let worst = |row: &&LatencyRow| row.latency.map_or(0, |latency| latency.max_ns);
-    let real_time = result.rows.iter().filter(|row| row.workload != Workload::NonRealTime && row.latency.is_some());
+    let real_time = result
+        .rows
+        .iter()
+        .filter(|row| row.workload != Workload::NonRealTime && row.latency.is_some());
     let Some(row) = real_time.max_by_key(worst) else {
         return match result.rows.iter().find_map(|row| Some((row.workload, row.latency?))) {
             Some((workload, latency)) => {
-                format!("{cut}The ordinary job woke up to {} us late ({workload}).", us(latency.max_ns))
+                format!(
+                    "{cut}The ordinary job woke up to {} us late ({workload}).",
+                    us(latency.max_ns)
+                )
             }
             None => format!("{cut}Nothing was measured."),
         };
     };
     let kept = if result.requirements.is_empty() { "" } else { "All requirements are kept: " };
-    let p99 = result.rows.iter().filter(|r| r.workload != Workload::NonRealTime).filter_map(|r| r.latency);
+    let p99 = result
+        .rows
+        .iter()
+        .filter(|r| r.workload != Workload::NonRealTime)
+        .filter_map(|r| r.latency);
     let p99 = p99.map(|latency| latency.p99_ns).max().unwrap_or(0);
     format!(
         "{cut}{kept}The job woke up to {} us late ({}); 99 % of its wake-ups were within {} us in each row.",
@@ -119,7 +139,8 @@ fn us(ns: u64) -> String {
 
 fn text(result: &LatencyResult, verdict: &str, ok: bool, view: &View) -> String {
     let ink = if ok { Ink::Good } else { Ink::Bad };
-    let mut text: String = wrap(verdict, 0, view.width).lines().map(|l| paint(l, ink, view.color) + "\n").collect();
+    let mut text: String =
+        wrap(verdict, 0, view.width).lines().map(|l| paint(l, ink, view.color) + "\n").collect();
     text.push('\n');
     text.push_str(&grid(columns(result, view.wide), view.width, view.color));
     let mut say = |line: &str| text.push_str(&wrap(line, 2, view.width));
@@ -128,7 +149,10 @@ fn text(result: &LatencyResult, verdict: &str, ok: bool, view: &View) -> String 
             say(&format!("{}: not measured: {why}.", row.workload));
         }
         if row.lost > 0 {
-            say(&format!("{}: {} wake-ups are missing: the table's own thread got no CPU.", row.workload, row.lost));
+            say(&format!(
+                "{}: {} wake-ups are missing: the table's own thread got no CPU.",
+                row.workload, row.lost
+            ));
         }
         row.notes.iter().for_each(|note| say(&format!("{}: {note}.", row.workload)));
         if let Some(reference) = &row.reference {
@@ -143,7 +167,11 @@ fn text(result: &LatencyResult, verdict: &str, ok: bool, view: &View) -> String 
             ));
         }
     }
-    result.violations.iter().map(Violation::describe).for_each(|line| say(&format!("Not kept: {line}.")));
+    result
+        .violations
+        .iter()
+        .map(Violation::describe)
+        .for_each(|line| say(&format!("Not kept: {line}.")));
     result.warnings.iter().for_each(|warning| say(&format!("Noise: {warning}.")));
     if view.wide {
         say(&machine(result));
@@ -169,14 +197,20 @@ fn machine(result: &LatencyResult) -> String {
 fn columns(result: &LatencyResult, wide: bool) -> Vec<Column> {
     const LATE: &str = "woke late (us)";
     let rows = &result.rows;
-    let of = |figure: fn(&LatencySpread) -> u64, spread: fn(&LatencyRow) -> Option<LatencySpread>| {
-        rows.iter().map(move |row| spread(row).map_or("-".to_owned(), |s| us(figure(&s)))).collect::<Vec<_>>()
+    let of = |figure: fn(&LatencySpread) -> u64,
+              spread: fn(&LatencyRow) -> Option<LatencySpread>| {
+        rows.iter()
+            .map(move |row| spread(row).map_or("-".to_owned(), |s| us(figure(&s))))
+            .collect::<Vec<_>>()
     };
     let late = |head: &str, expendable, figure: fn(&LatencySpread) -> u64| {
         Column::new(LATE, head, expendable).cells(of(figure, |row| row.latency))
     };
-    let violated = |row: &LatencyRow| result.violations.iter().any(|v| v.workload == row.workload.name());
-    let maximum = rows.iter().map(|row| (row.latency.map_or("-".to_owned(), |l| us(l.max_ns)), violated(row)));
+    let violated =
+        |row: &LatencyRow| result.violations.iter().any(|v| v.workload == row.workload.name());
+    let maximum = rows
+        .iter()
+        .map(|row| (row.latency.map_or("-".to_owned(), |l| us(l.max_ns)), violated(row)));
     let count = rows.iter().map(|row| row.latency.map_or(0, |latency| latency.count).to_string());
     let mut columns = vec![
         Column::new("", "load", 0).cells(rows.iter().map(|row| row.workload.to_string())),
@@ -188,10 +222,12 @@ fn columns(result: &LatencyResult, wide: bool) -> Vec<Column> {
         late("p99.9", 3, |s| s.p999_ns),
         Column::new(LATE, "max", 0).marked(maximum),
     ];
-    let part =
-        |group, head: &str, figure: fn(&LatencySpread) -> u64, spread: fn(&LatencyRow) -> Option<LatencySpread>| {
-            Column::new(group, head, 5).cells(of(figure, spread))
-        };
+    let part = |group,
+                head: &str,
+                figure: fn(&LatencySpread) -> u64,
+                spread: fn(&LatencyRow) -> Option<LatencySpread>| {
+        Column::new(group, head, 5).cells(of(figure, spread))
+    };
     if wide {
         const QUEUED: &str = "of it, runnable (us)";
         const REST: &str = "timer, switch (us)";
@@ -200,10 +236,14 @@ fn columns(result: &LatencyResult, wide: bool) -> Vec<Column> {
         const PAPER: &str = "paper (us)";
         let dispatcher = rows.iter().map(|row| row.dispatcher.as_ref());
         let wake = |figure: fn(&punctual_session::results::DispatcherStats) -> u64| {
-            dispatcher.clone().map(move |stats| stats.map_or("-".to_owned(), |stats| us(figure(stats))))
+            dispatcher
+                .clone()
+                .map(move |stats| stats.map_or("-".to_owned(), |stats| us(figure(stats))))
         };
         let paper = |figure: fn(&PaperRow) -> u64| {
-            rows.iter().map(move |row| PaperRow::of(row.workload).map_or("-".into(), |p| figure(&p).to_string()))
+            rows.iter().map(move |row| {
+                PaperRow::of(row.workload).map_or("-".into(), |p| figure(&p).to_string())
+            })
         };
         columns.extend([
             part(QUEUED, "avg", |s| s.average_ns, |row| row.scheduling_delay),

@@ -75,8 +75,12 @@ pub fn run(args: &Export) -> Result<Outcome<TraceResult>, Diagnostic> {
     let out = BufWriter::with_capacity(BUFFER, file);
     let mut exporter = Exporter::new(out, format, traces[0].1.header()).map_err(refused)?;
     let mut progress = Progress::new(args.quiet, None);
-    let mut result =
-        Exported { output: output.display().to_string(), format: name, traces: vec![], interrupted: false };
+    let mut result = Exported {
+        output: output.display().to_string(),
+        format: name,
+        traces: vec![],
+        interrupted: false,
+    };
     let mut error = None;
     for (path, trace) in &mut traces {
         let mut proceeds = |records| {
@@ -113,18 +117,23 @@ pub fn run(args: &Export) -> Result<Outcome<TraceResult>, Diagnostic> {
 
 /// All of them name the same set, and each another CPU.
 fn are_of_one_run(traces: &[(&Path, Reader)]) -> Result<(), Diagnostic> {
-    let (first, others) = traces.split_first().map_or((None, &[][..]), |(first, others)| (Some(first), others));
+    let (first, others) =
+        traces.split_first().map_or((None, &[][..]), |(first, others)| (Some(first), others));
     let Some((first, first_trace)) = first else { return Ok(()) };
     for (at, (path, trace)) in others.iter().enumerate() {
         let (a, b) = (first_trace.header(), trace.header());
         let same = (&a.host, &a.tasks, &a.set) == (&b.host, &b.tasks, &b.set);
-        let again = a.cpu == b.cpu || others[..at].iter().any(|(_, other)| other.header().cpu == b.cpu);
+        let again =
+            a.cpu == b.cpu || others[..at].iter().any(|(_, other)| other.header().cpu == b.cpu);
         let why = match (same, again) {
             (true, false) => continue,
             (false, _) => format!("{} is of another run than {}", path.display(), first.display()),
             (true, true) => format!("{} is of CPU {}, as one before it", path.display(), b.cpu),
         };
-        return Err(Diagnostic::usage(why, "export the .cpuN files of one run together, and others one by one"));
+        return Err(Diagnostic::usage(
+            why,
+            "export the .cpuN files of one run together, and others one by one",
+        ));
     }
     Ok(())
 }

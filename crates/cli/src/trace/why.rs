@@ -90,6 +90,8 @@ fn period(explainer: &Explainer, task: u32, number: u64) -> Result<&Period, Diag
     match found {
         Some(period) if period.miss => Ok(period),
         Some(_) => Err(Diagnostic::usage(format!("{name} met deadline {number}"), list)),
-        None => Err(Diagnostic::usage(format!("the trace has no release {number} of {name}"), list)),
+        None => {
+            Err(Diagnostic::usage(format!("the trace has no release {number} of {name}"), list))
+        }
     }
 }

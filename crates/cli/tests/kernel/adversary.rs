@@ -6,12 +6,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::machine::{children, executed, is_dead, preempt_rt, scheduler_becomes, until, Machine};
-use crate::punctual::{adversarial, companion, results, run, says, start, task, words_of, Running, Scratch, PUNCTUAL};
+use crate::punctual::{
+    adversarial, companion, results, run, says, start, task, words_of, Running, Scratch, PUNCTUAL,
+};
 
 /// A task of 3 ms in 10 ms with this program as its command, for so long.
 fn commanded(duration: &str, role: &str) -> Running {
     let program = adversarial(role);
-    let mut words = vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", duration, "--"];
+    let mut words =
+        vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", duration, "--"];
     words.extend(program.iter().map(String::as_str));
     run(&words)
 }
@@ -44,7 +47,9 @@ fn a_program_that_is_always_new_keeps_no_scheduler_from_going() {
 
 /// The policies of RCU's threads, which have another one while a scheduler goes.
 fn rcu() -> Vec<i32> {
-    let rcu = crate::machine::pids().into_iter().filter(|&pid| crate::machine::name(pid).starts_with("rcu"));
+    let rcu = crate::machine::pids()
+        .into_iter()
+        .filter(|&pid| crate::machine::name(pid).starts_with("rcu"));
     // SAFETY: a system call without memory.
     rcu.map(|pid| unsafe { libc::sched_getscheduler(pid as i32) }).collect()
 }
@@ -55,7 +60,8 @@ fn an_adopted_program_that_changes_its_policy_all_the_time_goes_on_afterwards() 
     let adopted = companion("policies");
     until("it executes", || executed(adopted.id()) > 5_000_000);
     let pid = adopted.id().to_string();
-    let words = ["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "100ms", "--pid", &pid];
+    let words =
+        ["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "100ms", "--pid", &pid];
     ends_in_some_way(run(&words));
     let after = executed(adopted.id());
     until("it goes on", || executed(adopted.id()) > after + 10_000_000);
@@ -77,7 +83,8 @@ fn a_run_ends_after_forks_that_failed() {
 fn many_threads_on_a_small_budget_all_have_turns() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let program = adversarial("spin-threads 60");
-    let mut words = vec!["--period", "1s", "--budget", "1ms", "--cpu", "0", "--duration", "34s", "--"];
+    let mut words =
+        vec!["--period", "1s", "--budget", "1ms", "--cpu", "0", "--duration", "34s", "--"];
     words.extend(program.iter().map(String::as_str));
     ends_in_some_way(run(&words));
 }
@@ -103,9 +110,14 @@ fn a_loader_stopped_for_long_tells_no_period_wrongly() {
     assert!(words_of(&output).contains("events had no room"), "{}", words_of(&output));
     for name in ["often", "seldom"] {
         let task = task(&results, name);
-        let figure = |key: &str| task["budget_received"][key].as_u64().unwrap_or_else(|| panic!("no {key}: {task:#}"));
+        let figure = |key: &str| {
+            task["budget_received"][key].as_u64().unwrap_or_else(|| panic!("no {key}: {task:#}"))
+        };
         assert!(figure("periods") > 50 && figure("worst_ppm") < 1_200_000, "{task:#}");
-        assert!(task["long_run_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) < 20_000), "{task:#}");
+        assert!(
+            task["long_run_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) < 20_000),
+            "{task:#}"
+        );
     }
 }
 
@@ -173,15 +185,29 @@ fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let adopted = companion("spin");
     let elsewhere = || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", adopted.id())).unwrap_or_default();
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", adopted.id())).unwrap_or_default();
         // The 39th field; the second one may hold anything.
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().nth(36)).is_some_and(|cpu| cpu == "1")
+        stat.rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split_whitespace().nth(36))
+            .is_some_and(|cpu| cpu == "1")
     };
     to_cpu(adopted.id(), &[1]);
     until("it runs on CPU 1", || executed(adopted.id()) > 5_000_000 && elsewhere());
     to_cpu(adopted.id(), &[0, 1]);
     let pid = adopted.id().to_string();
-    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "60s", "--pid", &pid]);
+    let run = run(&[
+        "--period",
+        "10ms",
+        "--budget",
+        "3ms",
+        "--cpu",
+        "0",
+        "--duration",
+        "60s",
+        "--pid",
+        &pid,
+    ]);
     scheduler_becomes("enabled");
     std::thread::sleep(Duration::from_millis(100));
     let (since, before) = (Instant::now(), executed(adopted.id()));
@@ -210,7 +236,8 @@ fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
     };
     let both = [on("0"), on("1")].map(Running::output);
     let refused = both.iter().position(|o| o.status.code() == Some(125));
-    let refused = refused.unwrap_or_else(|| panic!("none is refused: {}", both.each_ref().map(words_of).join("\n")));
+    let refused = refused
+        .unwrap_or_else(|| panic!("none is refused: {}", both.each_ref().map(words_of).join("\n")));
     says(&both[refused], 125, &["another sched_ext scheduler"]);
     let other = &both[1 - refused];
     assert_eq!(other.status.code(), Some(124), "{}", words_of(other));
@@ -224,7 +251,18 @@ fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
     let adopted = companion("spin-threads 3");
     until("it executes", || executed(adopted.id()) > 5_000_000);
     let pid = adopted.id().to_string();
-    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "400ms", "--pid", &pid]);
+    let run = run(&[
+        "--period",
+        "10ms",
+        "--budget",
+        "3ms",
+        "--cpu",
+        "0",
+        "--duration",
+        "400ms",
+        "--pid",
+        &pid,
+    ]);
     scheduler_becomes("enabled");
     let threads = crate::machine::threads_of(adopted.id());
     let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];

@@ -14,7 +14,8 @@ use crate::punctual::{adversarial, list, results, start, task, trace, words_of, 
 /// task that wakes with 8 ms left of its budget and 11 ms until its deadline has the budget cut to
 /// 4.4 ms.
 fn beside(command: &[String]) -> String {
-    let first = "period = \"20ms\"\nbudget = \"9ms\"\ndeadline = \"10ms\"\nwork = { spin = \"forever\" }\n";
+    let first =
+        "period = \"20ms\"\nbudget = \"9ms\"\ndeadline = \"10ms\"\nwork = { spin = \"forever\" }\n";
     format!(
         "cpu = 0\npolicy = \"edf\"\nduration = \"1s\"\n[[task]]\nname = \"first\"\n{first}\
          [[task]]\nname = \"changing\"\nperiod = \"20ms\"\nbudget = \"8ms\"\ncommand = {}\n",
@@ -38,7 +39,8 @@ fn change_is_no_sleep(attribute: &str) {
     let scratch = Scratch::new();
     let set = scratch.file("set.toml", &beside(&adversarial(&format!("reattribute {attribute}"))));
     let path = scratch.path("trace");
-    let results = results(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output());
+    let results =
+        results(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output());
     let changing = task(&results, "changing");
     let asleep = sleeps(&trace(&path), 1);
     assert!(asleep == 0, "asleep {asleep} times: {changing:#}");
@@ -98,9 +100,15 @@ fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
         for &pid in &tasks {
             match n % 4 {
                 // SAFETY: a system call without memory.
-                0 => assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, (n / 4 % 2) as i32) }, 0),
+                0 => assert_eq!(
+                    unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, (n / 4 % 2) as i32) },
+                    0
+                ),
                 // SAFETY: a valid parameter.
-                1 => assert_eq!(unsafe { libc::sched_setscheduler(pid as i32, policies[n / 4 % 2], &none) }, 0),
+                1 => assert_eq!(
+                    unsafe { libc::sched_setscheduler(pid as i32, policies[n / 4 % 2], &none) },
+                    0
+                ),
                 2 => to_cpu(pid, if n / 4 % 2 == 0 { &[0] } else { &[0, 1] }),
                 _ => groups[n / 4 % 2].take(pid),
             }

@@ -4,7 +4,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{children, cpus, executed, executed_by, name, preempt_rt, state, until, Machine};
+use crate::machine::{
+    children, cpus, executed, executed_by, name, preempt_rt, state, until, Machine,
+};
 use crate::punctual::{companion, run, words_of, Running, Scratch, TIMER};
 
 /// A task with so much in 10 ms of CPU 0, which it uses up or hardly touches.
@@ -50,13 +52,18 @@ fn nice(pid: u32, value: i32) {
 fn policy(pid: u32, policy: i32) {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: it reads `param`, which is there.
-    assert_eq!(unsafe { libc::sched_setscheduler(pid as i32, policy, &param) }, 0, "policy {policy}");
+    assert_eq!(
+        unsafe { libc::sched_setscheduler(pid as i32, policy, &param) },
+        0,
+        "policy {policy}"
+    );
 }
 
 /// One bit per CPU.
 fn may_run_on(pid: u32, cpus: u64) {
     // SAFETY: it reads a mask of so many bytes.
-    let done = unsafe { libc::sched_setaffinity(pid as i32, size_of::<u64>(), (&raw const cpus).cast()) };
+    let done =
+        unsafe { libc::sched_setaffinity(pid as i32, size_of::<u64>(), (&raw const cpus).cast()) };
     assert_eq!(done, 0, "CPUs {cpus:#b}");
 }
 
@@ -70,12 +77,17 @@ fn ran_in(pids: &[u32], time: Duration) -> Vec<u64> {
 /// Two emulated CPUs take turns, in slices that distort a fixed window; over a longer time the
 /// shares show fairness.
 fn shares_become(pids: &[u32], as_expected: impl Fn(&[u64]) -> bool) {
-    let (since, before): (_, Vec<u64>) = (Instant::now(), pids.iter().map(|&pid| executed(pid)).collect());
+    let (since, before): (_, Vec<u64>) =
+        (Instant::now(), pids.iter().map(|&pid| executed(pid)).collect());
     let mut shares = Vec::new();
     until("shares as expected", || {
         std::thread::sleep(Duration::from_millis(200));
         let time = since.elapsed().as_nanos() as u64;
-        shares = pids.iter().zip(&before).map(|(&pid, before)| (executed(pid) - before) * 1000 / time).collect();
+        shares = pids
+            .iter()
+            .zip(&before)
+            .map(|(&pid, before)| (executed(pid) - before) * 1000 / time)
+            .collect();
         println!("{shares:?}");
         as_expected(&shares)
     });
@@ -86,7 +98,10 @@ fn shared_by(weights: &[u64], ran: &[u64]) {
     let (all, weight) = (ran.iter().sum::<u64>(), weights.iter().sum::<u64>());
     for (&part, &got) in weights.iter().zip(ran) {
         let due = all * part / weight;
-        assert!(got.abs_diff(due) <= 16_000_000 + due / 50, "{got} ns of {due}: {ran:?} by {weights:?}");
+        assert!(
+            got.abs_diff(due) <= 16_000_000 + due / 50,
+            "{got} ns of {due}: {ran:?} by {weights:?}"
+        );
     }
 }
 
@@ -118,7 +133,10 @@ fn changes_of_nice_value_and_policy_hold_from_then_on() {
     pids.iter().for_each(|&pid| may_run_on(pid, 1));
     for round in 0..30 {
         nice(pids[0], round % 20);
-        policy(pids[1], [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER][round as usize % 3]);
+        policy(
+            pids[1],
+            [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER][round as usize % 3],
+        );
         std::thread::sleep(Duration::from_millis(3));
     }
     nice(pids[0], 5);
@@ -265,7 +283,8 @@ fn two_cpus_neither_idles_while_a_program_waits() {
     // most 100 %.
     until("more than one CPU", || {
         std::thread::sleep(Duration::from_millis(200));
-        let share = u128::from(executed_by(&ids(&loads)) - before) * 100 / since.elapsed().as_nanos();
+        let share =
+            u128::from(executed_by(&ids(&loads)) - before) * 100 / since.elapsed().as_nanos();
         println!("{share} %");
         share > 115
     });

@@ -61,7 +61,9 @@ fn a_spinning_task_gets_its_budget_beside_a_load_and_the_trace_replays() {
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("load.toml", TWO), scratch.path("load.trace"));
     let own = KernelsOwn::watch();
-    let run = start(&set, &["--load", "--duration", "1s", "--trace", path.to_str().expect("plain")]).output();
+    let run =
+        start(&set, &["--load", "--duration", "1s", "--trace", path.to_str().expect("plain")])
+            .output();
     let results = results(&run);
     keeps_its_budget(task(&results, "spinning"), 5_000 + own.longest_soft_interrupt());
     assert_eq!(task(&results, "periodic")["misses"], 0);
@@ -96,7 +98,10 @@ fn a_job_stops_at_its_budgets_end_and_leaves_the_next_one_nothing_to_settle() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("load.toml", TWO), scratch.path("load.trace"));
-    results(&start(&set, &["--load", "--duration", "600ms", "--trace", path.to_str().expect("plain")]).output());
+    results(
+        &start(&set, &["--load", "--duration", "600ms", "--trace", path.to_str().expect("plain")])
+            .output(),
+    );
     let (mut budgets, mut received) = periods(&path);
     budgets.sort_unstable();
     received.sort_unstable_by_key(|ns| ns.abs_diff(1_000_000));
@@ -122,7 +127,9 @@ fn a_task_three_levels_down_gets_its_budget_and_no_more() {
 fn a_set_as_large_as_the_host_takes_meets_its_deadlines() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let group = |n| format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"100ms\"\nbudget = \"700us\"\n");
+    let group = |n| {
+        format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"100ms\"\nbudget = \"700us\"\n")
+    };
     let task = |n| {
         let of = if n < 63 { format!("group = \"g{n}\"\n") } else { String::new() };
         format!(

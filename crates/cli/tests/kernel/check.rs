@@ -95,7 +95,9 @@ pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
     if let Some((first, _)) = wrong.first() {
         let what: Vec<_> = wrong.iter().take(10).map(|(_, what)| what).collect();
         eprintln!("Around the first record that is against the model:");
-        for (number, at, observed) in observed(trace).iter().filter(|(number, ..)| number.abs_diff(*first) <= AROUND) {
+        for (number, at, observed) in
+            observed(trace).iter().filter(|(number, ..)| number.abs_diff(*first) <= AROUND)
+        {
             eprintln!("{number:7} {at} {observed:?}");
         }
         panic!("{} times against the model, with {late} ns to be late: {what:#?}", wrong.len());
@@ -104,7 +106,11 @@ pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
 }
 
 /// And what is against the model, with the number of its record.
-pub fn look(trace: &Trace, late: u64, given_back: Vec<(u64, u64)>) -> (HashMap<u32, Seen>, Vec<(usize, String)>) {
+pub fn look(
+    trace: &Trace,
+    late: u64,
+    given_back: Vec<(u64, u64)>,
+) -> (HashMap<u32, Seen>, Vec<(usize, String)>) {
     let observed = observed(trace);
     let ends = observed.iter().filter_map(|(_, _, observed)| match observed {
         Observed::Ended { task, job, .. } => Some((*job, *task)),
@@ -138,7 +144,8 @@ impl Checker {
         match observed {
             Observed::Reserved { task, start, period, budget, deadline, background } => {
                 let seen = self.tasks.entry(task).or_default();
-                (seen.period, seen.budget, seen.background) = (Some((start, period, deadline)), budget, background);
+                (seen.period, seen.budget, seen.background) =
+                    (Some((start, period, deadline)), budget, background);
             }
             Observed::Added { task, start, finish, budget } => {
                 let seen = self.tasks.entry(task).or_default();
@@ -182,11 +189,20 @@ impl Checker {
             wrong.push(format!("{charged} ns were charged for a budget of {}", seen.granted));
         }
         if granted > seen.budget + late {
-            wrong.push(format!("{granted} ns are more than its budget of {} and an error", seen.budget));
+            wrong.push(format!(
+                "{granted} ns are more than its budget of {} and an error",
+                seen.budget
+            ));
         }
         (seen.before, seen.granted) = (seen.charged, granted);
         seen.releases += 1;
-        seen.jobs.push(Job { start, finish: start + deadline, budget: granted, cut: false, ended: false });
+        seen.jobs.push(Job {
+            start,
+            finish: start + deadline,
+            budget: granted,
+            cut: false,
+            ended: false,
+        });
     }
 
     fn end(&mut self, task: u32, job: u64, used: u64, how: End) {
@@ -228,13 +244,16 @@ impl Checker {
     fn select(&mut self, job: u64) {
         let now = self.now;
         let chosen = self.owner.get(&job).copied();
-        if let Some(&before) = self.owner.get(&self.selected).filter(|&&before| chosen != Some(before)) {
+        if let Some(&before) =
+            self.owner.get(&self.selected).filter(|&&before| chosen != Some(before))
+        {
             self.tasks.entry(before).or_default().unselected = Some(now);
         }
         self.selected = job;
         for (&task, seen) in &mut self.tasks {
             let another = job == 0 || chosen.is_some_and(|chosen| chosen != task);
-            seen.deselected = (another && seen.since.is_some()).then(|| seen.deselected.unwrap_or(now));
+            seen.deselected =
+                (another && seen.since.is_some()).then(|| seen.deselected.unwrap_or(now));
         }
     }
 
@@ -248,7 +267,10 @@ impl Checker {
             // Whatever was executed before is charged by the decision that lets another task run;
             // one that only stood aside for a higher class goes on without one.
             if *other != task && seen.charged.abs_diff(seen.executed) > late && !seen.background {
-                self.wrong.push(format!("task {other}: charged {} ns, executed {}", seen.charged, seen.executed));
+                self.wrong.push(format!(
+                    "task {other}: charged {} ns, executed {}",
+                    seen.charged, seen.executed
+                ));
             }
         }
         let seen = self.tasks.entry(task).or_default();
@@ -258,15 +280,23 @@ impl Checker {
         let another = self.selected == 0 || chosen.is_some_and(|chosen| chosen != task);
         let given_back = |&(of, at): &(u64, u64)| of == thread && now.abs_diff(at) <= RETURN;
         let returns = || self.given_back.iter().any(given_back).then_some(now);
-        let tolerated = another.then(|| seen.unselected.filter(|at| now <= at + late).or_else(returns)).flatten();
+        let tolerated = another
+            .then(|| seen.unselected.filter(|at| now <= at + late).or_else(returns))
+            .flatten();
         if !seen.background {
             if another && tolerated.is_none() {
-                self.wrong.push(format!("task {task} runs, selected is job {:#x} of {chosen:?}", self.selected));
+                self.wrong.push(format!(
+                    "task {task} runs, selected is job {:#x} of {chosen:?}",
+                    self.selected
+                ));
             }
             // From the selection to the first instruction a switch goes by, in which the finish may
             // come.
             if !seen.jobs.iter().any(|job| job.start <= now && now < job.finish + late) {
-                self.wrong.push(format!("task {task} has no job now; its last one: {:?}", seen.jobs.last()));
+                self.wrong.push(format!(
+                    "task {task} has no job now; its last one: {:?}",
+                    seen.jobs.last()
+                ));
             }
         }
         (seen.since, seen.deselected) = (Some(now), tolerated);
@@ -288,16 +318,20 @@ impl Checker {
             return;
         }
         if let Some(at) = deselected.filter(|at| at + late < now) {
-            self.wrong.push(format!("it ran for {} ns after it was not selected any more", now - at));
+            self.wrong
+                .push(format!("it ran for {} ns after it was not selected any more", now - at));
         }
         // From window to window. Where the stop at the end of one may be late, it may come after
         // the next one's start.
         let mut covered = since;
-        while let Some(job) = seen.jobs.iter().find(|job| job.start <= covered + late && covered < job.finish) {
+        while let Some(job) =
+            seen.jobs.iter().find(|job| job.start <= covered + late && covered < job.finish)
+        {
             covered = job.finish;
         }
         if covered + late < now {
-            self.wrong.push(format!("task {task} ran until {} ns after its job's finish", now - covered));
+            self.wrong
+                .push(format!("task {task} ran until {} ns after its job's finish", now - covered));
         }
     }
 }

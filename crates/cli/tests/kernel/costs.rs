@@ -20,7 +20,8 @@ fn family(count: u64, budget: impl Fn(u64) -> u64) -> String {
     for n in 0..count {
         let period = 1_000 + 32_000 * (n % 60) / 59;
         let times = format!("period = \"{period}us\"\nbudget = \"{}us\"", budget(period));
-        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}").expect("room");
+        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}")
+            .expect("room");
     }
     text
 }
@@ -51,7 +52,11 @@ fn tiny_budgets_are_refused_and_the_largest_set_that_is_admitted_is_kept() {
     let scratch = Scratch::new();
     let tiny = scratch.file("tiny.toml", &family(60, |period| period * 62 / 100 / 60));
     let refused = run(&[tiny.to_str().expect("a plain path")]).output();
-    says(&refused, 3, &["t0", "its budget of 10 us is below 50 us, the least that this host enforces"]);
+    says(
+        &refused,
+        3,
+        &["t0", "its budget of 10 us is below 50 us, the least that this host enforces"],
+    );
 
     let (mut fits, mut most) = (0, MANY);
     while fits < most {

@@ -16,9 +16,16 @@ const ENDED: i32 = 5;
 /// to the end.
 fn has_results(output: &Output, path: &Path, cause: &str) {
     let document: Value = document_with(output, ENDED);
-    assert!(document["error"]["cause"].as_str().is_some_and(|c| c.contains(cause)), "{}", words_of(output));
+    assert!(
+        document["error"]["cause"].as_str().is_some_and(|c| c.contains(cause)),
+        "{}",
+        words_of(output)
+    );
     assert_eq!((&document["exit_code"], &document["ok"]), (&ENDED.into(), &false.into()));
-    assert!(document["verdict"].as_str().is_some_and(|v| v.starts_with("Ended early: ")), "{document:#}");
+    assert!(
+        document["verdict"].as_str().is_some_and(|v| v.starts_with("Ended early: ")),
+        "{document:#}"
+    );
     let results = &document["result"];
     let periods = task(results, "spinning")["periods"].as_u64().expect("a figure");
     assert!(periods >= 40, "{periods} periods: {}", words_of(output));
@@ -28,7 +35,11 @@ fn has_results(output: &Output, path: &Path, cause: &str) {
     replays(path);
 }
 
-fn traced(scratch: &Scratch, set: &str, duration: &str) -> (crate::punctual::Running, std::path::PathBuf) {
+fn traced(
+    scratch: &Scratch,
+    set: &str,
+    duration: &str,
+) -> (crate::punctual::Running, std::path::PathBuf) {
     let path = scratch.path("trace");
     let set = scratch.file("set.toml", set);
     (start(&set, &["--duration", duration, "--trace", path.to_str().expect("plain")]), path)
@@ -69,7 +80,10 @@ fn after_the_end_of_its_timer_process_there_are_results_and_a_whole_trace() {
     machine.expects(crate::timer::BY_ITSELF);
     let scratch = Scratch::new();
     let path = scratch.path("trace");
-    let run = crate::timer::start(&scratch, &["--duration", "60s", "--trace", path.to_str().expect("plain")]);
+    let run = crate::timer::start(
+        &scratch,
+        &["--duration", "60s", "--trace", path.to_str().expect("plain")],
+    );
     crate::timer::send(crate::timer::timer_process_of(&run), libc::SIGKILL);
     has_results(&run.output(), &path, "timer process");
 }
@@ -83,7 +97,13 @@ fn after_core_scheduling_is_enabled_there_are_results_and_a_whole_trace() {
     let scratch = Scratch::new();
     let (set, path) = (scratch.file("set.toml", TWO), scratch.path("trace"));
     let mut command = Command::new(&*PUNCTUAL);
-    command.args(["run", "--host", "kernel", "--json", "--overload", "--duration", "60s", "--trace"]).arg(&path);
-    let output = command.arg(set).env("PUNCTUAL_KERNEL_REMOTE_DISPATCH", "500").output().expect("it was built");
+    command
+        .args(["run", "--host", "kernel", "--json", "--overload", "--duration", "60s", "--trace"])
+        .arg(&path);
+    let output = command
+        .arg(set)
+        .env("PUNCTUAL_KERNEL_REMOTE_DISPATCH", "500")
+        .output()
+        .expect("it was built");
     has_results(&output, &path, "core scheduling");
 }

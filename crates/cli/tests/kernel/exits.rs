@@ -18,7 +18,18 @@ fn adopting() -> (Running, Running) {
     let adopted = companion("spin-threads 2");
     until("it executes", || executed(adopted.id()) > 5_000_000);
     let pid = adopted.id().to_string();
-    let run = run(&["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "4s", "--pid", &pid]);
+    let run = run(&[
+        "--period",
+        "10ms",
+        "--budget",
+        "3ms",
+        "--cpu",
+        "0",
+        "--duration",
+        "4s",
+        "--pid",
+        &pid,
+    ]);
     scheduler_becomes("enabled");
     (run, adopted)
 }
@@ -48,7 +59,8 @@ fn a_dump_names_the_domain_and_its_runnable_task_and_ends_nothing() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let tracer = std::path::PathBuf::from("/sys/kernel/tracing/instances/punctual-dump");
     std::fs::create_dir(&tracer).expect("tracefs is mounted");
-    std::fs::write(tracer.join("events/sched_ext/sched_ext_dump/enable"), "1").expect("tracefs takes it");
+    std::fs::write(tracer.join("events/sched_ext/sched_ext_dump/enable"), "1")
+        .expect("tracefs takes it");
     let scratch = Scratch::new();
     let run = start(&scratch.file("two.toml", TWO), &["--duration", "2s"]);
     run.tasks_after(2, 20_000_000);
@@ -71,7 +83,18 @@ fn goes_beside_changes_of_policy(rounds: u64, end: fn(&Running, u64)) {
     for round in 0..rounds {
         let changing = [(); 4].map(|()| companion("policies 0"));
         let pid = changing[0].id().to_string();
-        let run = run(&["--period", "1ms", "--budget", "700us", "--cpu", "0", "--duration", "50ms", "--pid", &pid]);
+        let run = run(&[
+            "--period",
+            "1ms",
+            "--budget",
+            "700us",
+            "--cpu",
+            "0",
+            "--duration",
+            "50ms",
+            "--pid",
+            &pid,
+        ]);
         scheduler_becomes("enabled");
         end(&run, round);
         let ends = std::time::Instant::now();
@@ -103,7 +126,10 @@ fn the_watchdog_ends_it_with_a_word() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.expects("runnable task stall");
     let scratch = Scratch::new();
-    let run = start(&scratch.file("dual.toml", &TWO.replace("\"edf\"", "\"dual\"")), &["--duration", "60s"]);
+    let run = start(
+        &scratch.file("dual.toml", &TWO.replace("\"edf\"", "\"dual\"")),
+        &["--duration", "60s"],
+    );
     run.tasks_after(2, 10_000_000);
     run.send(libc::SIGSTOP);
     let waited = std::time::Instant::now();
@@ -185,7 +211,8 @@ fn two_cpus_each_beside_a_fork_storm_have_a_dispatcher_each() {
 
 /// A set with a task that spins on each of two CPUs.
 fn on_both(period: &str, budget: &str, duration: &str) -> String {
-    let one = format!("work = {{ spin = \"forever\" }}\nperiod = \"{period}\"\nbudget = \"{budget}\"\n");
+    let one =
+        format!("work = {{ spin = \"forever\" }}\nperiod = \"{period}\"\nbudget = \"{budget}\"\n");
     format!(
         "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"{duration}\"\n\
          [[task]]\nname = \"first\"\ncpu = 0\n{one}[[task]]\nname = \"second\"\ncpu = 1\n{one}"

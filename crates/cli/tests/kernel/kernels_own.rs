@@ -20,7 +20,9 @@ impl KernelsOwn {
     pub fn watch() -> KernelsOwn {
         let instance = PathBuf::from("/sys/kernel/tracing/instances/punctual-test");
         std::fs::create_dir(&instance).expect("tracefs is mounted");
-        let put = |file: &str, text: &str| std::fs::write(instance.join(file), text).expect("tracefs takes it");
+        let put = |file: &str, text: &str| {
+            std::fs::write(instance.join(file), text).expect("tracefs takes it")
+        };
         put("buffer_size_kb", "8192");
         put("trace_clock", "mono");
         for event in EVENTS {
@@ -63,7 +65,9 @@ impl KernelsOwn {
     /// time, ns, to a microsecond.
     pub fn given_back(&self) -> Vec<(u64, u64)> {
         self.events("sched_pi_setprio: ", |at, what| {
-            let word = |name: &str| what.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
+            let word = |name: &str| {
+                what.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok())
+            };
             let (thread, old, new) = (word("pid=")?, word("oldprio=")?, word("newprio=")?);
             (old <= LAST_REAL_TIME && new > LAST_REAL_TIME).then_some((thread, (at * 1e9) as u64))
         })

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
-use crate::machine::{children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine};
+use crate::machine::{
+    children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine,
+};
 use crate::punctual::{adversarial, keeps_its_budget, results, says, start, task, Scratch};
 use crate::tasks::beside;
 
@@ -22,7 +24,10 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     run.send(libc::SIGCONT);
     let results = results(&run.output());
     // 500 ms and 120 ms.
-    assert!((610_000_000..=640_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
+    assert!(
+        (610_000_000..=640_000_000).contains(&meanwhile),
+        "{meanwhile} ns by the kernel's count"
+    );
     keeps_its_budget(task(&results, "spinning"), 10_000 + own.longest_soft_interrupt());
     assert!(task(&results, "spinning")["periods"].as_u64() >= Some(990), "{results:#}");
 }
@@ -50,8 +55,12 @@ fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
     let scratch = Scratch::new();
     let set = scratch.file("commands.toml", &beside(&adversarial("family")));
     let remains = || {
-        let command_line = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        pids().into_iter().filter(|pid| !is_dead(*pid)).any(|pid| command_line(&pid).contains("adversarial:family"))
+        let command_line =
+            |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        pids()
+            .into_iter()
+            .filter(|pid| !is_dead(*pid))
+            .any(|pid| command_line(&pid).contains("adversarial:family"))
     };
     for delay in [Some(0), Some(5), Some(20), Some(80), None] {
         let run = start(&set, &["--duration", "60s"]);
@@ -67,7 +76,8 @@ fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
         let journal = |entry: std::fs::DirEntry| {
             entry.file_name().to_str().is_some_and(|name| name.starts_with(&format!("{loader}-")))
         };
-        let journals = || std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(journal);
+        let journals =
+            || std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(journal);
         until("its journal is gone", || !journals());
     }
 }
@@ -78,10 +88,14 @@ fn a_cpu_stays_taken_until_a_killed_loaders_guardian_has_ended_its_commands() {
     let Some(mut machine) = Machine::with_sched_ext() else { return };
     machine.may_end_itself();
     let scratch = Scratch::new();
-    let run = start(&scratch.file("commands.toml", &beside(&adversarial("spin"))), &["--duration", "60s"]);
+    let run = start(
+        &scratch.file("commands.toml", &beside(&adversarial("spin"))),
+        &["--duration", "60s"],
+    );
     run.tasks_after(2, 20_000_000);
     let is_guardian = |pid: &u32| name(*pid) == "punctual-guard";
-    let guardian = children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");
+    let guardian =
+        children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");
     crate::timer::send(guardian, libc::SIGSTOP);
     run.send(libc::SIGKILL);
     assert_eq!(run.output().status.code(), None, "it was killed");
@@ -106,5 +120,8 @@ fn a_second_scheduler_is_refused_beside_the_first() {
     first.tasks_after(2, 1);
     let second = start(&set, &[]).output();
     says(&second, 4, &["another sched_ext scheduler"]);
-    keeps_its_budget(task(&results(&first.output()), "spinning"), 10_000 + own.longest_soft_interrupt());
+    keeps_its_budget(
+        task(&results(&first.output()), "spinning"),
+        10_000 + own.longest_soft_interrupt(),
+    );
 }

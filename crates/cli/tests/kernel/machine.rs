@@ -29,7 +29,11 @@ pub fn cpus() -> usize {
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let limit = Instant::now() + LIVENESS;
     while !holds() {
-        assert!(Instant::now() < limit, "never within {LIVENESS:?}: {what}; sched_ext is {:?}", state());
+        assert!(
+            Instant::now() < limit,
+            "never within {LIVENESS:?}: {what}; sched_ext is {:?}",
+            state()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -74,7 +78,8 @@ impl Machine {
     pub fn any() -> Machine {
         static ONE: Mutex<()> = Mutex::new(());
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut log = File::options().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").ok();
+        let mut log =
+            File::options().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").ok();
         if let Some(log) = &mut log {
             log.seek(SeekFrom::End(0)).expect("the log has an end");
         }
@@ -96,7 +101,9 @@ impl Machine {
     fn ended(&mut self) -> Vec<String> {
         let mut said = Vec::new();
         let mut line = [0; 8192];
-        while let Some(Ok(n)) = self.log.as_mut().map(|log| log.read(&mut line)).filter(|r| !matches!(r, Ok(0))) {
+        while let Some(Ok(n)) =
+            self.log.as_mut().map(|log| log.read(&mut line)).filter(|r| !matches!(r, Ok(0)))
+        {
             let text = String::from_utf8_lossy(&line[..n]);
             if text.contains("BPF scheduler") && text.contains("disabled (") {
                 said.push(text.lines().next().unwrap_or_default().to_owned());
@@ -180,7 +187,10 @@ pub fn name(pid: u32) -> String {
 
 pub fn children(parent: u32) -> Vec<u32> {
     let parent = parent.to_string();
-    pids().into_iter().filter(|&pid| stat(pid).is_some_and(|fields| fields.get(1) == Some(&parent))).collect()
+    pids()
+        .into_iter()
+        .filter(|&pid| stat(pid).is_some_and(|fields| fields.get(1) == Some(&parent)))
+        .collect()
 }
 
 /// All that came of a process, itself among them.

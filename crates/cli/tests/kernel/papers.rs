@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::check::{self, Seen};
 use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
-use crate::punctual::{adversarial, keeps_its_budget, list, replays, results_with, start, task, trace, Scratch};
+use crate::punctual::{
+    adversarial, keeps_its_budget, list, replays, results_with, start, task, trace, Scratch,
+};
 
 /// One run of a set.
 struct Ran {
@@ -112,7 +114,9 @@ fn rtai_fig_6() {
     assert!(text.contains(player), "the example's player");
     let text = text.replace(player, &list(&adversarial("spin")));
     let Some(ran) = example(&text, &["--load", "--duration", "600ms"], 0) else { return };
-    for (name, within) in [("task 1", 10_000), ("task 2", 10_000), ("task 3", 10_000), ("player", 30_000)] {
+    for (name, within) in
+        [("task 1", 10_000), ("task 2", 10_000), ("task 3", 10_000), ("player", 30_000)]
+    {
         ran.keeps_its_budget(name, within);
     }
 }
@@ -124,7 +128,8 @@ fn red_linux_fig_6() {
     let Some(ran) = example(text, &["--duration", "800ms"], 0) else { return };
     // Of each cycle of 20 ms: RM in the first half, EDF in the second.
     let in_first_half = |name: &str| {
-        let number = ran.trace.header.tasks.iter().position(|task| task == name).expect("a task") as u32;
+        let number =
+            ran.trace.header.tasks.iter().position(|task| task == name).expect("a task") as u32;
         let cycle = 20_000_000;
         let begun = crate::trace::table_began(&ran.trace);
         let of = crate::trace::runs(&ran.trace).into_iter().filter(move |run| run.0 == number);
@@ -174,7 +179,15 @@ fn servers() {
 fn three_levels_of_groups_and_a_budget_across_them() {
     let text = include_str!("../../../../examples/three-levels.toml");
     let Some(ran) = example(text, &["--load", "--duration", "600ms"], 0) else { return };
-    ran.all_meet_their_deadlines(&["servo", "imu", "gps", "video", "audio", "reverb", "housekeeping"]);
+    ran.all_meet_their_deadlines(&[
+        "servo",
+        "imu",
+        "gps",
+        "video",
+        "audio",
+        "reverb",
+        "housekeeping",
+    ]);
 }
 
 #[test]

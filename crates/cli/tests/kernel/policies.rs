@@ -4,7 +4,9 @@
 use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{executed_by, Machine};
-use crate::punctual::{adversarial, companion, list, replays, results_with, start, task, trace, Scratch};
+use crate::punctual::{
+    adversarial, companion, list, replays, results_with, start, task, trace, Scratch,
+};
 
 /// One task that has 2 ms in 10 ms, for 400 ms.
 fn set(policy: &str, overrun: &str, body: &str) -> String {
@@ -23,10 +25,15 @@ fn received_when_late(policy: &str, overrun: &str) -> Option<u64> {
     let path = scratch.path("trace");
     let set = scratch.file("set.toml", &set(policy, overrun, THREE_MS));
     let own = KernelsOwn::watch();
-    let results = results_with(&start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output(), 1);
+    let results = results_with(
+        &start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output(),
+        1,
+    );
     replays(&path);
     check::holds(&trace(&path), &own, check::lateness(&own));
-    let number = |key: &str| task(&results, "late")[key].as_u64().unwrap_or_else(|| panic!("no {key}: {results:#}"));
+    let number = |key: &str| {
+        task(&results, "late")[key].as_u64().unwrap_or_else(|| panic!("no {key}: {results:#}"))
+    };
     assert!(number("periods") >= 38, "{results:#}");
     Some(number("received_ns") / number("periods"))
 }
@@ -101,7 +108,8 @@ fn a_policys_task_that_overran_goes_on_in_the_background() {
     let scratch = Scratch::new();
     let path = scratch.path("trace");
     let command = format!("command = {}", list(&adversarial("spin")));
-    let set = scratch.file("set.toml", &set("imprecise", "background", &command).replace("400ms", "1s"));
+    let set =
+        scratch.file("set.toml", &set("imprecise", "background", &command).replace("400ms", "1s"));
     let _load = companion("spin");
     let own = KernelsOwn::watch();
     let run = start(&set, &["--trace", path.to_str().expect("plain")]);

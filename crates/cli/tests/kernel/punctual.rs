@@ -28,7 +28,8 @@ impl Scratch {
     pub fn new() -> Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("punctual-kernel-{}-{number}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("punctual-kernel-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("room for a directory");
         Scratch(dir)
     }
@@ -125,7 +126,9 @@ impl Drop for Running {
 pub fn run(words: &[&str]) -> Running {
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json"]).args(words).stdin(Stdio::null());
-    Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built")))
+    Running(Some(
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built"),
+    ))
 }
 
 /// Of a task set, whether it fits or not.
@@ -144,7 +147,8 @@ pub fn results_with(output: &Output, code: i32) -> Value {
 /// Its JSON document, having ended with this code.
 pub fn document_with(output: &Output, code: i32) -> Value {
     assert_eq!(output.status.code(), Some(code), "{}", words_of(output));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", words_of(output)))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("no JSON ({e}): {}", words_of(output)))
 }
 
 /// What it reported, all deadlines met.
@@ -170,7 +174,10 @@ pub fn says(output: &Output, code: i32, words: &[&str]) {
 /// The task of that name in the results.
 pub fn task<'a>(results: &'a Value, name: &str) -> &'a Value {
     let tasks = results["tasks"].as_array().expect("tasks");
-    tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}: {results:#}"))
+    tasks
+        .iter()
+        .find(|task| task["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}: {results:#}"))
 }
 
 /// None was missed, it received its budget in every period to so many ns, and in the long run to a
@@ -182,7 +189,10 @@ pub fn keeps_its_budget(task: &Value, within: u64) {
     let off = worst * number(&task["budget_ns"]) / 1_000_000;
     assert!(off <= within, "{off} ns off in one period, more than {within}: {task:#}");
     let (received, assigned) = (number(&task["received_ns"]), number(&task["assigned_ns"]));
-    assert!(received.abs_diff(assigned) <= assigned / 10_000 + within, "{received} ns of {assigned}: {task:#}");
+    assert!(
+        received.abs_diff(assigned) <= assigned / 10_000 + within,
+        "{received} ns of {assigned}: {task:#}"
+    );
 }
 
 /// A trace that was written by the command.
@@ -193,6 +203,10 @@ pub fn trace(path: &Path) -> Trace {
 
 /// The simulator comes to the same decisions from the trace's inputs.
 pub fn replays(path: &Path) {
-    let output = Command::new(&*PUNCTUAL).args(["sim", "--replay"]).arg(path).output().expect("it was built");
+    let output = Command::new(&*PUNCTUAL)
+        .args(["sim", "--replay"])
+        .arg(path)
+        .output()
+        .expect("it was built");
     says(&output, 0, &["The same: "]);
 }

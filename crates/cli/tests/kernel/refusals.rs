@@ -41,8 +41,20 @@ fn without(place: &'static CStr) -> Output {
             // SAFETY: system calls with constant strings, between fork and exec.
             let failed = unsafe {
                 libc::unshare(libc::CLONE_NEWNS) != 0
-                    || libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) != 0
-                    || libc::mount(c"none".as_ptr(), place.as_ptr(), c"tmpfs".as_ptr(), 0, none.cast()) != 0
+                    || libc::mount(
+                        none,
+                        c"/".as_ptr(),
+                        none,
+                        libc::MS_REC | libc::MS_PRIVATE,
+                        none.cast(),
+                    ) != 0
+                    || libc::mount(
+                        c"none".as_ptr(),
+                        place.as_ptr(),
+                        c"tmpfs".as_ptr(),
+                        0,
+                        none.cast(),
+                    ) != 0
             };
             if failed {
                 return Err(std::io::Error::last_os_error());
@@ -87,13 +99,15 @@ fn a_user_without_privilege_is_refused() {
 fn what_the_verifier_refuses_is_reported_in_its_words() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let mut bytes = std::fs::read(&*PUNCTUAL).expect("it was built");
-    let at = first_instruction(&bytes).expect("the command has an object with struct_ops programs in it");
+    let at = first_instruction(&bytes)
+        .expect("the command has an object with struct_ops programs in it");
     // r0 = r9
     bytes[at..at + 8].copy_from_slice(&[0xbf, 0x90, 0, 0, 0, 0, 0, 0]);
     let scratch = Scratch::new();
     let spoilt = scratch.path("punctual");
     std::fs::write(&spoilt, bytes).expect("room for a program");
-    std::fs::set_permissions(&spoilt, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    std::fs::set_permissions(&spoilt, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("it is ours");
     let output = said(&spoilt, |_| ());
     says(&output, 4, &["refused to load the scheduler", "R9 ", OTHERS[0], OTHERS[1]]);
 }
@@ -105,9 +119,12 @@ fn first_instruction(bytes: &[u8]) -> Option<usize> {
         let digits = bytes.get(at..at + size)?;
         Some(digits.iter().rev().fold(0, |n, &byte| n << 8 | usize::from(byte)))
     };
-    let section = |object: usize, n: usize| Some(object + number(object + 0x28, 8)? + n * number(object + 0x3a, 2)?);
+    let section = |object: usize, n: usize| {
+        Some(object + number(object + 0x28, 8)? + n * number(object + 0x3a, 2)?)
+    };
     let magic = b"\x7fELF\x02\x01\x01";
-    let objects = (1..bytes.len() - 64).filter(|&at| bytes[at] == 0x7f && bytes[at..].starts_with(magic));
+    let objects =
+        (1..bytes.len() - 64).filter(|&at| bytes[at] == 0x7f && bytes[at..].starts_with(magic));
     // 247: EM_BPF.
     let mut objects = objects.filter(|&object| number(object + 0x12, 2) == Some(247));
     objects.find_map(|object| {

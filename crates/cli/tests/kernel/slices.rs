@@ -9,7 +9,8 @@ use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::Machine;
 use crate::punctual::{
-    adversarial, keeps_its_budget, list, replays, results, start, task, trace, words_of, Scratch, PUNCTUAL,
+    adversarial, keeps_its_budget, list, replays, results, start, task, trace, words_of, Scratch,
+    PUNCTUAL,
 };
 
 /// Of Debian's kernels (CONFIG_HZ=250), ns.
@@ -22,7 +23,10 @@ fn a_stopped_timer_process_costs_a_tick_at_most() {
     let scratch = Scratch::new();
     let path = scratch.path("trace");
     let own = KernelsOwn::watch();
-    let run = crate::timer::start(&scratch, &["--duration", "1s", "--trace", path.to_str().expect("plain")]);
+    let run = crate::timer::start(
+        &scratch,
+        &["--duration", "1s", "--trace", path.to_str().expect("plain")],
+    );
     let timer = crate::timer::timer_process_of(&run);
     // After 100 ms without its timer process the scheduler ends itself: this thread must not wait
     // for the CPU.
@@ -52,9 +56,12 @@ fn a_timer_that_cannot_be_armed_at_times_is_armed_again() {
     let (set, path) = (scratch.file("two.toml", TWO), scratch.path("trace"));
     let own = KernelsOwn::watch();
     let mut command = Command::new(&*PUNCTUAL);
-    command.args(["run", "--host", "kernel", "--json", "--overload", "--duration", "500ms", "--trace"]).arg(&path);
+    command
+        .args(["run", "--host", "kernel", "--json", "--overload", "--duration", "500ms", "--trace"])
+        .arg(&path);
     // A prime, so that it meets all kinds of event.
-    let output = command.arg(set).env("PUNCTUAL_KERNEL_ARM_FAILS", "7").output().expect("it was built");
+    let output =
+        command.arg(set).env("PUNCTUAL_KERNEL_ARM_FAILS", "7").output().expect("it was built");
     let results = results(&output);
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     assert!(words_of(&output).contains("to arm a timer"), "{}", words_of(&output));
@@ -76,7 +83,9 @@ fn a_job_that_wakes_on_an_idle_cpu_keeps_its_budget() {
     );
     let path = scratch.path("trace");
     let own = KernelsOwn::watch();
-    let output = start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")]).output();
+    let output =
+        start(&scratch.file("set.toml", &text), &["--trace", path.to_str().expect("plain")])
+            .output();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
     let seen = check::holds(&trace(&path), &own, check::lateness(&own));
     // It wanted more than its budget in each of ten periods; a wake-up may cut it, to no less than

@@ -6,10 +6,12 @@ use std::process::Command;
 use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{
-    children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until, Machine,
+    children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until,
+    Machine,
 };
 use crate::punctual::{
-    adversarial, companion, keeps_its_budget, list, replays, results, run, says, start, task, trace, words_of, Scratch,
+    adversarial, companion, keeps_its_budget, list, replays, results, run, says, start, task,
+    trace, words_of, Scratch,
 };
 use crate::trace::{runs, table_began};
 
@@ -27,7 +29,8 @@ pub fn beside(command: &[String]) -> String {
 fn is_kept_to_its_budget(role: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let (set, path) = (scratch.file("set.toml", &beside(&adversarial(role))), scratch.path("trace"));
+    let (set, path) =
+        (scratch.file("set.toml", &beside(&adversarial(role))), scratch.path("trace"));
     let own = KernelsOwn::watch();
     let run = start(&set, &["--load", "--trace", path.to_str().expect("plain")]).output();
     let results = results(&run);
@@ -40,17 +43,22 @@ fn is_kept_to_its_budget(role: &str) {
     // 2 ms for each release, of which the first and the last may be cut.
     let (executed, assigned) = (seen[&1].executed, seen[&1].releases * 2_000_000);
     assert!(seen[&1].releases >= 50, "{role}: {} releases", seen[&1].releases);
-    assert!(executed + 4_000_000 >= assigned && executed <= assigned + late, "{role}: {executed} ns of {assigned}");
+    assert!(
+        executed + 4_000_000 >= assigned && executed <= assigned + late,
+        "{role}: {executed} ns of {assigned}"
+    );
 }
 
 #[test]
 fn a_command_that_spins_gets_its_budget_and_executes_nothing_before_its_release() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text = beside(&adversarial("spin")).replace("name = \"command\"\n", "name = \"command\"\noffset = \"40ms\"\n");
+    let text = beside(&adversarial("spin"))
+        .replace("name = \"command\"\n", "name = \"command\"\noffset = \"40ms\"\n");
     let (set, path) = (scratch.file("set.toml", &text), scratch.path("trace"));
     let own = KernelsOwn::watch();
-    let run = start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();
+    let run =
+        start(&set, &["--duration", "200ms", "--trace", path.to_str().expect("plain")]).output();
     keeps_its_budget(task(&results(&run), "command"), check::precision(&own));
     let trace = trace(&path);
     let first = runs(&trace).into_iter().find(|run| run.0 == 1).expect("it runs").1;
@@ -101,8 +109,10 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     let own = KernelsOwn::watch();
     let run = start(&scratch.file("set.toml", &beside(&words)), &["--duration", "1s"]);
     let tasks = run.tasks_after(2, 50_000_000);
-    let is_command =
-        |pid: &&u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.ends_with(b"adversarial:spin\0"));
+    let is_command = |pid: &&u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|c| c.ends_with(b"adversarial:spin\0"))
+    };
     let traced = *tasks.iter().find(is_command).expect("the command");
     let debugger = debugger_of(traced);
     let at_stop = executed(traced);
@@ -118,7 +128,10 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     // In the periods in which it was stopped and let go it had less.
     let received = &task(&results, "command")["budget_received"];
-    assert!(received["median_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) <= 5_000), "{received:#}");
+    assert!(
+        received["median_ppm"].as_u64().is_some_and(|m| m.abs_diff(1_000_000) <= 5_000),
+        "{received:#}"
+    );
 }
 
 /// A process that has stopped another by ptrace, and is stopped.
@@ -154,7 +167,19 @@ fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, adopted.id(), 19) }, 0);
     let all = family(adopted.id());
     let pid = adopted.id().to_string();
-    let words = ["--period", "10ms", "--budget", "3ms", "--load", "--cpu", "0", "--duration", "1400ms", "--pid", &pid];
+    let words = [
+        "--period",
+        "10ms",
+        "--budget",
+        "3ms",
+        "--load",
+        "--cpu",
+        "0",
+        "--duration",
+        "1400ms",
+        "--pid",
+        &pid,
+    ];
     let run = run(&words);
     scheduler_becomes("enabled");
     // A thread that waits for its turn among all others is the task's from that turn on.
@@ -182,7 +207,9 @@ fn a_process_with_a_real_time_thread_is_not_adopted() {
         crate::machine::threads_of(victim.id()).iter().any(rr)
     });
     let pid = victim.id().to_string();
-    let output = run(&["--period", "10ms", "--budget", "3ms", "--duration", "100ms", "--pid", &pid]).output();
+    let output =
+        run(&["--period", "10ms", "--budget", "3ms", "--duration", "100ms", "--pid", &pid])
+            .output();
     assert!(matches!(output.status.code(), Some(2 | 4)), "{}", words_of(&output));
     let said = words_of(&output);
     assert!(said.contains("SCHED_RR") || said.contains("real-time"), "{said}");
@@ -192,14 +219,19 @@ fn a_process_with_a_real_time_thread_is_not_adopted() {
 fn a_command_runs_to_its_end() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text: String = (0..20_000u32).map(|n| format!("{} ", n.wrapping_mul(2_654_435_761))).collect();
+    let text: String =
+        (0..20_000u32).map(|n| format!("{} ", n.wrapping_mul(2_654_435_761))).collect();
     let file = scratch.file("numbers", &text);
     let name = file.to_str().expect("plain");
-    let words = ["--period", "20ms", "--budget", "5ms", "--cpu", "0", "--load", "--", "xz", "-k", "-T2", name];
+    let words = [
+        "--period", "20ms", "--budget", "5ms", "--cpu", "0", "--load", "--", "xz", "-k", "-T2",
+        name,
+    ];
     let output = run(&words).output();
     let results = results(&output);
     assert!(results["tasks"][0]["periods"].as_u64() >= Some(5), "{results:#}");
-    let unpacked = Command::new("xz").args(["-dc", &format!("{name}.xz")]).output().expect("xz is there");
+    let unpacked =
+        Command::new("xz").args(["-dc", &format!("{name}.xz")]).output().expect("xz is there");
     assert_eq!(String::from_utf8_lossy(&unpacked.stdout), text);
 }
 
@@ -227,7 +259,8 @@ fn an_overrun_is_signalled() {
     let scratch = Scratch::new();
     let script = "trap 'echo overrun' XCPU; while :; do :; done";
     let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let text = beside(&words).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"signal\"\n");
+    let text = beside(&words)
+        .replace("name = \"command\"\n", "name = \"command\"\noverrun = \"signal\"\n");
     let own = KernelsOwn::watch();
     let output = start(&scratch.file("set.toml", &text), &["--load"]).output();
     keeps_its_budget(task(&results(&output), "spinning"), check::precision(&own));
@@ -240,8 +273,8 @@ fn an_overrun_is_signalled() {
 fn a_task_that_overran_goes_on_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let text =
-        beside(&adversarial("spin")).replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
+    let text = beside(&adversarial("spin"))
+        .replace("name = \"command\"\n", "name = \"command\"\noverrun = \"background\"\n");
     let path = scratch.path("trace");
     let _load = companion("spin");
     let own = KernelsOwn::watch();
@@ -265,14 +298,19 @@ fn a_run_ends_with_its_commands() {
     let (_, command) = text.split_once("[[task]]\nname = \"command\"").expect("two tasks");
     let text = format!("cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"command\"{command}");
     let output = start(&scratch.file("set.toml", &text), &["--load"]).output();
-    assert!(task(&results(&output), "command")["periods"].as_u64() >= Some(1), "{}", words_of(&output));
+    assert!(
+        task(&results(&output), "command")["periods"].as_u64() >= Some(1),
+        "{}",
+        words_of(&output)
+    );
 }
 
 #[test]
 fn an_interrupted_run_ends_its_tasks() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let run = start(&scratch.file("set.toml", &beside(&adversarial("family"))), &["--duration", "60s"]);
+    let run =
+        start(&scratch.file("set.toml", &beside(&adversarial("family"))), &["--duration", "60s"]);
     run.tasks_after(2, 20_000_000);
     let all: Vec<u32> = children(run.id()).into_iter().flat_map(family).collect();
     run.send(libc::SIGINT);

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::machine::{children, executed_by, is_dead, name, scheduler_becomes, until, Machine};
-use crate::punctual::{keeps_its_budget, replays, results, says, task, Running, Scratch, PUNCTUAL, TIMER};
+use crate::punctual::{
+    keeps_its_budget, replays, results, says, task, Running, Scratch, PUNCTUAL, TIMER,
+};
 
 const ENDED: i32 = 5;
 /// What the kernel says of a scheduler that ended itself.
@@ -36,7 +38,9 @@ pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
 /// Its timer process, when the tasks have executed for a while.
 pub fn timer_process_of(run: &Running) -> u32 {
     scheduler_becomes("enabled");
-    let processes = || -> Vec<u32> { children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER).collect() };
+    let processes = || -> Vec<u32> {
+        children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER).collect()
+    };
     until("its timer process is there, and tasks execute", || {
         processes().len() == 1 && executed_by(&children(run.id())) >= 100_000_000
     });
@@ -64,7 +68,10 @@ fn with_a_timer_process_each_budget_is_kept_within_three_per_mille_and_the_trace
     let Some(_machine) = machine() else { return };
     let scratch = Scratch::new();
     let trace = scratch.path("trace");
-    let run = start(&scratch, &["--load", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")]);
+    let run = start(
+        &scratch,
+        &["--load", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")],
+    );
     let timer = timer_process_of(&run);
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::sched_getscheduler(timer as i32) }, libc::SCHED_FIFO);
@@ -88,7 +95,10 @@ fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
     let meanwhile = executed_by(&tasks) - before;
     run.send(libc::SIGCONT);
     // 250 ms and 60 ms.
-    assert!((305_000_000..=320_000_000).contains(&meanwhile), "{meanwhile} ns by the kernel's count");
+    assert!(
+        (305_000_000..=320_000_000).contains(&meanwhile),
+        "{meanwhile} ns by the kernel's count"
+    );
     keeps_its_budget(task(&results(&run.output()), "spinning"), 3_000);
 }
 

@@ -125,6 +125,10 @@ pub fn runs(trace: &Trace) -> Vec<(u32, u64)> {
 
 /// When the first reservation of all began: windows are counted from there.
 pub fn table_began(trace: &Trace) -> u64 {
-    let starts = trace.records.iter().filter(|record| record.kind == kind::RESERVATION_ADD).map(|record| record.a);
+    let starts = trace
+        .records
+        .iter()
+        .filter(|record| record.kind == kind::RESERVATION_ADD)
+        .map(|record| record.a);
     starts.min().expect("a reservation")
 }

@@ -22,8 +22,15 @@ fn for_integrity_it_works_and_for_confidentiality_it_is_refused() {
     let scratch = Scratch::new();
     let set = scratch.file("set.toml", TWO);
     lock("integrity");
-    assert_eq!(results(&start(&set, &["--duration", "200ms"]).output())["tasks"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        results(&start(&set, &["--duration", "200ms"]).output())["tasks"].as_array().map(Vec::len),
+        Some(2)
+    );
     scheduler_becomes("disabled");
     lock("confidentiality");
-    says(&start(&set, &[]).output(), 4, &["locked down (confidentiality)", "--host user", "--host sim"]);
+    says(
+        &start(&set, &[]).output(),
+        4,
+        &["locked down (confidentiality)", "--host user", "--host sim"],
+    );
 }

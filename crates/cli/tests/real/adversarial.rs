@@ -18,7 +18,10 @@ static BEFORE_MAIN: extern "C" fn() = play;
 
 extern "C" fn play() {
     let mut words = std::env::args().skip(1);
-    let Some(role) = words.next().and_then(|w| w.strip_prefix("adversarial:").map(str::to_owned)) else { return };
+    let Some(role) = words.next().and_then(|w| w.strip_prefix("adversarial:").map(str::to_owned))
+    else {
+        return;
+    };
     let args: Vec<String> = words.collect();
     let arg = |n: usize| args.get(n).map_or("", String::as_str);
     match role.as_str() {
@@ -53,7 +56,10 @@ extern "C" fn play() {
         "say" => say(arg(0).parse().unwrap_or(1)),
         "barrier" => busy_threads::barrier(arg(0), arg(1).parse().unwrap_or(2)),
         "yielding-lock" => busy_threads::yielding_lock(arg(0), arg(1).parse().unwrap_or(2)),
-        "priorities" => busy_threads::priorities(arg(0), args[1..].iter().filter_map(|p| p.parse().ok()).collect()),
+        "priorities" => busy_threads::priorities(
+            arg(0),
+            args[1..].iter().filter_map(|p| p.parse().ok()).collect(),
+        ),
         "move-between-groups" => cgroup_roles::move_between_groups(arg(0), arg(1)),
         "make-groups" => cgroup_roles::make_groups(arg(0), arg(1)),
         "victim" => victim(),
@@ -187,8 +193,14 @@ fn map() {
         // SAFETY: memory of our own at a place that the kernel chooses, given back at once; nothing
         // touches it.
         unsafe {
-            let at =
-                libc::mmap(std::ptr::null_mut(), SIZE, both, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | filled, -1, 0);
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                SIZE,
+                both,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | filled,
+                -1,
+                0,
+            );
             if at != libc::MAP_FAILED {
                 libc::munmap(at, SIZE);
             }
@@ -258,7 +270,11 @@ fn reattribute(attribute: &str) {
         let _ = unsafe {
             match attribute {
                 "nice" => libc::setpriority(libc::PRIO_PROCESS, 0, n % 2),
-                "class" => libc::sched_setscheduler(0, [libc::SCHED_BATCH, libc::SCHED_OTHER][n as usize % 2], &none),
+                "class" => libc::sched_setscheduler(
+                    0,
+                    [libc::SCHED_BATCH, libc::SCHED_OTHER][n as usize % 2],
+                    &none,
+                ),
                 _ => std::process::exit(99),
             }
         };
@@ -271,7 +287,9 @@ fn sleep_then_spin() {
     let start = Instant::now();
     for cycle in 0..LIFE.as_millis() as u32 / 100 {
         let begin = start + cycle * Duration::from_millis(100);
-        std::thread::sleep((begin + Duration::from_millis(30)).saturating_duration_since(Instant::now()));
+        std::thread::sleep(
+            (begin + Duration::from_millis(30)).saturating_duration_since(Instant::now()),
+        );
         spin((begin + Duration::from_millis(90)).saturating_duration_since(Instant::now()));
     }
 }
@@ -338,7 +356,11 @@ fn tell_clock(path: &str) {
     let end = Instant::now() + LIFE;
     while Instant::now() < end {
         spin(Duration::from_micros(100));
-        let line = format!("{:020} {:020}\n", read(libc::CLOCK_PROCESS_CPUTIME_ID), read(libc::CLOCK_MONOTONIC));
+        let line = format!(
+            "{:020} {:020}\n",
+            read(libc::CLOCK_PROCESS_CPUTIME_ID),
+            read(libc::CLOCK_MONOTONIC)
+        );
         let _ = file.write_all_at(line.as_bytes(), 0);
     }
 }

@@ -48,7 +48,12 @@ fn signals_end_a_run_within_a_second_with_its_results() {
             if json {
                 assert_eq!(ended.result()["interrupted"], true);
             } else {
-                assert!(ended.out.contains("budget wanted in full"), "the final table: {}{}", ended.out, ended.err);
+                assert!(
+                    ended.out.contains("budget wanted in full"),
+                    "the final table: {}{}",
+                    ended.out,
+                    ended.err
+                );
             }
         }
     }
@@ -112,13 +117,26 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "2200ms", "--json", "--"];
+    let args = [
+        "run",
+        "--cpu",
+        &number,
+        "--period",
+        "10ms",
+        "--budget",
+        "2ms",
+        "--duration",
+        "2200ms",
+        "--json",
+        "--",
+    ];
     let say = adversarial("say 2000");
     let words: Vec<&str> = args.iter().copied().chain(say.iter().map(String::as_str)).collect();
     for close_errors in [false, true] {
         wait_for_cpu(cpu.0);
         // With its streams closed it cannot tell that another program took the CPU.
-        let ended = (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(125)).unwrap();
+        let ended =
+            (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(125)).unwrap();
         if close_errors {
             // The command's end as it would be alone.
             ended.assert_code(128 + libc::SIGPIPE);
@@ -137,10 +155,17 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s"];
+    let args =
+        ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s"];
     let say = adversarial("say 3");
     let with = |more: &[&str]| {
-        run(&args.iter().chain(more).copied().chain(["--"]).chain(say.iter().map(String::as_str)).collect::<Vec<_>>())
+        run(&args
+            .iter()
+            .chain(more)
+            .copied()
+            .chain(["--"])
+            .chain(say.iter().map(String::as_str))
+            .collect::<Vec<_>>())
     };
     let plain = with(&[]);
     plain.assert_code(0);
@@ -160,10 +185,20 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
     assert_eq!(elsewhere.out, "");
     let nowhere = with(&["--output", "null"]);
     nowhere.assert_code(0).assert_says(&["used %"]);
-    assert!(nowhere.out.is_empty() && !nowhere.err.contains("err 1"), "{}{}", nowhere.out, nowhere.err);
+    assert!(
+        nowhere.out.is_empty() && !nowhere.err.contains("err 1"),
+        "{}{}",
+        nowhere.out,
+        nowhere.err
+    );
     let both = with(&["--json", "--output", "inherit"]);
     assert_conforms(&both.json(), SCHEMA);
-    assert_eq!((both.code, both.json()["error"]["kind"].as_str()), (Some(125), Some("usage")), "{}", both.out);
+    assert_eq!(
+        (both.code, both.json()["error"]["kind"].as_str()),
+        (Some(125), Some("usage")),
+        "{}",
+        both.out
+    );
 }
 
 const SCHEMA: &str = include_str!("../../../../docs/run.schema.json");
@@ -181,9 +216,11 @@ fn a_command_reads_our_standard_input() {
         return;
     }
     let cpu = one_cpu();
-    let line = format!("run --cpu {} --period 10ms --budget 5ms --duration 120s -- tr a-z A-Z", cpu.0);
+    let line =
+        format!("run --cpu {} --period 10ms --budget 5ms --duration 120s -- tr a-z A-Z", cpu.0);
     wait_for_cpu(cpu.0);
-    let mut punctual = Running::from(|c| c.args(line.split(' ')).stdin(std::process::Stdio::piped()));
+    let mut punctual =
+        Running::from(|c| c.args(line.split(' ')).stdin(std::process::Stdio::piped()));
     std::io::Write::write_all(&mut punctual.child.stdin.take().unwrap(), b"through\n").unwrap();
     let ended = punctual.end();
     ended.assert_code(0);
@@ -200,17 +237,29 @@ fn the_trace_of_a_run_is_read_back_with_inputs_and_decisions() {
     let ended = run_set(&busy_set(cpu.0), &["--duration", "1500ms", "--trace", &trace, "--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     let read = Trace::read(&mut BufReader::new(std::fs::File::open(&trace).unwrap())).unwrap();
-    assert_eq!((read.header.cpu, read.header.policy.as_str(), read.header.host.as_str()), (cpu.0, "edf", "user"));
+    assert_eq!(
+        (read.header.cpu, read.header.policy.as_str(), read.header.host.as_str()),
+        (cpu.0, "edf", "user")
+    );
     assert_eq!(read.header.tasks, ["loop", "family"]);
     assert_eq!(read.lost(), 0, "a run this short is there from its first record");
-    let count = |decision: bool| read.records.iter().filter(|r| r.is_decision() == decision).count();
+    let count =
+        |decision: bool| read.records.iter().filter(|r| r.is_decision() == decision).count();
     judge_timing(|| {
-        assert!(count(true) > 100 && count(false) > 100, "{} decisions, {} inputs", count(true), count(false))
+        assert!(
+            count(true) > 100 && count(false) > 100,
+            "{} decisions, {} inputs",
+            count(true),
+            count(false)
+        )
     });
     assert!(read.records.iter().all(|r| r.what().is_some()), "every kind is known");
     judge_timing(|| {
         for word in ["task added", "charge task", "advance", "selected", "released", "exhausted"] {
-            assert!(read.records.iter().any(|r| r.what() == Some(word)), "no \"{word}\" in the trace");
+            assert!(
+                read.records.iter().any(|r| r.what() == Some(word)),
+                "no \"{word}\" in the trace"
+            );
         }
     });
 }
@@ -279,9 +328,21 @@ fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "20ms", "--budget", "5ms", "--duration", "2s", "--json"];
+    let args = [
+        "run",
+        "--cpu",
+        &number,
+        "--period",
+        "20ms",
+        "--budget",
+        "5ms",
+        "--duration",
+        "2s",
+        "--json",
+    ];
     // By its path: busybox's shell takes its own xz, which only unpacks.
-    let script = format!("exec {} -T4 -1 -c </dev/zero >/dev/null", in_path("xz").unwrap().display());
+    let script =
+        format!("exec {} -T4 -1 -c </dev/zero >/dev/null", in_path("xz").unwrap().display());
     let ended = run(&[&args[..], &["--", "sh", "-c", &script]].concat());
     let results = ended.assert_timed_out().result();
     ended.assert_nothing_left(&[cpu.0]);
@@ -303,7 +364,19 @@ fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
     let (cpu, victim) = (one_cpu(), Victim::start());
     let (number, pid) = (cpu.0.to_string(), victim.pid().to_string());
     let lasting = |duration| {
-        ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", duration, "--pid", &pid]
+        [
+            "run",
+            "--cpu",
+            &number,
+            "--period",
+            "10ms",
+            "--budget",
+            "2ms",
+            "--duration",
+            duration,
+            "--pid",
+            &pid,
+        ]
     };
     let args = lasting("500ms");
     run(&args).assert_ran().assert_nothing_left(&[cpu.0]);

@@ -86,7 +86,11 @@ pub fn output(command: &mut Command) -> Output {
     let (out, err) = (Said::by(child.stdout.take()), Said::by(child.stderr.take()));
     let Some(status) = end_within(&mut child, LIVENESS) else {
         end_all([child.id() as i32]);
-        panic!("{command:?} does not end: {} {}", out.until_end(Duration::ZERO).0, err.until_end(Duration::ZERO).0);
+        panic!(
+            "{command:?} does not end: {} {}",
+            out.until_end(Duration::ZERO).0,
+            err.until_end(Duration::ZERO).0
+        );
     };
     let text = |said: Said| said.until_end(LIVENESS).0.into_bytes();
     Output { status, stdout: text(out), stderr: text(err) }
@@ -107,11 +111,15 @@ pub fn end_all(pids: impl IntoIterator<Item = i32>) {
 /// what dies on the way.
 pub fn tidy(pid: i32, mark: &str) {
     let left = || {
-        let inside = groups_of(pid).into_iter().flat_map(|g| std::fs::read_dir(g).into_iter().flatten().flatten());
+        let inside = groups_of(pid)
+            .into_iter()
+            .flat_map(|g| std::fs::read_dir(g).into_iter().flatten().flatten());
         let commands = inside.filter(|d| d.file_name().to_string_lossy().starts_with("run."));
-        let lists = commands.filter_map(|d| std::fs::read_to_string(d.path().join("cgroup.procs")).ok());
-        let listed: Vec<i32> =
-            lists.flat_map(|l| l.lines().filter_map(|p| p.parse().ok()).collect::<Vec<_>>()).collect();
+        let lists =
+            commands.filter_map(|d| std::fs::read_to_string(d.path().join("cgroup.procs")).ok());
+        let listed: Vec<i32> = lists
+            .flat_map(|l| l.lines().filter_map(|p| p.parse().ok()).collect::<Vec<_>>())
+            .collect();
         listed.into_iter().chain(marked(mark)).collect::<Vec<i32>>()
     };
     let end = Instant::now() + Duration::from_secs(5);

@@ -35,8 +35,13 @@ impl CgroupWork {
             command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
             work.processes.push(command.spawn().unwrap());
         }
-        let works = |group: &str| std::fs::read_to_string(work.dir.join(group)).is_ok_and(|t| !t.is_empty());
-        assert!(comes_true(|| works("a/cgroup.procs") || works("b/cgroup.procs")), "the work on cgroups never begins");
+        let works = |group: &str| {
+            std::fs::read_to_string(work.dir.join(group)).is_ok_and(|t| !t.is_empty())
+        };
+        assert!(
+            comes_true(|| works("a/cgroup.procs") || works("b/cgroup.procs")),
+            "the work on cgroups never begins"
+        );
         work
     }
 }

@@ -12,9 +12,13 @@ use crate::punctual::{run, run_set, Scratch};
 /// Twelve tasks of 2 to 33 ms with so many percent of the CPU together.
 fn family(cpu: u32, percent: u64) -> String {
     let mut text = format!("cpu = {cpu}\npolicy = \"edf\"\nduration = \"200ms\"\n");
-    for (n, period) in [2_000, 3_000, 5_000, 8_000, 16_000, 33_000].repeat(2).into_iter().enumerate() {
-        let times = format!("period = \"{period}us\"\nbudget = \"{}us\"", period * percent / 100 / 12);
-        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}").unwrap();
+    for (n, period) in
+        [2_000, 3_000, 5_000, 8_000, 16_000, 33_000].repeat(2).into_iter().enumerate()
+    {
+        let times =
+            format!("period = \"{period}us\"\nbudget = \"{}us\"", period * percent / 100 / 12);
+        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}")
+            .unwrap();
     }
     text
 }
@@ -26,18 +30,28 @@ fn tiny_budgets_are_refused_and_the_fullest_set_that_is_admitted_is_kept() {
     }
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let tiny = run_set(&family(cpu.0, 12), &[]);
-    tiny.assert_code(3).assert_says(&["its budget of 20 us is below", "the least that this host enforces"]);
+    tiny.assert_code(3)
+        .assert_says(&["its budget of 20 us is below", "the least that this host enforces"]);
 
     judge_timing(|| {
-        let check = |text: &str| run(&["check", "--host", "user", "--json", &scratch.file("set.toml", text)]).result();
-        let fits = (50..=90).rev().step_by(2).find(|&percent| check(&family(cpu.0, percent))["fits"] == true);
+        let check = |text: &str| {
+            run(&["check", "--host", "user", "--json", &scratch.file("set.toml", text)]).result()
+        };
+        let fits = (50..=90)
+            .rev()
+            .step_by(2)
+            .find(|&percent| check(&family(cpu.0, percent))["fits"] == true);
         let percent = fits.expect("some set fits");
         let results = run_set(&family(cpu.0, percent), &["--json"]).assert_code(0).result();
         eprintln!("{percent} %: {}, {}", results["costs"], results["dispatcher"]);
         assert_eq!(results["costs"]["basis"], "counted");
         let mut periods = 0;
         for task in results["tasks"].as_array().unwrap() {
-            assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
+            assert_eq!(
+                (&task["misses"], &task["shortfall_ns"]),
+                (&0.into(), &0.into()),
+                "{task:#}"
+            );
             periods += task["periods"].as_u64().unwrap();
         }
         // What admission counts for each period: its release, and two events at its budget's end.

@@ -23,7 +23,9 @@ fn start(cpu: &Cpu, more: &[&str]) -> Running {
 /// Its document, which conforms to the schema.
 fn document(ended: &Ended) -> Value {
     let document = ended.json();
-    let schema = serde_json::from_str(include_str!("../../../../docs/measure-determinism.schema.json")).unwrap();
+    let schema =
+        serde_json::from_str(include_str!("../../../../docs/measure-determinism.schema.json"))
+            .unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?} in {document:#}");
@@ -36,8 +38,10 @@ fn measuring_threads(run: &mut Running) -> HashMap<String, i32> {
     run.wait_for("its 17 threads", |run| {
         let pid = run.pid();
         let name = |tid: i32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok();
-        let named = threads_of(pid).into_iter().filter_map(|tid| Some((name(tid)?.trim().to_owned(), tid)));
-        threads = named.filter(|(_, tid)| attributes(*tid).is_some_and(|a| a.priority > 0)).collect();
+        let named =
+            threads_of(pid).into_iter().filter_map(|tid| Some((name(tid)?.trim().to_owned(), tid)));
+        threads =
+            named.filter(|(_, tid)| attributes(*tid).is_some_and(|a| a.priority > 0)).collect();
         threads.len() == 17
     });
     threads
@@ -48,17 +52,23 @@ fn waits_in(tid: i32) -> Option<(i64, Vec<u64>)> {
     let text = std::fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
     let mut words = text.split_whitespace();
     let call = words.next()?.parse().ok().filter(|call| *call >= 0)?;
-    Some((call, words.map_while(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect()))
+    Some((
+        call,
+        words.map_while(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect(),
+    ))
 }
 
 /// The address of the futex that a thread waits for by this operation, once it does.
 fn futex_of(name: &str, tid: i32, operation: i32) -> u64 {
     let mut address = 0;
-    eventually(&format!("{name} waits for a futex by {operation:#x}, and not {:?}", waits_in(tid)), || {
-        let Some((libc::SYS_futex, args)) = waits_in(tid) else { return false };
-        address = args[0];
-        args[1] == operation as u64
-    });
+    eventually(
+        &format!("{name} waits for a futex by {operation:#x}, and not {:?}", waits_in(tid)),
+        || {
+            let Some((libc::SYS_futex, args)) = waits_in(tid) else { return false };
+            address = args[0];
+            args[1] == operation as u64
+        },
+    );
     address
 }
 
@@ -70,15 +80,19 @@ fn waits_for_signal(name: &str, tid: i32) {
 
 fn sleeps_by(name: &str, tid: i32, clock: i32) {
     eventually(&format!("{name} sleeps for a time on clock {clock}"), || {
-        waits_in(tid).is_some_and(|(call, args)| call == libc::SYS_clock_nanosleep && args[..2] == [clock as u64, 0])
+        waits_in(tid).is_some_and(|(call, args)| {
+            call == libc::SYS_clock_nanosleep && args[..2] == [clock as u64, 0]
+        })
     });
 }
 
 /// Threads that have a POSIX timer of CLOCK_MONOTONIC, by /proc/PID/timers.
 fn timers_signal(pid: i32) -> Vec<i32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/timers")).unwrap();
-    let mut tids: Vec<i32> =
-        text.lines().filter_map(|line| line.strip_prefix("notify: signal/tid.")?.parse().ok()).collect();
+    let mut tids: Vec<i32> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("notify: signal/tid.")?.parse().ok())
+        .collect();
     assert_eq!(text.matches("ClockID: 1").count(), tids.len(), "{text}");
     tids.sort_unstable();
     tids
@@ -96,7 +110,8 @@ fn each_kind_is_released_by_the_primitive_that_it_names_and_ctrl_c_keeps_what_wa
 
     // Before the start all of them wait for one futex.
     let woken = |name: &str| {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", of(name))).unwrap_or_default();
+        let text =
+            std::fs::read_to_string(format!("/proc/{}/status", of(name))).unwrap_or_default();
         let line = text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
         line.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0)
     };
@@ -108,7 +123,9 @@ fn each_kind_is_released_by_the_primitive_that_it_names_and_ctrl_c_keeps_what_wa
     let direct = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let condition = direct | libc::FUTEX_CLOCK_REALTIME;
     let semaphore = libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME;
-    let pair = |one: &str, other: &str, operation| [one, other].map(|name| futex_of(name, of(name), operation));
+    let pair = |one: &str, other: &str, operation| {
+        [one, other].map(|name| futex_of(name, of(name), operation))
+    };
     for (one, other, operation) in
         [("task1", "task2", direct), ("task3", "task4", condition), ("task5", "task6", semaphore)]
     {
@@ -211,11 +228,17 @@ fn on_a_terminal_the_figures_are_redrawn_in_place() {
     let mut script = Running::of(c, mark);
     let out = || std::fs::read_to_string(&shown).unwrap();
     let end = std::time::Instant::now() + LIVENESS;
-    script.wait_for("a second table", |_| out().contains("A\x1b[J") || std::time::Instant::now() > end);
+    script.wait_for("a second table", |_| {
+        out().contains("A\x1b[J") || std::time::Instant::now() > end
+    });
     // Ctrl-C, as its terminal sends it.
     script.child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
     let ended = script.end();
     assert_eq!(ended.code, Some(130), "{}", out());
-    assert!(out().contains("task16") && out().contains("determ") && out().contains("A\x1b[J"), "{}", out());
+    assert!(
+        out().contains("task16") && out().contains("determ") && out().contains("A\x1b[J"),
+        "{}",
+        out()
+    );
     ended.assert_nothing_left(&[]);
 }

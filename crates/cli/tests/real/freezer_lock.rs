@@ -60,7 +60,9 @@ fn beside_cgroup_work(program: [&str; 2]) {
     drop(work);
     let spins = program == SPINNER;
     let results = ended.result();
-    let of = |part: &Value, key: &str| part[key].as_u64().unwrap_or_else(|| panic!("no {key} in {results:#}"));
+    let of = |part: &Value, key: &str| {
+        part[key].as_u64().unwrap_or_else(|| panic!("no {key} in {results:#}"))
+    };
     judge_timing(|| {
         // The stall was provoked. A dispatcher that waits for the lock itself never returns here:
         // beside it the loop spins without a bound, and the holder does not execute.
@@ -73,7 +75,10 @@ fn beside_cgroup_work(program: [&str; 2]) {
         assert!((990_000..=1_010_000).contains(&of(other, "long_run_ppm")), "{results:#}");
         let program = task(&results, "program");
         assert!(!spins || of(&program["late_wakeups"], "periods") > 0, "{results:#}");
-        assert!(of(program, "received_ns") <= of(program, "assigned_ns") * 103 / 100, "{results:#}");
+        assert!(
+            of(program, "received_ns") <= of(program, "assigned_ns") * 103 / 100,
+            "{results:#}"
+        );
     });
 }
 

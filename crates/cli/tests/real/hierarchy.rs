@@ -87,7 +87,10 @@ work = {{ spin = "forever" }}
 /// Of 1,000 of what the group is promised.
 fn received(results: &Value, group: &str) -> u64 {
     let groups = results["groups"].as_array().unwrap_or_else(|| panic!("no groups in {results:#}"));
-    let group = groups.iter().find(|g| g["name"] == group).unwrap_or_else(|| panic!("no {group} in {results:#}"));
+    let group = groups
+        .iter()
+        .find(|g| g["name"] == group)
+        .unwrap_or_else(|| panic!("no {group} in {results:#}"));
     group["received_ppm"].as_u64().unwrap() * 1000 / group["assigned_ppm"].as_u64().unwrap()
 }
 
@@ -116,7 +119,10 @@ fn three_levels_beside_a_greedy_group_each_get_their_share_and_no_more() {
         assert_all_of_it(results, "greedy");
         assert!(received(results, "media") < 850, "{results:#}");
         let audio = task(results, "audio");
-        assert!(audio["misses"].as_u64().unwrap() * 20 < audio["periods"].as_u64().unwrap(), "{results:#}");
+        assert!(
+            audio["misses"].as_u64().unwrap() * 20 < audio["periods"].as_u64().unwrap(),
+            "{results:#}"
+        );
         let servo = task(results, "servo")["long_run_ppm"].as_u64().unwrap();
         assert!((970_000..=1_030_000).contains(&servo), "the servo got {servo} ppm: {results:#}");
     });
@@ -201,9 +207,15 @@ work = {{ spin = "forever" }}
         assert_all_of_it(results, "some");
         assert_all_of_it(results, "all");
         let inside = received(results, "inside");
-        assert!((480..=520).contains(&inside), "the group got {inside} of 1,000 and was left 500: {results:#}");
+        assert!(
+            (480..=520).contains(&inside),
+            "the group got {inside} of 1,000 and was left 500: {results:#}"
+        );
         let one = task(results, "one")["long_run_ppm"].as_u64().unwrap();
-        assert!((970_000..=1_030_000).contains(&one), "the first one got {one} ppm of its own budget: {results:#}");
+        assert!(
+            (970_000..=1_030_000).contains(&one),
+            "the first one got {one} ppm of its own budget: {results:#}"
+        );
     });
 }
 
@@ -211,8 +223,12 @@ work = {{ spin = "forever" }}
 /// little budget.
 fn suspending(cpu: u32, kind: &str) -> String {
     let shell = list(
-        &["sh", "-c", "while :; do sleep 0.004; i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; done"]
-            .map(String::from),
+        &[
+            "sh",
+            "-c",
+            "while :; do sleep 0.004; i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; done",
+        ]
+        .map(String::from),
     );
     let task = |n: u32| {
         format!(
@@ -251,9 +267,15 @@ fn programs_that_sleep_and_wake_get_no_more_than_their_groups_budget() {
     for kind in ["deferrable", "polling"] {
         as_promised(cpu.0, &suspending(cpu.0, kind), |results| {
             let got = received(results, "few");
-            assert!((300..=1030).contains(&got), "{kind}: the suspending got {got} of 1,000: {results:#}");
+            assert!(
+                (300..=1030).contains(&got),
+                "{kind}: the suspending got {got} of 1,000: {results:#}"
+            );
             let steady = task(results, "steady")["long_run_ppm"].as_u64().unwrap();
-            assert!((970_000..=1_030_000).contains(&steady), "{kind}: steady got {steady} ppm: {results:#}");
+            assert!(
+                (970_000..=1_030_000).contains(&steady),
+                "{kind}: steady got {steady} ppm: {results:#}"
+            );
         });
     }
 }

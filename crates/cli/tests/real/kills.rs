@@ -15,7 +15,10 @@ pub const NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
 pub fn set(cpu: u32, round: u64, victim: i32) -> String {
     let command = match round % 3 {
         0 => list(&adversarial("family")),
-        1 => list(&["sh", "-c", "while :; do :; done & (sleep 50 &) ; setsid sleep 51 & sleep 52"].map(str::to_owned)),
+        1 => list(
+            &["sh", "-c", "while :; do :; done & (sleep 50 &) ; setsid sleep 51 & sleep 52"]
+                .map(str::to_owned),
+        ),
         _ => list(&["sh", "-c", "yes | xz -T4 -0 -c >/dev/null"].map(str::to_owned)),
     };
     format!(
@@ -44,7 +47,11 @@ pid = {victim}
 
 /// The rounds of one kind of kill, on a CPU of their own, against a program that is adopted each
 /// time.
-fn each_round(salt: u64, percent: u64, mut one: impl FnMut(&Cpu, &Victim, u64, &mut Random, &Scratch)) {
+fn each_round(
+    salt: u64,
+    percent: u64,
+    mut one: impl FnMut(&Cpu, &Victim, u64, &mut Random, &Scratch),
+) {
     if !permitted(&NEEDS) {
         return;
     }

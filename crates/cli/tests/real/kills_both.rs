@@ -24,7 +24,13 @@ struct Orphan {
 }
 
 /// Kills both; again, where the second kill came so late that another guardian was there already.
-fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_first: bool) -> Orphan {
+fn kill_both(
+    cpu: u32,
+    round: u64,
+    victim: &Victim,
+    random: &mut Random,
+    stop_first: bool,
+) -> Orphan {
     for _ in 0..10 {
         let mut orphan = kill_both_once(cpu, round, victim, random, stop_first);
         // A guardian just forked still has our name.
@@ -39,7 +45,13 @@ fn kill_both(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_fi
     panic!("in ten runs the two were never killed at one instant");
 }
 
-fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, stop_first: bool) -> Orphan {
+fn kill_both_once(
+    cpu: u32,
+    round: u64,
+    victim: &Victim,
+    random: &mut Random,
+    stop_first: bool,
+) -> Orphan {
     let scratch = Scratch::new();
     wait_for_cpu(cpu);
     let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
@@ -68,7 +80,10 @@ fn kill_both_once(cpu: u32, round: u64, victim: &Victim, random: &mut Random, st
 /// its exit code: what others left for good is theirs.
 pub fn clean() -> Value {
     let cleaned = run(&["clean", "--json"]);
-    crate::behaviour::assert_conforms(&cleaned.json(), include_str!("../../../../docs/clean.schema.json"));
+    crate::behaviour::assert_conforms(
+        &cleaned.json(),
+        include_str!("../../../../docs/clean.schema.json"),
+    );
     let reports = cleaned.result();
     let whole = |r: &Value| r["problems"].as_array().is_some_and(Vec::is_empty);
     let all = reports["restored"].as_array().is_some_and(|all| all.iter().all(whole));
@@ -77,8 +92,12 @@ pub fn clean() -> Value {
 }
 
 fn leftovers(document: &Value) -> &Value {
-    let findings = document["findings"].as_array().unwrap_or_else(|| panic!("no findings in {document:#}"));
-    findings.iter().find(|f| f["id"] == "leftovers").expect("doctor tells of leftovers, or that there are none")
+    let findings =
+        document["findings"].as_array().unwrap_or_else(|| panic!("no findings in {document:#}"));
+    findings
+        .iter()
+        .find(|f| f["id"] == "leftovers")
+        .expect("doctor tells of leftovers, or that there are none")
 }
 
 #[test]
@@ -102,8 +121,11 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
         assert!(finding["help"].to_string().contains("punctual clean"), "{finding:#}");
 
         let reports = clean();
-        let ours = |all: &Value| all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned();
-        let report = ours(&reports).unwrap_or_else(|| panic!("nothing about {} in {reports:#}", orphan.pid));
+        let ours = |all: &Value| {
+            all["restored"].as_array().unwrap().iter().find(|r| r["owner"] == orphan.pid).cloned()
+        };
+        let report =
+            ours(&reports).unwrap_or_else(|| panic!("nothing about {} in {reports:#}", orphan.pid));
         assert_eq!(report["restored"], 1, "{report:#}");
         assert!(report["problems"].as_array().unwrap().is_empty(), "{report:#}");
         victim.assert_as_before();
@@ -131,14 +153,19 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     }
     let reported = run(&["doctor", "--json"]).result();
     assert!(
-        leftovers(&reported).to_string().contains(&format!("process {}, which is gone", orphan.pid)),
+        leftovers(&reported)
+            .to_string()
+            .contains(&format!("process {}, which is gone", orphan.pid)),
         "{reported:#}"
     );
     clean();
     victim.assert_runs();
     for tid in crate::process::threads_of(victim.pid()) {
         let a = crate::process::attributes(tid).unwrap();
-        assert_eq!(a.priority, 0, "real-time priority is taken away where it is not known what it was");
+        assert_eq!(
+            a.priority, 0,
+            "real-time priority is taken away where it is not known what it was"
+        );
     }
     assert_nothing_left(orphan.pid, &orphan.mark, &[cpu.0]);
     orphan.punctual.reap();
@@ -154,7 +181,19 @@ fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     let victim = Victim::start();
     let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
     let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "2ms", "--duration", "120s", "--json", "--"];
+    let args = [
+        "run",
+        "--cpu",
+        &number,
+        "--period",
+        "10ms",
+        "--budget",
+        "2ms",
+        "--duration",
+        "120s",
+        "--json",
+        "--",
+    ];
     let mut words: Vec<&str> = args.to_vec();
     words.extend(["sh", "-c", "while :; do :; done"]);
     let mut living = Running::start(&words);

@@ -93,8 +93,10 @@ pub fn one_cpu() -> Cpu {
     loop {
         pool.turn += 1;
         let turn = pool.turn;
-        let free: Vec<u32> =
-            (0..all.len()).map(|i| all[(i + turn) % all.len()]).filter(|c| !pool.taken.contains(c)).collect();
+        let free: Vec<u32> = (0..all.len())
+            .map(|i| all[(i + turn) % all.len()])
+            .filter(|c| !pool.taken.contains(c))
+            .collect();
         let chosen = free.iter().copied().find(|c| !has_dispatcher(*c));
         let chosen = chosen.or_else(|| free.first().copied().filter(|_| Instant::now() > patience));
         if let Some(cpu) = chosen {
@@ -105,13 +107,20 @@ pub fn one_cpu() -> Cpu {
             // Only other tests of ours are in the way; they end.
             patience = Instant::now() + LIVENESS;
         }
-        pool = FREED.wait_timeout(pool, Duration::from_millis(50)).unwrap_or_else(PoisonError::into_inner).0;
+        pool = FREED
+            .wait_timeout(pool, Duration::from_millis(50))
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
     }
 }
 
 /// Waits until a CPU has no dispatcher: another Punctual on this machine may have it.
 pub fn wait_for_cpu(cpu: u32) {
-    assert!(comes_true(|| !has_dispatcher(cpu)), "CPU {cpu} does not become free; its owner: {:?}", named_owner(cpu));
+    assert!(
+        comes_true(|| !has_dispatcher(cpu)),
+        "CPU {cpu} does not become free; its owner: {:?}",
+        named_owner(cpu)
+    );
 }
 
 /// Whether a process holds the lock of a CPU's dispatcher.
@@ -139,7 +148,10 @@ pub struct Random(u64);
 
 impl Random {
     pub fn seeded(salt: u64) -> Random {
-        let seed = std::env::var("PUNCTUAL_FAULT_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_121);
+        let seed = std::env::var("PUNCTUAL_FAULT_SEED")
+            .ok()
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(20_261_121);
         Random(seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -155,6 +167,7 @@ impl Random {
 
 /// This test's part, in hundredths, of all kills.
 pub fn rounds(percent: u64) -> u64 {
-    let all: u64 = std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(200);
+    let all: u64 =
+        std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(200);
     (all * percent).div_ceil(100)
 }

@@ -32,7 +32,8 @@ fn a_task_of_the_user_host_is_measured_idle_and_under_load() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let args = ["--cpu", &number, "--periods", "200", "--load", "idle,memory,non-real-time", "--json"];
+    let args =
+        ["--cpu", &number, "--periods", "200", "--load", "idle,memory,non-real-time", "--json"];
     let ended = run(&[&BUILT_IN[..], &args].concat());
     ended.assert_code(0).assert_nothing_left(&[cpu.0]);
     let result = ended.result();
@@ -41,7 +42,10 @@ fn a_task_of_the_user_host_is_measured_idle_and_under_load() {
     assert_eq!(classes, ["user", "user", "other"]);
     for row in &rows[..2] {
         assert_eq!(row["latency"]["count"], 200, "{row:#}");
-        assert!(row["dispatcher"]["events"].as_u64() > Some(200), "its dispatcher released it: {row:#}");
+        assert!(
+            row["dispatcher"]["events"].as_u64() > Some(200),
+            "its dispatcher released it: {row:#}"
+        );
     }
     assert!(rows[2]["dispatcher"].is_null(), "an ordinary job has no dispatcher");
 }
@@ -53,11 +57,16 @@ fn a_requirement_that_is_not_kept_fails_and_names_the_row() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let args = ["--cpu", &number, "--host", "fifo", "--periods", "50", "--load", "idle", "--require"];
+    let args =
+        ["--cpu", &number, "--host", "fifo", "--periods", "50", "--load", "idle", "--require"];
     let with = |bounds| run(&[&BUILT_IN[..], &args, &[bounds]].concat());
     let ended = with("p50=1ns,max=60min");
     ended.assert_code(1).assert_nothing_left(&[cpu.0]);
-    assert!(ended.out.starts_with("Not kept: p50 ") && ended.out.contains(" of idle exceeds "), "{}", ended.out);
+    assert!(
+        ended.out.starts_with("Not kept: p50 ") && ended.out.contains(" of idle exceeds "),
+        "{}",
+        ended.out
+    );
     let ended = with("max=60min");
     ended.assert_code(0);
     assert!(ended.out.starts_with("All requirements are kept"), "{}", ended.out);
@@ -72,7 +81,9 @@ fn an_interrupted_measurement_prints_its_rows_and_ends_its_load() {
     let number = cpu.0.to_string();
     let args = ["--cpu", &number, "--periods", ENDLESS, "--load", "fork,idle", "--json"];
     let mut running = Running::start(&[&BUILT_IN[..], &args].concat());
-    running.wait_for("the dispatcher beside the load", |r| load_of(r).is_some() && r.dispatcher().is_some());
+    running.wait_for("the dispatcher beside the load", |r| {
+        load_of(r).is_some() && r.dispatcher().is_some()
+    });
     std::thread::sleep(std::time::Duration::from_millis(300));
     kill(running.pid(), libc::SIGINT);
     let ended = running.end();

@@ -10,7 +10,9 @@ use punctual_test_support::{ignored, judge_timing};
 use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
-use crate::punctual::{adversarial, assert_nothing_left, patiently, Ended, Running, Scratch, PUNCTUAL};
+use crate::punctual::{
+    adversarial, assert_nothing_left, patiently, Ended, Running, Scratch, PUNCTUAL,
+};
 
 const UNPRIVILEGED: u32 = 65534;
 
@@ -39,8 +41,13 @@ impl Given {
         let unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         let (limits, more): (&[&str], &[&str]) = match self {
             Given::Nothing => (&["prlimit", "--memlock=65536", "--rtprio=0"], &[]),
-            Given::Priority => (&["prlimit", "--memlock=65536"], &["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"]),
-            Given::Capabilities => (&[], &["--inh-caps=+sys_nice,+ipc_lock", "--ambient-caps=+sys_nice,+ipc_lock"]),
+            Given::Priority => (
+                &["prlimit", "--memlock=65536"],
+                &["--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"],
+            ),
+            Given::Capabilities => {
+                (&[], &["--inh-caps=+sys_nice,+ipc_lock", "--ambient-caps=+sys_nice,+ipc_lock"])
+            }
             Given::Limits => (&["prlimit", "--memlock=unlimited", "--rtprio=99"], &[]),
         };
         limits.iter().chain(&unprivileged).chain(more).copied().collect()
@@ -49,7 +56,8 @@ impl Given {
     /// Where root itself may not raise limits (a container without CAP_SYS_RESOURCE), says so.
     fn is_possible(self) -> bool {
         let words = self.words();
-        let tried = Command::new(words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
+        let tried =
+            Command::new(words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
         let possible = tried.is_ok_and(|s| s.success());
         if !possible {
             ignored(format_args!("in part: this machine refuses it to root: {}", words.join(" ")));
@@ -61,7 +69,8 @@ impl Given {
 impl Elsewhere {
     fn new() -> Elsewhere {
         let scratch = Scratch::new();
-        let open = |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let open =
+            |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
         open(scratch.0.to_str().unwrap());
         let (punctual, helper) = (scratch.path("punctual"), scratch.path("helper"));
         std::fs::copy(&*PUNCTUAL, &punctual).unwrap();
@@ -89,12 +98,25 @@ impl Elsewhere {
 
 /// Whether the unprivileged run `pid` has removed its journals.
 fn journal_is_gone(pid: i32) -> bool {
-    let files = std::fs::read_dir(format!("/tmp/punctual-{UNPRIVILEGED}")).into_iter().flatten().flatten();
+    let files =
+        std::fs::read_dir(format!("/tmp/punctual-{UNPRIVILEGED}")).into_iter().flatten().flatten();
     !files.map(|f| f.file_name()).any(|name| name.to_string_lossy().starts_with(&format!("{pid}-")))
 }
 
 fn single(cpu: &str, program: &[&str]) -> Vec<String> {
-    let words = ["run", "--cpu", cpu, "--period", "20ms", "--budget", "5ms", "--duration", "600ms", "--json", "--"];
+    let words = [
+        "run",
+        "--cpu",
+        cpu,
+        "--period",
+        "20ms",
+        "--budget",
+        "5ms",
+        "--duration",
+        "600ms",
+        "--json",
+        "--",
+    ];
     words.iter().chain(program).map(|w| (*w).to_owned()).collect()
 }
 
@@ -119,7 +141,11 @@ fn without_privileges_it_says_which_and_how_to_get_them() {
     ended.assert_nothing_left(&[cpu.0]);
     // One of the two is not enough.
     let ended = elsewhere.run(Given::Priority, &args);
-    ended.assert_code(125).assert_says(&["64 KiB of memory may be locked", "CAP_IPC_LOCK", "memlock"]);
+    ended.assert_code(125).assert_says(&[
+        "64 KiB of memory may be locked",
+        "CAP_IPC_LOCK",
+        "memlock",
+    ]);
     ended.assert_nothing_left(&[cpu.0]);
 }
 
@@ -132,7 +158,9 @@ fn measuring_determinism_says_so_too() {
     let number = cpu.0.to_string();
     let args = ["measure", "determinism", "--duration", "1s", "--cpu", &number];
     let ended = elsewhere.run(Given::Nothing, &args);
-    ended.assert_code(4).assert_says(&["SCHED_FIFO 99 is refused", "setcap cap_sys_nice,cap_ipc_lock+ep"]);
+    ended
+        .assert_code(4)
+        .assert_says(&["SCHED_FIFO 99 is refused", "setcap cap_sys_nice,cap_ipc_lock+ep"]);
     let ended = elsewhere.run(Given::Priority, &args);
     ended.assert_code(4).assert_says(&["64 KiB of memory may be locked", "CAP_IPC_LOCK"]);
 }
@@ -165,7 +193,8 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
             assert!(results["notes"].to_string().contains("SIGSTOP"), "{:#}", results["notes"]);
             judge_timing(|| {
                 let t = &results["tasks"][0];
-                let share = t["received_ns"].as_u64().unwrap() * 100 / t["assigned_ns"].as_u64().unwrap().max(1);
+                let share = t["received_ns"].as_u64().unwrap() * 100
+                    / t["assigned_ns"].as_u64().unwrap().max(1);
                 assert!((90..=110).contains(&share), "{role} got {share} %: {results:#}");
             });
         }
@@ -188,8 +217,8 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
     let helper = elsewhere.helper.clone();
     for _ in 0..6 {
         wait_for_cpu(cpu.0);
-        let mut punctual =
-            elsewhere.start(Given::Capabilities, &strs(&single(&number, &[&helper, "adversarial:family"])));
+        let mut punctual = elsewhere
+            .start(Given::Capabilities, &strs(&single(&number, &[&helper, "adversarial:family"])));
         punctual.wait_for("its guardian", |p| p.guardian().is_some());
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         kill(punctual.pid(), libc::SIGKILL);

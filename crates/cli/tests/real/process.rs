@@ -57,10 +57,19 @@ pub fn describe(pid: i32) -> String {
         .into_iter()
         .map(|t| {
             let at = std::fs::read_to_string(format!("/proc/{t}/wchan")).unwrap_or_default();
-            format!("{t}: {} {at}", attributes(t).map_or("gone".into(), |a| format!("{}/{}", a.policy, a.priority)))
+            format!(
+                "{t}: {} {at}",
+                attributes(t).map_or("gone".into(), |a| format!("{}/{}", a.policy, a.priority))
+            )
         })
         .collect();
-    format!("{pid} ({}) state {:?} in {} [{}]", name_of(pid), state_of(pid), cgroup_of(pid), policies.join(", "))
+    format!(
+        "{pid} ({}) state {:?} in {} [{}]",
+        name_of(pid),
+        state_of(pid),
+        cgroup_of(pid),
+        policies.join(", ")
+    )
 }
 
 /// How a thread is scheduled: policy with its reset-on-fork flag, priority, nice value, CPUs.
@@ -98,7 +107,11 @@ pub fn attributes(tid: i32) -> Option<Attributes> {
 pub fn switches(pid: i32) -> u64 {
     let of = |t: i32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/status")).ok()?;
-        text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse::<u64>().ok()
+        text.lines()
+            .find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?
+            .trim()
+            .parse::<u64>()
+            .ok()
     };
     threads_of(pid).into_iter().filter_map(of).sum()
 }
@@ -111,7 +124,8 @@ pub fn cgroup_of(pid: i32) -> String {
 
 /// The journals of a Punctual with this pid, run by root without PUNCTUAL_STATE_DIR.
 pub fn journals_of(pid: i32) -> Vec<PathBuf> {
-    let files = std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().map(|e| e.path());
+    let files =
+        std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().map(|e| e.path());
     let ours = |p: &PathBuf| {
         let name = p.file_name().unwrap_or_default().to_string_lossy().into_owned();
         name.starts_with(&format!("{pid}-")) && name.ends_with(".journal")

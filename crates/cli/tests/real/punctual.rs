@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::bounded::{end_all, end_within, tidy, wait, Said};
 use crate::machine::{has_dispatcher, named_owner};
-use crate::process::{describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of};
+use crate::process::{
+    describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of,
+};
 
 /// What a second dispatcher reports.
 const TAKEN: &str = "already has a dispatcher";
@@ -26,7 +28,8 @@ pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new() -> Scratch {
-        let dir = std::env::temp_dir().join(format!("punctual-real-{}-{}", std::process::id(), number()));
+        let dir =
+            std::env::temp_dir().join(format!("punctual-real-{}-{}", std::process::id(), number()));
         std::fs::create_dir_all(&dir).unwrap();
         Scratch(dir)
     }
@@ -123,14 +126,18 @@ impl Running {
 
     fn thread(&self, name: &str) -> Option<i32> {
         let pid = self.pid();
-        let named =
-            |t: &i32| std::fs::read_to_string(format!("/proc/{pid}/task/{t}/comm")).is_ok_and(|n| n.starts_with(name));
+        let named = |t: &i32| {
+            std::fs::read_to_string(format!("/proc/{pid}/task/{t}/comm"))
+                .is_ok_and(|n| n.starts_with(name))
+        };
         threads_of(pid).into_iter().find(named)
     }
 
     /// Its guardian, once it is there.
     pub fn guardian(&self) -> Option<i32> {
-        pids().into_iter().find(|p| parent_of(*p) == Some(self.pid()) && name_of(*p) == "punctual-guard")
+        pids()
+            .into_iter()
+            .find(|p| parent_of(*p) == Some(self.pid()) && name_of(*p) == "punctual-guard")
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -146,7 +153,8 @@ impl Running {
                 let processes: Vec<String> = marked(&self.mark).into_iter().map(describe).collect();
                 let _ = self.child.kill();
                 let _ = end_within(&mut self.child, LIVENESS);
-                let (err, out) = (Said::by(self.child.stderr.take()), Said::by(self.child.stdout.take()));
+                let (err, out) =
+                    (Said::by(self.child.stderr.take()), Said::by(self.child.stdout.take()));
                 let said = |said: Said| said.until_end(Duration::from_secs(2)).0;
                 let text = said(err) + &said(out);
                 assert!(
@@ -180,7 +188,14 @@ impl Running {
             assert!(over, "a process holds its output open: {:?}", left());
             text
         };
-        Ended { code: status.code(), out: all_of(out), err: all_of(err), pid, took, mark: self.mark.clone() }
+        Ended {
+            code: status.code(),
+            out: all_of(out),
+            err: all_of(err),
+            pid,
+            took,
+            mark: self.mark.clone(),
+        }
     }
 
     /// Waits for its end, saying nothing of what it said.
@@ -246,14 +261,21 @@ impl Ended {
 
     /// Its standard output, which is to be one JSON document with its own exit code.
     pub fn json(&self) -> Value {
-        let document: Value = serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("no JSON ({e}):\n{}\nstandard error:\n{}", self.out, self.err));
+        let document: Value = serde_json::from_str(&self.out).unwrap_or_else(|e| {
+            panic!("no JSON ({e}):\n{}\nstandard error:\n{}", self.out, self.err)
+        });
         assert_eq!(document["exit_code"].as_i64(), self.code.map(i64::from), "{}", self.out);
         document
     }
 
     pub fn assert_code(&self, code: i32) -> &Ended {
-        assert_eq!(self.code, Some(code), "standard output:\n{}\nstandard error:\n{}", self.out, self.err);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "standard output:\n{}\nstandard error:\n{}",
+            self.out,
+            self.err
+        );
         self
     }
 
@@ -301,10 +323,14 @@ pub fn assert_nothing_left(pid: i32, mark: &str, cpus: &[u32]) {
         end_all(marked(mark));
         panic!("processes of {pid} are left: {left:#?}");
     }
-    eventually(&format!("the cgroups of {pid} are gone: {:?}", groups_of(pid)), || groups_of(pid).is_empty());
+    eventually(&format!("the cgroups of {pid} are gone: {:?}", groups_of(pid)), || {
+        groups_of(pid).is_empty()
+    });
     eventually(&format!("the journal of {pid} is gone"), || journals_of(pid).is_empty());
     for &cpu in cpus {
-        eventually(&format!("CPU {cpu} is free"), || !has_dispatcher(cpu) || named_owner(cpu) != Some(pid));
+        eventually(&format!("CPU {cpu} is free"), || {
+            !has_dispatcher(cpu) || named_owner(cpu) != Some(pid)
+        });
     }
 }
 

@@ -13,7 +13,8 @@ use crate::punctual::{adversarial, command, list, new_mark, run, task, Running, 
 /// there.
 fn refused(args: &[&str]) -> (Option<i32>, String, String) {
     let scratch = Scratch::new();
-    let output = crate::bounded::output(command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0));
+    let output =
+        crate::bounded::output(command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0));
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
     let (out, err) = (text(output.stdout), text(output.stderr));
     let made: Vec<_> = std::fs::read_dir(&scratch.0).unwrap().flatten().map(|f| f.path()).collect();
@@ -29,8 +30,10 @@ fn flat(text: &str) -> String {
 }
 
 fn bad_files() -> Vec<(PathBuf, String)> {
-    let dir = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../taskset/tests/bad");
-    let mut all: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().flatten().map(|f| f.path()).collect();
+    let dir = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("../taskset/tests/bad");
+    let mut all: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().flatten().map(|f| f.path()).collect();
     all.retain(|p| p.extension().is_some_and(|e| e == "toml"));
     // The command gives a CPU to a set that names none.
     all.retain(|p| p.file_stem().is_some_and(|stem| stem != "missing-cpu"));
@@ -57,19 +60,29 @@ fn every_bad_file_gets_one_error_with_place_cause_and_help() {
         // place.
         let place = expected.split(": ").next().unwrap();
         let place = if name.contains("lone-carriage-return") { name } else { place };
-        assert!(flat(&err).replace(' ', "").contains(&place.replace(' ', "")), "{name}: its place, {place}: {err}");
+        assert!(
+            flat(&err).replace(' ', "").contains(&place.replace(' ', "")),
+            "{name}: its place, {place}: {err}"
+        );
 
         let (code, out, err) = refused(&["run", "--json", path.to_str().unwrap()]);
         assert_eq!(code, Some(2), "{name}");
         assert_eq!(err, "", "{name}");
-        let document: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{name}: {e}: {out}"));
+        let document: Value =
+            serde_json::from_str(&out).unwrap_or_else(|e| panic!("{name}: {e}: {out}"));
         let error = &document["error"];
         assert_eq!((&document["exit_code"], &document["ok"]), (&2.into(), &false.into()), "{name}");
         assert!(document["result"].is_null() && error["kind"] == "usage", "{name}: {document:#}");
         let text = |key: &str| error[key].as_str().unwrap();
         let place = &error["place"];
         assert_eq!(place["name"], path.to_str().unwrap(), "{name}");
-        let all = format!("{name}:{}:{}: {}; {}", place["line"], place["column"], text("cause"), text("help"));
+        let all = format!(
+            "{name}:{}:{}: {}; {}",
+            place["line"],
+            place["column"],
+            text("cause"),
+            text("help")
+        );
         assert_eq!(all.trim(), expected.trim(), "{name}");
     }
 }
@@ -105,8 +118,14 @@ fn bad_usage_is_reported_with_cause_and_help() {
         }
     }
     for (args, words) in [
-        (vec!["run", "/no/such/set.toml"], vec!["/no/such/set.toml", "there is no such file", "check the path"]),
-        (vec!["run", "set.toml", "--period", "1ms", "--budget", "1us"], vec!["SET.toml", "cannot be used with"]),
+        (
+            vec!["run", "/no/such/set.toml"],
+            vec!["/no/such/set.toml", "there is no such file", "check the path"],
+        ),
+        (
+            vec!["run", "set.toml", "--period", "1ms", "--budget", "1us"],
+            vec!["SET.toml", "cannot be used with"],
+        ),
         (
             vec!["run", "--period", "1ms", "--budget", "2ms", "--", "true"],
             vec!["budget 2 ms is more than its period 1 ms"],
@@ -136,7 +155,10 @@ fn what_does_not_fit_is_not_admitted() {
     let (code, out, err) = refused(&[&too_much[..], &["--json", "--", "true"]].concat());
     assert_eq!((code, err.as_str()), (Some(125), ""), "{out}");
     let document: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&document["exit_code"], &document["error"]["kind"]), (&125.into(), &"not_admitted".into()));
+    assert_eq!(
+        (&document["exit_code"], &document["error"]["kind"]),
+        (&125.into(), &"not_admitted".into())
+    );
 }
 
 #[test]
@@ -146,11 +168,17 @@ fn an_overload_runs_when_asked_for_and_the_result_says_so() {
     }
     let cpu = one_cpu();
     let number = cpu.0.to_string();
-    let set = ["run", "--cpu", &number, "--period", "10ms", "--budget", "9500us", "--duration", "200ms"];
+    let set =
+        ["run", "--cpu", &number, "--period", "10ms", "--budget", "9500us", "--duration", "200ms"];
     let spin = adversarial("spin");
     let with = |more: &[&str]| {
-        let words: Vec<&str> =
-            set.iter().chain(more).copied().chain(["--"]).chain(spin.iter().map(String::as_str)).collect();
+        let words: Vec<&str> = set
+            .iter()
+            .chain(more)
+            .copied()
+            .chain(["--"])
+            .chain(spin.iter().map(String::as_str))
+            .collect();
         run(&words)
     };
     let ended = with(&["--overload", "--json"]);
@@ -189,11 +217,23 @@ fn commands_that_cannot_be_started_are_reported() {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    refused_by_the_machine(127, &["--", "no-such-program"], &["there is no program no-such-program", "install it"]);
-    refused_by_the_machine(127, &["--", "/no/such/program"], &["there is no program /no/such/program"]);
+    refused_by_the_machine(
+        127,
+        &["--", "no-such-program"],
+        &["there is no program no-such-program", "install it"],
+    );
+    refused_by_the_machine(
+        127,
+        &["--", "/no/such/program"],
+        &["there is no program /no/such/program"],
+    );
     refused_by_the_machine(126, &["--", &plain], &["may not be executed", "chmod +x"]);
     refused_by_the_machine(126, &["--", "/tmp"], &["/tmp may not be executed"]);
-    refused_by_the_machine(127, &["--", &no_interpreter], &["the interpreter it names does not exist"]);
+    refused_by_the_machine(
+        127,
+        &["--", &no_interpreter],
+        &["the interpreter it names does not exist"],
+    );
     refused_by_the_machine(126, &["--", &no_program], &["is no program for this machine"]);
 }
 
@@ -207,9 +247,17 @@ fn processes_that_must_not_be_adopted_are_refused() {
     let thread = std::thread::spawn(|| {
         // SAFETY: a system call without arguments.
         let tid = unsafe { libc::gettid() }.to_string();
-        refused_by_the_machine(2, &["--pid", &tid], &["is a thread of process", "adopt the whole process"]);
+        refused_by_the_machine(
+            2,
+            &["--pid", &tid],
+            &["is a thread of process", "adopt the whole process"],
+        );
     });
-    refused_by_the_machine(2, &["--pid", "4194301"], &["there is no process 4194301", "running process"]);
+    refused_by_the_machine(
+        2,
+        &["--pid", "4194301"],
+        &["there is no process 4194301", "running process"],
+    );
     refused_by_the_machine(2, &["--pid", "1"], &["init", "choose another process"]);
     refused_by_the_machine(2, &["--pid", "2"], &["is a kernel thread", "choose a program"]);
     refused_by_the_machine(2, &["--pid", &me], &["started us", "choose another process"]);
@@ -222,9 +270,13 @@ fn a_cpu_that_is_not_there_is_refused() {
     if !permitted(&[Need::RealTime]) {
         return;
     }
-    let (code, out, err) = refused(&["run", "--cpu", "4095", "--period", "10ms", "--budget", "1ms", "--", "true"]);
+    let (code, out, err) =
+        refused(&["run", "--cpu", "4095", "--period", "10ms", "--budget", "1ms", "--", "true"]);
     assert_eq!(code, Some(125), "{out}{err}");
-    assert!(err.contains("there is no CPU 4095 on this machine") && err.contains("choose one of 0"), "{err}");
+    assert!(
+        err.contains("there is no CPU 4095 on this machine") && err.contains("choose one of 0"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -235,15 +287,30 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
     let cpu = one_cpu();
     let number = cpu.0.to_string();
     wait_for_cpu(cpu.0);
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--duration", "120s", "--json"];
+    let args = [
+        "run",
+        "--cpu",
+        &number,
+        "--period",
+        "10ms",
+        "--budget",
+        "1ms",
+        "--duration",
+        "120s",
+        "--json",
+    ];
     let words = adversarial("spin");
-    let both: Vec<&str> = args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();
+    let both: Vec<&str> =
+        args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();
     let mut owner = Running::start(&both);
     owner.wait_for("its dispatcher", |p| p.dispatcher().is_some());
     let pid = format!("process {}", owner.pid());
     let second = Running::start(&both[..9]).end();
     assert_eq!(second.code, Some(2), "no command, no CPU asked for: {}", second.err);
-    let second = Running::start(&["run", "--cpu", &number, "--period", "20ms", "--budget", "1ms", "--", "true"]).end();
+    let second = Running::start(&[
+        "run", "--cpu", &number, "--period", "20ms", "--budget", "1ms", "--", "true",
+    ])
+    .end();
     second
         .assert_code(125)
         .assert_says(&["already has a dispatcher", &pid, "adversarial:spin", "kill "])
@@ -278,7 +345,10 @@ command = ["no-such-program"]
         list(&["touch".to_owned(), touched.clone()])
     );
     let file = scratch.file("set.toml", &text);
-    run(&["run", &file]).assert_code(2).assert_says(&["no-such-program"]).assert_nothing_left(&[cpu.0]);
+    run(&["run", &file])
+        .assert_code(2)
+        .assert_says(&["no-such-program"])
+        .assert_nothing_left(&[cpu.0]);
     assert!(!Path::new(&touched).exists(), "the first one has executed");
     let good = std::fs::read_to_string(&file).unwrap().replace("no-such-program", "true");
     let file = scratch.file("set.toml", &good);

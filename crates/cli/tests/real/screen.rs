@@ -22,9 +22,15 @@ fn where_there_is_no_terminal_a_line_tells_progress_every_two_seconds() {
     let cpu = one_cpu();
     let ended = run_set(&synthetic(cpu.0), &["--duration", "4300ms"]);
     ended.assert_nothing_left(&[cpu.0]);
-    let lines: Vec<&str> = ended.err.lines().filter(|l| l.contains("periods") && l.contains("missed")).collect();
+    let lines: Vec<&str> =
+        ended.err.lines().filter(|l| l.contains("periods") && l.contains("missed")).collect();
     judge_timing(|| assert_eq!(lines.len(), 2, "{}", ended.err));
-    assert!(!ended.err.contains('\x1b') && !ended.out.contains('\x1b'), "plain text: {}{}", ended.err, ended.out);
+    assert!(
+        !ended.err.contains('\x1b') && !ended.out.contains('\x1b'),
+        "plain text: {}{}",
+        ended.err,
+        ended.out
+    );
     assert!(ended.out.contains("used %"), "the final table goes to standard output: {}", ended.out);
 }
 

@@ -56,7 +56,10 @@ fn budgets_beside_a_program_that_sleeps_are_kept_as_without_it() {
         judge_timing(|| {
             // One and a half times as many, and one period.
             for (with, without) in off(&beside, 5).into_iter().zip(off(&without, 5)) {
-                assert!(with <= without * 3 / 2 + 2, "beside {player}: {beside:#}\nwithout: {without:#}");
+                assert!(
+                    with <= without * 3 / 2 + 2,
+                    "beside {player}: {beside:#}\nwithout: {without:#}"
+                );
             }
         });
     }
@@ -86,7 +89,10 @@ fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
     assert_eq!(Some(judged + late + not_ready), sleeper["periods"].as_u64(), "{results:#}");
     judge_timing(|| {
         assert_eq!(Some(not_ready), sleeper["periods"].as_u64(), "{results:#}");
-        assert_eq!((sleeper["shortfall_ns"].as_u64(), results["totals"]["short"].as_u64()), (Some(0), Some(0)));
+        assert_eq!(
+            (sleeper["shortfall_ns"].as_u64(), results["totals"]["short"].as_u64()),
+            (Some(0), Some(0))
+        );
     });
 }
 
@@ -128,7 +134,8 @@ fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls()
     let mut set = format!("cpu = {}\npolicy = \"edf\"\nduration = \"200ms\"\n", cpu.0);
     for (n, [period, budget]) in MANY.into_iter().enumerate() {
         let times = format!("period = \"{period}us\"\nbudget = \"{budget}us\"");
-        writeln!(set, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}").unwrap();
+        writeln!(set, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}")
+            .unwrap();
     }
     let trace = scratch.path("run.trace");
     let stalls = Stalls::start(cpu.0);
@@ -141,7 +148,11 @@ fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls()
     judge_timing(|| {
         let results = ended.result();
         for task in results["tasks"].as_array().unwrap() {
-            assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
+            assert_eq!(
+                (&task["misses"], &task["shortfall_ns"]),
+                (&0.into(), &0.into()),
+                "{task:#}"
+            );
         }
     });
 }

@@ -25,7 +25,9 @@ impl Stalls {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            sched::pin(0, cpu).and_then(|()| sched::set_fifo(0, 99)).expect("this machine permits it");
+            sched::pin(0, cpu)
+                .and_then(|()| sched::set_fifo(0, 99))
+                .expect("this machine permits it");
             while !stopped.load(Relaxed) {
                 std::thread::sleep(BETWEEN);
                 let end = Instant::now() + LENGTH;

@@ -52,7 +52,10 @@ fn assert_others_hold(results: &Value) {
     assert!((970_000..=1_030_000).contains(&share), "steady got {share} ppm: {results:#}");
     let servo = task(results, "servo");
     let used = received(servo);
-    assert!((550..=800).contains(&used), "the servo used {used} of 1,000 of its budget, not 625: {results:#}");
+    assert!(
+        (550..=800).contains(&used),
+        "the servo used {used} of 1,000 of its budget, not 625: {results:#}"
+    );
     let wild = received(task(results, "wild"));
     assert!(wild <= 1030, "the wild one got {wild} of 1,000 of its budget: {results:#}");
 }
@@ -66,7 +69,10 @@ fn received(task: &Value) -> u64 {
 /// A wild one that wants the CPU all the time gets all of its budget and no more.
 fn assert_bounded(results: &Value) {
     let wild = received(task(results, "wild"));
-    assert!((970..=1030).contains(&wild), "the wild one got {wild} of 1,000 of its budget: {results:#}");
+    assert!(
+        (970..=1030).contains(&wild),
+        "the wild one got {wild} of 1,000 of its budget: {results:#}"
+    );
 }
 
 fn bounded(role: &str) {
@@ -123,7 +129,12 @@ fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_t
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         let ended = until_said(&cpu, "map", "", "goes on inside the kernel while it is parked");
-        assert_eq!(ended.err.matches("goes on inside the kernel").count(), 1, "reported once: {}", ended.err);
+        assert_eq!(
+            ended.err.matches("goes on inside the kernel").count(),
+            1,
+            "reported once: {}",
+            ended.err
+        );
     }
 }
 
@@ -151,7 +162,11 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
     let cpu = one_cpu();
     let ended = beside(&cpu, &adversarial("daemon"));
     judge_timing(|| assert_bounded(&ended.result()));
-    assert!(!ended.err.contains("exited with"), "its daemon goes on, so the task has not ended: {}", ended.err);
+    assert!(
+        !ended.err.contains("exited with"),
+        "its daemon goes on, so the task has not ended: {}",
+        ended.err
+    );
 }
 
 #[test]
@@ -161,7 +176,9 @@ fn a_task_that_exits_early_is_reported_and_the_others_go_on() {
     }
     let cpu = one_cpu();
     let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").result();
-    assert!(task(&results, "wild")["periods"].as_u64() < task(&results, "steady")["periods"].as_u64());
+    assert!(
+        task(&results, "wild")["periods"].as_u64() < task(&results, "steady")["periods"].as_u64()
+    );
 }
 
 #[test]
@@ -185,7 +202,18 @@ fn a_run_whose_tasks_have_all_ended_ends() {
         ("crash", "ended by signal 11", 128 + libc::SIGSEGV),
     ] {
         let words = adversarial(role);
-        let mut args = vec!["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--"];
+        let mut args = vec![
+            "run",
+            "--cpu",
+            &number,
+            "--period",
+            "10ms",
+            "--budget",
+            "5ms",
+            "--duration",
+            "120s",
+            "--",
+        ];
         args.extend(words.iter().map(String::as_str));
         let ended = run(&args);
         ended.assert_code(code).assert_says(&[said]).assert_nothing_left(&[]);
@@ -206,13 +234,20 @@ fn wild_of(punctual: &mut Running, name: &str) -> i32 {
 
 /// Runs the set, with `keys` added to the wild task. Interrupts the run 600 ms after `started` has
 /// returned, but not before its reports contain all of `said`, however slow the machine is.
-fn run_until(cpu: &Cpu, role: &str, keys: &str, started: impl FnOnce(&mut Running), said: &[&str]) -> Ended {
+fn run_until(
+    cpu: &Cpu,
+    role: &str,
+    keys: &str,
+    started: impl FnOnce(&mut Running),
+    said: &[&str],
+) -> Ended {
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &(set(cpu.0, &adversarial(role)) + keys));
     let reports = scratch.path("reports");
     wait_for_cpu(cpu.0);
     let mut punctual = Running::from(|c| {
-        c.args(["run", &file, "--json", "--duration", "600s"]).stderr(std::fs::File::create(&reports).unwrap())
+        c.args(["run", &file, "--json", "--duration", "600s"])
+            .stderr(std::fs::File::create(&reports).unwrap())
     });
     started(&mut punctual);
     std::thread::sleep(Duration::from_millis(600));
@@ -259,7 +294,12 @@ fn a_task_stopped_by_a_signal_leaves_its_budget_unused_until_it_is_continued() {
         &[],
     );
     let share = received(task(&ended.result(), "wild"));
-    judge_timing(|| assert!((500..=950).contains(&share), "stopped for a quarter of the run, it got {share} of 1,000"));
+    judge_timing(|| {
+        assert!(
+            (500..=950).contains(&share),
+            "stopped for a quarter of the run, it got {share} of 1,000"
+        )
+    });
     while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGSTOP), &[]);
     while_it_runs(&cpu, "stop-itself", |_| {}, &[]);
 }
@@ -290,7 +330,10 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
         judge_timing(|| {
             let results = ended.result();
             let steady = task(&results, "steady")["long_run_ppm"].as_u64().unwrap();
-            assert!((970_000..=1_030_000).contains(&steady), "{policy}: steady got {steady} ppm: {results:#}");
+            assert!(
+                (970_000..=1_030_000).contains(&steady),
+                "{policy}: steady got {steady} ppm: {results:#}"
+            );
             if policy != "background" {
                 assert_bounded(&results);
             }
@@ -328,10 +371,23 @@ fn an_adopted_program_that_ends_ends_the_run() {
     let words = adversarial("spin");
     let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     let (number, pid) = (cpu.0.to_string(), program.id().to_string());
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s", "--pid", &pid];
+    let args = [
+        "run",
+        "--cpu",
+        &number,
+        "--period",
+        "10ms",
+        "--budget",
+        "5ms",
+        "--duration",
+        "120s",
+        "--pid",
+        &pid,
+    ];
     let mut punctual = Running::start(&args);
     let pid = program.id() as i32;
-    punctual.wait_for("the program at its level", |_| attributes(pid).is_some_and(|a| a.priority > 0));
+    punctual
+        .wait_for("the program at its level", |_| attributes(pid).is_some_and(|a| a.priority > 0));
     kill(pid, libc::SIGTERM);
     crate::bounded::wait(&mut program);
     let ended = punctual.end();
@@ -345,12 +401,17 @@ fn an_adopted_program_s_children_share_its_budget_and_live_on() {
     }
     let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
     let words = adversarial("family");
-    let mut program = std::process::Command::new(&words[0]).args(&words[1..]).env("FAMILY", &mark).spawn().unwrap();
+    let mut program = std::process::Command::new(&words[0])
+        .args(&words[1..])
+        .env("FAMILY", &mark)
+        .spawn()
+        .unwrap();
     // While a child is in execve() its environment cannot be read, so it may be missing from a
     // count.
     const FAMILY: usize = 5;
     eventually("its children", || marked(&mark).len() >= FAMILY);
-    let text = set(cpu.0, &["x".to_owned()]).replace("command = [\"x\"]", &format!("pid = {}", program.id()));
+    let text = set(cpu.0, &["x".to_owned()])
+        .replace("command = [\"x\"]", &format!("pid = {}", program.id()));
     let ended = run_set(&text, &["--json"]);
     eventually("exactly its family", || marked(&mark).len() == FAMILY);
     let family = marked(&mark);

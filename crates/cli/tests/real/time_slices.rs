@@ -41,7 +41,10 @@ fn threads_that_spin_in_a_barrier_pass_it_once_in_a_slice() {
         let (rounds, share) = run_alone("barrier", &threads.to_string(), budget);
         judge_timing(|| {
             assert!(rounds[0] >= least, "{threads} threads with {budget}: {rounds:?}");
-            assert!((970_000..=1_030_000).contains(&share), "{threads} threads with {budget} got {share} ppm");
+            assert!(
+                (970_000..=1_030_000).contains(&share),
+                "{threads} threads with {budget} got {share} ppm"
+            );
         });
     }
 }

@@ -26,8 +26,9 @@ fn set(cpu: &Cpu) -> String {
 fn start(cpu: &Cpu, scratch: &Scratch) -> (Running, std::path::PathBuf) {
     let file = scratch.file("set.toml", &set(cpu));
     let state = scratch.path("state");
-    let mut running =
-        Running::from(|c| c.args(["run", "--quiet", &file, "--duration", "600s"]).env("PUNCTUAL_STATE_DIR", &state));
+    let mut running = Running::from(|c| {
+        c.args(["run", "--quiet", &file, "--duration", "600s"]).env("PUNCTUAL_STATE_DIR", &state)
+    });
     let directory = std::path::Path::new(&state).join("top");
     running.wait_for("its socket", |r| directory.join(format!("{}.sock", r.pid())).exists());
     (running, directory)
@@ -49,8 +50,14 @@ fn a_running_set_is_shown_and_its_budget_changed() {
     let (running, directory) = start(&cpu, &scratch);
     let state = scratch.path("state");
     let pid = running.pid().to_string();
-    let shown = Running::from(|c| c.args(["top", "--once", &pid]).env("PUNCTUAL_STATE_DIR", &state)).end();
-    assert!(shown.out.contains("first: 2 ms in 10 ms") && shown.out.contains("second:"), "{}{}", shown.out, shown.err);
+    let shown =
+        Running::from(|c| c.args(["top", "--once", &pid]).env("PUNCTUAL_STATE_DIR", &state)).end();
+    assert!(
+        shown.out.contains("first: 2 ms in 10 ms") && shown.out.contains("second:"),
+        "{}{}",
+        shown.out,
+        shown.err
+    );
 
     let mut client = Client::connect(&directory, None).unwrap();
     client.change_budget(0, 3_000_000).unwrap();
@@ -103,7 +110,8 @@ fn observers_that_break_the_protocol_disturb_neither_the_run_nor_each_other() {
 fn without_a_running_set_or_a_terminal_there_is_one_error() {
     let scratch = Scratch::new();
     let state = scratch.path("state");
-    let top = |args: &[&str]| Running::from(|c| c.args(args).env("PUNCTUAL_STATE_DIR", &state)).end();
+    let top =
+        |args: &[&str]| Running::from(|c| c.args(args).env("PUNCTUAL_STATE_DIR", &state)).end();
     for (args, cause) in [
         (&["top", "--once"][..], "no set of yours runs"),
         (&["top", "--once", "1"], "process 1 runs no set"),
@@ -127,7 +135,9 @@ fn on_a_terminal_it_is_drawn_and_leaving_it_restores_the_terminal() {
     let (shown, mark) = (scratch.path("shown"), new_mark());
     let mut c = std::process::Command::new("script");
     c.args(["-qec", &format!("stty cols 40 rows 12; {} top", PUNCTUAL.display()), "/dev/null"]);
-    c.env("PUNCTUAL_TEST_MARK", &mark).env("TERM", "xterm").env("PUNCTUAL_STATE_DIR", scratch.path("state"));
+    c.env("PUNCTUAL_TEST_MARK", &mark)
+        .env("TERM", "xterm")
+        .env("PUNCTUAL_STATE_DIR", scratch.path("state"));
     c.stdin(Stdio::piped()).stdout(std::fs::File::create(&shown).unwrap());
     let mut script = Running::of(c, mark);
     let out = || String::from_utf8_lossy(&std::fs::read(&shown).unwrap()).into_owned();

@@ -7,7 +7,8 @@ use punctual_test_support::{comes_true, LIVENESS};
 
 use crate::bounded::{end_all, end_within, Said};
 use crate::process::{
-    attributes, cgroup_mount, cgroup_of, describe, eventually, state_of, switches, threads_of, Attributes,
+    attributes, cgroup_mount, cgroup_of, describe, eventually, state_of, switches, threads_of,
+    Attributes,
 };
 use crate::punctual::{adversarial, new_mark};
 
@@ -27,7 +28,10 @@ impl Before {
     fn of(pid: i32) -> Before {
         let mut tids = threads_of(pid);
         tids.sort_unstable();
-        Before { threads: tids.into_iter().filter_map(|t| Some((t, attributes(t)?))).collect(), cgroup: cgroup_of(pid) }
+        Before {
+            threads: tids.into_iter().filter_map(|t| Some((t, attributes(t)?))).collect(),
+            cgroup: cgroup_of(pid),
+        }
     }
 }
 
@@ -35,8 +39,12 @@ impl Victim {
     /// Five threads, all scheduled differently, in a cgroup of its own.
     pub fn start() -> Victim {
         let words = adversarial("victim");
-        let mut child =
-            Command::new(&words[0]).arg(&words[1]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new(&words[0])
+            .arg(&words[1])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         assert_eq!(Said::by(child.stdout.take()).line(), "READY\n");
         let pid = child.id() as i32;
         let home = cgroup_mount().map(|m| m.join(format!("victim-{}", new_mark())));

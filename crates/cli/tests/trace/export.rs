@@ -37,13 +37,17 @@ fn jobs_execution_and_deadlines_are_drawn_where_they_were() {
     .map(|(from, to, name)| (from * MS, to * MS, name.to_owned()))
     .into();
     assert_eq!(on_cpu, expected);
-    let jobs: Vec<_> = slices(&events, "long").iter().map(|&(from, to, _)| (from / MS, to / MS)).collect();
+    let jobs: Vec<_> =
+        slices(&events, "long").iter().map(|&(from, to, _)| (from / MS, to / MS)).collect();
     assert_eq!(jobs[..5], [(0, 6), (7, 12), (14, 20), (21, 26), (28, 32)]);
     let execution = slices(&events, "long/execution");
     assert_eq!(execution.iter().map(|(from, to, _)| to - from).sum::<u64>(), 5 * 4 * MS);
     let releases = instants(&events, "short", "release");
     assert_eq!(releases[..7], [0, 5, 10, 15, 20, 25, 30].map(|at| at * MS));
-    assert_eq!(instants(&events, "short", "deadline")[..7], [5, 10, 15, 20, 25, 30, 35].map(|at| at * MS));
+    assert_eq!(
+        instants(&events, "short", "deadline")[..7],
+        [5, 10, 15, 20, 25, 30, 35].map(|at| at * MS)
+    );
     assert!(instants(&events, "short", "deadline missed").is_empty());
 }
 
@@ -51,12 +55,20 @@ fn jobs_execution_and_deadlines_are_drawn_where_they_were() {
 fn a_flow_leads_from_each_release_to_where_it_executes_first() {
     let scratch = Scratch::new("flows");
     let (events, _) = exported(&scratch, FITS);
-    for (task, expected) in [("short", vec![0, 6, 12, 15, 20, 26, 32]), ("long", vec![2, 8, 14, 22, 28])] {
+    for (task, expected) in
+        [("short", vec![0, 6, 12, 15, 20, 26, 32]), ("long", vec![2, 8, 14, 22, 28])]
+    {
         let of = |track: String| events.iter().filter(move |event| event.track == track);
-        let begun: Vec<_> = of(task.to_owned()).filter_map(|e| Some((e.begins_flow?, e.at))).collect();
-        let ended: Vec<_> = of(format!("{task}/execution")).filter_map(|e| Some((e.ends_flow?, e.at / MS))).collect();
+        let begun: Vec<_> =
+            of(task.to_owned()).filter_map(|e| Some((e.begins_flow?, e.at))).collect();
+        let ended: Vec<_> = of(format!("{task}/execution"))
+            .filter_map(|e| Some((e.ends_flow?, e.at / MS)))
+            .collect();
         assert_eq!(ended.iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected, "{task}");
-        let same = begun.iter().zip(&ended).all(|(begun, ended)| begun.0 == ended.0 && begun.1 / MS <= ended.1);
+        let same = begun
+            .iter()
+            .zip(&ended)
+            .all(|(begun, ended)| begun.0 == ended.0 && begun.1 / MS <= ended.1);
         assert!(same, "{begun:?} {ended:?}");
     }
 }
@@ -65,8 +77,10 @@ fn a_flow_leads_from_each_release_to_where_it_executes_first() {
 fn a_budget_goes_from_all_of_it_to_nothing() {
     let scratch = Scratch::new("budget");
     let (events, _) = exported(&scratch, OVERRUNS);
-    let of_wild = |event: &&Event| event.kind == COUNTER && event.track == "wild \"one\"/remaining budget";
-    let values: Vec<_> = events.iter().filter(of_wild).map(|event| (event.at, event.value)).collect();
+    let of_wild =
+        |event: &&Event| event.kind == COUNTER && event.track == "wild \"one\"/remaining budget";
+    let values: Vec<_> =
+        events.iter().filter(of_wild).map(|event| (event.at, event.value)).collect();
     assert_eq!(values[0], (0, MS as i64));
     assert!(values.contains(&(MS, 0)), "{values:?}");
     assert!(values.iter().all(|&(_, value)| (0..=MS as i64).contains(&value)));
@@ -99,7 +113,9 @@ fn the_json_for_chrome_has_the_same() {
     let of_kind = |kind: i32| events.iter().filter(|event| event.kind == kind).count();
     assert_eq!([count("X"), count("i"), count("C")], [of_kind(1), of_kind(3), of_kind(4)]);
     assert!(count("f") > 0 && count("s") >= count("f"));
-    let wild = |event: &&serde_json::Value| event["ph"] == "X" && event["pid"] == 2 && event["name"] == "wild \"one\"";
+    let wild = |event: &&serde_json::Value| {
+        event["ph"] == "X" && event["pid"] == 2 && event["name"] == "wild \"one\""
+    };
     // The rest of what its first job had no budget for.
     let second = document.iter().filter(wild).nth(1).expect("a second job");
     assert_eq!((second["ts"].as_f64(), second["dur"].as_f64()), (Some(4_000.0), Some(500.0)));
@@ -112,13 +128,17 @@ fn the_traces_of_several_cpus_are_one_picture() {
         [[task]]\nname = \"a\"\ncpu = 0\nperiod = \"5ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
         [[task]]\nname = \"b\"\ncpu = 1\nperiod = \"5ms\"\nbudget = \"3ms\"\nwork = { spin = \"3ms\" }\n";
     let (file, _) = scratch.simulated(set);
-    let (first, second, picture) = (format!("{file}.cpu0"), format!("{file}.cpu1"), scratch.path("picture"));
+    let (first, second, picture) =
+        (format!("{file}.cpu0"), format!("{file}.cpu1"), scratch.path("picture"));
     let output = trace(&["export", &first, &second, "-o", &picture]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let events = decode(&std::fs::read(&picture).expect("it was written"));
     for (cpu, task, ms) in [(0, "a", 2), (1, "b", 3)] {
         let drawn = slices(&events, &format!("CPU {cpu} (sim host, edf)"));
-        assert!(drawn.iter().all(|(from, to, name)| name == task && to - from == ms * MS), "{drawn:?}");
+        assert!(
+            drawn.iter().all(|(from, to, name)| name == task && to - from == ms * MS),
+            "{drawn:?}"
+        );
         assert_eq!(drawn.len(), 4);
     }
     let twice = trace(&["export", &first, &first, "-o", &picture]);
@@ -143,13 +163,19 @@ fn of_a_damaged_trace_what_stands_before_is_exported_and_the_damage_named() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let document = json(&output);
         assert_eq!(document["ok"], false);
-        assert!(document["error"]["cause"].as_str().is_some_and(|found| found.contains(cause)), "{document}");
+        assert!(
+            document["error"]["cause"].as_str().is_some_and(|found| found.contains(cause)),
+            "{document}"
+        );
         assert_eq!(document["result"]["export"]["traces"][0]["records"], 60);
         assert_eq!(document["result"]["export"]["traces"][0]["whole"], false);
         let events = decode(&std::fs::read(format!("{damaged}.pftrace")).expect("it was written"));
         assert!(!slices(&events, "short/execution").is_empty());
         let output = trace(&["export", &damaged]);
-        assert!(text(&output.stdout).starts_with("Exported as far as it can be read: 60 records"), "{output:?}");
+        assert!(
+            text(&output.stdout).starts_with("Exported as far as it can be read: 60 records"),
+            "{output:?}"
+        );
         assert_eq!(text(&output.stderr).matches("punctual: ").count(), 1, "one error");
     }
 }
@@ -192,7 +218,10 @@ fn a_full_disk_is_one_error_and_a_trace_is_never_written_over() {
         let full = trace(&["export", &file, "--format", format, "-o", "/dev/full"]);
         assert_eq!(full.status.code(), Some(4), "{full:?}");
         let error = text(&full.stderr);
-        assert!(error.contains("/dev/full cannot be written, and is incomplete: No space left"), "{error}");
+        assert!(
+            error.contains("/dev/full cannot be written, and is incomplete: No space left"),
+            "{error}"
+        );
         assert!(full.stdout.is_empty());
     }
 }

@@ -23,7 +23,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}-{}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("trace-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the target folder can be written");
         Scratch(path)
     }
@@ -54,7 +55,11 @@ impl Drop for Scratch {
 }
 
 fn punctual(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_punctual")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
+    Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it starts")
 }
 
 fn trace(arguments: &[&str]) -> Output {

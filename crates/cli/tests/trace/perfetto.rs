@@ -24,7 +24,8 @@ pub const INSTANT: i32 = 3;
 pub const COUNTER: i32 = 4;
 
 fn has_unknown_fields(message: &DynamicMessage) -> bool {
-    message.unknown_fields().next().is_some() || message.fields().any(|(_, value)| is_unknown(value))
+    message.unknown_fields().next().is_some()
+        || message.fields().any(|(_, value)| is_unknown(value))
 }
 
 fn is_unknown(value: &Value) -> bool {
@@ -36,7 +37,9 @@ fn is_unknown(value: &Value) -> bool {
 }
 
 fn field(message: &DynamicMessage, name: &str) -> Option<Value> {
-    message.has_field_by_name(name).then(|| message.get_field_by_name(name).expect("it is there").into_owned())
+    message
+        .has_field_by_name(name)
+        .then(|| message.get_field_by_name(name).expect("it is there").into_owned())
 }
 
 fn number(message: &DynamicMessage, name: &str) -> Option<u64> {
@@ -79,10 +82,15 @@ pub fn decode(bytes: &[u8]) -> Vec<Event> {
         assert_eq!(number(packet, "trusted_packet_sequence_id"), Some(1));
         for data in messages(packet, "interned_data") {
             let interned = messages(&data, "event_names");
-            names.extend(interned.iter().map(|name| (number(name, "iid").expect("an iid"), string(name, "name"))));
+            names.extend(
+                interned
+                    .iter()
+                    .map(|name| (number(name, "iid").expect("an iid"), string(name, "name"))),
+            );
         }
         for track in messages(packet, "track_descriptor") {
-            let parent = number(&track, "parent_uuid").map(|parent| tracks[&parent].0.clone() + "/");
+            let parent =
+                number(&track, "parent_uuid").map(|parent| tracks[&parent].0.clone() + "/");
             let name = parent.unwrap_or_default() + &string(&track, "name");
             let units = messages(&track, "counter");
             assert!(units.iter().all(|counter| number(counter, "unit") == Some(1)), "ns");
@@ -112,11 +120,14 @@ pub fn decode(bytes: &[u8]) -> Vec<Event> {
 
 /// Slices of a track: begin, end and name. They must not overlap.
 pub fn slices(events: &[Event], track: &str) -> Vec<(u64, u64, String)> {
-    let of_track = |event: &&Event| event.track == track && (event.kind == BEGIN || event.kind == END);
+    let of_track =
+        |event: &&Event| event.track == track && (event.kind == BEGIN || event.kind == END);
     let events: Vec<&Event> = events.iter().filter(of_track).collect();
     (events.chunks(2))
         .map(|pair| match pair {
-            [begin, end] if begin.kind == BEGIN && end.kind == END => (begin.at, end.at, begin.name.clone()),
+            [begin, end] if begin.kind == BEGIN && end.kind == END => {
+                (begin.at, end.at, begin.name.clone())
+            }
             other => panic!("{track}: {other:?}"),
         })
         .collect()
@@ -124,6 +135,7 @@ pub fn slices(events: &[Event], track: &str) -> Vec<(u64, u64, String)> {
 
 /// Times of the instants with this name on a track.
 pub fn instants(events: &[Event], track: &str, name: &str) -> Vec<u64> {
-    let wanted = |event: &&Event| event.kind == INSTANT && event.track == track && event.name == name;
+    let wanted =
+        |event: &&Event| event.kind == INSTANT && event.track == track && event.name == name;
     events.iter().filter(wanted).map(|event| event.at).collect()
 }

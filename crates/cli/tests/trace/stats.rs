@@ -16,7 +16,10 @@ fn figures_are_those_of_the_schedule() {
     assert_eq!(long["executed_ns"], 20_000_000);
     assert_eq!((&long["completed"], &long["misses"]), (&5.into(), &0.into()));
     assert_eq!(long["response_worst_ns"], 6_000_000);
-    assert!(long["response_p50_ns"].as_u64().is_some_and(|ns| ns.abs_diff(5_000_000) <= 5_000), "{long}");
+    assert!(
+        long["response_p50_ns"].as_u64().is_some_and(|ns| ns.abs_diff(5_000_000) <= 5_000),
+        "{long}"
+    );
     assert_eq!(tasks[0]["preemptions"], 0);
     assert!(text(&trace(&["stats", &file]).stdout).starts_with("0 of "), "the verdict comes first");
 }
@@ -31,5 +34,7 @@ fn what_stands_before_the_damage_is_counted() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let document = json(&output);
     assert_eq!(document["result"]["stats"]["records"], 60);
-    assert!(document["error"]["cause"].as_str().is_some_and(|cause| cause.contains("cut short at record 60")));
+    assert!(document["error"]["cause"]
+        .as_str()
+        .is_some_and(|cause| cause.contains("cut short at record 60")));
 }

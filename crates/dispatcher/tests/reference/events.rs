@@ -42,7 +42,12 @@ impl Names {
             ) => job,
             _ => return,
         };
-        let Some(Released { job, .. } | Ended { job, .. } | WindowEnded { job, .. } | SegmentEnded { job, .. }) = model
+        let Some(
+            Released { job, .. }
+            | Ended { job, .. }
+            | WindowEnded { job, .. }
+            | SegmentEnded { job, .. },
+        ) = model
         else {
             return;
         };
@@ -56,16 +61,41 @@ impl Names {
     }
 
     fn translate(&self, event: Event) -> ModelEvent {
-        let job = |real| self.model_job(real).unwrap_or_else(|| panic!("{event:?} names an unknown job"));
+        let job =
+            |real| self.model_job(real).unwrap_or_else(|| panic!("{event:?} names an unknown job"));
         match event {
             Event::JobEnded { at, end, job: id, task, cookie, used, remaining } => {
-                ModelEvent::Ended { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
+                ModelEvent::Ended {
+                    at,
+                    end: end.into(),
+                    job: job(id),
+                    task: task.0,
+                    cookie,
+                    used,
+                    remaining,
+                }
             }
             Event::WindowEnded { at, end, job: id, task, cookie, used, remaining } => {
-                ModelEvent::WindowEnded { at, end: end.into(), job: job(id), task: task.0, cookie, used, remaining }
+                ModelEvent::WindowEnded {
+                    at,
+                    end: end.into(),
+                    job: job(id),
+                    task: task.0,
+                    cookie,
+                    used,
+                    remaining,
+                }
             }
             Event::SegmentEnded { at, end, job: id, node, cookie, used, remaining } => {
-                ModelEvent::SegmentEnded { at, end: end.into(), job: job(id), node, cookie, used, remaining }
+                ModelEvent::SegmentEnded {
+                    at,
+                    end: end.into(),
+                    job: job(id),
+                    node,
+                    cookie,
+                    used,
+                    remaining,
+                }
             }
             Event::Timer { at, timer, cookie, due } => {
                 let known = self.timers.iter().rev().find(|n| n.1 == timer);
@@ -79,7 +109,9 @@ impl Names {
                 ModelEvent::ReleasesLost { at, task: task.0, first, count }
             }
             Event::Overrun { at, task, number } => ModelEvent::Overrun { at, task: task.0, number },
-            Event::Background { at, task, number } => ModelEvent::Background { at, task: task.0, number },
+            Event::Background { at, task, number } => {
+                ModelEvent::Background { at, task: task.0, number }
+            }
             Event::DelayedSaturated { at, task } => ModelEvent::Saturated { at, task: task.0 },
             Event::TaskReady { at, task } => ModelEvent::Ready { at, task: task.0 },
             Event::TaskBlocked { at, task } => ModelEvent::Blocked { at, task: task.0 },
@@ -132,7 +164,13 @@ impl Ring {
 
     /// Takes up to `most` events of both and compares them, one by one; those of groups, which come
     /// in any order, as a set where there is more than one group. Returns the dispatcher's.
-    pub fn compare(&mut self, real: &mut Dispatcher, names: &mut Names, most: usize, groups: u32) -> Vec<ModelEvent> {
+    pub fn compare(
+        &mut self,
+        real: &mut Dispatcher,
+        names: &mut Names,
+        most: usize,
+        groups: u32,
+    ) -> Vec<ModelEvent> {
         let mut expected = Vec::new();
         let mut reported = Vec::new();
         for _ in 0..most {

@@ -75,15 +75,26 @@ impl Trees {
             },
             For::Group(_) => Job { start, finish: start + 4, ..Job::new(serves, 2) },
             // The younger of two expires first, and is taken from then on.
-            For::Budget(_) => Job { start, finish: if elder { start + 2 } else { INFINITE }, ..Job::new(serves, 2) },
+            For::Budget(_) => Job {
+                start,
+                finish: if elder { start + 2 } else { INFINITE },
+                ..Job::new(serves, 2)
+            },
         }
     }
 }
 
 impl Scenario for Trees {
     type Step = Step;
-    const STEPS: &'static [Step] =
-        &[Step::Tick, Step::Charge, Step::Sleep, Step::JobOfA, Step::JobOfB, Step::Server, Step::Segment];
+    const STEPS: &'static [Step] = &[
+        Step::Tick,
+        Step::Charge,
+        Step::Sleep,
+        Step::JobOfA,
+        Step::JobOfB,
+        Step::Server,
+        Step::Segment,
+    ];
     const LIMITS: Limits = LIMITS;
 
     fn beginning(&self) -> Vec<Op> {

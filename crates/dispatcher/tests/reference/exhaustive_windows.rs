@@ -41,7 +41,8 @@ enum Step {
 }
 
 /// Windows of a release; two rows, then one, then none.
-const TABLES: [&[&[(u64, u64)]]; 3] = [&[&[(0, 1), (2, 2)], &[(1, 1), (2, 1), (3, 1)]], &[&[(1, 3)]], &[]];
+const TABLES: [&[&[(u64, u64)]]; 3] =
+    [&[&[(0, 1), (2, 2)], &[(1, 1), (2, 1), (3, 1)]], &[&[(1, 3)]], &[]];
 
 struct Windows {
     granularity: u64,
@@ -63,7 +64,8 @@ impl Windows {
 
 impl Scenario for Windows {
     type Step = Step;
-    const STEPS: &'static [Step] = &[Step::Tick, Step::Leap, Step::Charge, Step::Sleep, Step::Done, Step::Change];
+    const STEPS: &'static [Step] =
+        &[Step::Tick, Step::Leap, Step::Charge, Step::Sleep, Step::Done, Step::Change];
     const LIMITS: Limits = LIMITS;
 
     fn beginning(&self) -> Vec<Op> {
@@ -80,7 +82,9 @@ impl Scenario for Windows {
             Step::Tick => vec![Op::Pass(1), Op::Advance],
             Step::Leap => vec![Op::Pass(PERIOD + 1), Op::Advance],
             Step::Charge => vec![Op::ChargeSelected(1)],
-            Step::Sleep if pair.model.tasks[0].as_ref().is_some_and(|t| t.blocked) => vec![Op::Wake(A.0)],
+            Step::Sleep if pair.model.tasks[0].as_ref().is_some_and(|t| t.blocked) => {
+                vec![Op::Wake(A.0)]
+            }
             Step::Sleep => vec![Op::Block(A.0)],
             Step::Done => vec![Op::Done(A.0)],
             Step::Change => {

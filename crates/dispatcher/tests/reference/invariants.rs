@@ -25,8 +25,12 @@ impl Pair {
     pub fn check_selection(&self, selected: Option<JobId>) {
         let Some(selected) = selected else {
             for job in &self.model.jobs {
-                let ready = job.task().is_some() && self.real_standing(job) == Some(Standing::Ready);
-                assert!(!ready || !self.is_served(job.attr.group), "the CPU idles and {job:?} waits for it");
+                let ready =
+                    job.task().is_some() && self.real_standing(job) == Some(Standing::Ready);
+                assert!(
+                    !ready || !self.is_served(job.attr.group),
+                    "the CPU idles and {job:?} waits for it"
+                );
             }
             return;
         };
@@ -35,8 +39,12 @@ impl Pair {
         }
         let now = self.now;
         for id in self.real.path(0) {
-            let job = self.names.model_job(id).and_then(|id| self.model.job(id)).expect("it is there");
-            assert!(job.attr.start <= now && now < job.attr.finish, "outside its window at {now}: {job:?}");
+            let job =
+                self.names.model_job(id).and_then(|id| self.model.job(id)).expect("it is there");
+            assert!(
+                job.attr.start <= now && now < job.attr.finish,
+                "outside its window at {now}: {job:?}"
+            );
             assert!(self.real.remaining(id) > 0, "beyond its budget: {job:?}");
             for node in self.model.chain(job.attr.budget_group) {
                 let pays = |j: &&ModelJob| {
@@ -45,7 +53,10 @@ impl Pair {
                         && (j.attr.start <= now && now < j.attr.finish)
                         && self.real.remaining(self.names.job(j.id)) > 0
                 };
-                assert!(self.model.jobs.iter().any(|j| pays(&j)), "no segment of node {node} is charged for {job:?}");
+                assert!(
+                    self.model.jobs.iter().any(|j| pays(&j)),
+                    "no segment of node {node} is charged for {job:?}"
+                );
             }
         }
         assert!(self.real.allowance(selected) > 0, "beyond a budget above it");
@@ -70,7 +81,13 @@ impl Ledger {
         let groups = vec![0; limits.groups as usize];
         let nodes = vec![0; limits.budget_groups as usize + 1];
         let places = vec![(For::Group(0), 0, true)];
-        Ledger { groups: groups.clone(), nodes: nodes.clone(), ended_groups: groups, ended_nodes: nodes, places }
+        Ledger {
+            groups: groups.clone(),
+            nodes: nodes.clone(),
+            ended_groups: groups,
+            ended_nodes: nodes,
+            places,
+        }
     }
 
     /// Before `ran` is charged to a job.
@@ -139,7 +156,13 @@ impl Pair {
                 _ => groups[job.attr.group as usize] += used,
             }
         }
-        assert_eq!(groups, self.ledger.groups, "used by the members of each group, and charged to it");
-        assert_eq!(nodes, self.ledger.nodes, "used by the segments of each node, and charged to it");
+        assert_eq!(
+            groups, self.ledger.groups,
+            "used by the members of each group, and charged to it"
+        );
+        assert_eq!(
+            nodes, self.ledger.nodes,
+            "used by the segments of each node, and charged to it"
+        );
     }
 }

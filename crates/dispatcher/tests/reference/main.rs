@@ -49,17 +49,28 @@ const FLAT: World = World {
     extreme: false,
 };
 
-const GROUPS: World = World { limits: Limits { jobs: 8, groups: 4, depth: 3, ..FLAT.limits }, ..FLAT };
-const BUDGETS: World = World { limits: Limits { jobs: 7, budget_groups: 3, depth: 2, ..FLAT.limits }, ..FLAT };
-const BOTH: World =
-    World { limits: Limits { jobs: 10, groups: 4, budget_groups: 3, depth: 3, events: 128, ..FLAT.limits }, ..FLAT };
+const GROUPS: World =
+    World { limits: Limits { jobs: 8, groups: 4, depth: 3, ..FLAT.limits }, ..FLAT };
+const BUDGETS: World =
+    World { limits: Limits { jobs: 7, budget_groups: 3, depth: 2, ..FLAT.limits }, ..FLAT };
+const BOTH: World = World {
+    limits: Limits { jobs: 10, groups: 4, budget_groups: 3, depth: 3, events: 128, ..FLAT.limits },
+    ..FLAT
+};
 
 /// In this share of the operations, percent.
 fn random_operations(world: &World, percent: u64) -> u64 {
     let operations = environment("PUNCTUAL_OPERATIONS", 10_000_000) * percent / 100;
-    let Seen { jobs, lost, went_on } = runner::run(world, environment("PUNCTUAL_SEED", 1), operations);
-    assert!(jobs > operations / 20, "too few jobs to mean anything: {jobs} in {operations} operations");
-    assert!(went_on > operations / 1000, "too few windows to mean anything: {went_on} in {operations} operations");
+    let Seen { jobs, lost, went_on } =
+        runner::run(world, environment("PUNCTUAL_SEED", 1), operations);
+    assert!(
+        jobs > operations / 20,
+        "too few jobs to mean anything: {jobs} in {operations} operations"
+    );
+    assert!(
+        went_on > operations / 1000,
+        "too few windows to mean anything: {went_on} in {operations} operations"
+    );
     lost
 }
 

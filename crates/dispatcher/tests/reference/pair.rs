@@ -105,16 +105,29 @@ impl Pair {
                 let number = real.add_task(now).map(|t| t.0);
                 same(number, model.add_task(number.ok()), "add_task");
             }
-            Op::Block(task) => same(real.task_blocked(TaskId(*task), now), model.task_blocked(*task, now), "blocked"),
-            Op::Wake(task) => same(real.task_ready(TaskId(*task), now), model.task_ready(*task, now), "ready"),
-            Op::Gone(task) => same(real.task_gone(TaskId(*task), now), model.task_gone(*task, now), "gone"),
-            Op::Done(task) => same(real.task_done(TaskId(*task), now), model.task_done(*task, now), "done"),
+            Op::Block(task) => same(
+                real.task_blocked(TaskId(*task), now),
+                model.task_blocked(*task, now),
+                "blocked",
+            ),
+            Op::Wake(task) => {
+                same(real.task_ready(TaskId(*task), now), model.task_ready(*task, now), "ready")
+            }
+            Op::Gone(task) => {
+                same(real.task_gone(TaskId(*task), now), model.task_gone(*task, now), "gone")
+            }
+            Op::Done(task) => {
+                same(real.task_done(TaskId(*task), now), model.task_done(*task, now), "done")
+            }
             Op::AddJob(job) => {
                 let id = real.add_job(job, now);
                 let model = model.add_job(job, now);
                 same(id.map(|_| ()), model.map(|_| ()), "add_job");
                 if let (Ok(id), Ok(model)) = (id, model) {
-                    assert!(self.names.model_job(id).is_none(), "add_job: an id that was given out before");
+                    assert!(
+                        self.names.model_job(id).is_none(),
+                        "add_job: an id that was given out before"
+                    );
                     self.names.name_job(model, id);
                 }
             }
@@ -147,7 +160,9 @@ impl Pair {
                     self.fresh = false;
                 }
             }
-            Op::Order(group, by) => same(real.set_order(*group, by), model.set_order(*group, by), "set_order"),
+            Op::Order(group, by) => {
+                same(real.set_order(*group, by), model.set_order(*group, by), "set_order")
+            }
             Op::Granularity(ns) => {
                 same(real.set_granularity(*ns), Ok(()), "set_granularity");
                 model.granularity = *ns;
@@ -182,13 +197,23 @@ impl Pair {
             }
             Op::ChangeReservation(r, to) => {
                 let changed = model.change_reservation(*r as usize, to);
-                same(real.change_reservation(ReservationId(*r), to, now), changed, "change_reservation");
+                same(
+                    real.change_reservation(ReservationId(*r), to, now),
+                    changed,
+                    "change_reservation",
+                );
             }
             Op::RemoveReservation(r) => {
                 let removed = model.remove_reservation(*r as usize, now);
-                same(real.remove_reservation(ReservationId(*r), now), removed, "remove_reservation");
+                same(
+                    real.remove_reservation(ReservationId(*r), now),
+                    removed,
+                    "remove_reservation",
+                );
             }
-            Op::TakeLost(r) => same(real.take_lost(ReservationId(*r)), model.take_lost(*r as usize), "take_lost"),
+            Op::TakeLost(r) => {
+                same(real.take_lost(ReservationId(*r)), model.take_lost(*r as usize), "take_lost")
+            }
         }
     }
 
@@ -205,7 +230,8 @@ impl Pair {
     /// Puts the new events into the ring, and takes up to `most` of it.
     fn compare_events(&mut self, most: usize) {
         self.ring.put(self.model.events.drain(..), self.now);
-        let events = self.ring.compare(&mut self.real, &mut self.names, most, self.model.limits.groups);
+        let events =
+            self.ring.compare(&mut self.real, &mut self.names, most, self.model.limits.groups);
         if !self.lazy {
             self.ledger.ended(&events);
         }
@@ -222,14 +248,22 @@ impl Pair {
                 self.names.name_job(model_job, job);
             }
             same(real.delayed(id), v.as_ref().map_or(0, |v| v.delayed), "delayed");
-            same(i128::from(real.enforcement_error(id)), v.as_ref().map_or(0, |v| v.error), "enforcement_error");
+            same(
+                i128::from(real.enforcement_error(id)),
+                v.as_ref().map_or(0, |v| v.error),
+                "enforcement_error",
+            );
         }
         for job in &model.jobs {
             let id = self.names.job(job.id);
             let said = (real.standing(id), real.used(id), real.remaining(id), real.allowance(id));
             let expected = (Some(job.standing), job.used, job.remaining, model.allowance(job.id));
             if said != expected {
-                same(said, expected, &format!("standing, used, remaining, allowance at {} of {job:?}", self.now));
+                same(
+                    said,
+                    expected,
+                    &format!("standing, used, remaining, allowance at {} of {job:?}", self.now),
+                );
             }
             same(real.task_of(id).map(|t| t.0), job.task(), "task_of");
         }

@@ -6,13 +6,20 @@ use crate::operation::Op;
 use crate::{runner, BOTH};
 
 fn reservation(serves: For, start: u64, period: u64, group: u32) -> Reservation {
-    Reservation { start, deadline: 1, group, overrun: Overrun::Skip, ..Reservation::new(serves, period, 1) }
+    Reservation {
+        start,
+        deadline: 1,
+        group,
+        overrun: Overrun::Skip,
+        ..Reservation::new(serves, period, 1)
+    }
 }
 
 /// It joins its queue and leaves it within one call, which is not seen.
 #[test]
 fn a_server_job_that_gets_wet_while_its_group_goes_idle_keeps_its_arrival() {
-    let server = |budget_group| Job { start: 166, finish: 178, budget_group, ..Job::new(For::Group(3), 4) };
+    let server =
+        |budget_group| Job { start: 166, finish: 178, budget_group, ..Job::new(For::Group(3), 4) };
     let ops = [
         Op::Pass(9),
         Op::AddTask,
@@ -41,7 +48,10 @@ fn a_release_beyond_the_end_of_time_never_comes() {
     world.origin = u64::MAX - (1 << 40);
     for jobs in [1, 2] {
         world.limits = Limits { jobs, ..BOTH.limits };
-        let of = |serves| Reservation { deadline: period, ..reservation(serves, world.origin, period, 0) };
+        let of = |serves| Reservation {
+            deadline: period,
+            ..reservation(serves, world.origin, period, 0)
+        };
         let ops = [
             Op::AddTask,
             Op::AddJob(Job { finish: INFINITE, ..Job::new(For::Task(TaskId(0)), 5) }),

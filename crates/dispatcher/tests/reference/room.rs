@@ -45,24 +45,51 @@ fn every_queue_can_take_all_jobs_after_every_other() {
     pair.apply(&Op::AddTask);
     pair.apply(&Op::AddTask);
     let task = For::Task(TaskId(0));
-    let orders = [Attribute::Finish, Attribute::Priority, Attribute::Budget, Attribute::Start, Attribute::Finish];
+    let orders = [
+        Attribute::Finish,
+        Attribute::Priority,
+        Attribute::Budget,
+        Attribute::Start,
+        Attribute::Finish,
+    ];
     for (group, by) in (0..).zip(orders) {
         pair.apply(&Op::Order(group, vec![by]));
     }
     for round in 0..2 {
         for group in 0..GROUPS {
-            let ready = |n| Job { finish: 5000 + n, priority: n as i64, group, ..Job::new(task, 100 + n) };
+            let ready =
+                |n| Job { finish: 5000 + n, priority: n as i64, group, ..Job::new(task, 100 + n) };
             fill_and_empty(&mut pair, ready, round == 0);
         }
         // Those whose start is ahead, and those without a finish.
-        fill_and_empty(&mut pair, |n| Job { start: 4000 + n, finish: INFINITE, ..Job::new(task, 5) }, round == 1);
+        fill_and_empty(
+            &mut pair,
+            |n| Job { start: 4000 + n, finish: INFINITE, ..Job::new(task, 5) },
+            round == 1,
+        );
         // Segments of one node, open and to come.
-        fill_and_empty(&mut pair, |n| Job { finish: 6000 + n, ..Job::new(For::Budget(1), 5) }, round == 0);
-        fill_and_empty(&mut pair, |n| Job { start: 4000 + n, ..Job::new(For::Budget(2), 5) }, round == 0);
+        fill_and_empty(
+            &mut pair,
+            |n| Job { finish: 6000 + n, ..Job::new(For::Budget(1), 5) },
+            round == 0,
+        );
+        fill_and_empty(
+            &mut pair,
+            |n| Job { start: 4000 + n, ..Job::new(For::Budget(2), 5) },
+            round == 0,
+        );
         // Server jobs of one group, idle, then ready.
-        fill_and_empty(&mut pair, |n| Job { finish: 6000 + n, ..Job::new(For::Group(1), 5) }, round == 1);
+        fill_and_empty(
+            &mut pair,
+            |n| Job { finish: 6000 + n, ..Job::new(For::Group(1), 5) },
+            round == 1,
+        );
         pair.apply(&Op::AddJob(Job { group: 1, ..Job::new(task, 5) }));
-        fill_and_empty(&mut pair, |n| Job { finish: 6000 + n, ..Job::new(For::Group(1), 5) }, round == 0);
+        fill_and_empty(
+            &mut pair,
+            |n| Job { finish: 6000 + n, ..Job::new(For::Group(1), 5) },
+            round == 0,
+        );
         pair.apply(&Op::Cancel(0));
         for n in 0..=u64::from(JOBS) {
             pair.apply(&Op::AskTimer(1000 + n * 7 % 40, n));

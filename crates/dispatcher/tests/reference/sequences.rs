@@ -8,7 +8,9 @@
 
 use std::fmt::Debug;
 
-use punctual_dispatcher::{Attribute, Dispatcher, Job, JobId, Limits, Reservation, ReservationId, TaskId};
+use punctual_dispatcher::{
+    Attribute, Dispatcher, Job, JobId, Limits, Reservation, ReservationId, TaskId,
+};
 
 use crate::operation::Op;
 use crate::pair::Pair;
@@ -98,9 +100,13 @@ impl Call {
             Call::AddJob(job) => drop(d.add_job(&job, now)),
             Call::Complete(job) => drop(d.complete_job(job, now)),
             Call::Cancel(job) => drop(d.cancel_job(job, now)),
-            Call::DraftWindow(start, length, begins) => drop(d.draft_window(start, length, begins, now)),
+            Call::DraftWindow(start, length, begins) => {
+                drop(d.draft_window(start, length, begins, now))
+            }
             Call::AddReservation(r) => drop(d.add_reservation(&r, now)),
-            Call::ChangeReservation(r, to) => drop(d.change_reservation(ReservationId(r), &to, now)),
+            Call::ChangeReservation(r, to) => {
+                drop(d.change_reservation(ReservationId(r), &to, now))
+            }
         }
         while d.next_event().is_some() {}
         d.select(0, now);

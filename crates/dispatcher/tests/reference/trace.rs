@@ -18,7 +18,10 @@ fn records(seed: u64) -> Vec<impl PartialEq + std::fmt::Debug> {
             }
             let before = pair.real.record_count();
             pair.apply(&ops[next]);
-            all.extend((before..pair.real.record_count()).map(|n| pair.real.record(n).expect("not overwritten")));
+            all.extend(
+                (before..pair.real.record_count())
+                    .map(|n| pair.real.record(n).expect("not overwritten")),
+            );
         }
     }
     all

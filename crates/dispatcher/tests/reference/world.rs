@@ -57,7 +57,8 @@ impl World {
                 let served = 1 + random.below_or_at(u64::from(self.limits.groups) - 1) as u32;
                 // Mostly where the group stands already.
                 let fixed = model.groups.get(served as usize).and_then(|g| g.parent);
-                let group = fixed.filter(|_| !random.one_in(8)).unwrap_or_else(|| self.some_group(random));
+                let group =
+                    fixed.filter(|_| !random.one_in(8)).unwrap_or_else(|| self.some_group(random));
                 (For::Group(served - u32::from(random.one_in(64))), group, under(random))
             }
             2..=3 if self.limits.budget_groups > 0 => {
@@ -66,7 +67,9 @@ impl World {
                 let above = fixed.unwrap_or_else(|| random.below32(node + 1) * random.below32(2));
                 (For::Budget(node), u32::from(random.one_in(64)), above)
             }
-            _ => (For::Task(TaskId(self.some_task(random))), self.some_group(random), under(random)),
+            _ => {
+                (For::Task(TaskId(self.some_task(random))), self.some_group(random), under(random))
+            }
         }
     }
 
@@ -131,19 +134,26 @@ impl World {
             group,
             budget_group,
             cookie: (!random.one_in(3)).then(|| random.below(4)),
-            overrun: [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal][random.below(4) as usize],
+            overrun: [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal]
+                [random.below(4) as usize],
             // Above 2^32 ns the dispatcher's rounding is coarser than the reference's.
             wakeup_rule: deadline < 1 << 31 && random.one_in(2),
         }
     }
 
     /// One that can mostly take the windows that were drafted.
-    fn some_reservation_in_windows(&self, model: &Model, random: &mut Random, now: u64) -> Reservation {
+    fn some_reservation_in_windows(
+        &self,
+        model: &Model,
+        random: &mut Random,
+        now: u64,
+    ) -> Reservation {
         let any = self.some_reservation(model, random, now);
         if model.drafted_end() == 0 || random.one_in(8) {
             return any;
         }
-        let deadline = model.drafted_end().saturating_add(random.below(4)) - u64::from(random.one_in(16));
+        let deadline =
+            model.drafted_end().saturating_add(random.below(4)) - u64::from(random.one_in(16));
         Reservation {
             serves: For::Task(TaskId(self.some_task(random))),
             deadline,
@@ -158,11 +168,16 @@ impl World {
     fn some_window(&self, model: &Model, random: &mut Random) -> Op {
         let begins = random.one_in(3);
         let after = if begins { 0 } else { model.drafted_last_end() };
-        let start = after.saturating_add(random.below(4)).saturating_sub(u64::from(random.one_in(8)));
+        let start =
+            after.saturating_add(random.below(4)).saturating_sub(u64::from(random.one_in(8)));
         let length = random.below_or_at(self.span / 2);
         if self.extreme && random.one_in(16) {
             let large = (1 << [50, 61, 62][random.below(3) as usize]) - random.below(3);
-            return if begins { Op::DraftWindow(large, length, true) } else { Op::DraftWindow(start, large, false) };
+            return if begins {
+                Op::DraftWindow(large, length, true)
+            } else {
+                Op::DraftWindow(start, large, false)
+            };
         }
         Op::DraftWindow(start, length, begins)
     }
@@ -188,7 +203,9 @@ impl World {
             18..=19 => Op::Look { ranks: random.below32(8) },
             20..=32 => Op::AddJob(self.some_job(model, random, now)),
             33..=37 => Op::Charge(place, self.some_execution(model, random, place)),
-            38..=39 => Op::ChargeTask(self.some_task(random), self.some_execution(model, random, place)),
+            38..=39 => {
+                Op::ChargeTask(self.some_task(random), self.some_execution(model, random, place))
+            }
             40..=44 => Op::ChargeSelected(self.some_execution(model, random, place)),
             45 => Op::Cancel(place),
             46 => Op::Complete(place),
@@ -199,7 +216,9 @@ impl World {
             54 => Op::AskTimer(now + 1, random.below(4)),
             55 => Op::AddTask,
             56 => Op::Order(self.some_group(random), some_order(random)),
-            57 => Op::AskTimer(now.saturating_add(random.below(4)).saturating_sub(1), random.below(4)),
+            57 => {
+                Op::AskTimer(now.saturating_add(random.below(4)).saturating_sub(1), random.below(4))
+            }
             58 if random.one_in(2) => Op::CancelTimer(random.below(3) as usize),
             59 => Op::AddReservation(self.some_reservation_in_windows(model, random, now)),
             60 if random.one_in(2) => {

@@ -67,7 +67,10 @@ fn an_ordinary_user_is_refused_and_the_capability_helps() {
     let before = stage.run_unprivileged("$DOCTOR");
     let refused = get(&before[0].findings, "realtime-permitted");
     assert_eq!(refused.verdict, Verdict::Obstacle, "{refused:#?}");
-    assert!(refused.cause.contains("CAP_SYS_NICE") && refused.cause.contains("RTPRIO"), "{refused:#?}");
+    assert!(
+        refused.cause.contains("CAP_SYS_NICE") && refused.cause.contains("RTPRIO"),
+        "{refused:#?}"
+    );
     assert_eq!(exit_code(&before[0].findings), 4);
     assert_eq!(get(&before[0].findings, "capabilities").verdict, Verdict::Info);
     assert_eq!(get(&before[0].findings, "realtime-priority-limit").verdict, Verdict::Info);
@@ -184,15 +187,21 @@ fn a_delegated_cgroup_permits_the_freezer() {
     }
     // The unprivileged shell asks, waits until root has executed the help, and asks again.
     let mut command = stage.command("$DOCTOR; read go; $DOCTOR; exit 0");
-    let mut child =
-        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .uid(UNPRIVILEGED)
+        .gid(UNPRIVILEGED)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut received = String::new();
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     while !received.contains("END-DOCUMENT") {
         assert!(std::io::BufRead::read_line(&mut out, &mut received).unwrap() > 0, "{received}");
     }
     let parse = |text: &str| -> Document {
-        let body = text.split("BEGIN-DOCUMENT").nth(1).unwrap().split("END-DOCUMENT").next().unwrap();
+        let body =
+            text.split("BEGIN-DOCUMENT").nth(1).unwrap().split("END-DOCUMENT").next().unwrap();
         serde_json::from_str(body).unwrap()
     };
     let before = get(&parse(&received).findings, "freezer");
@@ -225,7 +234,8 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     }
     assert_eq!(docs[0].machine.allowed_cpus, [0]);
     assert_eq!(allowed.verdict, Verdict::Info, "{allowed:#?}");
-    let helped = stage.run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
+    let helped = stage
+        .run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
     assert_eq!(get(&helped[0].findings, "cpus-allowed").verdict, Verdict::Good);
 
     let path = "/proc/irq/default_smp_affinity";
@@ -331,7 +341,9 @@ fn a_missing_cgroup2_is_mounted_by_its_help() {
         return;
     }
     let stage = Stage::new();
-    let Some(mount) = now("cgroup-version").value[0].read.strip_prefix("cgroup2 on ").map(str::to_string) else {
+    let Some(mount) =
+        now("cgroup-version").value[0].read.strip_prefix("cgroup2 on ").map(str::to_string)
+    else {
         return ignored("no cgroup version 2 here");
     };
     let bare = format!("umount {mount}");
@@ -367,8 +379,10 @@ fn an_examination_changes_nothing() {
     // A thread that was joined may still be listed for a moment.
     let gone = || {
         let mut threads = fs::read_dir("/proc/self/task").unwrap().flatten();
-        threads
-            .all(|task| fs::read_to_string(task.path().join("comm")).map_or(true, |name| name.trim() != "doctor-fifo"))
+        threads.all(|task| {
+            fs::read_to_string(task.path().join("comm"))
+                .map_or(true, |name| name.trim() != "doctor-fifo")
+        })
     };
     assert!(comes_true(gone), "the thread that tried SCHED_FIFO is still there");
 }

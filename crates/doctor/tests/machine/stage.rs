@@ -108,7 +108,10 @@ impl Stage {
             .args(["-ec", script])
             .current_dir("/")
             .env("PATH", format!("{}:{path}:/usr/sbin:/sbin", self.dir.path().display()))
-            .env("DOCTOR", format!("{} speaks_when_asked --exact --nocapture", self.doctor.display()))
+            .env(
+                "DOCTOR",
+                format!("{} speaks_when_asked --exact --nocapture", self.doctor.display()),
+            )
             .env(ASKED, "1")
             .stdin(Stdio::null());
         command

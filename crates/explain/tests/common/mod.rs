@@ -27,12 +27,15 @@ pub fn header(host: &str, set: &TaskSet) -> Header {
 
 /// The trace of a set that is simulated for so many milliseconds.
 pub fn simulate(set: &str, until_ms: u64, costs: Costs) -> Trace {
-    let set = TaskSet::parse(set, "set.toml").unwrap_or_else(|e| panic!("{}: {}\n{set}", e.cause, e.help));
+    let set = TaskSet::parse(set, "set.toml")
+        .unwrap_or_else(|e| panic!("{}: {}\n{set}", e.cause, e.help));
     let buffer = TraceBuffer::default();
     let sink = TraceSink::new(buffer.clone(), header("sim", &set));
-    let options = Options { costs, traces: vec![(DomainId(0), sink.clone())], ..Options::default() };
+    let options =
+        Options { costs, traces: vec![(DomainId(0), sink.clone())], ..Options::default() };
     let end = until_ms * 1_000_000;
-    let simulation = Simulation::new(&set, options).unwrap_or_else(|e| panic!("{}: {}", e.cause, e.help));
+    let simulation =
+        Simulation::new(&set, options).unwrap_or_else(|e| panic!("{}: {}", e.cause, e.help));
     simulation.run(end, &mut Periods(sink.clone(), end)).expect("it runs");
     assert_eq!(sink.finish().expect("memory takes it"), 0);
     Trace::read(&mut buffer.bytes().as_slice()).expect("it is whole")
@@ -41,7 +44,8 @@ pub fn simulate(set: &str, until_ms: u64, costs: Costs) -> Trace {
 /// Explains a miss, whose shares must add up.
 pub fn explain(trace: &Trace, task: &str, number: u64) -> Explanation {
     let explainer = Explainer::new(trace).expect("it has a set");
-    let place = explainer.set().tasks.iter().position(|t| t.name == task).expect("it is in the set");
+    let place =
+        explainer.set().tasks.iter().position(|t| t.name == task).expect("it is in the set");
     let period = explainer.periods(place as u32).iter().find(|p| p.number == number);
     let period = *period.unwrap_or_else(|| panic!("{task} has no period {number}"));
     assert!(period.miss, "{task} met deadline {number}: {period:?}");

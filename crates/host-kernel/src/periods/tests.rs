@@ -8,8 +8,10 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 fn set(work: &str) -> TaskSet {
-    let task = format!("[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = {work}\n");
-    TaskSet::parse(&format!("cpu = 0\npolicy = \"edf\"\n{task}"), "set.toml").expect("it is in order")
+    let task =
+        format!("[[task]]\nname = \"a\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = {work}\n");
+    TaskSet::parse(&format!("cpu = 0\npolicy = \"edf\"\n{task}"), "set.toml")
+        .expect("it is in order")
 }
 
 fn record(kind: u32, time: u64, a: u64) -> Record {
@@ -20,13 +22,22 @@ fn record(kind: u32, time: u64, a: u64) -> Record {
 fn released(n: u64) -> KeyedEvent {
     let (at, release) = (n * 10 * MS + 2_000, n * 10 * MS);
     let (deadline, task) = (release + 10 * MS, TaskId(0));
-    let event = ReleaseEvent::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
+    let event =
+        ReleaseEvent::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
     KeyedEvent { event, key: Key::Reserved(n) }
 }
 
 fn over(n: u64, end: End, at: u64) -> KeyedEvent {
-    let event =
-        ReleaseEvent::Ended { at, task: TaskId(0), index: 0, number: n, end, used: MS, remaining: MS, unused: MS };
+    let event = ReleaseEvent::Ended {
+        at,
+        task: TaskId(0),
+        index: 0,
+        number: n,
+        end,
+        used: MS,
+        remaining: MS,
+        unused: MS,
+    };
     KeyedEvent { event, key: Key::Made(0) }
 }
 
@@ -43,7 +54,10 @@ fn usual(n: u64) -> Vec<Record> {
     ]
 }
 
-fn periods_of(set: &TaskSet, parts: &[(Vec<Record>, Vec<KeyedEvent>)]) -> (Vec<Period>, Option<Lateness>) {
+fn periods_of(
+    set: &TaskSet,
+    parts: &[(Vec<Record>, Vec<KeyedEvent>)],
+) -> (Vec<Period>, Option<Lateness>) {
     let mut domain = DomainPeriods::new(set, &[(0, TaskId(0))]);
     let mut periods = Vec::new();
     for (records, events) in parts {
@@ -63,7 +77,10 @@ fn a_period_has_what_was_executed_until_the_next_and_when_it_began() {
     let second = (second, vec![released(1), over(1, End::Completed, 11 * MS + 5_000)]);
     let (periods, lateness) = periods_of(&set, &[first, second]);
     assert_eq!(periods.len(), 2);
-    assert_eq!((periods[0].received, periods[0].started, periods[0].completed), (MS + 300, 5_000, MS + 5_000));
+    assert_eq!(
+        (periods[0].received, periods[0].started, periods[0].completed),
+        (MS + 300, 5_000, MS + 5_000)
+    );
     assert_eq!((periods[1].received, periods[1].number, periods[1].miss), (MS, 1, false));
     assert_eq!(lateness, Some(Lateness { releases: 2, p50: 5_000, p99: 5_000, max: 5_000 }));
 }
@@ -73,13 +90,16 @@ fn who_was_not_selected_at_once_is_no_measure_of_lateness() {
     let set = set("{ spin = \"1ms\" }");
     let mut records = usual(0);
     records[1].time += 100_000;
-    let (periods, lateness) = periods_of(&set, &[(records, vec![released(0), over(0, End::Completed, 2 * MS)])]);
+    let (periods, lateness) =
+        periods_of(&set, &[(records, vec![released(0), over(0, End::Completed, 2 * MS)])]);
     assert_eq!((periods.len(), lateness), (1, None));
 }
 
 #[test]
 fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
-    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()])).build().expect("in order");
+    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()]))
+        .build()
+        .expect("in order");
     let late = |more: Vec<Record>| {
         let mut records = vec![record(RELEASED, 0, 0)];
         records.extend(more);
@@ -87,21 +107,30 @@ fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
         periods_of(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
     };
     assert!(late(Vec::new()));
-    assert!(late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + 50_000, 0)]));
+    assert!(late(vec![
+        record(kind::TASK_BLOCKED, MS, 0),
+        record(kind::TASK_READY, MS + 50_000, 0)
+    ]));
     assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, 3 * MS, 0)]));
     assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0)]));
 }
 
 #[test]
 fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
-    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()])).build().expect("in order");
+    let set = TaskSet::single(10 * MS, 2 * MS, Body::Command(vec!["a".to_owned()]))
+        .build()
+        .expect("in order");
     let period = |asleep: u64, cut_off: u64| {
         let executed = 2 * MS - cut_off;
         let mut records = vec![record(RELEASED, 0, 0)];
         if asleep > 0 {
-            records.extend([record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, MS + asleep, 0)]);
+            records.extend([
+                record(kind::TASK_BLOCKED, MS, 0),
+                record(kind::TASK_READY, MS + asleep, 0),
+            ]);
         }
-        records.extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);
+        records
+            .extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);
         let reported_end = ReleaseEvent::Ended {
             at: 6 * MS,
             task: TaskId(0),
@@ -112,9 +141,11 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             remaining: 0,
             unused: cut_off,
         };
-        let p =
-            periods_of(&set, &[(records, vec![released(0), KeyedEvent { event: reported_end, key: Key::Made(0) }])]).0
-                [0];
+        let p = periods_of(
+            &set,
+            &[(records, vec![released(0), KeyedEvent { event: reported_end, key: Key::Made(0) }])],
+        )
+        .0[0];
         (p.ready_throughout, p.unused, p.miss)
     };
     assert_eq!(period(0, 0), (true, 0, false));
@@ -160,14 +191,20 @@ fn after_a_gap_no_period_has_what_others_executed() {
     domain.finish(&mut sink);
     assert!(periods[..2].iter().all(|p| !p.ready_throughout), "{periods:?}");
     let seen: Vec<_> = periods.iter().map(|p| (p.number, p.received, p.started)).collect();
-    assert_eq!(seen, [(0, MS, NEVER), (1, MS, NEVER), (8, MS, 80 * MS + 5_000), (9, MS, 90 * MS + 5_000)]);
+    assert_eq!(
+        seen,
+        [(0, MS, NEVER), (1, MS, NEVER), (8, MS, 80 * MS + 5_000), (9, MS, 90 * MS + 5_000)]
+    );
 }
 
 #[test]
 fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
     let set = set("{ spin = \"1ms\" }");
     let added = |cookie: u64, at: u64| {
-        [record(kind::JOB_ADD, at, 0), Record { b: cookie, kind: kind::JOB_ADD_2, small: 0, ..Record::default() }]
+        [
+            record(kind::JOB_ADD, at, 0),
+            Record { b: cookie, kind: kind::JOB_ADD_2, small: 0, ..Record::default() },
+        ]
     };
     let mut records = Vec::new();
     records.extend(added(5, 0));
@@ -185,10 +222,16 @@ fn jobs_that_a_policy_makes_are_found_by_their_cookie() {
 #[test]
 fn every_lost_release_is_a_period() {
     let set = set("{ spin = \"1ms\" }");
-    let lost = ReleaseEvent::Lost { at: 2_010 * MS, task: TaskId(0), index: 0, first: 1, count: 200 };
-    let tales =
-        vec![released(0), over(0, End::Completed, MS), KeyedEvent { event: lost, key: Key::Made(0) }, released(201)];
+    let lost =
+        ReleaseEvent::Lost { at: 2_010 * MS, task: TaskId(0), index: 0, first: 1, count: 200 };
+    let tales = vec![
+        released(0),
+        over(0, End::Completed, MS),
+        KeyedEvent { event: lost, key: Key::Made(0) },
+        released(201),
+    ];
     let (periods, _) = periods_of(&set, &[(usual(0), tales)]);
-    let missed: Vec<u64> = periods.iter().filter(|p| p.miss && p.received == 0).map(|p| p.number).collect();
+    let missed: Vec<u64> =
+        periods.iter().filter(|p| p.miss && p.received == 0).map(|p| p.number).collect();
     assert!((1..=200).all(|n| missed.contains(&n)), "{missed:?}");
 }

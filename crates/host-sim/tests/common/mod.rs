@@ -60,7 +60,10 @@ impl Seen {
 
 pub fn run_with(set: &TaskSet, end: u64, options: Options) -> (Seen, Outcome) {
     let mut seen = Seen::default();
-    let outcome = Simulation::new(set, options).expect("it can be simulated").run(end, &mut seen).expect("it runs");
+    let outcome = Simulation::new(set, options)
+        .expect("it can be simulated")
+        .run(end, &mut seen)
+        .expect("it runs");
     (seen, outcome)
 }
 

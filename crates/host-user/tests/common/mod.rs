@@ -29,7 +29,9 @@ pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
             });
             match host {
                 Ok(host) => return Some(host),
-                Err(e) if Instant::now() > until || !e.cause.contains("already has a dispatcher") => {
+                Err(e)
+                    if Instant::now() > until || !e.cause.contains("already has a dispatcher") =>
+                {
                     assert!(std::env::var_os("CI").is_none(), "cannot run here: {e}");
                     eprintln!("not run, for this is missing: {e}");
                     return None;

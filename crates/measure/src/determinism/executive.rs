@@ -26,7 +26,9 @@ pub struct MeasuredThread {
 impl MeasuredThread {
     /// By the thread itself, at its end.
     fn finish(&self) {
-        let _ = self.used.set(ThreadUse { executed_ns: thread_cpu_ns(), page_faults: own_page_faults() });
+        let _ = self
+            .used
+            .set(ThreadUse { executed_ns: thread_cpu_ns(), page_faults: own_page_faults() });
     }
 }
 
@@ -146,7 +148,8 @@ impl Shared<'_> {
     /// # Errors
     /// It could not be made ready.
     pub fn execute(&self) -> io::Result<()> {
-        let entered = self.enter(&self.executive, RealTimePolicy::Fifo, EXECUTIVE_PRIORITY, Timer::new);
+        let entered =
+            self.enter(&self.executive, RealTimePolicy::Fifo, EXECUTIVE_PRIORITY, Timer::new);
         if let Ok(Some((timer, times))) = &entered {
             self.beats(timer, *times);
         }
@@ -168,7 +171,9 @@ impl Shared<'_> {
             let due = times.start + (next - 1) * self.beat;
             if due >= times.end || self.is_over() {
                 // It may have slept through the last ones.
-                let is_measured = |beat: &u64| (times.begin..times.end).contains(&(times.start + beat * self.beat));
+                let is_measured = |beat: &u64| {
+                    (times.begin..times.end).contains(&(times.start + beat * self.beat))
+                };
                 let missed = (first..next - 1).filter(is_measured).count();
                 self.executive.statistics.late.fetch_add(missed as u64, Relaxed);
                 return;
@@ -237,7 +242,9 @@ impl Shared<'_> {
             }
             data.work(self.work);
             if due >= times.begin {
-                task.measured.statistics.record(Cycle { due, started, finished: monotonic_ns(), lost }, period);
+                task.measured
+                    .statistics
+                    .record(Cycle { due, started, finished: monotonic_ns(), lost }, period);
             }
         }
     }

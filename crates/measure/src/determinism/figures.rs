@@ -90,6 +90,9 @@ impl DeterminismRun {
     /// The task whose worst latency is furthest from its best.
     #[must_use]
     pub fn least_deterministic(&self) -> Option<&TaskFigures> {
-        self.tasks.iter().filter(|task| task.determinism_ns.is_some()).max_by_key(|task| task.determinism_ns)
+        self.tasks
+            .iter()
+            .filter(|task| task.determinism_ns.is_some())
+            .max_by_key(|task| task.determinism_ns)
     }
 }

@@ -44,7 +44,10 @@ impl Condition {
         // and in no use.
         unsafe {
             succeeded(libc::pthread_mutexattr_init(attributes.as_mut_ptr()))?;
-            succeeded(libc::pthread_mutexattr_setprotocol(attributes.as_mut_ptr(), libc::PTHREAD_PRIO_INHERIT))?;
+            succeeded(libc::pthread_mutexattr_setprotocol(
+                attributes.as_mut_ptr(),
+                libc::PTHREAD_PRIO_INHERIT,
+            ))?;
             succeeded(libc::pthread_mutex_init(new.0 .0.get(), attributes.as_ptr()))?;
         }
         Ok(new)
@@ -145,7 +148,14 @@ impl Primitive {
             Primitive::Signal(tid) => {
                 store();
                 // SAFETY: system calls without memory; the thread is one of this process.
-                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.load(Relaxed), release_signal()) };
+                unsafe {
+                    libc::syscall(
+                        libc::SYS_tgkill,
+                        libc::getpid(),
+                        tid.load(Relaxed),
+                        release_signal(),
+                    )
+                };
             }
         }
     }
@@ -258,5 +268,8 @@ pub fn usleep(ns: u64) {
 }
 
 const fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
 }

@@ -63,12 +63,17 @@ pub fn measure(
     let units = work::admit(config.rate, config.work, cost)?;
     check_privileges(&[config.cpu])?;
     let failed = |e: io::Error| {
-        Diagnostic::refused("the measuring threads cannot be made ready", e, "see punctual doctor for what is missing")
+        Diagnostic::refused(
+            "the measuring threads cannot be made ready",
+            e,
+            "see punctual doctor for what is missing",
+        )
     };
     memory::lock_all().map_err(failed)?;
     let _unlocked = Unlock;
     let _limit = RtTimeLimit::set(UNBROKEN_NS);
-    let tasks: Vec<ReleasedTask> = TASKS.iter().map(ReleasedTask::new).collect::<io::Result<_>>().map_err(failed)?;
+    let tasks: Vec<ReleasedTask> =
+        TASKS.iter().map(ReleasedTask::new).collect::<io::Result<_>>().map_err(failed)?;
     let shared = Shared {
         cpu: config.cpu,
         beat: 1_000_000_000 / u64::from(config.rate.max(1)),
@@ -87,7 +92,11 @@ pub fn measure(
         let shared = &shared;
         let thread = |n: usize| Builder::new().name(task_name(n)).stack_size(STACK);
         let mut threads = vec![thread(0).spawn_scoped(scope, || shared.execute())];
-        threads.extend((1..).zip(shared.tasks).map(|(n, task)| thread(n).spawn_scoped(scope, || shared.perform(task))));
+        threads.extend(
+            (1..)
+                .zip(shared.tasks)
+                .map(|(n, task)| thread(n).spawn_scoped(scope, || shared.perform(task))),
+        );
         let spawned = threads.iter().filter(|thread| thread.is_ok()).count();
         while (shared.ready.load(Acquire) as usize) < spawned {
             sleep_until(monotonic_ns() + 1_000_000);
@@ -95,7 +104,11 @@ pub fn measure(
         if spawned == threads.len() && !shared.ended.load(Acquire) {
             let start = monotonic_ns() + LEAD_NS;
             let begin = start + WARM_UP_NS;
-            let _ = shared.times.set(RunTimes { start, begin, end: begin.saturating_add(config.duration) });
+            let _ = shared.times.set(RunTimes {
+                start,
+                begin,
+                end: begin.saturating_add(config.duration),
+            });
         }
         shared.decide();
         let ended = shared.times.get().and_then(|times| observer.watch(*times, observe));
@@ -141,11 +154,22 @@ struct Observer<'a> {
 
 impl<'a> Observer<'a> {
     fn new(config: DeterminismConfig, cost: u64, shared: &'a Shared<'a>) -> Observer<'a> {
-        Observer { config, cost, shared, begun: None, latest: Look::default(), cpu: CpuUse::default() }
+        Observer {
+            config,
+            cost,
+            shared,
+            begun: None,
+            latest: Look::default(),
+            cpu: CpuUse::default(),
+        }
     }
 
     /// Looks at the threads until the end, which it makes where they use too much: why.
-    fn watch(&mut self, times: RunTimes, observe: &mut dyn FnMut(&DeterminismRun)) -> Option<Diagnostic> {
+    fn watch(
+        &mut self,
+        times: RunTimes,
+        observe: &mut dyn FnMut(&DeterminismRun),
+    ) -> Option<Diagnostic> {
         self.sleep(times.begin);
         self.look();
         while self.latest.at < times.end && !self.is_over() {
@@ -154,7 +178,10 @@ impl<'a> Observer<'a> {
             if self.cpu.now_ppm > TOO_MUCH_PPM {
                 self.shared.ended.store(true, Release);
                 return Some(Diagnostic::machine(
-                    format!("the tasks used {} % of the CPU, and the run was ended", self.cpu.now_ppm / 10_000),
+                    format!(
+                        "the tasks used {} % of the CPU, and the run was ended",
+                        self.cpu.now_ppm / 10_000
+                    ),
                     "choose a smaller --rate or --work",
                 ));
             }
@@ -176,14 +203,21 @@ impl<'a> Observer<'a> {
     }
 
     fn threads(&self) -> impl Iterator<Item = &'a MeasuredThread> {
-        std::iter::once(&self.shared.executive).chain(self.shared.tasks.iter().map(|task| &task.measured))
+        std::iter::once(&self.shared.executive)
+            .chain(self.shared.tasks.iter().map(|task| &task.measured))
     }
 
     fn look(&mut self) {
         let used = |thread: &MeasuredThread| {
             let living = || ThreadUse::of(thread.tid.load(Acquire));
             // It may have ended since it was looked for.
-            thread.used.get().copied().or_else(living).or_else(|| thread.used.get().copied()).unwrap_or_default()
+            thread
+                .used
+                .get()
+                .copied()
+                .or_else(living)
+                .or_else(|| thread.used.get().copied())
+                .unwrap_or_default()
         };
         let look = Look { at: monotonic_ns(), used: self.threads().map(used).sum() };
         if self.begun.is_some() {
@@ -233,7 +267,8 @@ impl<'a> Observer<'a> {
 /// What was used between two looks, of the time between them, ppm.
 fn share(from: Look, to: Look) -> u64 {
     let used = u128::from(to.used.executed_ns.saturating_sub(from.used.executed_ns));
-    u64::try_from(used * 1_000_000 / u128::from(to.at.saturating_sub(from.at).max(1))).unwrap_or(u64::MAX)
+    u64::try_from(used * 1_000_000 / u128::from(to.at.saturating_sub(from.at).max(1)))
+        .unwrap_or(u64::MAX)
 }
 
 /// As rt-exec's header has it: whether timers have the resolution of the clock, or of the tick.

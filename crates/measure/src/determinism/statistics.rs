@@ -30,7 +30,10 @@ impl ThreadUse {
         // Behind the name: state 0, minor faults 7, major faults 9 (proc(5): fields 3, 10, 12).
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        Some(ThreadUse { executed_ns: CpuClock::of_thread(tid).read()?, page_faults: number(7)? + number(9)? })
+        Some(ThreadUse {
+            executed_ns: CpuClock::of_thread(tid).read()?,
+            page_faults: number(7)? + number(9)?,
+        })
     }
 }
 
@@ -86,7 +89,9 @@ mod tests {
     fn a_thread_s_use_is_read_from_outside_until_it_has_ended() {
         let tid = std::thread::spawn(|| {
             let tid = punctual_sys::sched::thread_id();
-            assert!(ThreadUse::of(tid).is_some_and(|used| used.page_faults > 0 && used.executed_ns > 0));
+            assert!(
+                ThreadUse::of(tid).is_some_and(|used| used.page_faults > 0 && used.executed_ns > 0)
+            );
             tid
         });
         let tid = tid.join().unwrap();
@@ -101,14 +106,22 @@ mod tests {
     fn latencies_late_cycles_and_spare_time_are_kept() {
         let of = TaskStatistics::default();
         assert_eq!(of.best(), None);
-        let record = |started, finished, lost| of.record(Cycle { due: 1_000, started, finished, lost }, 100);
+        let record =
+            |started, finished, lost| of.record(Cycle { due: 1_000, started, finished, lost }, 100);
         record(1_020, 1_050, 0);
         assert_eq!((of.best(), of.worst.load(Relaxed), of.spare.load(Relaxed)), (Some(20), 20, 70));
         record(1_000, 1_100, 0);
         assert_eq!((of.best(), of.late.load(Relaxed)), (Some(0), 0), "in time to the nanosecond");
         record(1_090, 1_101, 2);
-        assert_eq!((of.cycles.load(Relaxed), of.late.load(Relaxed)), (3, 3), "itself, and two lost");
-        assert_eq!((of.best(), of.worst.load(Relaxed), of.current.load(Relaxed)), (Some(0), 90, 90));
+        assert_eq!(
+            (of.cycles.load(Relaxed), of.late.load(Relaxed)),
+            (3, 3),
+            "itself, and two lost"
+        );
+        assert_eq!(
+            (of.best(), of.worst.load(Relaxed), of.current.load(Relaxed)),
+            (Some(0), 90, 90)
+        );
         record(1_000, 1_500, 0);
         assert_eq!(of.spare.load(Relaxed), 0);
     }

@@ -37,8 +37,11 @@ pub fn figures_table(run: &DeterminismRun, width: usize) -> String {
         column("determ", 0, &|t| us(t.determinism_ns)),
     ];
     while columns.iter().map(|c| c.width() + 2).sum::<usize>() > width + 2 {
-        let Some((last, _)) =
-            columns.iter().enumerate().filter(|(_, c)| c.expendable > 0).max_by_key(|(_, c)| c.expendable)
+        let Some((last, _)) = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.expendable > 0)
+            .max_by_key(|(_, c)| c.expendable)
         else {
             break;
         };
@@ -109,7 +112,11 @@ struct CpuParts {
 fn percents(run: &DeterminismRun) -> CpuParts {
     let percent = |ppm: u64| ppm / 10_000;
     let cpu = run.cpu_use;
-    CpuParts { now: percent(cpu.now_ppm), average: percent(cpu.average_ppm), max: percent(cpu.max_ppm) }
+    CpuParts {
+        now: percent(cpu.now_ppm),
+        average: percent(cpu.average_ppm),
+        max: percent(cpu.max_ppm),
+    }
 }
 
 /// `hh:mm:ss:mmm`.
@@ -123,8 +130,15 @@ fn run_time(ns: u64) -> String {
 #[must_use]
 pub fn figures_line(run: &DeterminismRun) -> String {
     let late: u64 = run.tasks.iter().map(|t| t.late).sum();
-    let worst = run.least_deterministic().map(|t| format!("; determinism {} ({})", about(t.determinism_ns), t.name));
-    format!("{} at {} Hz: {late} late{}", run_time(run.duration_ns), run.rate_hz, worst.unwrap_or_default())
+    let worst = run
+        .least_deterministic()
+        .map(|t| format!("; determinism {} ({})", about(t.determinism_ns), t.name));
+    format!(
+        "{} at {} Hz: {late} late{}",
+        run_time(run.duration_ns),
+        run.rate_hz,
+        worst.unwrap_or_default()
+    )
 }
 
 fn about(ns: Option<u64>) -> String {
@@ -139,7 +153,8 @@ pub fn verdict(runs: &[DeterminismRun]) -> String {
         return "No cycle was measured: run it for longer.".to_owned();
     };
     let tasks = || runs.iter().flat_map(|run| &run.tasks);
-    let (cycles, late) = tasks().fold((0, 0), |(cycles, late), t| (cycles + t.cycles, late + t.late));
+    let (cycles, late) =
+        tasks().fold((0, 0), |(cycles, late), t| (cycles + t.cycles, late + t.late));
     let late = match late {
         0 => format!("none of {cycles} cycles was late"),
         n => format!("{n} of {cycles} cycles {} late", if n == 1 { "was" } else { "were" }),
@@ -160,10 +175,13 @@ pub fn machine_line(machine: &Machine, cpu: u32) -> String {
     let unknown = || "?".to_owned();
     let throttling = match (machine.rt_runtime_us, machine.rt_period_us) {
         (Some(-1), _) => "not throttled".to_owned(),
-        (Some(runtime), Some(period)) => format!("throttled at {} of {}", time(runtime), time(period)),
+        (Some(runtime), Some(period)) => {
+            format!("throttled at {} of {}", time(runtime), time(period))
+        }
         _ => "throttling unknown".to_owned(),
     };
-    let isolated = if machine.isolated_cpus.contains(&(cpu as usize)) { "isolated" } else { "not isolated" };
+    let isolated =
+        if machine.isolated_cpus.contains(&(cpu as usize)) { "isolated" } else { "not isolated" };
     format!(
         "Linux {}, preemption {}, HZ {}, clock {}; {}{}; CPU {cpu} of {} ({isolated}); real time {throttling}\n",
         machine.kernel.clone().unwrap_or_else(unknown),
@@ -226,9 +244,14 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], header);
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let task5 = ["task5", "sem", "23", "R", "463732", "0", "993.0", "15.0", "3.0", "311.0", "308.0"];
+        let task5 =
+            ["task5", "sem", "23", "R", "463732", "0", "993.0", "15.0", "3.0", "311.0", "308.0"];
         assert_eq!(words(lines[2]), task5);
-        assert_eq!(words(lines[3])[4..], ["0", "0", "-", "-", "-", "-", "-"], "nothing was measured of it");
+        assert_eq!(
+            words(lines[3])[4..],
+            ["0", "0", "-", "-", "-", "-", "-"],
+            "nothing was measured of it"
+        );
     }
 
     #[test]

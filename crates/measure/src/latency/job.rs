@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Duration;
@@ -108,7 +110,8 @@ impl JobWindow {
             return Err(failure);
         }
         let not_restored = |problem| format!("not restored: {problem} (punctual clean)");
-        let notes = outcome.problems.into_iter().map(not_restored).chain(outcome.results.notes).collect();
+        let notes =
+            outcome.problems.into_iter().map(not_restored).chain(outcome.results.notes).collect();
         Ok(WindowEnd { dispatcher: outcome.results.dispatcher, notes, lost: 0 })
     }
 
@@ -143,7 +146,8 @@ impl JobWindow {
             sched::set_other(0)
         };
         let thread = Builder::new().name("latency".into()).stack_size(STACK).spawn(life);
-        let thread = thread.map_err(|e| Diagnostic::refused("no thread can be made", e, "raise RLIMIT_NPROC"))?;
+        let thread = thread
+            .map_err(|e| Diagnostic::refused("no thread can be made", e, "raise RLIMIT_NPROC"))?;
         let end = monotonic_ns().saturating_add(self.longest);
         while !thread.is_finished() {
             std::thread::sleep(POLL);
@@ -159,13 +163,21 @@ impl JobWindow {
         match lived {
             Ok(Ok(())) => {}
             Ok(Err(e)) => {
-                let what = format!("the job cannot run on CPU {cpu}{}", if fifo { " under SCHED_FIFO" } else { "" });
-                return Err(Diagnostic::refused(what, e, "run as root, on a CPU that punctual doctor lists"));
+                let what = format!(
+                    "the job cannot run on CPU {cpu}{}",
+                    if fifo { " under SCHED_FIFO" } else { "" }
+                );
+                return Err(Diagnostic::refused(
+                    what,
+                    e,
+                    "run as root, on a CPU that punctual doctor lists",
+                ));
             }
             Err(_) => return Err(Diagnostic::machine("the job's thread panicked", "report it")),
         }
         let unlocked = locked.and_then(Result::err);
-        let notes = unlocked.map(|e| format!("memory could not be locked ({e}); page faults may show"));
+        let notes =
+            unlocked.map(|e| format!("memory could not be locked ({e}); page faults may show"));
         Ok(WindowEnd { notes: notes.into_iter().collect(), ..WindowEnd::default() })
     }
 }
@@ -199,7 +211,9 @@ impl Job {
         let end = monotonic_ns() + SLEEP;
         sleep_fully(end);
         let latency = monotonic_ns() - end;
-        let waited = before.zip(self.run_delay()).map(|(before, after)| after.saturating_sub(before).min(latency));
+        let waited = before
+            .zip(self.run_delay())
+            .map(|(before, after)| after.saturating_sub(before).min(latency));
         let sample = Sample { release: started.saturating_sub(release), latency, waited };
         if self.ring.push(sample).is_err() {
             self.lost.fetch_add(1, Release);

@@ -79,14 +79,16 @@ pub fn measure(
     }
     let quiet = NoiseReading::of(plan.cpu);
     std::thread::sleep(WATCH);
-    let mut result = LatencyResult::new(plan, Machine::detect(), quiet.until(&NoiseReading::of(plan.cpu)));
+    let mut result =
+        LatencyResult::new(plan, Machine::detect(), quiet.until(&NoiseReading::of(plan.cpu)));
     let planned = plan.periods * plan.workloads.len() as u64;
     for (place, &workload) in plan.workloads.iter().enumerate() {
         if plan.stop.load(Relaxed) {
             break;
         }
         let before = plan.periods * place as u64;
-        let report = &mut |done| progress(LatencyProgress { workload, done: before + done, planned });
+        let report =
+            &mut |done| progress(LatencyProgress { workload, done: before + done, planned });
         match row::measure(plan, workload, report) {
             Ok(row) => result.rows.push(row),
             Err(error) if result.rows.is_empty() => return Err(error),
@@ -125,9 +127,13 @@ impl LatencyResult {
     fn judge(&mut self, requirements: &[Requirement]) {
         for row in &self.rows {
             let doubts = row.noise.doubts();
-            self.warnings.extend(doubts.into_iter().map(|doubt| format!("{}: {doubt}", row.workload)));
+            self.warnings
+                .extend(doubts.into_iter().map(|doubt| format!("{}: {doubt}", row.workload)));
         }
-        let judged = self.rows.iter().filter(|row| row.workload != Workload::NonRealTime && row.not_possible.is_none());
+        let judged = self
+            .rows
+            .iter()
+            .filter(|row| row.workload != Workload::NonRealTime && row.not_possible.is_none());
         let find = |row: &LatencyRow| {
             let figure = |name: &str| row.latency.as_ref()?.figure(name);
             Violation::find(row.workload.name(), figure, requirements)
@@ -138,7 +144,8 @@ impl LatencyResult {
     /// Rows that the requirements were applied to.
     #[must_use]
     pub fn judged(&self) -> usize {
-        let judged = |row: &&LatencyRow| row.workload != Workload::NonRealTime && row.not_possible.is_none();
+        let judged =
+            |row: &&LatencyRow| row.workload != Workload::NonRealTime && row.not_possible.is_none();
         self.rows.iter().filter(judged).count()
     }
 }

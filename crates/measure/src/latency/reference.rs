@@ -27,8 +27,10 @@ pub fn check() -> Result<(), Diagnostic> {
 /// Neither it nor the job tunes the machine: what is compared is the two.
 fn arguments(cpu: u32, loops: u64, class: JobClass) -> Vec<String> {
     let priority = if class == JobClass::Other { 0 } else { FIFO_PRIORITY };
-    let line =
-        format!("-q -t1 -m -N --default-system -p {priority} -a {cpu} -i {} -l {loops} -h {LONGEST}", SLEEP / 1_000);
+    let line = format!(
+        "-q -t1 -m -N --default-system -p {priority} -a {cpu} -i {} -l {loops} -h {LONGEST}",
+        SLEEP / 1_000
+    );
     line.split(' ').map(str::to_owned).collect()
 }
 
@@ -38,12 +40,21 @@ pub fn command_line(cpu: u32, loops: u64, class: JobClass) -> String {
 }
 
 /// Its median, ns; `None` when it was interrupted.
-pub fn median(cpu: u32, loops: u64, class: JobClass, stop: &AtomicBool) -> Result<Option<u64>, Diagnostic> {
+pub fn median(
+    cpu: u32,
+    loops: u64,
+    class: JobClass,
+    stop: &AtomicBool,
+) -> Result<Option<u64>, Diagnostic> {
     let refused = |e: std::io::Error| Diagnostic::refused("cyclictest cannot be run", e, HELP);
     let mut output = tempfile::tempfile().map_err(refused)?;
     let own = |file: &File| file.try_clone().map(Stdio::from).map_err(refused);
     let mut command = Command::new("cyclictest");
-    command.args(arguments(cpu, loops, class)).stdin(Stdio::null()).stdout(own(&output)?).stderr(own(&output)?);
+    command
+        .args(arguments(cpu, loops, class))
+        .stdin(Stdio::null())
+        .stdout(own(&output)?)
+        .stderr(own(&output)?);
     let parent = i32::try_from(std::process::id()).unwrap_or(0);
     // SAFETY: async-signal-safe calls only.
     unsafe { command.pre_exec(move || become_load(parent)) };

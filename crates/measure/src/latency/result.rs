@@ -107,12 +107,14 @@ impl ReferenceResult {
     /// Of medians, window by window; `None` without any.
     pub(super) fn of(command: String, windows: &[[u64; 2]]) -> Option<ReferenceResult> {
         let ratio = |[ours, theirs]: &[u64; 2]| {
-            u64::try_from(u128::from(*ours) * 1_000_000 / u128::from((*theirs).max(1))).unwrap_or(u64::MAX)
+            u64::try_from(u128::from(*ours) * 1_000_000 / u128::from((*theirs).max(1)))
+                .unwrap_or(u64::MAX)
         };
         let mut ratios: Vec<u64> = windows.iter().map(ratio).collect();
         ratios.sort_unstable();
         let ratio_ppm = *ratios.get(ratios.len() / 2)?;
-        let [p50_ns, reference_p50_ns] = [0, 1].map(|k| windows.iter().map(|window| window[k]).collect());
+        let [p50_ns, reference_p50_ns] =
+            [0, 1].map(|k| windows.iter().map(|window| window[k]).collect());
         Some(ReferenceResult { command, p50_ns, reference_p50_ns, ratio_ppm })
     }
 }

@@ -65,7 +65,13 @@ pub fn measure(
         if periods == 0 || plan.stop.load(Relaxed) {
             break;
         }
-        let window = JobWindow { cpu: plan.cpu, class, periods, longest: longest / windows, stop: plan.stop.clone() };
+        let window = JobWindow {
+            cpu: plan.cpu,
+            class,
+            periods,
+            longest: longest / windows,
+            stop: plan.stop.clone(),
+        };
         let mut of_window = Distribution::new();
         let before = NoiseReading::of(plan.cpu);
         let end = window.run(&mut |sample| {
@@ -78,7 +84,8 @@ pub fn measure(
         row.end_window(end);
         if plan.reference && !plan.stop.load(Relaxed) {
             let theirs = reference::median(plan.cpu, periods, class, &plan.stop)?;
-            medians.extend(of_window.spread().zip(theirs).map(|(ours, theirs)| [ours.p50_ns, theirs]));
+            medians
+                .extend(of_window.spread().zip(theirs).map(|(ours, theirs)| [ours.p50_ns, theirs]));
         }
     }
     if let Some(end) = load.early_end() {
@@ -87,14 +94,18 @@ pub fn measure(
     drop(load);
     let measured = all.latency.count() + row.lost;
     if measured < plan.periods && !plan.stop.load(Relaxed) {
-        row.notes.push(format!("{measured} of {} periods in the time that they may take", plan.periods));
+        row.notes
+            .push(format!("{measured} of {} periods in the time that they may take", plan.periods));
     }
     row.noise = noise.unwrap_or_default();
     row.latency = all.latency.spread();
     row.scheduling_delay = all.waited.spread();
     row.timer_and_switch = all.rest.spread();
     row.release_latency = all.release.spread();
-    row.reference = ReferenceResult::of(reference::command_line(plan.cpu, plan.periods / windows, class), &medians);
+    row.reference = ReferenceResult::of(
+        reference::command_line(plan.cpu, plan.periods / windows, class),
+        &medians,
+    );
     Ok(row)
 }
 

@@ -20,8 +20,13 @@ fn plan(workloads: &[Workload]) -> LatencyPlan {
 
 #[test]
 fn an_ordinary_job_is_measured_and_never_wakes_early() {
-    let window =
-        JobWindow { cpu: 0, class: JobClass::Other, periods: 20, longest: 60_000_000_000, stop: Arc::default() };
+    let window = JobWindow {
+        cpu: 0,
+        class: JobClass::Other,
+        periods: 20,
+        longest: 60_000_000_000,
+        stop: Arc::default(),
+    };
     let mut samples = Vec::new();
     let begun = punctual_sys::clock::monotonic_ns();
     window.run(&mut |sample| samples.push(sample)).expect("an ordinary thread needs no privilege");
@@ -38,7 +43,8 @@ fn an_ordinary_job_is_measured_and_never_wakes_early() {
 fn rows_are_measured_in_order_with_progress_and_their_parts_add_up() {
     let mut seen = Vec::new();
     let rows = [Workload::Idle, Workload::Fork];
-    let (result, error) = measure(&plan(&rows), &mut |progress| seen.push(progress)).expect("it is ordinary");
+    let (result, error) =
+        measure(&plan(&rows), &mut |progress| seen.push(progress)).expect("it is ordinary");
     assert!(error.is_none() && !result.interrupted);
     assert_eq!(result.rows.iter().map(|row| row.workload).collect::<Vec<_>>(), rows);
     let last = seen.last().expect("there is progress");
@@ -57,7 +63,8 @@ fn rows_are_measured_in_order_with_progress_and_their_parts_add_up() {
 
 #[test]
 fn an_interrupted_measurement_keeps_the_row_that_it_was_in() {
-    let plan = LatencyPlan { periods: u64::from(u32::MAX), ..plan(&[Workload::Idle, Workload::Fork]) };
+    let plan =
+        LatencyPlan { periods: u64::from(u32::MAX), ..plan(&[Workload::Idle, Workload::Fork]) };
     let stop = plan.stop.clone();
     let (result, _) = measure(&plan, &mut |_| stop.store(true, Relaxed)).expect("it is ordinary");
     assert!(result.interrupted);
@@ -79,10 +86,17 @@ fn every_row_but_the_ordinary_one_is_judged_and_an_impossible_one_is_not() {
     };
     let template = result.rows.remove(0);
     let row = |workload| LatencyRow { workload, latency: Some(slow), ..template.clone() };
-    let console = LatencyRow { not_possible: Some("no console".into()), latency: None, ..row(Workload::Console) };
+    let console = LatencyRow {
+        not_possible: Some("no console".into()),
+        latency: None,
+        ..row(Workload::Console)
+    };
     result.rows = vec![row(Workload::Fork), row(Workload::NonRealTime), console];
-    result.judge(&Requirement::parse_list("p99=1ms,p50=1ms", &LatencySpread::FIGURES).expect("it is right"));
-    let broken: Vec<_> = result.violations.iter().map(|v| (v.workload.as_str(), v.measured_ns)).collect();
+    result.judge(
+        &Requirement::parse_list("p99=1ms,p50=1ms", &LatencySpread::FIGURES).expect("it is right"),
+    );
+    let broken: Vec<_> =
+        result.violations.iter().map(|v| (v.workload.as_str(), v.measured_ns)).collect();
     assert_eq!(broken, [("fork", Some(2_000_000))]);
     assert_eq!(result.judged(), 1);
 }
@@ -97,9 +111,12 @@ fn the_ratio_is_the_median_of_the_windows_ratios() {
 
 #[test]
 fn the_papers_table_has_ten_rows_each_a_workload_of_ours() {
-    let missing: Vec<_> = Workload::ALL.into_iter().filter(|w| PaperRow::of(*w).is_none()).collect();
+    let missing: Vec<_> =
+        Workload::ALL.into_iter().filter(|w| PaperRow::of(*w).is_none()).collect();
     assert_eq!(missing, [Workload::Network]);
-    assert!(RunningLoad::start(Workload::Idle, 0, 0, None).is_ok_and(|load| load.generator.is_none()));
+    assert!(
+        RunningLoad::start(Workload::Idle, 0, 0, None).is_ok_and(|load| load.generator.is_none())
+    );
 }
 
 #[test]

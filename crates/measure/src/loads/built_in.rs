@@ -51,7 +51,14 @@ fn memory() -> Rounds {
         // SAFETY: an anonymous mapping of our own, written within its size, and unmapped once.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let area = libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            let area = libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            );
             if area == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
@@ -78,11 +85,13 @@ fn nameless_file() -> Result<File, String> {
     let directory = directory();
     let at = directory.display();
     check_room(&directory)?;
-    let file = tempfile::tempfile_in(&directory).map_err(|e| format!("no file can be made in {at}: {e}"))?;
+    let file = tempfile::tempfile_in(&directory)
+        .map_err(|e| format!("no file can be made in {at}: {e}"))?;
     // Blocks are reserved and written: reading finds data, writing finds room.
     let zeros = [0u8; CHUNK];
     for offset in (0..FILE).step_by(CHUNK) {
-        file.write_all_at(&zeros, offset).map_err(|e| format!("a file in {at} cannot be written: {e}"))?;
+        file.write_all_at(&zeros, offset)
+            .map_err(|e| format!("a file in {at} cannot be written: {e}"))?;
     }
     file.sync_data().map_err(|e| format!("a file in {at} cannot be written: {e}"))?;
     Ok(file)
@@ -95,7 +104,9 @@ pub fn check_room(directory: &std::path::Path) -> Result<(), String> {
     let free = fs.f_bavail.saturating_mul(fs.f_frsize);
     if free < FILE + ROOM {
         let (free, needed) = (free >> 20, (FILE + ROOM) >> 20);
-        return Err(format!("{at} has {free} MiB free and {needed} are needed (choose another by TMPDIR)"));
+        return Err(format!(
+            "{at} has {free} MiB free and {needed} are needed (choose another by TMPDIR)"
+        ));
     }
     Ok(())
 }

@@ -35,7 +35,11 @@ const PAUSE: u64 = 10_000_000;
 
 fn open_console() -> Result<File, String> {
     let path = "/dev/tty0";
-    File::options().read(true).write(true).open(path).map_err(|e| format!("there is no console: {path}: {e}"))
+    File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|e| format!("there is no console: {path}: {e}"))
 }
 
 /// An ioctl with a number.
@@ -75,7 +79,8 @@ pub fn why_no_console() -> Option<String> {
 /// Why there is no caps-lock light; `None` if there is one.
 pub fn why_no_caps_lock() -> Option<String> {
     let lights = std::fs::read_dir("/sys/class/leds").into_iter().flatten().flatten();
-    let found = lights.into_iter().any(|light| light.file_name().to_string_lossy().contains("capslock"));
+    let found =
+        lights.into_iter().any(|light| light.file_name().to_string_lossy().contains("capslock"));
     (!found).then(|| "no keyboard with a caps-lock light".to_owned())
 }
 
@@ -91,7 +96,8 @@ pub fn switching() -> Result<Rounds, String> {
     }
     let home = libc::c_ulong::from(stat.active);
     let free = get(fd, VT_OPENQRY).map_err(refused)?;
-    let other = libc::c_ulong::try_from(free).map_err(|_| "no virtual console is free".to_owned())?;
+    let other =
+        libc::c_ulong::try_from(free).map_err(|_| "no virtual console is free".to_owned())?;
     // Tried once, so that a refusal is known before the load runs.
     set(fd, VT_ACTIVATE, home).map_err(refused)?;
     let restore = console.try_clone().map_err(refused)?;

@@ -124,12 +124,18 @@ impl RunningLoad {
     ///
     /// # Errors
     /// Why this machine cannot have it, in one phrase.
-    pub fn start(workload: Workload, cpu: u32, life: u64, generator: Option<Generator>) -> Result<RunningLoad, String> {
+    pub fn start(
+        workload: Workload,
+        cpu: u32,
+        life: u64,
+        generator: Option<Generator>,
+    ) -> Result<RunningLoad, String> {
         let running = |kind, generator| Ok(RunningLoad { kind, generator });
         match workload {
             Workload::Idle => return running(Kind::Nothing, None),
             Workload::NonRealTime => {
-                let load = BackgroundLoad::start(cpu, life).map_err(|e| format!("no process can be made: {e}"))?;
+                let load = BackgroundLoad::start(cpu, life)
+                    .map_err(|e| format!("no process can be made: {e}"))?;
                 return running(Kind::CpuBound { _process: load }, Some(Generator::BuiltIn));
             }
             _ => {}
@@ -139,7 +145,9 @@ impl RunningLoad {
                 return running(Kind::Process(load), Some(Generator::StressNg));
             }
         }
-        if generator == Some(Generator::StressNg) && !matches!(workload, Workload::CapsLock | Workload::Console) {
+        if generator == Some(Generator::StressNg)
+            && !matches!(workload, Workload::CapsLock | Workload::Console)
+        {
             return Err("stress-ng is not installed (package stress-ng)".to_owned());
         }
         let load = LoadProcess::fork(built_in::prepare(workload)?, cpu, life)?;
@@ -182,8 +190,9 @@ mod tests {
     #[test]
     fn built_in_loads_execute_and_are_gone_when_dropped() {
         for workload in PLAIN {
-            let mut load = RunningLoad::start(workload, 0, 60_000_000_000, Some(Generator::BuiltIn))
-                .unwrap_or_else(|why| panic!("{workload}: {why}"));
+            let mut load =
+                RunningLoad::start(workload, 0, 60_000_000_000, Some(Generator::BuiltIn))
+                    .unwrap_or_else(|why| panic!("{workload}: {why}"));
             let Kind::Process(process) = &load.kind else { panic!("{workload} is a process") };
             let (pid, clock) = (process.pid(), process.clock());
             let limit = Instant::now() + Duration::from_secs(60);
@@ -200,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_load_ends_by_itself_after_its_life_and_that_is_reported() {
-        let mut load = RunningLoad::start(Workload::Procfs, 0, 1_000_000, Some(Generator::BuiltIn)).expect("it starts");
+        let mut load = RunningLoad::start(Workload::Procfs, 0, 1_000_000, Some(Generator::BuiltIn))
+            .expect("it starts");
         let limit = Instant::now() + Duration::from_secs(60);
         let end = loop {
             if let Some(end) = load.early_end() {
@@ -215,7 +225,9 @@ mod tests {
     #[test]
     fn a_console_load_starts_or_says_why_not() {
         // Not started here: a test must not switch the consoles of the machine.
-        for prepared in [console::why_no_console(), console::why_no_caps_lock()].into_iter().flatten() {
+        for prepared in
+            [console::why_no_console(), console::why_no_caps_lock()].into_iter().flatten()
+        {
             assert!(!prepared.is_empty());
         }
     }

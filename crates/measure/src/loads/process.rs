@@ -79,7 +79,13 @@ impl LoadProcess {
 
     /// A child that is the leader of its process group, with its temporary directory.
     pub fn adopt(pid: i32, directory: tempfile::TempDir) -> LoadProcess {
-        LoadProcess { pid, status: None, terminates: true, restore: None, _directory: Some(directory) }
+        LoadProcess {
+            pid,
+            status: None,
+            terminates: true,
+            restore: None,
+            _directory: Some(directory),
+        }
     }
 
     /// Its process id.

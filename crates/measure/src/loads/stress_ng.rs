@@ -13,7 +13,9 @@ fn stressor(workload: Workload) -> Option<&'static [&'static str]> {
     match workload {
         Workload::Memory => Some(&["--vm", "1", "--vm-bytes", "16M", "--vm-method", "write64"]),
         Workload::IoBoth => Some(&["--hdd", "1", "--hdd-bytes", "16M"]),
-        Workload::IoWrite => Some(&["--hdd", "1", "--hdd-bytes", "16M", "--hdd-opts", "wr-seq,fdatasync"]),
+        Workload::IoWrite => {
+            Some(&["--hdd", "1", "--hdd-bytes", "16M", "--hdd-opts", "wr-seq,fdatasync"])
+        }
         Workload::IoRead => Some(&["--hdd", "1", "--hdd-bytes", "16M", "--hdd-opts", "rd-seq"]),
         Workload::Procfs => Some(&["--procfs", "1"]),
         Workload::Fork => Some(&["--fork", "1"]),
@@ -48,7 +50,8 @@ pub fn start(workload: Workload, cpu: u32, life: u64) -> Result<Option<LoadProce
     unsafe { command.pre_exec(move || become_load(parent)) };
     match command.spawn() {
         Ok(child) => {
-            let pid = i32::try_from(child.id()).map_err(|_| "its process id is out of range".to_owned())?;
+            let pid = i32::try_from(child.id())
+                .map_err(|_| "its process id is out of range".to_owned())?;
             // Reaped by the LoadProcess: a Child that is dropped is neither ended nor reaped.
             Ok(Some(LoadProcess::adopt(pid, directory)))
         }

@@ -3,7 +3,8 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 fn builder(suspends: bool) -> PeriodBuilder {
-    let params = PeriodParams { task: 0, period: 10 * MS, deadline: 10 * MS, budget: 4 * MS, suspends };
+    let params =
+        PeriodParams { task: 0, period: 10 * MS, deadline: 10 * MS, budget: 4 * MS, suspends };
     PeriodBuilder::new(params, false)
 }
 

@@ -6,7 +6,8 @@
 use punctual_dispatcher::{Dispatcher, End, JobId, Refusal, TaskId, Wait};
 use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
 use punctual_taskset::{
-    Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
+    Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin,
+    TaskSet, TaskSpec, Window,
 };
 
 /// A task of a test: it executes `demand[k]` in its k-th job, the last one over and over.
@@ -41,7 +42,15 @@ impl Cpu {
     pub fn with(set: &TaskSet, demand: &[&[u64]], options: Options) -> Cpu {
         let a = Allocators::with(set, DomainId(0), options).unwrap_or_else(|e| panic!("{e}"));
         let d = Dispatcher::new(a.limits()).unwrap();
-        let mut cpu = Cpu { d, a, now: 0, tasks: Vec::new(), reported: Vec::new(), ran: Vec::new(), selected: None };
+        let mut cpu = Cpu {
+            d,
+            a,
+            now: 0,
+            tasks: Vec::new(),
+            reported: Vec::new(),
+            ran: Vec::new(),
+            selected: None,
+        };
         cpu.a.begin(&mut Native::new(&mut cpu.d, 0), 0).unwrap();
         for (index, demand) in demand.iter().enumerate() {
             cpu.add(index, demand).unwrap();
@@ -113,7 +122,9 @@ impl Cpu {
             while let Some(event) = self.d.next_event() {
                 any = true;
                 let mut reports = Vec::new();
-                self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
+                self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| {
+                    reports.push(t)
+                });
                 for event in reports {
                     self.record(event);
                 }
@@ -141,7 +152,9 @@ impl Cpu {
     }
 
     pub fn swap(&mut self, group: u32, to: &str) {
-        self.a.swap(&mut Native::new(&mut self.d, self.now), group, &policy(to)).unwrap_or_else(|e| panic!("{e}"));
+        self.a
+            .swap(&mut Native::new(&mut self.d, self.now), group, &policy(to))
+            .unwrap_or_else(|e| panic!("{e}"));
     }
 
     /// Removes a task.
@@ -151,7 +164,8 @@ impl Cpu {
         self.a.remove(&mut Native::new(&mut self.d, self.now), id);
         let mut reports = Vec::new();
         while let Some(event) = self.d.next_event() {
-            self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
+            self.a
+                .handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
         }
         self.reported.extend(reports);
         self.tasks[i].gone = true;
@@ -164,16 +178,28 @@ impl Cpu {
         for event in self.reported.iter() {
             match *event {
                 ReleaseEvent::Released { index: i, number, release, budget, .. } if i == index => {
-                    assert_eq!(open, None, "release {number} of task {index} is reported before the last one's end");
+                    assert_eq!(
+                        open, None,
+                        "release {number} of task {index} is reported before the last one's end"
+                    );
                     open = Some((number, release, budget));
                 }
-                ReleaseEvent::Ended { index: i, number, end, used, remaining, unused, .. } if i == index => {
+                ReleaseEvent::Ended { index: i, number, end, used, remaining, unused, .. }
+                    if i == index =>
+                {
                     let (n, release, budget) = open.take().expect("an end without a release");
                     assert_eq!(n, number);
-                    assert!(used + remaining <= budget.max(used), "{used} + {remaining} of {budget}");
+                    assert!(
+                        used + remaining <= budget.max(used),
+                        "{used} + {remaining} of {budget}"
+                    );
                     // What was neither used nor given up is left only of an exhausted release.
                     let carried = if end == End::Exhausted { remaining } else { 0 };
-                    assert_eq!(used + unused + carried, budget.max(used), "{end:?}, {used} used, {unused} unused");
+                    assert_eq!(
+                        used + unused + carried,
+                        budget.max(used),
+                        "{end:?}, {used} used, {unused} unused"
+                    );
                     all.push((number, release, end, used));
                 }
                 _ => {}
@@ -231,7 +257,10 @@ pub fn group(name: &str, by: &str, period: u64, budget: u64, kind: ServerKind) -
 /// A group with windows in a cycle.
 pub fn windowed(name: &str, by: &str, cycle: u64, windows: &[(u64, u64)]) -> GroupSpec {
     let windows = windows.iter().map(|&(start, length)| Window { start, length }).collect();
-    GroupSpec { server: ServerSpec::Windows { cycle, windows }, ..group(name, by, 1, 1, ServerKind::Deferrable) }
+    GroupSpec {
+        server: ServerSpec::Windows { cycle, windows },
+        ..group(name, by, 1, 1, ServerKind::Deferrable)
+    }
 }
 
 pub fn at_times(spec: TaskSpec, times: &[u64]) -> TaskSpec {

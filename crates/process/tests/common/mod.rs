@@ -27,7 +27,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
 pub fn state_dir() -> PathBuf {
     let dir = match std::env::var_os("PUNCTUAL_STATE_DIR") {
         Some(d) => PathBuf::from(d),
-        None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("punctual-test-{}", std::process::id())),
+        None => PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("punctual-test-{}", std::process::id())),
     };
     std::fs::create_dir_all(&dir).unwrap();
     std::env::set_var("PUNCTUAL_STATE_DIR", &dir);
@@ -129,7 +130,12 @@ pub fn attributes(tid: i32) -> Option<Attributes> {
         {
             return None;
         }
-        Some(Attributes(policy, p.sched_priority, libc::getpriority(libc::PRIO_PROCESS, tid as u32), set))
+        Some(Attributes(
+            policy,
+            p.sched_priority,
+            libc::getpriority(libc::PRIO_PROCESS, tid as u32),
+            set,
+        ))
     }
 }
 
@@ -154,7 +160,10 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn of(pid: i32) -> Self {
         let tids = oldest_threads(pid);
-        Self { threads: tids.iter().filter_map(|t| Some((*t, attributes(*t)?))).collect(), cgroup: cgroup_of(pid) }
+        Self {
+            threads: tids.iter().filter_map(|t| Some((*t, attributes(*t)?))).collect(),
+            cgroup: cgroup_of(pid),
+        }
     }
 }
 
@@ -165,7 +174,8 @@ fn oldest_threads(pid: i32) -> Vec<i32> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/stat")).ok()?;
         text[text.rfind(')')?..].split(' ').nth(20)?.parse::<u64>().ok()
     };
-    let mut tids: Vec<(u64, i32)> = threads_of(pid).iter().filter_map(|t| Some((start(t)?, *t))).collect();
+    let mut tids: Vec<(u64, i32)> =
+        threads_of(pid).iter().filter_map(|t| Some((start(t)?, *t))).collect();
     tids.sort_by_key(|(start, _)| *start);
     let mut oldest: Vec<i32> = tids.into_iter().map(|t| t.1).take(5).collect();
     oldest.sort_unstable();
@@ -215,8 +225,11 @@ pub fn assert_no_fifo(pid: i32) {
 pub fn cpu_switches(pid: i32) -> u64 {
     let tids = oldest_threads(pid);
     let of = |t: &i32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{t}/status")).unwrap_or_default();
-        text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).and_then(|v| v.trim().parse::<u64>().ok())
+        let text =
+            std::fs::read_to_string(format!("/proc/{pid}/task/{t}/status")).unwrap_or_default();
+        text.lines()
+            .find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))
+            .and_then(|v| v.trim().parse::<u64>().ok())
     };
     tids.iter().filter_map(of).sum()
 }
@@ -257,7 +270,15 @@ pub fn take_over(victim: i32, cpu: u32, freezer: bool) -> Owner {
     threads.rescan(&park2.threads()).unwrap();
     threads.set_level(30).unwrap();
     park2.set_level(30);
-    Owner { journal, lock, guardian, base, adopted: Some((adopted, park2)), command: (command, park), threads }
+    Owner {
+        journal,
+        lock,
+        guardian,
+        base,
+        adopted: Some((adopted, park2)),
+        command: (command, park),
+        threads,
+    }
 }
 
 /// An owner's life, as the tests kill it: parks and resumes in turn, housekeeps. Bounded to a

@@ -54,7 +54,13 @@ pub fn demote(pid: i32) {
     for tid in threads_of(pid) {
         // SAFETY: reads one value that lives here; a thread that is gone is an error that changes
         // nothing.
-        unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) };
+        unsafe {
+            libc::sched_setscheduler(
+                tid,
+                libc::SCHED_OTHER,
+                &libc::sched_param { sched_priority: 0 },
+            )
+        };
     }
 }
 
@@ -63,7 +69,9 @@ pub fn demote(pid: i32) {
 pub fn role(name: &str, env: &[(&str, &str)]) -> (Role, Lines) {
     let mut c = Command::new(std::env::current_exe().unwrap());
     c.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    c.env("PUNCTUAL_TEST_ROLE", name).env("PUNCTUAL_STATE_DIR", state_dir()).envs(env.iter().copied());
+    c.env("PUNCTUAL_TEST_ROLE", name)
+        .env("PUNCTUAL_STATE_DIR", state_dir())
+        .envs(env.iter().copied());
     c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = c.spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
@@ -79,7 +87,10 @@ pub fn is_role(name: &str) -> bool {
 pub fn expect_line(out: &mut Lines, word: &str) -> String {
     let mut line = String::new();
     loop {
-        assert!(!out.buffer().is_empty() || poll_in(out.get_ref(), 30_000), "the helper did not say {word}");
+        assert!(
+            !out.buffer().is_empty() || poll_in(out.get_ref(), 30_000),
+            "the helper did not say {word}"
+        );
         if out.read_line(&mut line).unwrap() == 0 {
             panic!("the helper ended without saying {word}");
         }

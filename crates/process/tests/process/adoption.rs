@@ -44,7 +44,8 @@ fn adopted_by_freezer_a_process_with_many_kinds_of_threads_stands_still_and_come
 }
 
 #[test]
-fn adopted_by_stop_signals_a_process_with_many_kinds_of_threads_stands_still_and_comes_back_as_it_was() {
+fn adopted_by_stop_signals_a_process_with_many_kinds_of_threads_stands_still_and_comes_back_as_it_was(
+) {
     adopted_process_comes_back(false);
 }
 
@@ -81,7 +82,12 @@ fn a_journal_does_nothing_to_a_process_that_got_the_number_of_another() {
         id.start - 1
     );
     use std::io::Write;
-    std::fs::OpenOptions::new().append(true).open(journal.path()).unwrap().write_all(lines.as_bytes()).unwrap();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(journal.path())
+        .unwrap()
+        .write_all(lines.as_bytes())
+        .unwrap();
     kill(id.pid, libc::SIGSTOP);
     eventually("it is stopped", || state_of(id.pid) == Some('T'));
     let report = finish(&journal);

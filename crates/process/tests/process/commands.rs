@@ -14,7 +14,8 @@ fn held_at_its_exec_a_command_executes_nothing_until_its_release() {
     let park = Park::for_command(&journal, None, "touch").unwrap();
     let words = ["touch".into(), mark.clone().into_os_string()];
     let mut child =
-        spawn(&journal, CommandSpec { hold: Hold::AtExec, ..CommandSpec::new(words).on(1) }, &park).unwrap();
+        spawn(&journal, CommandSpec { hold: Hold::AtExec, ..CommandSpec::new(words).on(1) }, &park)
+            .unwrap();
     std::thread::sleep(Duration::from_millis(50));
     assert!(!mark.exists() && !child.has_ended());
     assert!(child.try_wait().unwrap().is_none(), "a stop at its exec is no end");
@@ -72,7 +73,9 @@ fn commands_end_with_all_that_they_started_and_a_dead_guardian_is_replaced() {
     commands.start(CommandSpec::new(words), "daemon").unwrap();
     let guardian = || {
         let comm = |p: &i32| std::fs::read_to_string(format!("/proc/{p}/comm")).unwrap_or_default();
-        descendants(&[std::process::id() as i32]).into_iter().find(|p| comm(p).trim() == "punctual-guard")
+        descendants(&[std::process::id() as i32])
+            .into_iter()
+            .find(|p| comm(p).trim() == "punctual-guard")
     };
     assert_eq!(commands.replace_dead_guardian(), None);
     let first = guardian().expect("it stands watch");
@@ -121,7 +124,9 @@ fn commands_that_are_dropped_before_their_release_execute_nothing() {
 #[test]
 fn output_goes_where_the_run_wants_it() {
     let _alone = alone();
-    let link = |of: &dyn std::fmt::Display, fd: i32| std::fs::read_link(format!("/proc/{of}/fd/{fd}")).unwrap();
+    let link = |of: &dyn std::fmt::Display, fd: i32| {
+        std::fs::read_link(format!("/proc/{of}/fd/{fd}")).unwrap()
+    };
     let (null, of_ours) = (std::path::PathBuf::from("/dev/null"), |fd| link(&"self", fd));
     let mut commands = Commands::new(&[]).unwrap();
     for (output, stdin, expected) in [

@@ -10,14 +10,18 @@ fn descendants_die(freezer: bool) {
     let park = Park::for_command(&journal, base.as_ref(), "tree").unwrap();
     // A daemon that changes its session and whose parent ends, a child that ignores SIGTERM, a
     // grandchild.
-    let script = "setsid sleep 41 & (trap '' TERM; sleep 42; sleep 43) & (sleep 44 & sleep 45) & sleep 46";
+    let script =
+        "setsid sleep 41 & (trap '' TERM; sleep 42; sleep 43) & (sleep 44 & sleep 45) & sleep 46";
     let child = spawn(&journal, CommandSpec::new(["sh", "-c", script]).on(1), &park).unwrap();
     child.release(&park).unwrap();
     let ours = || {
         let marks = ["41", "42", "44", "45", "46"];
         let all = descendants(&[std::process::id() as i32]);
-        let cmd = |p: i32| std::fs::read_to_string(format!("/proc/{p}/cmdline")).unwrap_or_default();
-        all.into_iter().filter(|p| marks.iter().any(|m| cmd(*p) == format!("sleep\0{m}\0"))).collect::<Vec<_>>()
+        let cmd =
+            |p: i32| std::fs::read_to_string(format!("/proc/{p}/cmdline")).unwrap_or_default();
+        all.into_iter()
+            .filter(|p| marks.iter().any(|m| cmd(*p) == format!("sleep\0{m}\0")))
+            .collect::<Vec<_>>()
     };
     eventually("all are there", || ours().len() == 5);
     let pids = ours();
@@ -71,7 +75,9 @@ fn by_stop_signals_a_daemon_whose_parent_ended_at_once_ends_with_the_run() {
     let Some((journal, base)) = setup(false) else { return };
     let park = Park::for_command(&journal, base.as_ref(), "daemon").unwrap();
     // In a session of its own, and not found before its parent was gone.
-    let mut child = spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"]).on(1), &park).unwrap();
+    let mut child =
+        spawn(&journal, CommandSpec::new(["sh", "-c", "setsid sleep 47 & exit 0"]).on(1), &park)
+            .unwrap();
     child.release(&park).unwrap();
     eventually("its first process has ended", || child.try_wait().unwrap().is_some());
     eventually("the daemon runs", || sleeping("47").is_some());

@@ -64,7 +64,9 @@ fn a_cpu_has_one_dispatcher_and_the_refusal_names_it() {
     let lock = CpuLock::take(1, "first one").unwrap();
     let e = CpuLock::take(1, "second one").unwrap_err();
     assert!(
-        e.cause.contains("first one") && e.cause.contains(&std::process::id().to_string()) && e.exit_code() == 4,
+        e.cause.contains("first one")
+            && e.cause.contains(&std::process::id().to_string())
+            && e.exit_code() == 4,
         "{e}"
     );
     CpuLock::take(0, "another CPU").unwrap();
@@ -122,7 +124,12 @@ fn a_group_without_real_time_is_named_with_its_help() {
     let (journal, base) = setup(true).unwrap();
     let park = Park::for_process(&journal, base.as_ref(), p.id() as i32, "x").unwrap();
     let e = adopt(&journal, p.id() as i32, &park).unwrap_err();
-    assert!(e.cause.contains("cpu.rt_runtime_us is 0") && e.help.contains("cgroup.procs") && e.exit_code() == 4, "{e}");
+    assert!(
+        e.cause.contains("cpu.rt_runtime_us is 0")
+            && e.help.contains("cgroup.procs")
+            && e.exit_code() == 4,
+        "{e}"
+    );
     finish(&journal);
     p.kill().unwrap();
     await_end(&mut p);

@@ -27,7 +27,8 @@ pub fn turn() -> MutexGuard<'static, ()> {
 pub fn start(declare: impl Fn(Punctual) -> Punctual) -> Option<Running> {
     let until = Instant::now() + LIVENESS;
     loop {
-        let admitted: Admitted = declare(Punctual::on_cpu(cpu())).admit().expect("the declaration is right");
+        let admitted: Admitted =
+            declare(Punctual::on_cpu(cpu())).admit().expect("the declaration is right");
         match admitted.start() {
             Ok(running) => return Some(running),
             Err(e) if is_taken(&e) && Instant::now() < until => std::thread::sleep(100 * MS),
@@ -80,7 +81,11 @@ pub fn mask(how: i32, signal: i32) {
 
 /// A child's end.
 pub fn await_end(child: &mut Child) {
-    assert!(comes_true(|| child.try_wait().expect("it is ours").is_some()), "process {} does not end", child.id());
+    assert!(
+        comes_true(|| child.try_wait().expect("it is ours").is_some()),
+        "process {} does not end",
+        child.id()
+    );
 }
 
 /// What a command prints, a few lines.

@@ -2,8 +2,8 @@
 
 use super::*;
 use punctual_taskset::{
-    Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet,
-    TaskSpec, Window,
+    Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec,
+    Spin, TaskSet, TaskSpec, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -36,7 +36,13 @@ fn set() -> TaskSet {
         ..TaskSpec::new(name, 10 * MS, MS, Body::Spin(Spin::Forever))
     };
     let kind = ServerKind::Deferrable;
-    let server = ServerSpec::Periodic { period: 10 * MS, budget: 3 * MS, deadline: 10 * MS, offset: 0, kind };
+    let server = ServerSpec::Periodic {
+        period: 10 * MS,
+        budget: 3 * MS,
+        deadline: 10 * MS,
+        offset: 0,
+        kind,
+    };
     let windows = vec![Window { start: 0, length: MS }, Window { start: 4 * MS, length: MS }];
     TaskSet {
         domains: vec![DomainSpec::of_cpu(1)],
@@ -75,9 +81,13 @@ fn results() -> Results {
 #[test]
 fn a_groups_share_is_that_of_all_tasks_below_it() {
     let groups = results().groups;
-    let received: Vec<(&str, u64, u64)> = groups.iter().map(|g| (g.name.as_str(), g.tasks, g.received_ppm)).collect();
+    let received: Vec<(&str, u64, u64)> =
+        groups.iter().map(|g| (g.name.as_str(), g.tasks, g.received_ppm)).collect();
     // 1 % of the CPU is 0.1 ms in 10.
-    assert_eq!(received, [("top", 2, 50_000), ("below", 1, 30_000), ("all", 2, 70_000), ("some", 1, 30_000)]);
+    assert_eq!(
+        received,
+        [("top", 2, 50_000), ("below", 1, 30_000), ("all", 2, 70_000), ("some", 1, 30_000)]
+    );
     let assigned: Vec<u64> = groups.iter().map(|g| g.assigned_ppm).collect();
     assert_eq!(assigned, [300_000, 100_000, 200_000, 200_000]);
     assert_eq!(groups[1].parent.as_deref(), Some("top"));
@@ -98,5 +108,8 @@ fn the_table_has_a_line_for_each_group() {
     let cells: Vec<&str> = below.split_whitespace().collect();
     assert_eq!(cells, ["below", "top", "edf", "20", "ms", "2", "ms", "1", "10.00", "3.00"]);
     assert!(text.lines().any(|l| l.starts_with("some") && l.contains("(budget)")));
-    assert!(!shown(&rich(HostKind::User, 0), 100).contains("of a CPU (%)"), "a set without groups has none");
+    assert!(
+        !shown(&rich(HostKind::User, 0), 100).contains("of a CPU (%)"),
+        "a set without groups has none"
+    );
 }

@@ -31,7 +31,9 @@ fn tables_fit_the_width_they_are_given() {
         freezer_wait_max_ns: 12_400_000,
         cpu_ns: 76_000_000,
     });
-    for (width, wide) in [120, 100, 80, 60, 40].into_iter().flat_map(|width| [(width, false), (width, true)]) {
+    for (width, wide) in
+        [120, 100, 80, 60, 40].into_iter().flat_map(|width| [(width, false), (width, true)])
+    {
         let text = if wide { shown_wide(&results, width) } else { shown(&results, width) };
         println!("{text}");
         for line in text.lines() {
@@ -41,7 +43,11 @@ fn tables_fit_the_width_they_are_given() {
         for task in &results.tasks {
             assert!(text.contains(&task.name));
         }
-        assert_eq!(text.contains("dispatcher:"), wide, "the dispatcher's figures are among all columns");
+        assert_eq!(
+            text.contains("dispatcher:"),
+            wide,
+            "the dispatcher's figures are among all columns"
+        );
     }
 }
 
@@ -57,7 +63,10 @@ fn the_verdict_is_the_first_line() {
     let color = table(&rich(HostKind::User, 0), &View { color: true, ..View::default() });
     let verdict = color.lines().next().unwrap();
     assert!(verdict.contains("\x1b[32m"), "green: {verdict:?}");
-    assert_eq!(anstream::adapter::strip_str(&color).to_string(), shown(&rich(HostKind::User, 0), 100));
+    assert_eq!(
+        anstream::adapter::strip_str(&color).to_string(),
+        shown(&rich(HostKind::User, 0), 100)
+    );
 }
 
 #[test]
@@ -66,7 +75,10 @@ fn unreported_periods_are_in_the_verdict_and_in_a_warning() {
     (0..3).for_each(|n| c.record(&period(n)));
     c.record_unreported(0, 7);
     let text = shown(&c.snapshot(), 200);
-    assert!(text.contains("warning: 7 periods are not in these figures") && text.contains("dropped: "), "{text}");
+    assert!(
+        text.contains("warning: 7 periods are not in these figures") && text.contains("dropped: "),
+        "{text}"
+    );
     let verdict = "7 periods were not reported: whether their deadlines were met is not known.";
     assert_eq!(text.lines().next(), Some(verdict));
 }
@@ -78,7 +90,10 @@ fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
     let mut results = rich(HostKind::User, 0);
     let text = shown(&results, 100);
     let row = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}: {text}"));
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_else(|| panic!("no {name}: {text}"));
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     let columns = "task periods missed used % periods received % worst %";
@@ -96,12 +111,16 @@ fn a_row_has_what_was_received_of_a_budget_where_all_of_it_was_wanted() {
 fn many_tasks_that_missed_are_added_up() {
     let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
     let names = ["a", "b", "c", "d", "e"];
-    let mut c = Collector::new(run, names.map(|n| TaskInfo::new(n, 1_000_000, 100_000, 1_000_000)).to_vec());
+    let mut c = Collector::new(
+        run,
+        names.map(|n| TaskInfo::new(n, 1_000_000, 100_000, 1_000_000)).to_vec(),
+    );
     for (n, task) in (0..2_000).flat_map(|n| (0..5).map(move |task| (n, task))) {
         c.record(&Period { task, miss: n % 100 < u64::from(task) * 10, ..period(n) });
     }
     c.finish(u64::MAX);
-    let verdict = "e missed 799 of 1,999 deadlines, d 599 of 1,999, c 399 of 1,999, 1 other task 199.";
+    let verdict =
+        "e missed 799 of 1,999 deadlines, d 599 of 1,999, c 399 of 1,999, 1 other task 199.";
     assert_eq!(headline(&c.snapshot()), verdict);
 }
 
@@ -129,10 +148,16 @@ fn side_by_side_has_a_column_per_host_and_the_reasons() {
     assert!(text.contains("deadline: mkdir /sys"));
     let verdicts = verdicts(&runs(), &View::default());
     println!("{verdicts}");
-    assert!(verdicts.contains("deadline: It could not be run: a SCHED_DEADLINE task cannot be pinned"));
+    assert!(
+        verdicts.contains("deadline: It could not be run: a SCHED_DEADLINE task cannot be pinned")
+    );
     // A command under SCHED_FIFO cannot be judged: 0 misses would be wrong.
     let player = text.lines().find(|line| line.contains("player")).unwrap();
-    assert_eq!(player.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["-", "-", "0"], "{player}");
+    assert_eq!(
+        player.split_whitespace().rev().take(3).collect::<Vec<_>>(),
+        ["-", "-", "0"],
+        "{player}"
+    );
     assert!(text.lines().all(|line| line.width() <= 120));
     assert_eq!(side_by_side(&[], &View::default()), "");
 }

@@ -81,7 +81,12 @@ pub struct SpanRow {
 impl WhyResult {
     /// Of these misses; `whole`: with the time line of the first.
     #[must_use]
-    pub fn new(explainer: &Explainer, periods: u64, misses: &[Explanation], whole: bool) -> WhyResult {
+    pub fn new(
+        explainer: &Explainer,
+        periods: u64,
+        misses: &[Explanation],
+        whole: bool,
+    ) -> WhyResult {
         let (set, header) = (explainer.set(), explainer.header());
         let first = misses.first().filter(|_| whole);
         WhyResult {
@@ -98,7 +103,10 @@ impl WhyResult {
 impl MissRow {
     fn new(set: &TaskSet, e: &Explanation) -> MissRow {
         MissRow {
-            task: set.tasks.get(e.period.task as usize).map_or_else(String::new, |t| t.name.clone()),
+            task: set
+                .tasks
+                .get(e.period.task as usize)
+                .map_or_else(String::new, |t| t.name.clone()),
             number: e.period.number,
             release_ns: e.period.release,
             deadline_ns: e.period.deadline,
@@ -115,7 +123,9 @@ impl MissRow {
 
 fn share_row(set: &TaskSet, what: Activity, ns: u64) -> ShareRow {
     let (task, reason) = match what {
-        Activity::Task { task, reason, .. } => (set.tasks.get(task as usize).map(|t| t.name.clone()), Some(reason)),
+        Activity::Task { task, reason, .. } => {
+            (set.tasks.get(task as usize).map(|t| t.name.clone()), Some(reason))
+        }
         _ => (None, None),
     };
     ShareRow { what: sentence::activity(set, what), task, reason, ns }

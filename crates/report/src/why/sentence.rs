@@ -12,8 +12,11 @@ const MOST_NAMED: usize = 4;
 pub fn cause(set: &TaskSet, e: &Explanation) -> String {
     let c = &e.cause;
     let (took, tasks) = (time(c.ns), tasks(set, &c.tasks));
-    let group = || name_of(c.group.and_then(|g| set.groups.get(g as usize)).map(|g| g.name.as_str()));
-    let node = || name_of(c.group.and_then(|g| set.budget_groups.get(g as usize)).map(|g| g.name.as_str()));
+    let group =
+        || name_of(c.group.and_then(|g| set.groups.get(g as usize)).map(|g| g.name.as_str()));
+    let node = || {
+        name_of(c.group.and_then(|g| set.budget_groups.get(g as usize)).map(|g| g.name.as_str()))
+    };
     let demand = c.demand_ns.map_or_else(|| "more".to_owned(), time);
     let given = time(c.given_ns);
     match c.kind {
@@ -21,34 +24,63 @@ pub fn cause(set: &TaskSet, e: &Explanation) -> String {
         CauseKind::EarlierDeadline => format!("{tasks} with an earlier deadline executed instead."),
         CauseKind::EqualPriority => format!("{tasks} of equal priority came first."),
         CauseKind::PolicyOrder => format!("{tasks} came first in the policy's table or bands."),
-        CauseKind::SeveralTasks => format!("{tasks} came first; no single one of them took enough."),
-        CauseKind::LowerPriority => format!("{tasks} of lower priority executed although it was ready."),
-        CauseKind::OtherOverrun => format!("{tasks} came first and overran, or was still at earlier work."),
+        CauseKind::SeveralTasks => {
+            format!("{tasks} came first; no single one of them took enough.")
+        }
+        CauseKind::LowerPriority => {
+            format!("{tasks} of lower priority executed although it was ready.")
+        }
+        CauseKind::OtherOverrun => {
+            format!("{tasks} came first and overran, or was still at earlier work.")
+        }
         CauseKind::Overload => match tasks.is_empty() {
             true => "the tasks are promised more than a CPU: it was late before.".to_owned(),
             false => format!("the tasks are promised more than a CPU: {tasks} came first."),
         },
-        CauseKind::DemandBeyondBudget => format!("its job needed {demand}, more than its budget of {given}."),
-        CauseKind::BudgetExhausted => format!("its budget of {given} was used up before it was done."),
+        CauseKind::DemandBeyondBudget => {
+            format!("its job needed {demand}, more than its budget of {given}.")
+        }
+        CauseKind::BudgetExhausted => {
+            format!("its budget of {given} was used up before it was done.")
+        }
         CauseKind::BudgetSettled => {
             format!("its budget was {given} only, which settled what it executed too much before; it needed {demand}.")
         }
         CauseKind::BudgetCut => {
             format!("it slept or was blocked for {took}, and the wake-up rule cut what was left of its budget.")
         }
-        CauseKind::ServerExhausted => format!("the server of group {} had no budget for {took}.", group()),
-        CauseKind::ServerNotReplenished => {
-            format!("the server of group {} was not replenished, or outside its windows, for {took}.", group())
+        CauseKind::ServerExhausted => {
+            format!("the server of group {} had no budget for {took}.", group())
         }
-        CauseKind::SegmentExhausted => format!("the budget of budget group {} was used up for {took}.", node()),
+        CauseKind::ServerNotReplenished => {
+            format!(
+                "the server of group {} was not replenished, or outside its windows, for {took}.",
+                group()
+            )
+        }
+        CauseKind::SegmentExhausted => {
+            format!("the budget of budget group {} was used up for {took}.", node())
+        }
         CauseKind::Suspended => format!("it slept or was blocked for {took}."),
         CauseKind::OutsideWindow => format!("none of its windows was open for {took}."),
-        CauseKind::ReleasedLate => format!("it was released {took} late: the dispatcher was woken late."),
-        CauseKind::DispatcherStalled => format!("the dispatcher did not execute in time: {took} were lost."),
-        CauseKind::CarriedOver => format!("it was late before: {took} went to work of earlier releases."),
-        CauseKind::Unaccounted => format!("nothing in the trace used {took}: interrupts, steal, other classes."),
-        CauseKind::RecordsLost => format!("not known: records of {took} of its window are missing."),
-        CauseKind::JobEnded => format!("its job had ended {took} before its deadline, without being done."),
+        CauseKind::ReleasedLate => {
+            format!("it was released {took} late: the dispatcher was woken late.")
+        }
+        CauseKind::DispatcherStalled => {
+            format!("the dispatcher did not execute in time: {took} were lost.")
+        }
+        CauseKind::CarriedOver => {
+            format!("it was late before: {took} went to work of earlier releases.")
+        }
+        CauseKind::Unaccounted => {
+            format!("nothing in the trace used {took}: interrupts, steal, other classes.")
+        }
+        CauseKind::RecordsLost => {
+            format!("not known: records of {took} of its window are missing.")
+        }
+        CauseKind::JobEnded => {
+            format!("its job had ended {took} before its deadline, without being done.")
+        }
     }
 }
 

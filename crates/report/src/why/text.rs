@@ -28,7 +28,10 @@ pub fn all(result: &WhyResult, color: bool) -> (String, String) {
         ));
     }
     if let Some(worst) = result.misses.first() {
-        text.push_str(&format!("\nin full: punctual trace why FILE {} {}\n", worst.task, worst.number));
+        text.push_str(&format!(
+            "\nin full: punctual trace why FILE {} {}\n",
+            worst.task, worst.number
+        ));
     }
     (verdict, text + &lost(result))
 }
@@ -71,8 +74,13 @@ fn verdict(result: &WhyResult) -> String {
         }
     }
     sums.sort_by_key(|sum| std::cmp::Reverse(sum.1));
-    let tasks: Vec<String> = sums.iter().take(3).map(|(task, n)| format!("{task} {}", grouped(*n))).collect();
-    let more = if sums.len() > 3 { format!(", {}", count(sums.len() as u64 - 3, "other task")) } else { String::new() };
+    let tasks: Vec<String> =
+        sums.iter().take(3).map(|(task, n)| format!("{task} {}", grouped(*n))).collect();
+    let more = if sums.len() > 3 {
+        format!(", {}", count(sums.len() as u64 - 3, "other task"))
+    } else {
+        String::new()
+    };
     let deadlines = count(result.periods, "deadline");
     let worst = &misses[0];
     let sum = grouped(misses.len() as u64);
@@ -121,6 +129,9 @@ fn time_line(spans: &[SpanRow]) -> String {
 fn lost(result: &WhyResult) -> String {
     match result.lost_records {
         0 => String::new(),
-        n => format!("\n{} missing in the trace: what happened there is not known\n", count(n, "record")),
+        n => format!(
+            "\n{} missing in the trace: what happened there is not known\n",
+            count(n, "record")
+        ),
     }
 }

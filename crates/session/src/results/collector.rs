@@ -142,9 +142,18 @@ impl Collector {
     pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
         let periodic = tasks.iter().filter(|t| t.period > 0);
         let utilization_ppm = utilization_of(periodic.map(|t| (t.budget, t.period))).0;
-        let tasks =
-            tasks.into_iter().map(|info| Task { info, begun: false, held: None, figures: Figures::new() }).collect();
-        Collector { latest: run.started, run, tasks, groups: Vec::new(), utilization_ppm, unknown: 0 }
+        let tasks = tasks
+            .into_iter()
+            .map(|info| Task { info, begun: false, held: None, figures: Figures::new() })
+            .collect();
+        Collector {
+            latest: run.started,
+            run,
+            tasks,
+            groups: Vec::new(),
+            utilization_ppm,
+            unknown: 0,
+        }
     }
 
     /// For all tasks of a set.
@@ -231,7 +240,10 @@ impl Collector {
         let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
         if self.unknown > 0 {
-            notes.push(format!("{} records named a task that is not in the set; they were ignored", self.unknown));
+            notes.push(format!(
+                "{} records named a task that is not in the set; they were ignored",
+                self.unknown
+            ));
         }
         Results {
             host: self.run.host,
@@ -318,7 +330,8 @@ impl Figures {
         if p.woken_late {
             self.late += 1;
             self.late_off_5 += u64::from(off_by_more_than(p, 5));
-            self.late_worst = self.late_worst.into_iter().chain([share(p)]).max_by_key(|s| s.abs_diff(WHOLE));
+            self.late_worst =
+                self.late_worst.into_iter().chain([share(p)]).max_by_key(|s| s.abs_diff(WHOLE));
             return;
         }
         self.off_1 += u64::from(off_by_more_than(p, 1));
@@ -359,7 +372,10 @@ impl Task {
             received_ns: narrow(f.received),
             assigned_ns: narrow(f.assigned),
             not_ready: f.not_ready,
-            long_run_ppm: f.balance.long_run().map(|(received, assigned)| ppm_wide(received, assigned)),
+            long_run_ppm: f
+                .balance
+                .long_run()
+                .map(|(received, assigned)| ppm_wide(received, assigned)),
             shortfall_ns: narrow(f.balance.shortfall(info.budget)),
             budget_received: (measured > 0).then(|| BudgetReceived {
                 periods: measured,

@@ -55,7 +55,8 @@ impl Group {
     pub fn result(&self, tasks: &[TaskResult], duration: u64) -> GroupResult {
         let share = |&(i, periodic): &(usize, bool)| {
             let task = &tasks[i];
-            let time = if periodic { task.periods.saturating_mul(task.period_ns) } else { duration };
+            let time =
+                if periodic { task.periods.saturating_mul(task.period_ns) } else { duration };
             ppm(task.received_ns, time)
         };
         GroupResult {
@@ -82,7 +83,9 @@ fn supply(server: &ServerSpec) -> (u64, u64) {
 
 /// The groups that a task stands in, its own first.
 fn groups_above(set: &TaskSet, task: usize) -> Vec<usize> {
-    std::iter::successors(set.tasks[task].group, |&g| set.groups[g].parent).take(set.groups.len()).collect()
+    std::iter::successors(set.tasks[task].group, |&g| set.groups[g].parent)
+        .take(set.groups.len())
+        .collect()
 }
 
 /// The budget groups that limit a task, by itself or by a group that it stands in; each once.
@@ -92,7 +95,10 @@ fn nodes_above(set: &TaskSet, task: usize) -> Vec<usize> {
     let mut nodes: Vec<usize> = own
         .into_iter()
         .chain(of_groups)
-        .flat_map(|n| std::iter::successors(Some(n), |&n| set.budget_groups[n].parent).take(set.budget_groups.len()))
+        .flat_map(|n| {
+            std::iter::successors(Some(n), |&n| set.budget_groups[n].parent)
+                .take(set.budget_groups.len())
+        })
         .collect();
     nodes.sort_unstable();
     nodes.dedup();

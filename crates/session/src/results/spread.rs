@@ -161,9 +161,10 @@ mod tests {
     fn shares_on_both_sides_by_hand() {
         let mut shares = Shares::new();
         // Ten values: three below, seven above or at the whole.
-        for share in
-            [900_000, 990_000, 999_960, 1_000_000, 1_000_010, 1_000_020, 1_000_030, 1_000_040, 1_000_050, 1_300_000]
-        {
+        for share in [
+            900_000, 990_000, 999_960, 1_000_000, 1_000_010, 1_000_020, 1_000_030, 1_000_040,
+            1_000_050, 1_300_000,
+        ] {
             shares.add(share);
         }
         assert_eq!(shares.len(), 10);
@@ -189,7 +190,10 @@ mod tests {
         (1..=100).for_each(|i| times.add(i));
         times.add(u64::MAX);
         let spread = times.spread().unwrap();
-        assert_eq!((spread.count, spread.median_ns, spread.p99_ns, spread.worst_ns), (101, 51, 100, u64::MAX));
+        assert_eq!(
+            (spread.count, spread.median_ns, spread.p99_ns, spread.worst_ns),
+            (101, 51, 100, u64::MAX)
+        );
         assert!(times.histogram.buckets() > 0 && times.histogram.distinct_values() * 4 < 20_000);
         assert_eq!(Times::new().spread(), None);
     }

@@ -38,7 +38,8 @@ impl Draft<'_, '_, '_> {
             // Before the first job, a sleep is a delay.
             if let Some(Step::Sleep(ns)) = first.steps.first() {
                 self.delay = self.delay.saturating_add(*ns);
-                first.next = first.next.saturating_sub(if self.wait == Wait::Sleep { *ns } else { 0 });
+                first.next =
+                    first.next.saturating_sub(if self.wait == Wait::Sleep { *ns } else { 0 });
                 first.steps.remove(0);
             }
         }
@@ -60,15 +61,26 @@ impl Draft<'_, '_, '_> {
         let period = match self.reserved {
             Some(reserved) => {
                 if jobs.iter().any(|job| job.next != 0 && job.next != reserved.period) {
-                    losses.add(path.clone(), "it is released once every dl-period, not by its timers and sleeps");
+                    losses.add(
+                        path.clone(),
+                        "it is released once every dl-period, not by its timers and sleeps",
+                    );
                 }
                 jobs.iter_mut().for_each(|job| job.next = reserved.period);
                 reserved.period
             }
-            None => jobs.iter().map(|job| job.next).filter(|&next| next > 0).min().ok_or("it has no period")?,
+            None => jobs
+                .iter()
+                .map(|job| job.next)
+                .filter(|&next| next > 0)
+                .min()
+                .ok_or("it has no period")?,
         };
         if self.wait == Wait::Sleep && self.reserved.is_none() {
-            losses.add(path.clone(), "a sleep counts from the end of a job; here its releases have fixed times");
+            losses.add(
+                path.clone(),
+                "a sleep counts from the end of a job; here its releases have fixed times",
+            );
         }
         let even = jobs.iter().all(|job| job.next == period || (job.next == 0 && !endless));
         let arrival = match (even && endless, endless) {
@@ -83,7 +95,9 @@ impl Draft<'_, '_, '_> {
                 Arrival::List(times)
             }
         };
-        let budget = self.reserved.map_or_else(|| with_margin(most).min(period), |reserved| reserved.runtime);
+        let budget = self
+            .reserved
+            .map_or_else(|| with_margin(most).min(period), |reserved| reserved.runtime);
         let mut spec = self.spec(period, budget, self.body(jobs, losses));
         if matches!(arrival, Arrival::List(_)) {
             spec.offset = 0;

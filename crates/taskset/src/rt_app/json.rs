@@ -16,23 +16,35 @@ const DEEPEST: usize = 32;
 
 /// The value that a text holds.
 pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, Diagnostic> {
-    let refuse =
-        |at: &Span, cause: &str, help: &str| Err(error::at(file, text, at, format!("not valid JSON: {cause}"), help));
+    let refuse = |at: &Span, cause: &str, help: &str| {
+        Err(error::at(file, text, at, format!("not valid JSON: {cause}"), help))
+    };
     if let Some(at) = too_deep(text) {
-        return refuse(&(at..at + 1), "lists or objects are nested too deeply", "nest them less deeply");
+        return refuse(
+            &(at..at + 1),
+            "lists or objects are nested too deeply",
+            "nest them less deeply",
+        );
     }
-    let options =
-        ParseOptions { allow_comments: true, allow_loose_object_property_names: false, allow_trailing_commas: true };
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: true,
+    };
     match parse_to_ast(text, &Default::default(), &options) {
         Ok(parsed) => match parsed.value {
             Some(value) => Ok(value),
-            None => refuse(&(0..0), "the file is empty", "describe the tasks, as rt-app's examples do"),
+            None => {
+                refuse(&(0..0), "the file is empty", "describe the tasks, as rt-app's examples do")
+            }
         },
         Err(error) => {
             let range = error.range();
             let cause = error.kind().to_string();
-            let cause =
-                cause.chars().next().map_or(String::new(), |c| c.to_lowercase().chain(cause.chars().skip(1)).collect());
+            let cause = cause
+                .chars()
+                .next()
+                .map_or(String::new(), |c| c.to_lowercase().chain(cause.chars().skip(1)).collect());
             let help = match error.kind() {
                 ParseErrorKind::ExpectedColonAfterObjectKey => {
                     "write a colon and a value: the keys that rt-app's workgen lets stand alone take \"\""
@@ -146,11 +158,17 @@ impl<'a, 't> Object<'a, 't> {
     }
 
     /// An object within this one.
-    pub(super) fn object(&self, member: Member<'a, 't>, problems: &mut Problems<'_>) -> Option<Object<'a, 't>> {
+    pub(super) fn object(
+        &self,
+        member: Member<'a, 't>,
+        problems: &mut Problems<'_>,
+    ) -> Option<Object<'a, 't>> {
         match member.value() {
-            Value::Object(object) => {
-                Some(Object { members: &object.properties, at: member.whole(), path: self.path(member.key) })
-            }
+            Value::Object(object) => Some(Object {
+                members: &object.properties,
+                at: member.whole(),
+                path: self.path(member.key),
+            }),
             _ => {
                 self.wrong(member, "an object", "write { ... }", problems);
                 None
@@ -170,7 +188,13 @@ impl<'a, 't> Object<'a, 't> {
     }
 
     /// An integer of the range (both ends are in it).
-    pub(super) fn integer(&self, key: &str, least: i64, most: i64, problems: &mut Problems<'_>) -> Option<i64> {
+    pub(super) fn integer(
+        &self,
+        key: &str,
+        least: i64,
+        most: i64,
+        problems: &mut Problems<'_>,
+    ) -> Option<i64> {
         self.integer_of(self.get(key, problems)?, least, most, problems)
     }
 
@@ -194,7 +218,9 @@ impl<'a, 't> Object<'a, 't> {
         problems: &mut Problems<'_>,
     ) -> Option<i64> {
         let number = match value {
-            Value::NumberLit(number) => number.value.parse::<i64>().ok().filter(|n| (least..=most).contains(n)),
+            Value::NumberLit(number) => {
+                number.value.parse::<i64>().ok().filter(|n| (least..=most).contains(n))
+            }
             _ => None,
         };
         if number.is_none() {
@@ -214,7 +240,8 @@ impl<'a, 't> Object<'a, 't> {
 
     fn wrong(&self, member: Member<'_, '_>, wanted: &str, help: &str, problems: &mut Problems<'_>) {
         problems.add(&member.at(), || {
-            let cause = format!("{} is {}, not {wanted}", self.path(member.key), kind(member.value()));
+            let cause =
+                format!("{} is {}, not {wanted}", self.path(member.key), kind(member.value()));
             (cause, help.to_owned())
         });
     }

@@ -57,7 +57,10 @@ impl Losses {
     /// Notes who uses a timer: one that threads, or instances, share is not the same thing any
     /// more.
     fn timer(&mut self, name: &str, instances: usize, path: String) {
-        let other = self.timers.insert(name.to_owned(), self.thread).filter(|&thread| thread != self.thread);
+        let other = self
+            .timers
+            .insert(name.to_owned(), self.thread)
+            .filter(|&thread| thread != self.thread);
         if !name.starts_with("unique") && (other.is_some() || instances > 1) {
             self.add(path, "each task has a timer of its own");
         }
@@ -85,7 +88,12 @@ pub(crate) fn read(text: &str, file: &str, policy: Option<&str>) -> Result<Loade
             whole(&top, text, policy, &mut losses, &mut problems)
         }
         _ => {
-            refuse(&mut problems, &json::span(&value), "the file is no object", "write { \"tasks\" : { ... } }");
+            refuse(
+                &mut problems,
+                &json::span(&value),
+                "the file is no object",
+                "write { \"tasks\" : { ... } }",
+            );
             None
         }
     };
@@ -111,7 +119,9 @@ fn whole(
     problems: &mut Problems<'_>,
 ) -> Option<TaskSet> {
     // "resources" is a list of names that rt-app itself no longer needs.
-    for member in top.members().filter(|member| !["tasks", "global", "resources"].contains(&member.key)) {
+    for member in
+        top.members().filter(|member| !["tasks", "global", "resources"].contains(&member.key))
+    {
         losses.add(top.path(member.key), "rt-app has no such key");
     }
     let global = global(top, losses, problems);
@@ -153,16 +163,20 @@ fn whole(
     }
     if made.is_empty() && problems.count() == 0 {
         let (cause, help) = match &losses.left_out {
-            Some(loss) => {
-                (format!("none of its threads can be represented: {loss}"), "give a thread a timer, or sleeps")
-            }
+            Some(loss) => (
+                format!("none of its threads can be represented: {loss}"),
+                "give a thread a timer, or sleeps",
+            ),
             None => ("the set has no tasks".to_owned(), "add a thread with run and timer"),
         };
         refuse(problems, &tasks.at, cause, help);
     }
     let recorded = made.iter().map(thread::times_of).fold(0, usize::saturating_add);
     if recorded > crate::MOST_RECORDED {
-        let cause = format!("the jobs of the set are {recorded} together, more than {}", crate::MOST_RECORDED);
+        let cause = format!(
+            "the jobs of the set are {recorded} together, more than {}",
+            crate::MOST_RECORDED
+        );
         refuse(problems, &tasks.at, cause, "lower \"instance\" or \"loop\"");
     }
     Some(TaskSet {
@@ -193,7 +207,8 @@ fn policy(threads: &[Thread], losses: &mut Losses) -> &'static str {
             _ => class == Class::Deadline,
         };
         if policy == "fp" && class == Class::RoundRobin {
-            losses.add(thread.policy_path.clone(), "SCHED_RR has no time slices here: as SCHED_FIFO");
+            losses
+                .add(thread.policy_path.clone(), "SCHED_RR has no time slices here: as SCHED_FIFO");
         } else if !kept {
             losses.add(thread.policy_path.clone(), &format!("{} {why}", class.name()));
         }
@@ -209,7 +224,8 @@ struct Global {
 
 fn global(top: &Object<'_, '_>, losses: &mut Losses, problems: &mut Problems<'_>) -> Global {
     let mut read = Global { duration: None, class: Class::Other };
-    let Some(global) = top.get("global", problems).and_then(|member| top.object(member, problems)) else {
+    let Some(global) = top.get("global", problems).and_then(|member| top.object(member, problems))
+    else {
         return read;
     };
     for member in global.members() {
@@ -234,7 +250,8 @@ fn global(top: &Object<'_, '_>, losses: &mut Losses, problems: &mut Problems<'_>
             "gnuplot" if set => "rt-app's charts are not drawn",
             "cumulative_slack" if set => "slack is not added up",
             "logdir" | "log_basename" | "log_size" => "rt-app's logs are not written",
-            "calibration" | "pi_enabled" | "lock_pages" | "ftrace" | "gnuplot" | "cumulative_slack" => continue,
+            "calibration" | "pi_enabled" | "lock_pages" | "ftrace" | "gnuplot"
+            | "cumulative_slack" => continue,
             _ => "rt-app has no such key",
         };
         losses.add(global.path(member.key), why);
@@ -248,7 +265,12 @@ fn duration(global: &Object<'_, '_>, problems: &mut Problems<'_>) -> Option<u64>
     let seconds = global.integer("duration", -1, most, problems)?;
     if seconds == 0 {
         let member = global.get("duration", problems)?;
-        refuse(problems, &member.at(), "global.duration is 0", "make it longer, or -1: without end");
+        refuse(
+            problems,
+            &member.at(),
+            "global.duration is 0",
+            "make it longer, or -1: without end",
+        );
     }
     (seconds > 0).then(|| seconds.unsigned_abs() * 1_000_000_000)
 }

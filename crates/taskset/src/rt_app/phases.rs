@@ -102,7 +102,10 @@ pub(super) fn rounds(
         Some(n) => match usize::try_from(n) {
             Ok(n) if n <= MOST_JOBS => Rounds::Times(n),
             _ => {
-                losses.add(object.path("loop"), &format!("more than {MOST_JOBS} rounds go on without end"));
+                losses.add(
+                    object.path("loop"),
+                    &format!("more than {MOST_JOBS} rounds go on without end"),
+                );
                 Rounds::Endless
             }
         },
@@ -121,7 +124,9 @@ pub(super) fn events(
     for member in object.members() {
         let Some((name, loss)) = event(member.key) else { continue };
         match name {
-            "run" | "runtime" => events.extend(microseconds(object, member, problems).map(Event::Run)),
+            "run" | "runtime" => {
+                events.extend(microseconds(object, member, problems).map(Event::Run))
+            }
             "sleep" => events.extend(microseconds(object, member, problems).map(Event::Sleep)),
             "timer" => events.extend(timer(object, member, instances, losses, problems)),
             "yield" if deadline => events.push(Event::Yield),
@@ -133,7 +138,11 @@ pub(super) fn events(
     events
 }
 
-fn microseconds(object: &Object<'_, '_>, member: Member<'_, '_>, problems: &mut Problems<'_>) -> Option<u64> {
+fn microseconds(
+    object: &Object<'_, '_>,
+    member: Member<'_, '_>,
+    problems: &mut Problems<'_>,
+) -> Option<u64> {
     object.integer_of(member, 0, LONGEST_US, problems).map(|us| us.unsigned_abs() * 1000)
 }
 
@@ -145,9 +154,12 @@ fn timer(
     problems: &mut Problems<'_>,
 ) -> Option<Event> {
     let timer = object.object(member, problems)?;
-    let period = timer.integer("period", 0, LONGEST_US, problems).unwrap_or(0).unsigned_abs() * 1000;
-    let absolute = timer.string("mode", problems).is_some_and(|(_, mode)| mode.starts_with("absolute"));
-    for member in timer.members().filter(|member| !["ref", "period", "mode"].contains(&member.key)) {
+    let period =
+        timer.integer("period", 0, LONGEST_US, problems).unwrap_or(0).unsigned_abs() * 1000;
+    let absolute =
+        timer.string("mode", problems).is_some_and(|(_, mode)| mode.starts_with("absolute"));
+    for member in timer.members().filter(|member| !["ref", "period", "mode"].contains(&member.key))
+    {
         losses.add(timer.path(member.key), "rt-app has no such key");
     }
     if let Some((_, name)) = timer.string("ref", problems) {
@@ -183,7 +195,12 @@ pub(super) struct Unrolled {
 
 /// Unrolls a thread. `room` is how many events may still be looked at; `None` when it is not
 /// enough.
-pub(super) fn unroll(phases: &[Phase], thread: Rounds, wait: Wait, room: &mut usize) -> Option<Unrolled> {
+pub(super) fn unroll(
+    phases: &[Phase],
+    thread: Rounds,
+    wait: Wait,
+    room: &mut usize,
+) -> Option<Unrolled> {
     let mut made = Unrolled { jobs: Vec::new(), endless: thread == Rounds::Endless, cut: false };
     let mut job = Vec::new();
     let rounds = match thread {
@@ -258,7 +275,9 @@ fn merged(steps: Vec<Step>) -> Vec<Step> {
     let mut made: Vec<Step> = Vec::with_capacity(steps.len());
     for step in steps {
         match (made.last_mut(), &step) {
-            (Some(Step::Spin(Spin::For(sum))), Step::Spin(Spin::For(ns))) => *sum = capped(*sum, *ns),
+            (Some(Step::Spin(Spin::For(sum))), Step::Spin(Spin::For(ns))) => {
+                *sum = capped(*sum, *ns)
+            }
             (Some(Step::Sleep(sum)), Step::Sleep(ns)) => *sum = capped(*sum, *ns),
             _ => made.push(step),
         }
@@ -296,6 +315,9 @@ impl Job {
 /// The place where a thread's period comes from, for messages: its first timer, else the thread
 /// itself.
 pub(super) fn period_at(objects: &[&Object<'_, '_>], thread: &Span) -> Span {
-    let timers = objects.iter().flat_map(|object| object.members()).find(|member| member.key.starts_with("timer"));
+    let timers = objects
+        .iter()
+        .flat_map(|object| object.members())
+        .find(|member| member.key.starts_with("timer"));
     timers.map_or(thread.clone(), |member| member.at())
 }

@@ -90,9 +90,12 @@ pub(super) fn read(
     let object = tasks.object(member, problems)?;
     let own = class(&object, "policy", problems);
     let class = own.unwrap_or(global.class);
-    let policy_path = if own.is_some() { object.path("policy") } else { "global.default_policy".to_owned() };
-    let policy_path = if own.is_some() { policy_path } else { format!("{} ({policy_path})", object.path) };
-    let instances = object.integer("instance", 0, MOST_TASKS as i64, problems).map_or(1, |n| n as usize);
+    let policy_path =
+        if own.is_some() { object.path("policy") } else { "global.default_policy".to_owned() };
+    let policy_path =
+        if own.is_some() { policy_path } else { format!("{} ({policy_path})", object.path) };
+    let instances =
+        object.integer("instance", 0, MOST_TASKS as i64, problems).map_or(1, |n| n as usize);
     let delay = object.integer("delay", 0, LONGEST_US, problems).unwrap_or(0).unsigned_abs() * 1000;
     let cpu = cpus(&object, losses, problems);
     let priority = priority(&object, class, problems);
@@ -103,10 +106,22 @@ pub(super) fn read(
     let deadline = class == Class::Deadline;
     let mut list = Vec::with_capacity(parts.len());
     for part in &parts {
-        let rounds = phases::rounds(part, if flat { Rounds::Endless } else { Rounds::Times(1) }, losses, problems);
-        list.push(Phase { rounds, events: phases::events(part, deadline, instances, losses, problems) });
+        let rounds = phases::rounds(
+            part,
+            if flat { Rounds::Endless } else { Rounds::Times(1) },
+            losses,
+            problems,
+        );
+        list.push(Phase {
+            rounds,
+            events: phases::events(part, deadline, instances, losses, problems),
+        });
     }
-    let rounds = if flat { Rounds::Times(1) } else { phases::rounds(&object, Rounds::Endless, losses, problems) };
+    let rounds = if flat {
+        Rounds::Times(1)
+    } else {
+        phases::rounds(&object, Rounds::Endless, losses, problems)
+    };
     let reserved = if deadline { Some(reserved(&object, problems)?) } else { None };
     if problems.count() != before {
         return None;
@@ -131,13 +146,26 @@ pub(super) fn read(
     };
     spec.line = Some(line);
     check(&object, &parts, &spec, deadline, problems);
-    Some(Thread { class, policy_path, instances, cpu, name: member.key.to_owned(), at: member.whole(), priority, spec })
+    Some(Thread {
+        class,
+        policy_path,
+        instances,
+        cpu,
+        name: member.key.to_owned(),
+        at: member.whole(),
+        priority,
+        spec,
+    })
 }
 
 /// The objects that hold events: the phases, or the thread itself.
 fn parts<'a, 't>(object: &Object<'a, 't>, problems: &mut Problems<'_>) -> Vec<Object<'a, 't>> {
     let Some(member) = object.get("phases", problems) else {
-        return vec![Object { members: object.members, at: object.at.clone(), path: object.path.clone() }];
+        return vec![Object {
+            members: object.members,
+            at: object.at.clone(),
+            path: object.path.clone(),
+        }];
     };
     let Some(phases) = object.object(member, problems) else {
         return Vec::new();
@@ -146,22 +174,35 @@ fn parts<'a, 't>(object: &Object<'a, 't>, problems: &mut Problems<'_>) -> Vec<Ob
 }
 
 /// Names the keys that have no counterpart.
-fn name_losses(object: &Object<'_, '_>, class: Class, flat: bool, parts: &[Object<'_, '_>], losses: &mut Losses) {
+fn name_losses(
+    object: &Object<'_, '_>,
+    class: Class,
+    flat: bool,
+    parts: &[Object<'_, '_>],
+    losses: &mut Losses,
+) {
     for member in object.members() {
         let empty = matches!(member.value(), Value::StringLit(text) if text.value.is_empty());
         let why = match member.key {
             "util_min" | "util_max" => "utilization is not clamped",
             "nodes_membind" => "memory is not bound to nodes",
             "taskgroup" if !empty => "cgroups of tasks are not made",
-            "dl-runtime" | "dl-period" | "dl-deadline" if class != Class::Deadline => "it belongs to SCHED_DEADLINE",
-            key if phases::event(key).is_some() && !flat && key != "runtime" => "rt-app ignores it beside phases",
+            "dl-runtime" | "dl-period" | "dl-deadline" if class != Class::Deadline => {
+                "it belongs to SCHED_DEADLINE"
+            }
+            key if phases::event(key).is_some() && !flat && key != "runtime" => {
+                "rt-app ignores it beside phases"
+            }
             key if !KEYS.contains(&key) && phases::event(key).is_none() => "rt-app has no such key",
             _ => continue,
         };
         losses.add(object.path(member.key), why);
     }
     for part in parts.iter().filter(|_| !flat) {
-        for member in part.members().filter(|member| member.key != "loop" && phases::event(member.key).is_none()) {
+        for member in part
+            .members()
+            .filter(|member| member.key != "loop" && phases::event(member.key).is_none())
+        {
             let why = match KEYS.contains(&member.key) {
                 true => "it holds for the whole task, not for a phase",
                 false => "rt-app has no such key",
@@ -196,10 +237,14 @@ fn cpus(object: &Object<'_, '_>, losses: &mut Losses, problems: &mut Problems<'_
 /// Larger is more important; the ordinary classes are below the others, by their nice value.
 fn priority(object: &Object<'_, '_>, class: Class, problems: &mut Problems<'_>) -> i64 {
     match class {
-        Class::Fifo | Class::RoundRobin => object.integer("priority", 1, 99, problems).unwrap_or(10),
+        Class::Fifo | Class::RoundRobin => {
+            object.integer("priority", 1, 99, problems).unwrap_or(10)
+        }
         Class::Deadline => 0,
         Class::Idle => -41,
-        Class::Other | Class::Batch => -21 - object.integer("priority", -20, 19, problems).unwrap_or(0),
+        Class::Other | Class::Batch => {
+            -21 - object.integer("priority", -20, 19, problems).unwrap_or(0)
+        }
     }
 }
 
@@ -210,8 +255,11 @@ fn reserved(object: &Object<'_, '_>, problems: &mut Problems<'_>) -> Option<Rese
         let ns = keys.into_iter().find_map(|key| object.integer(key, 0, LONGEST_US, problems))?;
         (ns > 0).then(|| ns.unsigned_abs() * 1000)
     };
-    let (runtime, period, deadline) =
-        (get(["dl-runtime", "runtime"]), get(["dl-period", "period"]), get(["dl-deadline", "deadline"]));
+    let (runtime, period, deadline) = (
+        get(["dl-runtime", "runtime"]),
+        get(["dl-period", "period"]),
+        get(["dl-deadline", "deadline"]),
+    );
     let Some(runtime) = runtime else {
         let cause = format!("{} is SCHED_DEADLINE and lacks its dl-runtime", object.path);
         refuse(problems, &object.at, cause, "add dl-runtime and dl-period, in microseconds");
@@ -229,7 +277,9 @@ fn check(
     deadline: bool,
     problems: &mut Problems<'_>,
 ) {
-    for (field, cause, help) in checks::times(Some(spec.period), Some(spec.budget), Some(spec.deadline)) {
+    for (field, cause, help) in
+        checks::times(Some(spec.period), Some(spec.budget), Some(spec.deadline))
+    {
         let key = match field {
             Field::Period => "dl-period",
             Field::Budget => "dl-runtime",

@@ -63,7 +63,9 @@ impl<W: Write> Chrome<W> {
         }
         if !std::mem::replace(&mut named[thread as usize], true) {
             let name = match track {
-                Track::Execution(task) => format!("{}: execution", self.names.track(Track::Jobs(task))),
+                Track::Execution(task) => {
+                    format!("{}: execution", self.names.track(Track::Jobs(task)))
+                }
                 _ => self.names.track(track).into_owned(),
             };
             write!(

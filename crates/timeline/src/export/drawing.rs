@@ -79,13 +79,21 @@ pub(super) struct Names {
 
 impl Names {
     pub fn of(header: &Header) -> Names {
-        Names { host: header.host.clone(), policy: header.policy.clone(), tasks: header.tasks.clone() }
+        Names {
+            host: header.host.clone(),
+            policy: header.policy.clone(),
+            tasks: header.tasks.clone(),
+        }
     }
 
     pub fn label(&self, label: Label) -> Cow<'_, str> {
         match label {
             Label::Task(task) => self.task(task),
-            fixed => Label::FIXED.iter().find(|(label, _)| *label == fixed).map_or("", |(_, text)| text).into(),
+            fixed => Label::FIXED
+                .iter()
+                .find(|(label, _)| *label == fixed)
+                .map_or("", |(_, text)| text)
+                .into(),
         }
     }
 

@@ -92,7 +92,8 @@ fn is_new(seen: &mut Vec<bool>, number: u64) -> bool {
 impl<W: Write> Perfetto<W> {
     pub fn new(out: W, names: Names) -> io::Result<Perfetto<W>> {
         let (packet, event, frame) = Default::default();
-        let mut perfetto = Perfetto { out, names, tracks: Vec::new(), labels: Vec::new(), packet, event, frame };
+        let mut perfetto =
+            Perfetto { out, names, tracks: Vec::new(), labels: Vec::new(), packet, event, frame };
         perfetto.packet.number(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED);
         perfetto.packet.with(packet::INTERNED_DATA, |data| {
             data.with(interned::DEBUG_ANNOTATION_NAMES, |name| {
@@ -238,6 +239,8 @@ fn uuid(track: Track) -> u64 {
 fn iid(label: Label) -> u64 {
     match label {
         Label::Task(task) => Label::FIXED.len() as u64 + 1 + u64::from(task),
-        fixed => Label::FIXED.iter().position(|&(label, _)| label == fixed).map_or(0, |at| at as u64 + 1),
+        fixed => {
+            Label::FIXED.iter().position(|&(label, _)| label == fixed).map_or(0, |at| at as u64 + 1)
+        }
     }
 }

@@ -20,7 +20,11 @@ fn a_job_that_used_up_its_budget_was_ready_unless_it_slept() {
     let exhausted = period(JobEnd::Exhausted, BUDGET);
     assert_eq!(said(exhausted.judged(false, Some(false))), (true, 0, false));
     assert_eq!(said(exhausted.judged(false, Some(true))), (false, 0, false));
-    assert_eq!(said(exhausted.judged(true, Some(true))), (false, 0, true), "its wait still came too late");
+    assert_eq!(
+        said(exhausted.judged(true, Some(true))),
+        (false, 0, true),
+        "its wait still came too late"
+    );
 }
 
 #[test]

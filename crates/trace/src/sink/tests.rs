@@ -79,7 +79,9 @@ fn an_output_without_room_is_reported_at_the_end() {
     sink.begin(TraceLimits::default());
     (0..100).for_each(|n| sink.records(&some(10 * n..10 * (n + 1))));
     sink.flush();
-    assert!(matches!(sink.finish(), Err(TraceError::Io(e)) if e.kind() == io::ErrorKind::StorageFull));
+    assert!(
+        matches!(sink.finish(), Err(TraceError::Io(e)) if e.kind() == io::ErrorKind::StorageFull)
+    );
 }
 
 #[test]

@@ -44,7 +44,8 @@ impl Model {
 
     /// The segment that pays: of those that are open, the one that expires first.
     pub fn current(&self, node: u32) -> Option<&ModelJob> {
-        let open = |j: &&ModelJob| j.attr.serves == For::Budget(node) && j.standing == Standing::Open;
+        let open =
+            |j: &&ModelJob| j.attr.serves == For::Budget(node) && j.standing == Standing::Open;
         self.jobs.iter().filter(open).min_by_key(|j| (j.attr.finish, j.id))
     }
 
@@ -69,7 +70,8 @@ impl Model {
     pub fn allowance(&self, id: u64) -> u64 {
         let (path, _) = self.path(id);
         let of_jobs = path.iter().map(|id| self.job(*id).expect("it is there").remaining);
-        let of_nodes = self.nodes_above(&path).into_iter().map(|n| self.current(n).map_or(0, |s| s.remaining));
+        let of_nodes =
+            self.nodes_above(&path).into_iter().map(|n| self.current(n).map_or(0, |s| s.remaining));
         of_jobs.chain(of_nodes).min().expect("the job itself")
     }
 }

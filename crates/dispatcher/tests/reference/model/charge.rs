@@ -11,8 +11,12 @@ impl Model {
     pub fn charge_job(&mut self, id: u64, ran: u64, now: u64) -> Result<bool, Refusal> {
         self.job(id).ok_or(Refusal::Nothing)?;
         let (path, _) = self.path(id);
-        let segments: Vec<_> =
-            self.nodes_above(&path).into_iter().filter_map(|node| self.current(node)).map(|s| s.id).collect();
+        let segments: Vec<_> = self
+            .nodes_above(&path)
+            .into_iter()
+            .filter_map(|node| self.current(node))
+            .map(|s| s.id)
+            .collect();
         for each in path.into_iter().chain(segments) {
             let granularity = self.granularity;
             let job = self.job_mut(each);

@@ -4,20 +4,87 @@ use punctual_dispatcher::End;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelEvent {
-    Ended { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
-    WindowEnded { at: u64, end: Ending, job: u64, task: u32, cookie: u64, used: u64, remaining: u64 },
-    SegmentEnded { at: u64, end: Ending, job: u64, node: u32, cookie: u64, used: u64, remaining: u64 },
-    Timer { at: u64, timer: u64, cookie: u64, due: u64 },
-    Released { at: u64, job: u64, task: u32, number: u64, release: u64, budget: u64 },
-    ReleasesLost { at: u64, task: u32, first: u64, count: u64 },
-    Overrun { at: u64, task: u32, number: u64 },
-    Background { at: u64, task: u32, number: u64 },
-    Saturated { at: u64, task: u32 },
-    Ready { at: u64, task: u32 },
-    Blocked { at: u64, task: u32 },
-    Active { at: u64, group: u32 },
-    Idle { at: u64, group: u32 },
-    Lost { at: u64, count: u64 },
+    Ended {
+        at: u64,
+        end: Ending,
+        job: u64,
+        task: u32,
+        cookie: u64,
+        used: u64,
+        remaining: u64,
+    },
+    WindowEnded {
+        at: u64,
+        end: Ending,
+        job: u64,
+        task: u32,
+        cookie: u64,
+        used: u64,
+        remaining: u64,
+    },
+    SegmentEnded {
+        at: u64,
+        end: Ending,
+        job: u64,
+        node: u32,
+        cookie: u64,
+        used: u64,
+        remaining: u64,
+    },
+    Timer {
+        at: u64,
+        timer: u64,
+        cookie: u64,
+        due: u64,
+    },
+    Released {
+        at: u64,
+        job: u64,
+        task: u32,
+        number: u64,
+        release: u64,
+        budget: u64,
+    },
+    ReleasesLost {
+        at: u64,
+        task: u32,
+        first: u64,
+        count: u64,
+    },
+    Overrun {
+        at: u64,
+        task: u32,
+        number: u64,
+    },
+    Background {
+        at: u64,
+        task: u32,
+        number: u64,
+    },
+    Saturated {
+        at: u64,
+        task: u32,
+    },
+    Ready {
+        at: u64,
+        task: u32,
+    },
+    Blocked {
+        at: u64,
+        task: u32,
+    },
+    Active {
+        at: u64,
+        group: u32,
+    },
+    Idle {
+        at: u64,
+        group: u32,
+    },
+    Lost {
+        at: u64,
+        count: u64,
+    },
 }
 
 impl ModelEvent {

@@ -15,19 +15,24 @@ impl Model {
 
     /// Levels from a group down to its deepest descendant.
     fn height(&self, group: u32) -> u32 {
-        let children = (0..self.limits.groups).filter(|g| self.groups[*g as usize].parent == Some(group));
+        let children =
+            (0..self.limits.groups).filter(|g| self.groups[*g as usize].parent == Some(group));
         1 + children.map(|g| self.height(g)).max().unwrap_or(0)
     }
 
     fn is_above(&self, ancestor: u32, group: u32) -> bool {
-        ancestor == group || self.groups[group as usize].parent.is_some_and(|p| self.is_above(ancestor, p))
+        ancestor == group
+            || self.groups[group as usize].parent.is_some_and(|p| self.is_above(ancestor, p))
     }
 
     /// Whether a server job in `parent` may serve `group`.
     pub(super) fn check_parent(&self, group: u32, parent: u32) -> Result<(), Refusal> {
         let fits = match self.groups[group as usize].parent {
             Some(fixed) => fixed == parent,
-            None => !self.is_above(group, parent) && self.depth(parent) + self.height(group) <= self.limits.depth,
+            None => {
+                !self.is_above(group, parent)
+                    && self.depth(parent) + self.height(group) <= self.limits.depth
+            }
         };
         if fits {
             Ok(())
@@ -42,7 +47,8 @@ impl Model {
 
     /// The server job that stands for `group` in its parent.
     fn server_of(&self, group: u32) -> Option<&ModelJob> {
-        let begun = |j: &&ModelJob| j.attr.serves == For::Group(group) && j.standing != Standing::Waiting;
+        let begun =
+            |j: &&ModelJob| j.attr.serves == For::Group(group) && j.standing != Standing::Waiting;
         self.jobs.iter().filter(begun).min_by(|a, b| {
             let readiness = Model::is_ready(b).cmp(&Model::is_ready(a));
             readiness.then_with(|| self.compare(a.attr.group, a, b))
@@ -69,8 +75,11 @@ impl Model {
     /// The ready members of a group, best first.
     fn queue(&self, group: u32) -> Vec<&ModelJob> {
         let is_segment = |j: &ModelJob| matches!(j.attr.serves, For::Budget(_));
-        let mut queue: Vec<_> =
-            self.jobs.iter().filter(|j| j.attr.group == group && Model::is_ready(j) && !is_segment(j)).collect();
+        let mut queue: Vec<_> = self
+            .jobs
+            .iter()
+            .filter(|j| j.attr.group == group && Model::is_ready(j) && !is_segment(j))
+            .collect();
         queue.sort_by(|a, b| self.compare(group, a, b));
         queue
     }

@@ -44,7 +44,12 @@ impl Model {
         }
     }
 
-    pub(super) fn check_tree(&self, serves: For, group: u32, budget_group: u32) -> Result<(), Refusal> {
+    pub(super) fn check_tree(
+        &self,
+        serves: For,
+        group: u32,
+        budget_group: u32,
+    ) -> Result<(), Refusal> {
         match serves {
             For::Task(_) => Ok(()),
             For::Group(served) => self.check_parent(served, group),
@@ -103,7 +108,11 @@ impl Model {
     pub(super) fn begin(&mut self, id: u64, now: u64) {
         let job = self.job_mut(id);
         job.arrival = now;
-        job.standing = if matches!(job.attr.serves, For::Budget(_)) { Standing::Open } else { Standing::Blocked };
+        job.standing = if matches!(job.attr.serves, For::Budget(_)) {
+            Standing::Open
+        } else {
+            Standing::Blocked
+        };
     }
 
     pub(super) fn end(&mut self, id: u64, end: End, now: u64) {
@@ -119,15 +128,37 @@ impl Model {
         let goes_on = job.reservation.is_some_and(|r| self.goes_on(r, &job, end));
         let by_itself = matches!(end, End::Exhausted | End::Expired);
         self.report(match job.attr.serves {
-            For::Budget(node) if by_itself => {
-                ModelEvent::SegmentEnded { at: now, end: end.into(), job: id, node, cookie, used, remaining }
-            }
+            For::Budget(node) if by_itself => ModelEvent::SegmentEnded {
+                at: now,
+                end: end.into(),
+                job: id,
+                node,
+                cookie,
+                used,
+                remaining,
+            },
             _ => {
                 let task = job.task().unwrap_or(TaskId::NONE.0);
                 if goes_on {
-                    ModelEvent::WindowEnded { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                    ModelEvent::WindowEnded {
+                        at: now,
+                        end: end.into(),
+                        job: id,
+                        task,
+                        cookie,
+                        used,
+                        remaining,
+                    }
                 } else {
-                    ModelEvent::Ended { at: now, end: end.into(), job: id, task, cookie, used, remaining }
+                    ModelEvent::Ended {
+                        at: now,
+                        end: end.into(),
+                        job: id,
+                        task,
+                        cookie,
+                        used,
+                        remaining,
+                    }
                 }
             }
         });

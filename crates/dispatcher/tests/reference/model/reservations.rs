@@ -45,7 +45,11 @@ impl Model {
     }
 
     /// `number` is what the real dispatcher chose.
-    pub fn add_reservation(&mut self, attr: &Reservation, number: Option<usize>) -> Result<usize, Refusal> {
+    pub fn add_reservation(
+        &mut self,
+        attr: &Reservation,
+        number: Option<usize>,
+    ) -> Result<usize, Refusal> {
         self.check_there(attr.serves, attr.budget_group)?;
         if matches!(attr.serves, For::Task(task) if self.reservation_of(task.0).is_some()) {
             return Err(Refusal::Busy);
@@ -147,7 +151,12 @@ impl Model {
 
     fn lose(&mut self, r: usize, count: u64, now: u64) {
         let v = self.reservation(r);
-        let event = ModelEvent::ReleasesLost { at: now, task: task_of(v.attr.serves), first: v.number, count };
+        let event = ModelEvent::ReleasesLost {
+            at: now,
+            task: task_of(v.attr.serves),
+            first: v.number,
+            count,
+        };
         v.number += count;
         v.next_release = v.next_release.saturating_add(count.saturating_mul(v.attr.period));
         v.lost += count;
@@ -256,7 +265,11 @@ impl Model {
     }
 
     pub fn take_lost(&mut self, r: usize) -> u32 {
-        let lost = self.reservations.get_mut(r).and_then(Option::as_mut).map_or(0, |v| std::mem::take(&mut v.lost));
+        let lost = self
+            .reservations
+            .get_mut(r)
+            .and_then(Option::as_mut)
+            .map_or(0, |v| std::mem::take(&mut v.lost));
         lost.min(u32::MAX.into()) as u32
     }
 }

@@ -31,8 +31,11 @@ impl Model {
 
     pub(super) fn settle(&mut self, now: u64) {
         let waits = |j: &ModelJob| j.standing == Standing::Waiting;
-        let standings: Vec<_> =
-            self.jobs.iter().map(|j| if waits(j) { j.standing } else { self.standing_of(j) }).collect();
+        let standings: Vec<_> = self
+            .jobs
+            .iter()
+            .map(|j| if waits(j) { j.standing } else { self.standing_of(j) })
+            .collect();
         for (job, standing) in self.jobs.iter_mut().zip(standings) {
             if standing == Standing::Ready && job.standing != Standing::Ready {
                 job.arrival = now;

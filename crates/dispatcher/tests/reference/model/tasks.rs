@@ -51,7 +51,8 @@ impl Model {
             self.drop_reservation(r);
         }
         let serves = For::Task(TaskId(task));
-        while let Some(id) = self.jobs.iter().rev().find(|j| j.attr.serves == serves).map(|j| j.id) {
+        while let Some(id) = self.jobs.iter().rev().find(|j| j.attr.serves == serves).map(|j| j.id)
+        {
             self.end(id, End::TaskGone, now);
         }
         self.tasks[task as usize] = None;

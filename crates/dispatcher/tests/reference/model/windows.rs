@@ -10,7 +10,11 @@ pub type Rows = Vec<Vec<(u64, u64)>>;
 impl Model {
     /// Windows in use: drafted, in force, or from the next release on.
     fn windows_taken(&self) -> usize {
-        let held = self.reservations.iter().flatten().flat_map(|v| [Some(&v.rows), v.pending.as_ref().map(|p| &p.1)]);
+        let held = self
+            .reservations
+            .iter()
+            .flatten()
+            .flat_map(|v| [Some(&v.rows), v.pending.as_ref().map(|p| &p.1)]);
         held.flatten().chain([&self.drafted]).flatten().map(Vec::len).sum()
     }
 
@@ -48,7 +52,12 @@ impl Model {
     }
 
     /// Whether a reservation may have the windows that were drafted.
-    pub(super) fn check_windows(&self, serves: For, deadline: u64, wakeup_rule: bool) -> Result<(), Refusal> {
+    pub(super) fn check_windows(
+        &self,
+        serves: For,
+        deadline: u64,
+        wakeup_rule: bool,
+    ) -> Result<(), Refusal> {
         let fits = self.drafted.iter().flatten().all(|w| w.0 + w.1 <= deadline);
         if self.drafted.is_empty() || matches!(serves, For::Task(_)) && !wakeup_rule && fits {
             Ok(())

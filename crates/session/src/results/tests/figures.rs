@@ -30,7 +30,10 @@ fn an_unreported_period_is_no_met_deadline() {
     c.finish(12_000_000);
     let results = c.snapshot();
     let Totals { periods, missed, unreported, short, met } = results.totals;
-    assert_eq!((periods, missed, unreported, short, met, results.exit_code()), (3, 0, 7, 0, false, 1));
+    assert_eq!(
+        (periods, missed, unreported, short, met, results.exit_code()),
+        (3, 0, 7, 0, false, 1)
+    );
     assert_eq!((results.tasks[0].periods, results.tasks[0].unreported), (3, 7));
 }
 
@@ -39,7 +42,8 @@ fn ten_periods_by_hand() {
     let mut c = collector();
     c.record(&period(0));
     // Exactly 1 % and 5 % off are not "more than"; 0.2 and 0.02 us beyond are.
-    let received = [100_000, 101_000, 98_999, 105_000, 94_980, 100_000, 200_000, 100_000, 50_000, 100_001];
+    let received =
+        [100_000, 101_000, 98_999, 105_000, 94_980, 100_000, 200_000, 100_000, 50_000, 100_001];
     for (i, received) in received.into_iter().enumerate() {
         let mut p = period(1 + i as u64);
         p.received = received;
@@ -71,7 +75,9 @@ fn ten_periods_by_hand() {
     assert_eq!(
         t.long_run_ppm,
         Some(
-            (100_000u64 * 4 + 101_000 + 98_999 + 105_000 + 94_980 + 200_000 + 1 - 100_000 + 100_000) * 1_000_000
+            (100_000u64 * 4 + 101_000 + 98_999 + 105_000 + 94_980 + 200_000 + 1 - 100_000
+                + 100_000)
+                * 1_000_000
                 / 900_000
                 + 1
         )

@@ -13,7 +13,9 @@ fn any_period() -> impl Strategy<Value = (u64, Option<u64>, Option<u64>, bool, b
 fn nearest_rank(sorted: &[u64], percent: usize) -> u64 {
     *sorted
         .iter()
-        .find(|value| sorted.iter().filter(|other| other <= value).count() * 100 >= percent * sorted.len())
+        .find(|value| {
+            sorted.iter().filter(|other| other <= value).count() * 100 >= percent * sorted.len()
+        })
         .unwrap()
 }
 
