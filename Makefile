@@ -30,19 +30,22 @@ fuzz:
 	scripts/setup fuzz
 	scripts/fuzz 600
 
-# Admission against 100,000 simulated sets per policy, and the simulator against SimSo; `make test` has a smaller sample.
+# Admission against 100,000 simulated sets per policy, and the simulator against SimSo; `make test`
+# has a smaller sample.
 oracles:
 	scripts/setup test
 	PUNCTUAL_SETS=100000 cargo test --release $(CARGO_FLAGS) -p punctual-oracles -- --nocapture
 	PUNCTUAL_SETS=2000 tests/oracles/simso/run
 
-# Performance, compared side by side; docs/benchmarks.md tells what was measured.
+# Performance, compared side by side; docs/benchmarks.md has the results.
 bench:
 	scripts/setup bench
 	bench/run $(BENCH)
 
-# A task set in a virtual machine with a counted clock, under a kernel of Debian's: the same output each time.
-#   make vm [KERNEL=6.18|7.3|7.3-rt] [SET=examples/servo.toml] [HOST=user] [RESULTS=folder] [ARGS="--duration 2s"]
+# A task set in a virtual machine with a counted clock, under a kernel of Debian's: the same output
+# each time.
+#   make vm [KERNEL=6.18|7.3|7.3-rt] [SET=examples/servo.toml] [HOST=user] [RESULTS=folder]
+#           [ARGS="--duration 2s"]
 KERNEL := 7.3
 SET := examples/servo.toml
 HOST := user
@@ -56,8 +59,8 @@ PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
-	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
-		$(SHARE)/fish/vendor_completions.d
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(PUNCTUAL) man $(SHARE)/man/man1
 	$(PUNCTUAL) completions bash >$(SHARE)/bash-completion/completions/punctual
 	$(PUNCTUAL) completions zsh >$(SHARE)/zsh/site-functions/_punctual

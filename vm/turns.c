@@ -69,7 +69,8 @@ static void *real(const char *name, const char *version)
 
 int ppoll(struct pollfd *files, nfds_t count, const struct timespec *time, const sigset_t *mask)
 {
-	REAL(int, ppoll, "GLIBC_2.4", struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+	REAL(int, ppoll, "GLIBC_2.4", struct pollfd *, nfds_t, const struct timespec *,
+	     const sigset_t *);
 	int ready = own(files, count, time, mask);
 
 	if (is_main())
@@ -110,11 +111,11 @@ int pthread_mutex_lock(pthread_mutex_t *lock)
 	end.tv_sec += end.tv_nsec / 1000000000;
 	end.tv_nsec %= 1000000000;
 	wanted = true;
-	/* A signal is to end QEMU. */
+	/* A signal ends QEMU. */
 	for (bool over = false; !error && !waits && !over;) {
 		pthread_mutex_unlock(lock);
-		over = syscall(SYS_futex, &waits, FUTEX_WAIT_BITSET_PRIVATE, 0, &end, NULL, FUTEX_BITSET_MATCH_ANY) == -1 &&
-		       errno != EAGAIN;
+		over = syscall(SYS_futex, &waits, FUTEX_WAIT_BITSET_PRIVATE, 0, &end, NULL,
+			       FUTEX_BITSET_MATCH_ANY) == -1 && errno != EAGAIN;
 		error = own(lock);
 	}
 	wanted = false;

@@ -86,7 +86,8 @@ static pid_t spin(const char *how, double *weight)
 
 static double *weights(void)
 {
-	double *w = mmap(NULL, MOST * sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double *w = mmap(NULL, MOST * sizeof(*w), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (w == MAP_FAILED)
 		die("mmap");
@@ -234,7 +235,8 @@ static int sleeping(int busy, int seconds)
 	if (busy > MOST || seconds < 1)
 		die("arguments");
 	for (int i = 0; i < SLEEPING; i++) {
-		sleeper[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		sleeper[i] = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (sleeper[i] == MAP_FAILED)
 			die("mmap");
 		sleeping[i] = fork();
@@ -262,7 +264,8 @@ static int sleeping(int busy, int seconds)
 		/* One that waits still is late by at least so much. */
 		if (s->next < end)
 			s->late[s->count++] = end - s->next;
-		snprintf(name, sizeof(name), "sleep_%llums_beside_%d", (unsigned long long)periods_ms[i], busy);
+		snprintf(name, sizeof(name), "sleep_%llums_beside_%d",
+			 (unsigned long long)periods_ms[i], busy);
 		printf("%s_count\t%llu\n", name, (unsigned long long)s->count);
 		if (s->count)
 			distribution(name, s->late, s->count);
@@ -316,7 +319,7 @@ int main(int argc, char **argv)
 		return sleeping(atoi(argv[2]), atoi(argv[3]));
 	if (!strcmp(what, "vforks"))
 		return vforks(atoi(argv[2]));
-	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake LOADS PERIOD_US COUNT | shell LOADS COUNT |\n"
-			"      sleeping BUSY SECONDS | vforks COUNT\n");
+	fprintf(stderr, "load: shares SECONDS NICE... | pipe ROUNDS | wake LOADS PERIOD_US COUNT |\n"
+			"      shell LOADS COUNT | sleeping BUSY SECONDS | vforks COUNT\n");
 	return 126;
 }

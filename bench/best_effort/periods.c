@@ -32,7 +32,10 @@ static void under_deadline(uint64_t period, uint64_t budget)
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attr = { .size = sizeof(attr), .policy = 6, .runtime = budget, .deadline = period, .period = period };
+	} attr = {
+		.size = sizeof(attr), .policy = 6,
+		.runtime = budget, .deadline = period, .period = period
+	};
 
 	if (syscall(SYS_sched_setattr, 0, &attr, 0))
 		die("SCHED_DEADLINE");
@@ -51,7 +54,8 @@ static uint64_t executed_at(const struct gap *gaps, int count, uint64_t time)
 	return gaps[i].executed + (time > gaps[i].to ? time - gaps[i].to : 0);
 }
 
-static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t settle, int seconds, int deadline)
+static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t settle,
+		   int seconds, int deadline)
 {
 	int most = 4 * seconds * SECOND / period + 16, count = 0, seen = 0;
 	struct gap *gaps = calloc(most, sizeof(*gaps));
@@ -90,7 +94,8 @@ static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t 
 			phase = at;
 	}
 	began = gaps[0].to + phase - period / 2;
-	for (uint64_t time = began; time + period <= gaps[count - 1].to && seen < most; time += period) {
+	end = gaps[count - 1].to;
+	for (uint64_t time = began; time + period <= end && seen < most; time += period) {
 		uint64_t got = executed_at(gaps, count, time + period) - executed_at(gaps, count, time);
 
 		all += got;
@@ -106,8 +111,8 @@ static int periods(const char *name, uint64_t period, uint64_t budget, uint64_t 
 int main(int argc, char **argv)
 {
 	if (argc == 6 || argc == 7)
-		return periods(argv[1], atoi(argv[2]) * 1000ULL, atoi(argv[3]) * 1000ULL, atoi(argv[4]) * 1000000ULL,
-			       atoi(argv[5]), argc == 7);
+		return periods(argv[1], atoi(argv[2]) * 1000ULL, atoi(argv[3]) * 1000ULL,
+			       atoi(argv[4]) * 1000000ULL, atoi(argv[5]), argc == 7);
 	fprintf(stderr, "periods NAME PERIOD_US BUDGET_US SETTLE_MS SECONDS [deadline]\n");
 	return 126;
 }

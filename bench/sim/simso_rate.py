@@ -16,7 +16,12 @@ configuration.etm = "wcet"
 for number, task in enumerate(tasks):
     period, wcet = (int(text) / 1000 for text in task.split(":"))
     configuration.add_task(
-        name=f"t{number}", identifier=number, period=period, activation_date=0, wcet=wcet, deadline=period
+        name=f"t{number}",
+        identifier=number,
+        period=period,
+        activation_date=0,
+        wcet=wcet,
+        deadline=period,
     )
 configuration.add_processor(name="CPU 0", identifier=0)
 configuration.scheduler_info.clas = "simso.schedulers.EDF_mono"

@@ -72,15 +72,17 @@ def main():
         theirs = urgencies(given, simso_stretches(given))
         for at, (mine, its) in enumerate(zip(ours, theirs)):
             if mine != its:
-                print("set %s under %s: at %d ours executes %s, SimSo's %s; tasks (budget, period, deadline): %s"
-                      % (given["seed"], given["policy"], at, mine, its, given["tasks"]))
+                place = f"set {given['seed']} under {given['policy']}: at {at}"
+                print(f"{place} ours executes {mine}, SimSo's {its};"
+                      f" tasks (budget, period, deadline): {given['tasks']}")
                 return 1
         sets[given["policy"]] += 1
         busy += sum(slot is not None for slot in ours)
     if not all(sets.values()):
         print("no sets were compared")
         return 1
-    print("SimSo: the same schedules for %d sets under RM and %d under EDF (%d busy slots)" % (sets["rm"], sets["edf"], busy))
+    print(f"SimSo: the same schedules for {sets['rm']} sets under RM and {sets['edf']} under EDF"
+          f" ({busy} busy slots)")
     return 0
 
 
