@@ -146,17 +146,25 @@ impl fmt::Display for Help {
         match self {
             Help::Change(change) => change.fmt(f),
             Help::Scale { to } => {
-                write!(f, "lower every budget to {to} of what it is, or give some of the tasks another CPU")
+                write!(
+                    f,
+                    "lower every budget to {to} of what it is, or give some of the tasks another \
+                     CPU"
+                )
             }
             Help::LeastBudget { least } => write!(
                 f,
-                "give each task and server a budget of at least {}, with a longer period where the CPU is too full",
+                "give each task and server a budget of at least {}, with a longer period where the \
+                 CPU is too full",
                 fmt_ns(*least)
             ),
-            Help::Periods => f.write_str("choose periods that are multiples of each other, or another policy than td"),
-            Help::Unknown => {
-                f.write_str("lower budgets, lengthen periods or deadlines, or give some of the tasks another CPU")
-            }
+            Help::Periods => f.write_str(
+                "choose periods that are multiples of each other, or another policy than td",
+            ),
+            Help::Unknown => f.write_str(
+                "lower budgets, lengthen periods or deadlines, or give some of the tasks another \
+                 CPU",
+            ),
         }
     }
 }

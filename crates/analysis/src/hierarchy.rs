@@ -8,7 +8,7 @@ use crate::group_test::GroupTest;
 use crate::interference::Interference;
 use crate::members::{self, Policy};
 use crate::record::{group_result, task_result};
-use crate::results::{BudgetGroupResult, Fit, GroupResult, TaskResult, Test};
+use crate::results::{BudgetGroupResult, Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::step_limit::{self, StepLimit};
 use crate::supply::Supply;
 
@@ -24,16 +24,16 @@ pub(crate) struct Hierarchy<'a> {
     /// Some time table's cycle is too long, which no change of a budget shortens.
     pub(crate) no_cycle: bool,
     /// By index in the set.
-    pub(crate) tasks: Vec<Option<TaskResult>>,
-    pub(crate) groups: Vec<Option<GroupResult>>,
+    pub(crate) tasks: Vec<Option<TaskAnalysis>>,
+    pub(crate) groups: Vec<Option<GroupAnalysis>>,
     /// By group: when it may first have something to execute, ns from the start of the run.
     pub(crate) first_releases: Vec<u64>,
 }
 
 /// The results of one domain, in file order.
 pub(crate) struct Results {
-    pub(crate) tasks: Vec<TaskResult>,
-    pub(crate) groups: Vec<GroupResult>,
+    pub(crate) tasks: Vec<TaskAnalysis>,
+    pub(crate) groups: Vec<GroupAnalysis>,
     pub(crate) budget_groups: Vec<BudgetGroupResult>,
     /// The steps that are left.
     pub(crate) left: u64,
@@ -133,7 +133,7 @@ impl<'a> Hierarchy<'a> {
         let groups =
             groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].domain == domain);
         let groups = groups.map(|(g, result)| {
-            let mut result = result.unwrap_or_else(|| GroupResult {
+            let mut result = result.unwrap_or_else(|| GroupAnalysis {
                 why: unreached(),
                 ..group_result(set, g, Test::None)
             });
@@ -146,7 +146,7 @@ impl<'a> Hierarchy<'a> {
         });
         let tasks = tasks.into_iter().enumerate().filter(|(t, _)| set.tasks[*t].domain == domain);
         let tasks = tasks.map(|(t, result)| {
-            let mut result = result.unwrap_or_else(|| TaskResult {
+            let mut result = result.unwrap_or_else(|| TaskAnalysis {
                 why: unreached(),
                 ..task_result(set, t, Test::None)
             });

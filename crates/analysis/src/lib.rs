@@ -67,13 +67,13 @@ pub use hyperperiod::{gcd, hyperperiod, periods, HyperperiodTooLong};
 pub use promotion::upper_band_responses;
 pub use reserved_time::{OutsideServers, ReservedTime};
 pub use results::{
-    Analysis, BudgetGroupResult, DomainAnalysis, Fit, GroupResult, TaskResult, Test,
+    Analysis, BudgetGroupResult, DomainAnalysis, Fit, GroupAnalysis, TaskAnalysis, Test,
 };
 pub use time_table::{
     TableError, TableTask, TimeTable, LARGEST_TABLE, LONGEST_CYCLE, MOST_WINDOWS,
 };
 pub use utilization::{Ppm, WHOLE};
-pub use verdict::{verdict, DomainLoad, DomainRefusal, Refusal, Verdict};
+pub use verdict::{verdict, DomainLoad, DomainRefusal, Unschedulable, Verdict};
 
 /// Tests all tasks and groups of a set, in each of its domains, for a host that takes no time
 /// itself.
@@ -94,7 +94,7 @@ pub fn analyse_within(set: &TaskSet, capacity: &Capacity) -> Analysis {
 /// # Errors
 /// In one or more domains the budgets exceed [`LIMIT`], or a deadline may be missed: all such
 /// domains, each with the least change that makes the set fit.
-pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
+pub fn admit(set: &TaskSet) -> Result<Verdict, Unschedulable> {
     admit_within(set, &Capacity::THEORY)
 }
 
@@ -102,7 +102,7 @@ pub fn admit(set: &TaskSet) -> Result<Verdict, Refusal> {
 ///
 /// # Errors
 /// As those of [`admit`], with the limits of the capacity.
-pub fn admit_within(set: &TaskSet, capacity: &Capacity) -> Result<Verdict, Refusal> {
+pub fn admit_within(set: &TaskSet, capacity: &Capacity) -> Result<Verdict, Unschedulable> {
     verdict(set, &analyse_domains(set, capacity, false))
 }
 

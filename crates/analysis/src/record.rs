@@ -6,7 +6,7 @@ use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
 use crate::analysed_task::{AnalysedTask, DeadlineMet, Entity, Outcome};
 use crate::group_test::GroupTest;
 use crate::hierarchy::Hierarchy;
-use crate::results::{Fit, GroupResult, TaskResult, Test};
+use crate::results::{Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::self_suspension;
 use crate::supply::{Supply, NEVER};
 use crate::window_supply::WindowSupply;
@@ -20,8 +20,9 @@ impl Hierarchy<'_> {
             match m.entity {
                 Entity::Task(index) => self.record_task(index, m, outcome, group, why),
                 Entity::Unguaranteed(index) if m.period.is_none() => {
-                    let why = "it has no least distance between releases, so that nothing is promised to it";
-                    self.tasks[index] = Some(TaskResult {
+                    let why = "it has no least distance between releases, so that nothing is \
+                               promised to it";
+                    self.tasks[index] = Some(TaskAnalysis {
                         fit: Fit::BestEffort,
                         why: Some(why.to_owned()),
                         ..task_result(self.set, index, Test::None)
@@ -59,7 +60,7 @@ impl Hierarchy<'_> {
             o.met == DeadlineMet::Yes && self_suspension::ends_suspended(&spec.body, m.budget);
         let o =
             if stopped { &Outcome::suspension_fault(self_suspension::ENDS_SUSPENDED) } else { o };
-        let mut result = TaskResult {
+        let mut result = TaskAnalysis {
             fit: o.met.into(),
             exact: o.exact,
             reached: o.reached,
@@ -88,7 +89,7 @@ impl Hierarchy<'_> {
         why: Option<&str>,
     ) -> Supply {
         let set = self.set;
-        let mut result = GroupResult {
+        let mut result = GroupAnalysis {
             fit: o.met.into(),
             exact: o.exact,
             response: o.response,
@@ -111,12 +112,12 @@ impl Hierarchy<'_> {
         supply
     }
 
-    pub(crate) fn put_task(&mut self, result: TaskResult) {
+    pub(crate) fn put_task(&mut self, result: TaskAnalysis) {
         let at = result.task;
         self.tasks[at] = Some(result);
     }
 
-    pub(crate) fn put_group(&mut self, result: GroupResult) {
+    pub(crate) fn put_group(&mut self, result: GroupAnalysis) {
         let at = result.group;
         self.groups[at] = Some(result);
     }
@@ -131,8 +132,8 @@ impl Hierarchy<'_> {
         let Entity::Unguaranteed(index) = other.entity else { return None };
         let name = &self.set.tasks[index].name;
         Some(format!(
-            "task {name:?} is not less important, and nothing bounds how often it is released: give it a group with a \
-             server of its own"
+            "task {name:?} is not less important, and nothing bounds how often it is released: \
+             give it a group with a server of its own"
         ))
     }
 }
@@ -183,9 +184,9 @@ fn guaranteed(
 }
 
 /// A task's result before the test: late.
-pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskResult {
+pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskAnalysis {
     let spec = &set.tasks[task];
-    TaskResult {
+    TaskAnalysis {
         task,
         name: spec.name.clone(),
         line: spec.line,
@@ -202,13 +203,13 @@ pub(crate) fn task_result(set: &TaskSet, task: usize, test: Test) -> TaskResult 
 }
 
 /// A group's result before the test: late.
-pub(crate) fn group_result(set: &TaskSet, group: usize, test: Test) -> GroupResult {
+pub(crate) fn group_result(set: &TaskSet, group: usize, test: Test) -> GroupAnalysis {
     let spec = &set.groups[group];
     let deadline = match &spec.server {
         ServerSpec::Periodic { deadline, .. } => *deadline,
         ServerSpec::Windows { cycle, .. } => *cycle,
     };
-    GroupResult {
+    GroupAnalysis {
         group,
         name: spec.name.clone(),
         line: spec.line,

@@ -56,9 +56,9 @@ pub struct DomainAnalysis {
     #[serde(skip)]
     pub capacity: Capacity,
     /// Its tasks, in file order.
-    pub tasks: Vec<TaskResult>,
+    pub tasks: Vec<TaskAnalysis>,
     /// Its scheduling groups, in file order.
-    pub groups: Vec<GroupResult>,
+    pub groups: Vec<GroupAnalysis>,
     /// Its budget groups, in file order.
     pub budget_groups: Vec<BudgetGroupResult>,
     /// Some time table is not made because its cycle is too long: no change is searched for.
@@ -141,7 +141,7 @@ impl Test {
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TaskResult {
+pub struct TaskAnalysis {
     /// Its index in the set.
     pub task: usize,
     /// Its name.
@@ -176,7 +176,7 @@ pub struct TaskResult {
 /// One scheduling group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GroupResult {
+pub struct GroupAnalysis {
     /// Its index in the set.
     pub group: usize,
     /// Its name.
@@ -223,7 +223,7 @@ pub struct BudgetGroupResult {
     pub exhaustible: bool,
 }
 
-impl TaskResult {
+impl TaskAnalysis {
     /// Why it does not fit, or nothing is guaranteed, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -242,7 +242,7 @@ impl TaskResult {
     }
 }
 
-impl GroupResult {
+impl GroupAnalysis {
     /// Why its server does not fit, in one line.
     #[must_use]
     pub fn cause(&self) -> String {

@@ -23,8 +23,8 @@ pub(crate) const CUT_AT_WAKE_UP: &str =
     "it sleeps in mid-job: under EDF what is left of its budget is cut to its bandwidth when it \
      wakes, and is not sure to be enough; use rm, dm or fp, or split it into two tasks";
 pub(crate) const UNSERVED: &str =
-    "it sleeps in mid-job: each time it wakes its group may have to wait for its budget again; give \
-     the group's server a shorter period, or split the task into two";
+    "it sleeps in mid-job: each time it wakes its group may have to wait for its budget again; \
+     give the group's server a shorter period, or split the task into two";
 pub(crate) const MISSED_WINDOWS: &str =
     "it sleeps in mid-job, and its windows may pass while it sleeps; give it windows that follow \
      its steps, use rm, dm or fp, or split it into two tasks";

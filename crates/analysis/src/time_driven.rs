@@ -12,7 +12,7 @@ use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
 use crate::hierarchy::Hierarchy;
 use crate::record::{group_result, task_result};
 use crate::reserved_time::{OutsideServers, ReservedTime};
-use crate::results::{Fit, GroupResult, TaskResult, Test};
+use crate::results::{Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::self_suspension::{self, segments, ExecutionSegment};
 use crate::step_limit::Exhausted;
 use crate::supply::Supply;
@@ -45,11 +45,15 @@ impl Hierarchy<'_> {
         for &g in &groups {
             match &set.groups[g].server {
                 ServerSpec::Windows { cycle, windows: own } => {
-                    windows.extend(ReservedTime::of_windows(*cycle, own).map(|w| (Owner::Group(g), w)));
+                    windows.extend(
+                        ReservedTime::of_windows(*cycle, own).map(|w| (Owner::Group(g), w)),
+                    );
                 }
                 ServerSpec::Periodic { .. } => faults.push((
                     Owner::Group(g),
-                    "its server has a period and a budget, but its parent's policy \"td\" goes by windows".to_owned(),
+                    "its server has a period and a budget, but its parent's policy \"td\" goes by \
+                     windows"
+                        .to_owned(),
                 )),
             }
             if self.budget_groups.supply(set.groups[g].budget_group).is_some() {
@@ -68,7 +72,8 @@ impl Hierarchy<'_> {
         }
         let outside = OutsideServers::new(set, group);
         if outside.unfixed.is_some() {
-            let fault = "a server above it gets its budget at no fixed time, so that windows cannot be kept";
+            let fault = "a server above it gets its budget at no fixed time, so that windows \
+                         cannot be kept";
             faults.extend(tasks.iter().map(|&t| (Owner::Task(t), fault.to_owned())));
             faults.extend(groups.iter().map(|&g| (Owner::Group(g), fault.to_owned())));
         }
@@ -146,7 +151,10 @@ impl Hierarchy<'_> {
     ) -> Result<(), Exhausted> {
         if windows.len() > MOST_WINDOWS {
             let count = windows.len();
-            let text = format!("{count} windows are given beside each other, {MOST_WINDOWS} is the most: give fewer");
+            let text = format!(
+                "{count} windows are given beside each other, {MOST_WINDOWS} is the most: give \
+                 fewer"
+            );
             faults.extend(windows.iter().map(|(owner, _)| (*owner, text.clone())));
             return Ok(());
         }
@@ -236,12 +244,12 @@ impl Hierarchy<'_> {
         fault: Option<String>,
         computed: bool,
         found: Option<u64>,
-    ) -> TaskResult {
+    ) -> TaskAnalysis {
         let task = &self.set.tasks[t];
         let response = if task.windows.is_empty() { found } else { received(task) };
         let fit = fit(&fault, computed && response.is_some());
         let response = response.filter(|_| fit == Fit::Fits);
-        TaskResult {
+        TaskAnalysis {
             fit,
             // A program may suspend itself throughout its windows.
             exact: matches!(task.body, Body::Spin(_)),
@@ -262,7 +270,7 @@ impl Hierarchy<'_> {
             _ => Supply::Nothing,
         };
         let blackout = (supply != Supply::Nothing).then(|| supply.time_for(1) - 1);
-        self.put_group(GroupResult {
+        self.put_group(GroupAnalysis {
             fit,
             exact: true,
             blackout,

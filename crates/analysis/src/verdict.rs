@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::advice::advise;
 use crate::capacity::Capacity;
 use crate::change::Help;
-use crate::results::{Analysis, DomainAnalysis, GroupResult, TaskResult};
+use crate::results::{Analysis, DomainAnalysis, GroupAnalysis, TaskAnalysis};
 use crate::utilization::Ppm;
 
 /// The set fits.
@@ -35,7 +35,7 @@ pub struct DomainLoad {
 
 /// The set does not fit. Displays one line for each domain in which it does not, with help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Refusal {
+pub struct Unschedulable {
     /// Each domain of the set, in the set's order, also those in which it fits.
     pub domains: Vec<DomainLoad>,
     /// The domains in which it does not fit, in the set's order; at least one.
@@ -62,7 +62,7 @@ pub struct DomainRefusal {
     pub help: Help,
 }
 
-impl Refusal {
+impl Unschedulable {
     /// What is wrong in each domain, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -76,7 +76,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Unschedulable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, over) in self.over.iter().enumerate() {
             if index > 0 {
@@ -114,12 +114,12 @@ impl DomainRefusal {
     /// Of a domain in which a set does not fit.
     pub(crate) fn new(set: &TaskSet, domain: &DomainAnalysis) -> DomainRefusal {
         let least = domain.capacity.costs.least_budget;
-        let mut tasks: Vec<&TaskResult> =
+        let mut tasks: Vec<&TaskAnalysis> =
             domain.tasks.iter().filter(|t| !t.fit.admitted()).collect();
         // Budgets that cannot be enforced come first.
         tasks.sort_by_key(|t| set.tasks[t.task].budget >= least);
-        let tasks = tasks.into_iter().map(TaskResult::cause);
-        let groups = domain.groups.iter().filter(|g| !g.fit.admitted()).map(GroupResult::cause);
+        let tasks = tasks.into_iter().map(TaskAnalysis::cause);
+        let groups = domain.groups.iter().filter(|g| !g.fit.admitted()).map(GroupAnalysis::cause);
         let mut late: Vec<String> = groups.chain(tasks).collect();
         let more = late.len().saturating_sub(Self::MOST_NAMED);
         late.truncate(Self::MOST_NAMED);
@@ -135,13 +135,16 @@ impl DomainRefusal {
 /// # Errors
 /// In one or more domains the budgets exceed the capacity, or a deadline may be missed: all such
 /// domains, each with the least change that makes the set fit.
-pub fn verdict(set: &TaskSet, analysis: &Analysis) -> Result<Verdict, Refusal> {
+pub fn verdict(set: &TaskSet, analysis: &Analysis) -> Result<Verdict, Unschedulable> {
     let domains = analysis.domains.iter().map(|domain| domain.load.clone()).collect();
     if analysis.fits() {
         return Ok(Verdict { domains });
     }
     let over = analysis.domains.iter().filter(|domain| !domain.fits());
-    Err(Refusal { domains, over: over.map(|domain| DomainRefusal::new(set, domain)).collect() })
+    Err(Unschedulable {
+        domains,
+        over: over.map(|domain| DomainRefusal::new(set, domain)).collect(),
+    })
 }
 
 impl DomainLoad {
@@ -160,8 +163,8 @@ impl DomainLoad {
             return format!("{is} of it, {excess} more than the {limit} that can be promised");
         }
         format!(
-            "{is} of it and the host takes up to {host} for its own work, together {excess} more than the {total} \
-             that there is"
+            "{is} of it and the host takes up to {host} for its own work, together {excess} more \
+             than the {total} that there is"
         )
     }
 }

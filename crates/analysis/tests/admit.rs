@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use punctual_analysis::{admit, Help, Ppm, Quantity, Refusal};
+use punctual_analysis::{admit, Help, Ppm, Quantity, Unschedulable};
 use punctual_taskset::{Body, DomainId, DomainSpec, PolicySpec, Spin, TaskSet, TaskSpec};
 
 /// A set from (cpu, budget, period) in ns.
@@ -26,7 +26,7 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
 }
 
 /// Applies the help for every CPU, as its user would.
-fn fixed(mut set: TaskSet, refusal: &Refusal) -> TaskSet {
+fn fixed(mut set: TaskSet, refusal: &Unschedulable) -> TaskSet {
     for over in &refusal.over {
         match &over.help {
             Help::Change(change) => {
@@ -143,7 +143,9 @@ fn tasks() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn admission_agrees_with_one_common_denominator(tasks in tasks()) {

@@ -120,7 +120,9 @@ fn specs() -> impl Strategy<Value = Vec<TaskSpec>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 150, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_change_is_enough_and_one_nanosecond_less_is_not(tasks in specs(), edf in any::<bool>()) {
@@ -140,7 +142,9 @@ proptest! {
                 }
                 prop_assert!(analyse(&set).fits());
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => prop_assert!(false, "nothing helps"),
+            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => {
+                prop_assert!(false, "nothing helps")
+            }
         }
         for change in &advice.own {
             let fits = |set: &TaskSet| cpu(set).tasks[change.index].fit.admitted();

@@ -72,8 +72,8 @@ fn budgets_and_the_host_together_are_no_more_than_there_is() {
     let refusal = admit_within(&set("edf", tasks(&[(400_000, 1_000_000)])), &capacity).unwrap_err();
     assert_eq!(
         refusal.over[0].cause(),
-        "CPU 0: the budgets are 40 % of it and the host takes up to 12 % for its own work, together 2 % more than the 50 % \
-         that there is"
+        "CPU 0: the budgets are 40 % of it and the host takes up to 12 % for its own work, \
+         together 2 % more than the 50 % that there is"
     );
     match &refusal.over[0].help {
         Help::Change(change) => assert_eq!((change.from, change.to), (400_000, 380_000)),

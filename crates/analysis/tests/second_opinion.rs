@@ -47,35 +47,41 @@ fn full(cpu: &DomainAnalysis) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 600, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn fixed_priority_responses_are_the_same_wherever_one_job_is_done_before_the_next(tasks in specs(true)) {
+    fn fixed_priority_responses_agree_where_one_job_ends_before_the_next(tasks in specs(true)) {
         let set = set("fp", ranked(tasks));
         let cpu = cpu(&set);
         for (n, t) in set.tasks.iter().enumerate() {
             let before: Vec<Curve> = set.tasks[..n].iter().map(curve).collect();
             // Without its own jitter: theirs counts from the release in time.
             let own = curve(&TaskSpec { jitter: 0, ..t.clone() });
-            let bound = fixed_priority::fully_preemptive::dedicated_uniproc_rta(&own, &before, Duration::from(100_000));
+            let bound = fixed_priority::fully_preemptive::dedicated_uniproc_rta(
+                &own, &before, Duration::from(100_000),
+            );
             let theirs = bound.ok().map(u64::from).map(|r| r + t.jitter).filter(|&r| r <= t.period);
             prop_assert_eq!(cpu.tasks[n].response, theirs, "task {}", n);
         }
     }
 
     #[test]
-    fn edf_responses_are_the_same_wherever_all_deadlines_are_met(tasks in specs(false)) {
+    fn edf_responses_agree_where_all_deadlines_are_met(tasks in specs(false)) {
         let set = set("edf", tasks);
         let cpu = cpu(&set);
         if full(&cpu) { return Ok(()); }
         let curves: Vec<Curve> = set.tasks.iter().map(curve).collect();
         let mut theirs = Vec::new();
-        for (n, t) in set.tasks.iter().enumerate() {
-            let own = edf::fully_preemptive::Task { rbf: &curves[n], deadline: Duration::from(t.deadline) };
-            let others: Vec<_> = (0..set.tasks.len()).filter(|&o| o != n).map(|o| edf::fully_preemptive::Task {
-                rbf: &curves[o], deadline: Duration::from(set.tasks[o].deadline),
-            }).collect();
-            let bound = edf::fully_preemptive::dedicated_uniproc_rta(&own, &others, Duration::from(100_000));
+        for n in 0..set.tasks.len() {
+            let task = |n: usize| edf::fully_preemptive::Task {
+                rbf: &curves[n], deadline: Duration::from(set.tasks[n].deadline),
+            };
+            let others: Vec<_> = (0..set.tasks.len()).filter(|&o| o != n).map(task).collect();
+            let bound = edf::fully_preemptive::dedicated_uniproc_rta(
+                &task(n), &others, Duration::from(100_000),
+            );
             theirs.push(bound.ok().map(u64::from));
         }
         let meets = |(r, t): (&Option<u64>, &TaskSpec)| r.is_some_and(|r| r <= t.deadline);

@@ -3,7 +3,7 @@
 use punctual_diagnostic::Diagnostic;
 use punctual_process::{CommandSpec, Output};
 
-use crate::sys::{set_policy, Policy};
+use crate::sys::{set_policy, KernelPolicy};
 
 /// The commands of a run, and the task of each.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl TaskCommands {
         task: (usize, &str),
         words: &[String],
         cpu: Option<u32>,
-        policy: Policy,
+        policy: KernelPolicy,
     ) -> Result<(), Failed> {
         let (task, name) = task;
         let spec =

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!              priority                     on
-//! watchdogs    FIFO 99                      each CPU used, and one other: end the run whatever happens
+//! watchdogs    FIFO 99                      each CPU used, and one other: end the run at its bound
 //! observers    FIFO 99 (beside DEADLINE:    each CPU used: read CPU clocks at period boundaries
 //!              a reservation)
 //! tasks        the baseline's policy            their CPU
-//! caller       as it came                   anywhere: takes the observers' records out of a ring
+//! caller       unchanged                    anywhere: reads the observers' records from a ring
 //! ```
 //!
 //! The kernel's policies enforce nothing between the task and the machine, so a runaway under
@@ -41,5 +41,5 @@ mod sys;
 mod watchdog;
 mod worker;
 
-pub use refusal::Refusal;
+pub use refusal::Unsupported;
 pub use run::{start, Baseline, BaselineHost, BaselineRun, BaselineStart, Options};

@@ -3,7 +3,7 @@
 
 use crate::judge::{judge, still_open, Measured, Nature, Terms};
 use crate::shared::{Control, SetupStep, TaskState, STAMPS};
-use crate::sys::{set_affinity, set_policy, Policy};
+use crate::sys::{set_affinity, set_policy, KernelPolicy};
 use punctual_sys::clock::{monotonic_ns, sleep_until_unless, CpuClock};
 use punctual_trace::{JobEnd, Period, NEVER};
 use rtrb::Producer;
@@ -14,15 +14,15 @@ use std::sync::atomic::Ordering::*;
 const HELD: usize = STAMPS / 2;
 
 /// The observer's policies beside FIFO and ordinary tasks.
-pub const ABOVE_ALL: &[Policy] = &[Policy::Fifo(99)];
+pub const ABOVE_ALL: &[KernelPolicy] = &[KernelPolicy::Fifo(99)];
 /// Beside SCHED_DEADLINE tasks, which are above SCHED_FIFO 99: one of them, with a deadline before
 /// all others. Where the 5 % that it takes do not fit, it is often late.
-pub const AMONG_DEADLINES: &[Policy] = &[reservation(10_000), Policy::Fifo(99)];
+pub const AMONG_DEADLINES: &[KernelPolicy] = &[reservation(10_000), KernelPolicy::Fifo(99)];
 /// The same where it shares several CPUs' bandwidth.
-pub const AMONG_DEADLINES_FREE: &[Policy] = &[reservation(40_000), Policy::Fifo(99)];
+pub const AMONG_DEADLINES_FREE: &[KernelPolicy] = &[reservation(40_000), KernelPolicy::Fifo(99)];
 
-const fn reservation(runtime: u64) -> Policy {
-    Policy::Deadline { runtime, deadline: 200_000, period: 200_000 }
+const fn reservation(runtime: u64) -> KernelPolicy {
+    KernelPolicy::Deadline { runtime, deadline: 200_000, period: 200_000 }
 }
 
 /// One task under observation.
@@ -141,7 +141,7 @@ pub struct Observer<'a> {
     /// any CPU.
     pub pinned: Option<u32>,
     /// Its policy, the first that the kernel gives it.
-    pub policies: &'static [Policy],
+    pub policies: &'static [KernelPolicy],
     /// Its tasks.
     pub watches: Vec<Watch<'a>>,
     /// Where records go.

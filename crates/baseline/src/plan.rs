@@ -2,9 +2,9 @@
 
 use crate::judge::Nature;
 use crate::observer::{ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
-use crate::refusal::Refusal;
+use crate::refusal::Unsupported;
 use crate::run::Baseline;
-use crate::sys::{affinity, Policy};
+use crate::sys::{affinity, KernelPolicy};
 use punctual_taskset::{Arrival, Body, DomainId, Spin, Step, TaskSet, TaskSpec};
 
 /// Records that a ring holds: the caller may be kept from its CPU for so long.
@@ -13,14 +13,14 @@ const RING_SECONDS: u64 = 3;
 const TOP: i32 = 90;
 
 /// Each task's policy under the baseline, in file order.
-pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<Policy> {
+pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<KernelPolicy> {
     match baseline {
-        Baseline::Other => vec![Policy::Other; set.tasks.len()],
-        Baseline::Fifo => priorities(set).into_iter().map(Policy::Fifo).collect(),
+        Baseline::Other => vec![KernelPolicy::Other; set.tasks.len()],
+        Baseline::Fifo => priorities(set).into_iter().map(KernelPolicy::Fifo).collect(),
         Baseline::Deadline => set
             .tasks
             .iter()
-            .map(|task| Policy::Deadline {
+            .map(|task| KernelPolicy::Deadline {
                 runtime: task.budget,
                 deadline: task.deadline,
                 period: task.period,
@@ -82,9 +82,9 @@ pub fn fits_beside_observer(set: &TaskSet, percent: u128, unpinned: Option<usize
 }
 
 /// The kernel's policies know no other releases.
-pub fn not_periodic(set: &TaskSet) -> Option<Refusal> {
+pub fn not_periodic(set: &TaskSet) -> Option<Unsupported> {
     let task = set.tasks.iter().find(|t| t.arrival != Arrival::Periodic)?;
-    Some(Refusal {
+    Some(Unsupported {
         reason: format!(
             "task \"{}\" is not released periodically, and only such tasks are compared",
             task.name
@@ -118,7 +118,7 @@ pub fn guarded(cpus: &[u32]) -> Vec<u32> {
 }
 
 /// What an observer reserves must not be what the set then lacks.
-pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [Policy] {
+pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static [KernelPolicy] {
     match baseline {
         Baseline::Deadline if unpinned && fits_beside_observer(set, 20, Some(affinity().len())) => {
             AMONG_DEADLINES_FREE
@@ -151,7 +151,8 @@ pub fn remarks(
     }
     if baseline == Baseline::Deadline && observing(set, baseline, unpinned) == ABOVE_ALL {
         notes.push(
-            "the observer had no room of its own among these budgets and was often late: see the periods counted apart"
+            "the observer had no room of its own among these budgets and was often late: see the \
+             periods counted apart"
                 .to_owned(),
         );
     }
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn deadline_parameters_are_the_tasks_own() {
-        let want = Policy::Deadline { runtime: 1, deadline: 10, period: 40 };
+        let want = KernelPolicy::Deadline { runtime: 1, deadline: 10, period: 40 };
         assert_eq!(policies(&set("rm"), Baseline::Deadline)[0], want);
     }
 
@@ -240,7 +241,8 @@ mod tests {
     fn only_sets_of_periodic_tasks_are_compared() {
         let set = |arrival| {
             let text = format!(
-                "cpu = 0\npolicy = \"rm\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n{arrival}work = {{ spin = \"1ms\" }}"
+                "cpu = 0\npolicy = \"rm\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\n\
+                 budget = \"1ms\"\n{arrival}work = {{ spin = \"1ms\" }}"
             );
             TaskSet::parse(&text, "test").expect("it is right")
         };

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Why a column stays empty. Nothing was left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Unsupported {
     /// The cause, one sentence without a full stop.
     pub reason: String,
     /// What helps, one step or command per line.
@@ -27,7 +27,10 @@ pub fn not_started(what: &str, error: io::Error) -> Diagnostic {
 
 /// A CPU that is not there, or not permitted to this process.
 fn no_cpu(cpu: u32) -> Diagnostic {
-    let cause = format!("CPU {cpu} cannot be used: it does not exist, is offline, or is not in this process's cpuset");
+    let cause = format!(
+        "CPU {cpu} cannot be used: it does not exist, is offline, or is not in this process's \
+         cpuset"
+    );
     Diagnostic::machine(cause, "choose a CPU that is online and ours (taskset -p $$)")
 }
 
@@ -43,7 +46,7 @@ pub fn explain(
     baseline: Baseline,
     unpinned: bool,
     failure: (SetupStep, u32, i32),
-) -> Result<Refusal, Diagnostic> {
+) -> Result<Unsupported, Diagnostic> {
     let (step, of, errno) = failure;
     match step {
         SetupStep::ObserverAffinity => Err(no_cpu(of)),
@@ -58,13 +61,14 @@ pub fn explain(
     }
 }
 
-fn no_privilege(what: &str, errno: i32) -> Refusal {
+fn no_privilege(what: &str, errno: i32) -> Unsupported {
     let reason = format!("{what}, and the kernel refuses it ({})", name(errno));
     let help = if may_nice() && errno == libc::EPERM {
         let group = Hierarchy::V1("cpu").directory_of(std::process::id() as i32);
         let group = group.unwrap_or_else(|| "/sys/fs/cgroup/cpu".into());
         vec![
-            "this control group has no real-time share (CONFIG_RT_GROUP_SCHED). Give it one, or leave the group:"
+            "this control group has no real-time share (CONFIG_RT_GROUP_SCHED). Give it one, or \
+             leave the group:"
                 .into(),
             format!("echo 950000 > {}/cpu.rt_runtime_us", group.display()),
             "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs".into(),
@@ -73,7 +77,7 @@ fn no_privilege(what: &str, errno: i32) -> Refusal {
         vec!["run it as root, or: sudo setcap cap_sys_nice,cap_ipc_lock+ep $(command -v punctual)"
             .into()]
     };
-    Refusal { reason, help, unpinned_may_work: false }
+    Unsupported { reason, help, unpinned_may_work: false }
 }
 
 /// The CPU of a task.
@@ -82,34 +86,41 @@ fn cpu_of(set: &TaskSet, task: u32) -> Result<u32, Diagnostic> {
     task.map_or(Ok(0), |task| set.domain(task.domain).only_cpu())
 }
 
-fn deadline(set: &TaskSet, task: u32, cpu: u32, unpinned: bool, errno: i32) -> Refusal {
+fn deadline(set: &TaskSet, task: u32, cpu: u32, unpinned: bool, errno: i32) -> Unsupported {
     let task = set.tasks.get(task as usize).map_or("?", |task| task.name.as_str());
     match errno {
         libc::EPERM if !may_nice() => no_privilege("a task may not have SCHED_DEADLINE", errno),
-        libc::EPERM if !unpinned => Refusal {
+        libc::EPERM if !unpinned => Unsupported {
             reason: format!(
-                "a SCHED_DEADLINE task cannot be pinned to CPU {cpu} (EPERM): the kernel demands an affinity to all CPUs of its \
-                 root domain, so that one CPU needs an exclusive cpuset"
+                "a SCHED_DEADLINE task cannot be pinned to CPU {cpu} (EPERM): the kernel demands \
+                 an affinity to all CPUs of its root domain, so that one CPU needs an exclusive \
+                 cpuset"
             ),
             help: exclusive_cpuset(cpu),
             unpinned_may_work: true,
         },
-        libc::EBUSY => Refusal {
+        libc::EBUSY => Unsupported {
             reason: format!(
-                "the kernel does not admit task \"{task}\" (EBUSY): SCHED_DEADLINE bandwidth is limited to {}, by \
-                 /proc/sys/kernel/sched_rt_runtime_us, together with what other programs and the kernel's fair server (5 %) have reserved",
+                "the kernel does not admit task \"{task}\" (EBUSY): SCHED_DEADLINE bandwidth is \
+                 limited to {}, by /proc/sys/kernel/sched_rt_runtime_us, together with what other \
+                 programs and the kernel's fair server (5 %) have reserved",
                 limit()
             ),
-            help: vec!["lower the budgets, or raise the limit: echo 1000000 > /proc/sys/kernel/sched_rt_runtime_us".into()],
+            help: vec!["lower the budgets, or raise the limit: echo 1000000 > \
+                        /proc/sys/kernel/sched_rt_runtime_us"
+                .into()],
             unpinned_may_work: !unpinned,
         },
-        libc::EINVAL => Refusal {
+        libc::EINVAL => Unsupported {
             reason: format!(
-                "the kernel does not take the parameters of task \"{task}\" (EINVAL): a budget is at least 1,024 ns and a deadline or period between {} and {} us",
+                "the kernel does not take the parameters of task \"{task}\" (EINVAL): a budget is \
+                 at least 1,024 ns and a deadline or period between {} and {} us",
                 proc("sched_deadline_period_min_us").unwrap_or(100),
                 proc("sched_deadline_period_max_us").unwrap_or(4_194_304)
             ),
-            help: vec!["change the task, or the limits: /proc/sys/kernel/sched_deadline_period_min_us and _max_us".into()],
+            help: vec!["change the task, or the limits: \
+                        /proc/sys/kernel/sched_deadline_period_min_us and _max_us"
+                .into()],
             unpinned_may_work: false,
         },
         _ => no_privilege("a task may not have SCHED_DEADLINE", errno),
@@ -124,9 +135,11 @@ fn exclusive_cpuset(cpu: u32) -> Vec<String> {
         &[
             "cd /sys/fs/cgroup/cpuset && mkdir -p punctual",
             "echo CPU > punctual/cpuset.cpus && cat cpuset.mems > punctual/cpuset.mems",
-            "echo 1 > punctual/cpuset.cpu_exclusive && echo 0 > cpuset.sched_load_balance   # for the whole machine",
+            "echo 1 > punctual/cpuset.cpu_exclusive && echo 0 > cpuset.sched_load_balance   # for \
+             the whole machine",
             "echo $$ > punctual/cgroup.procs   # this shell: run punctual from it",
-            "afterwards: cd /sys/fs/cgroup/cpuset && echo $$ > cgroup.procs && echo 1 > cpuset.sched_load_balance && rmdir punctual",
+            "afterwards: cd /sys/fs/cgroup/cpuset && echo $$ > cgroup.procs && echo 1 > \
+             cpuset.sched_load_balance && rmdir punctual",
         ]
     } else {
         &[

@@ -17,7 +17,7 @@ use crate::command::{Failed, TaskCommands};
 use crate::judge::{Nature, Terms};
 use crate::observer::{Observer, Watch};
 use crate::plan::{self, guarded, nature, not_periodic, observing, remarks, room, suspends};
-use crate::refusal::{explain, not_started, slow, Refusal};
+use crate::refusal::{explain, not_started, slow, Unsupported};
 use crate::shared::{Control, SetupStep, TaskState};
 use crate::sys::number;
 use crate::watchdog::Watchdog;
@@ -51,7 +51,7 @@ pub enum BaselineStart {
     /// The first release is some 5 ms ahead.
     Running(Box<BaselineHost>),
     /// The machine or the kernel's policies cannot run the set; nothing ran.
-    NotPossible(Refusal),
+    NotPossible(Unsupported),
 }
 
 /// A run that took place.
@@ -399,7 +399,7 @@ impl SetUp<'_> {
         if monotonic_ns() >= control.end.load(Acquire) {
             return Err(slow(SET_UP));
         }
-        Ok(BaselineStart::NotPossible(Refusal {
+        Ok(BaselineStart::NotPossible(Unsupported {
             reason: "it was interrupted before it began".into(),
             help: Vec::new(),
             unpinned_may_work: false,

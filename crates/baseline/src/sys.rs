@@ -7,7 +7,7 @@ use punctual_sys::sched::{self, Attributes, Children};
 
 /// A policy with what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
+pub enum KernelPolicy {
     /// SCHED_OTHER.
     Other,
     /// SCHED_FIFO at this priority.
@@ -25,11 +25,11 @@ pub enum Policy {
 
 /// Gives a thread (0: the caller) a policy. `forks`: under SCHED_DEADLINE its children become
 /// ordinary.
-pub fn set_policy(tid: i32, policy: Policy, forks: bool) -> Result<(), i32> {
+pub fn set_policy(tid: i32, policy: KernelPolicy, forks: bool) -> Result<(), i32> {
     let attributes = match policy {
-        Policy::Other => Attributes::ordinary(),
-        Policy::Fifo(priority) => Attributes::fifo(priority as u32),
-        Policy::Deadline { runtime, deadline, period } => {
+        KernelPolicy::Other => Attributes::ordinary(),
+        KernelPolicy::Fifo(priority) => Attributes::fifo(priority as u32),
+        KernelPolicy::Deadline { runtime, deadline, period } => {
             let children = if forks { Children::AreOrdinary } else { Children::Inherit };
             Attributes::deadline(runtime, deadline, period, children)
         }

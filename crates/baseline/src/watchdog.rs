@@ -5,7 +5,7 @@ use crate::shared::{Control, SetupStep, TaskState};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::process::kill_group;
 
-use crate::sys::{set_affinity, set_policy, Policy};
+use crate::sys::{set_affinity, set_policy, KernelPolicy};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// How often it looks, ns: the longest a stop can take.
@@ -32,7 +32,7 @@ impl Watchdog<'_> {
     pub fn live(self) {
         if let Err(errno) = set_affinity(Some(self.cpu)) {
             self.control.fail(SetupStep::ObserverAffinity, self.cpu, errno);
-        } else if let Err(errno) = set_policy(0, Policy::Fifo(99), false) {
+        } else if let Err(errno) = set_policy(0, KernelPolicy::Fifo(99), false) {
             self.control.fail(SetupStep::ObserverPolicy, self.cpu, errno);
         } else {
             self.control.ready.fetch_add(1, AcqRel);
@@ -60,11 +60,11 @@ impl Watchdog<'_> {
                 0 => {}
                 // Killed, it needs the CPU to die; what it started is demoted by `restore`.
                 pid if command => {
-                    let _ = set_policy(pid, Policy::Other, false);
+                    let _ = set_policy(pid, KernelPolicy::Other, false);
                     kill_group(pid);
                 }
                 tid => {
-                    let _ = set_policy(tid, Policy::Other, false);
+                    let _ = set_policy(tid, KernelPolicy::Other, false);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! allocates or panics.
 
 use crate::shared::{Control, SetupStep, TaskState};
-use crate::sys::{set_affinity, set_policy, Policy};
+use crate::sys::{set_affinity, set_policy, KernelPolicy};
 use punctual_sys::clock::{monotonic_ns, sleep_until_unless};
 use punctual_sys::sched::thread_id;
 use punctual_workload::{Spinner, Work};
@@ -15,7 +15,7 @@ pub struct Worker<'a> {
     /// Its CPU; `None`: any.
     pub cpu: Option<u32>,
     /// Its policy.
-    pub policy: Policy,
+    pub policy: KernelPolicy,
     /// First release after the start, ns.
     pub offset: u64,
     /// Time between releases, ns.

@@ -2,7 +2,7 @@
 //! asserted by orders of magnitude; without the right to SCHED_FIFO each test checks that the
 //! refusal names a help.
 
-use punctual_baseline::{start, Baseline, BaselineRun, BaselineStart, Options, Refusal};
+use punctual_baseline::{start, Baseline, BaselineRun, BaselineStart, Options, Unsupported};
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{Body, DomainSpec, PolicySpec, Spin, TaskSet, TaskSpec};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
@@ -47,7 +47,7 @@ fn options() -> Options {
 #[derive(Debug)]
 enum Outcome {
     Ran(BaselineRun),
-    NotPossible(Refusal),
+    NotPossible(Unsupported),
 }
 
 fn run(

@@ -10,9 +10,9 @@ use crate::args_trace::TraceArgs;
 
 macro_rules! exit_codes {
     () => {
-        "0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or budgets \
-         not kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not permit it; 5 the kernel host's \
-         scheduler was ended while it ran; 130 interrupted."
+        "0 done, all deadlines met and all budgets kept; 1 it ran, and deadlines were missed or \
+         budgets not kept; 2 bad usage or a bad file; 3 not admitted; 4 the machine does not \
+         permit it; 5 the kernel host's scheduler was ended while it ran; 130 interrupted."
     };
 }
 
@@ -40,7 +40,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Simulate a task set in exact virtual time, or replay a recorded run
     Sim(Box<Sim>),
-    /// Does a task set fit: worst-case responses, slack, and the smallest change that would help; starts nothing
+    /// Check whether a task set fits: worst-case response times, slack, and the smallest change
+    /// that would help; starts nothing
     Check(Check),
     /// Work with a recorded run: draw it for Perfetto or Chrome, sum it up
     Trace(TraceArgs),
@@ -76,14 +77,21 @@ pub struct Man {
 
 #[derive(Args)]
 #[command(
-    override_usage = "punctual run [OPTIONS] SET.toml\n       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n       \
-    punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
-    after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nWith -- COMMAND the standard streams are \
-the command's: the results go to standard error (as those of time(1) do); with --json they go to standard output, and the \
-command's output to standard error.\n\nExit codes with -- COMMAND, as of env(1) and timeout(1): the command's own, or 128 + N if \
-signal N ended it; 124 if --duration did; 125 Punctual failed; 126 the command cannot be executed; 127 there is no such \
-command; 130 interrupted; with --strict 1 if deadlines were missed or budgets not kept although it did well.\n\n\
-Exit codes for task sets and --pid: ", exit_codes!())
+    override_usage = concat!(
+        "punctual run [OPTIONS] SET.toml\n",
+        "       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n",
+        "       punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
+    ),
+    after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\n\
+                          With -- COMMAND the standard streams are the command's: the results go \
+                          to standard error (as those of time(1) do); with --json they go to \
+                          standard output, and the command's output to standard error.\n\n\
+                          Exit codes with -- COMMAND, as of env(1) and timeout(1): the command's \
+                          own, or 128 + N if signal N ended it; 124 if --duration did; 125 \
+                          Punctual failed; 126 the command cannot be executed; 127 there is no \
+                          such command; 130 interrupted; with --strict 1 if deadlines were missed \
+                          or budgets not kept although it did well.\n\n\
+                          Exit codes for task sets and --pid: ", exit_codes!())
 )]
 pub struct Run {
     /// Task-set file (TOML; docs/task-set.md)
@@ -114,7 +122,7 @@ pub struct Run {
     )]
     pub pid: Option<i32>,
 
-    /// Stop after so long [default: the set's own, else when every task has ended, or at Ctrl-C]
+    /// Stop after this time [default: the set's own, else when every task has ended, or at Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
     /// Run the same set under the kernel's own policies too, and print the columns side by side
@@ -130,12 +138,18 @@ pub struct Run {
     /// virtual machines, for more power; user host only
     #[arg(long)]
     pub no_idle: bool,
-    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs, .cpuN is appended
+    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs,
+    /// .cpuN is appended
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Trace records of each CPU that may wait for their file, 32 bytes each; what finds no room is
     /// missing in the trace (user host)
-    #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 65_536,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 26)
+    )]
     pub trace_records: u32,
     /// Which host executes the decisions
     #[arg(long, value_enum, default_value_t = HostArg::User)]
@@ -230,9 +244,14 @@ impl From<RealHost> for HostKind {
 
 #[derive(Args)]
 #[command(
-    override_usage = "punctual sim [OPTIONS] SET.toml\n       punctual sim [OPTIONS] --replay TRACE",
-    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\nExit codes: 0 all deadlines met and \
-budgets kept, or the replay is the same; 1 deadlines were missed or budgets not kept, or the replay is different; 2 bad usage or a bad file; 130 interrupted."
+    override_usage = concat!(
+        "punctual sim [OPTIONS] SET.toml\n",
+        "       punctual sim [OPTIONS] --replay TRACE",
+    ),
+    after_help = "Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\n\
+                  Exit codes: 0 all deadlines met and budgets kept, or the replay is the same; 1 \
+                  deadlines were missed or budgets not kept, or the replay is different; 2 bad \
+                  usage or a bad file; 130 interrupted."
 )]
 pub struct Sim {
     /// Task-set file (docs/task-set.md)
@@ -240,7 +259,8 @@ pub struct Sim {
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub instead: Instead,
-    /// Simulate so long [default: the set's own duration, else the hyperperiod unless it is very long]
+    /// Simulate for this time [default: the set's own duration, else the hyperperiod unless it is
+    /// very long]
     #[arg(long, value_name = "TIME", conflicts_with_all = ["hyperperiod", "replay"])]
     pub duration: Option<String>,
     /// Simulate until everything repeats, however long that is
@@ -259,7 +279,8 @@ pub struct Sim {
         conflicts_with = "replay"
     )]
     pub costs: Option<String>,
-    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs, .cpuN is appended
+    /// Write the trace (inputs, decisions, execution, periods) to this file; with several CPUs,
+    /// .cpuN is appended
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub trace: Option<PathBuf>,
     /// Feed the inputs of this trace, of any host, to the dispatcher: it must decide the same

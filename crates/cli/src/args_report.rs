@@ -6,8 +6,9 @@ use clap::Args;
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 all files were read whole; 1 a page was written, but files are missing in it or \
-damaged; 2 bad usage, or no file can be read; 4 the page cannot be written; 130 interrupted."
+    after_help = "Exit codes: 0 all files were read whole; 1 a page was written, but files are \
+                  missing in it or damaged; 2 bad usage, or no file can be read; 4 the page cannot \
+                  be written; 130 interrupted."
 )]
 pub struct ReportArgs {
     /// Traces (--trace) and results (run --json, sim --json); several are compared

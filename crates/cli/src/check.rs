@@ -96,7 +96,9 @@ fn text(
 ) -> String {
     let basis = match host {
         None => {
-            "In theory, for a host that takes no time itself; for a real one: --host user, --host kernel.".to_owned()
+            "In theory, for a host that takes no time itself; for a real one: --host user, --host \
+             kernel."
+                .to_owned()
         }
         Some(host) => format!("On the {} host: {}.", name(host), capacity.costs),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Output;
 use punctual_session::results::Results;
-use punctual_session::{HostKind, Options, Session, StartOutcome};
+use punctual_session::{HostKind, RunOptions, Session, StartOutcome};
 use punctual_taskset::TaskSet;
 
 use crate::args::{BaselineArg, Run};
@@ -40,13 +40,13 @@ pub fn run(
         ));
         // Commands' output was to be seen when the set ran under Punctual.
         let output = Output::Nowhere;
-        let options = Options {
+        let options = RunOptions {
             stop: stop.clone(),
             load: args.load,
             output,
             unpinned,
             label,
-            ..Options::default()
+            ..RunOptions::default()
         };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
             StartOutcome::Running(running) => {

@@ -1,6 +1,6 @@
 //! `punctual doctor`.
 
-use punctual_doctor::{self as doctor, Document, Finding, FindingsView, Probe, Reading, Verdict};
+use punctual_doctor::{self as doctor, Document, Evidence, Finding, FindingsView, Probe, Severity};
 
 use crate::args::Doctor;
 use crate::output::Outcome;
@@ -19,13 +19,14 @@ pub fn run(args: &Doctor) -> Result<Outcome<Document>, Diagnostic> {
     Ok(Outcome { verdict, ok: code == 0, code, result, text, error: None })
 }
 
-/// Whether the dispatcher can work inside this kernel. Where it cannot, the user host does: nothing is in its way.
+/// Whether the dispatcher can execute inside this kernel. Where it cannot, the user host still
+/// works, so the finding is informational.
 fn kernel_host() -> Finding {
     let missing = punctual_host_kernel::machine::missing();
     let state =
         std::fs::read_to_string("/sys/kernel/sched_ext/state").unwrap_or_else(|e| format!("({e})"));
     let finding = Finding::about("kernel-host", "The kernel host (run --host kernel)")
-        .saw(&Reading::new("/sys/kernel/sched_ext/state", state.trim()));
+        .saw(&Evidence::new("/sys/kernel/sched_ext/state", state.trim()));
     if missing.is_empty() {
         return finding.good("the dispatcher can work inside this kernel");
     }
@@ -44,8 +45,8 @@ fn leftovers() -> Vec<Finding> {
         return vec![Finding {
             id: "leftovers".to_owned(),
             title: "What a killed Punctual left behind".to_owned(),
-            verdict: Verdict::Good,
-            value: vec![Reading::new("journals and cgroups of Punctual", "none")],
+            verdict: Severity::Good,
+            value: vec![Evidence::new("journals and cgroups of Punctual", "none")],
             cause: String::new(),
             effect: String::new(),
             help: Vec::new(),
@@ -54,10 +55,10 @@ fn leftovers() -> Vec<Finding> {
     vec![Finding {
         id: "leftovers".to_owned(),
         title: "What a killed Punctual left behind".to_owned(),
-        verdict: Verdict::Warning,
+        verdict: Severity::Warning,
         value: found
             .iter()
-            .map(|l| Reading::new(l.path.display().to_string(), l.cause.clone()))
+            .map(|l| Evidence::new(l.path.display().to_string(), l.cause.clone()))
             .collect(),
         cause: "Punctual and its guardian were killed at one instant".to_owned(),
         effect: "processes may be frozen, stopped or at a real-time priority".to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_session::results::Results;
-use punctual_session::{Event, Outcome, RunningSet};
+use punctual_session::{NamedEvent, RunOutcome, RunningSet};
 use punctual_trace::TaskEnd;
 
 use crate::screen::Screen;
@@ -32,15 +32,16 @@ pub fn drive(
     screen: &mut Screen,
 ) -> Result<Ran, Diagnostic> {
     let mut end = None;
-    let mut observe = |event: Event, screen: &mut Screen| match event {
-        Event::Ended { task, how } => {
+    let mut observe = |event: NamedEvent, screen: &mut Screen| match event {
+        NamedEvent::Ended { task, how } => {
             screen.print_line(&format!("{task}: {how}"));
             if first == Some(&*task) {
                 end = Some(how);
             }
         }
-        Event::Warning(text) => screen.warn(&format!("punctual: {text}")),
-        Event::Period { .. } | Event::Unreported { .. } | Event::Executed { .. } => {}
+        NamedEvent::Warning(text) => screen.warn(&format!("punctual: {text}")),
+        NamedEvent::Period { .. } | NamedEvent::Unreported { .. } | NamedEvent::Executed { .. } => {
+        }
     };
     let polled = loop {
         match running.poll(&mut |event| observe(event, screen)) {
@@ -55,7 +56,7 @@ pub fn drive(
     let outcome = running.finish(&mut |event| observe(event, screen));
     screen.clear();
     polled?;
-    let Outcome { mut results, problems, failure } = outcome?;
+    let RunOutcome { mut results, problems, failure } = outcome?;
     results.notes.extend(problems.iter().map(|p| format!("not restored: {p} (punctual clean)")));
     Ok(Ran { results, end, failure })
 }

@@ -7,7 +7,7 @@ use punctual_process::Output;
 use punctual_report::analysis::summary;
 use punctual_report::{figures, headline, side_by_side, table, verdicts, RunResult, View};
 use punctual_session::results::Results;
-use punctual_session::{Admitted, HostKind, Options, Session, StartOutcome, TraceFiles};
+use punctual_session::{AdmittedSet, HostKind, RunOptions, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::TaskEnd;
 
@@ -49,7 +49,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
     // With a command that writes where we do, a table could not be redrawn.
     let mut screen = Screen::new(args.quiet, !commands);
-    let options = Options {
+    let options = RunOptions {
         stop: stop.clone(),
         traces,
         trace_records: args.trace_records,
@@ -57,7 +57,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
         output: output(args),
         load: args.load,
         no_idle: args.no_idle,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let first = set.tasks.first().map(|t| t.name.as_str());
     let ran = match admitted.start(options)? {
@@ -132,7 +132,7 @@ fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnost
     Ok(())
 }
 
-fn admit(session: Session, overload: bool) -> Result<Admitted, Diagnostic> {
+fn admit(session: Session, overload: bool) -> Result<AdmittedSet, Diagnostic> {
     session.admit(overload).map_err(|e| match e.kind {
         Kind::NotAdmitted => Diagnostic::not_admitted(
             e.cause,

@@ -1,4 +1,5 @@
-//! What is shown while it runs: a table redrawn in place, or plain lines where there is no terminal; and warnings.
+//! The display during a run: a table redrawn in place, or plain lines without a terminal; and
+//! warnings.
 
 use punctual_report::{live, plain_line};
 use punctual_session::results::Results;

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use punctual_sys::sched;
-use punctual_taskset::{parse_duration, Body, Loaded, Options, Overrun, TaskSet};
+use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, TaskSet};
 
 use crate::args::{Instead, OverrunArg, Run};
 use punctual_diagnostic::Diagnostic;
 
-/// The set that the arguments name, checked but not yet admitted; and what of its file is not in it.
+/// Reads the set that the arguments name: checked, not yet admitted. Lists the parts of its file
+/// that the set cannot represent.
 pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     let mut loaded = match &args.file {
         Some(file) => load(file, &args.instead)?,
@@ -31,7 +32,7 @@ pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
     Loaded::load(
         file,
-        &Options { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() },
+        &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() },
     )
 }
 

@@ -7,7 +7,9 @@ use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{horizon, Gantt, Simulation, Watcher};
 use punctual_report::{figures, headline, verdict};
 use punctual_session::results::Results;
-use punctual_session::{Admitted, Event, HostKind, Options, Session, StartOutcome, TraceFiles};
+use punctual_session::{
+    AdmittedSet, HostKind, NamedEvent, RunOptions, Session, StartOutcome, TraceFiles,
+};
 use punctual_taskset::{fmt_ns, CostBasis, Costs, Loaded, TaskSet};
 
 use crate::args::Sim;
@@ -73,7 +75,7 @@ fn of_set(args: &Sim, mut set: TaskSet) -> Result<Simulated, Diagnostic> {
 
 /// `run --host sim`: what was admitted, in virtual time.
 pub fn of_admitted(
-    mut admitted: Admitted,
+    mut admitted: AdmittedSet,
     trace: Option<&Path>,
     quiet: bool,
 ) -> Result<Simulated, Diagnostic> {
@@ -87,7 +89,7 @@ pub fn of_admitted(
 
 /// `why`: a note on the end that was chosen.
 fn simulate(
-    admitted: Admitted,
+    admitted: AdmittedSet,
     trace: Option<&Path>,
     gantt: Option<Gantt>,
     quiet: bool,
@@ -99,7 +101,7 @@ fn simulate(
     // What cannot be simulated is refused before a trace that may be there is emptied.
     Simulation::new(set, punctual_host_sim::Options::default())?;
     let traces = trace.map(|path| TraceFiles::create(path, set)).transpose()?;
-    let options = Options { stop, traces, intervals: gantt.is_some(), ..Options::default() };
+    let options = RunOptions { stop, traces, intervals: gantt.is_some(), ..RunOptions::default() };
     let StartOutcome::Running(mut running) = admitted.start(options)? else {
         return Err(Diagnostic::usage(
             "the simulator runs every set",
@@ -135,17 +137,17 @@ struct Observed {
 }
 
 impl Observed {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &NamedEvent) {
         match event {
-            Event::Period { period, .. } => {
+            NamedEvent::Period { period, .. } => {
                 self.periods += 1;
                 self.missed += u64::from(period.miss);
                 self.gantt.iter_mut().for_each(|gantt| gantt.period(period));
             }
-            Event::Executed { interval, .. } => {
+            NamedEvent::Executed { interval, .. } => {
                 self.gantt.iter_mut().for_each(|gantt| gantt.executed(interval))
             }
-            Event::Unreported { .. } | Event::Ended { .. } | Event::Warning(_) => {}
+            NamedEvent::Unreported { .. } | NamedEvent::Ended { .. } | NamedEvent::Warning(_) => {}
         }
     }
 }
@@ -206,7 +208,8 @@ fn costs(text: &str, set: &TaskSet) -> Result<Costs, Diagnostic> {
     let wrong = |cause: String| {
         Diagnostic::usage(
             format!("--costs: {cause}"),
-            "name a host (user, kernel), or write it such as --costs release=5us,switch=2us,timer=1us,command=1us",
+            "name a host (user, kernel), or write it such as --costs \
+             release=5us,switch=2us,timer=1us,command=1us",
         )
     };
     for part in text.split(',') {

@@ -32,7 +32,9 @@ fn a_set_that_fits_is_shown_with_responses_and_slack() {
 fn a_set_that_does_not_fit_ends_with_3_and_the_smallest_change() {
     let output = check(&["examples/rtai-fig6-overload.toml"]);
     assert_eq!(output.status.code(), Some(3));
-    let wanted = "smallest change that makes it fit: lower the budget of task \"player\" (line 31) from 5 ms to 3 ms";
+    let wanted =
+        "smallest change that makes it fit: lower the budget of task \"player\" (line 31) from 5 \
+         ms to 3 ms";
     assert!(text(&output).contains(wanted), "{}", text(&output));
 }
 
@@ -46,7 +48,8 @@ fn a_bad_file_ends_with_2_and_one_error() {
 #[test]
 fn a_task_that_sleeps_through_what_edf_leaves_it_is_refused_with_a_way_out() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sleeper.toml");
-    let set = "cpu = 1\npolicy = \"edf\"\n\n[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"4ms\"\n\
+    let set = "cpu = 1\npolicy = \"edf\"\n\n[[task]]\nname = \"t\"\nperiod = \"10ms\"\n\
+               budget = \"4ms\"\n\
                work = { steps = [{ spin = \"2ms\" }, { sleep = \"5ms\" }, { spin = \"2ms\" }] }\n";
     std::fs::write(&file, set).unwrap();
     let output = check(&[file.to_str().unwrap()]);

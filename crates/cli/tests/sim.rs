@@ -91,8 +91,10 @@ fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
 #[test]
 fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
     let scratch = Scratch::new("cut");
-    let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
-        work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \"forever\" }] }\n";
+    let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\n\
+               budget = \"2ms\"\n\
+               work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \
+               \"forever\" }] }\n";
     let out = ended(&[&scratch.file("set.toml", set), "--duration", "100ms", "--json"], 0);
     let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     let value = &value["result"];
@@ -280,7 +282,10 @@ fn hyperperiods_beyond_64_bits_and_very_long_ones_are_named_and_not_waited_for()
     let scratch = Scratch::new("long");
     let set = |periods: &[u32]| {
         let task = |p: &u32| {
-            format!("[[task]]\nname = \"t{p}\"\nperiod = \"{p}ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n")
+            format!(
+                "[[task]]\nname = \"t{p}\"\nperiod = \"{p}ms\"\nbudget = \"1ms\"\n\
+                 work = {{ spin = \"1ms\" }}\n"
+            )
         };
         format!("cpu = 0\npolicy = \"edf\"\n{}", periods.iter().map(task).collect::<String>())
     };
@@ -297,7 +302,10 @@ fn hyperperiods_beyond_64_bits_and_very_long_ones_are_named_and_not_waited_for()
 fn ten_thousand_tasks_are_simulated() {
     let scratch = Scratch::new("many");
     let task = |n: u32| {
-        format!("[[task]]\nname = \"t{n}\"\nperiod = \"1s\"\nbudget = \"50us\"\nwork = {{ spin = \"50us\" }}\n")
+        format!(
+            "[[task]]\nname = \"t{n}\"\nperiod = \"1s\"\nbudget = \"50us\"\n\
+             work = {{ spin = \"50us\" }}\n"
+        )
     };
     let file = format!("cpu = 0\npolicy = \"rm\"\n{}", (0..10_000).map(task).collect::<String>());
     let out = ended(&[&scratch.file("set.toml", &file)], 0);
@@ -368,7 +376,10 @@ fn results_that_are_not_read_are_a_failure_unless_the_reader_has_gone() {
 fn what_a_refused_simulation_would_have_written_over_is_still_there() {
     let scratch = Scratch::new("kept");
     let task = |p: u64| {
-        format!("[[task]]\nname = \"t{p}\"\nperiod = \"{p}ns\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n")
+        format!(
+            "[[task]]\nname = \"t{p}\"\nperiod = \"{p}ns\"\nbudget = \"1ms\"\n\
+             work = {{ spin = \"1ms\" }}\n"
+        )
     };
     let tasks = [999_999_937, 999_999_893, 999_999_883].map(task).concat();
     let file =
@@ -435,7 +446,8 @@ fn a_trace_carries_its_set_which_leads_to_the_same_trace() {
         .replace("cpu = 0", "cpus = [1, 0]\ndomain = \"partitioned\"")
         .replace("[[task]]", "[[task]]\ncpu = 0")
         .replace("{ spin = \"2ms\" }", "{ recorded = \"times.txt\" }");
-    let other = "[[task]]\ncpu = 1\nname = \"other\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
+    let other = "[[task]]\ncpu = 1\nname = \"other\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n\
+                 work = { spin = \"1ms\" }\n";
     let several = scratch.file("several.toml", &(several + other));
     let trace = |file: &str, name: &str| {
         let path = scratch.path(name);

@@ -35,10 +35,19 @@ impl From<End> for punctual_trace::JobEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Event {
-    /// A job ended; `used` is what it executed, `remaining` what it did not use. `task` is
-    /// [`TaskId::NONE`] for server jobs, and for segments that were cancelled.
-    JobEnded { at: u64, end: End, job: JobId, task: TaskId, cookie: u64, used: u64, remaining: u64 },
-    /// The job of a window ended, exhausted or expired, and its release goes on in the next window.
+    /// A job ended. `task` is [`TaskId::NONE`] for server jobs and for cancelled segments.
+    JobEnded {
+        at: u64,
+        end: End,
+        job: JobId,
+        task: TaskId,
+        cookie: u64,
+        /// What it executed, ns.
+        used: u64,
+        /// What it did not use of its budget, ns.
+        remaining: u64,
+    },
+    /// The job of a window ended, exhausted or expired; its release continues in the next window.
     WindowEnded {
         at: u64,
         end: End,
@@ -66,10 +75,11 @@ pub enum Event {
     /// Releases `first .. first + count` of the task were never made: `advance` was called too
     /// late.
     ReleasesLost { at: u64, task: TaskId, first: u64, count: u64 },
-    /// A task with [`Overrun::Signal`](crate::Overrun::Signal) overran its release `number`.
+    /// A task with [`OverrunPolicy::Signal`](crate::OverrunPolicy::Signal) overran release
+    /// `number`.
     Overrun { at: u64, task: TaskId, number: u64 },
-    /// A task with [`Overrun::Background`](crate::Overrun::Background) overran: ordinary class
-    /// until its next release.
+    /// A task with [`OverrunPolicy::Background`](crate::OverrunPolicy::Background) overran:
+    /// ordinary class until its next release.
     Background { at: u64, task: TaskId, number: u64 },
     /// A task's delayed waits reached 30,000 and are not counted further.
     DelayedSaturated { at: u64, task: TaskId },

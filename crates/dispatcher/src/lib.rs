@@ -39,7 +39,7 @@ pub use job::{Attribute, For, Job, Standing};
 pub use limits::Limits;
 pub use punctual_trace::Record;
 pub use refusal::Refusal;
-pub use reservation::{Overrun, Reservation, Wait};
+pub use reservation::{OverrunPolicy, Reservation, Wait};
 pub use reservations::error_settled;
 
 /// One dispatcher: a domain's jobs, their order and their budgets.

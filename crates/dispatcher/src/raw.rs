@@ -220,7 +220,7 @@ mod tests {
     use std::mem::offset_of;
 
     use super::*;
-    use crate::{Overrun, Record};
+    use crate::{OverrunPolicy, Record};
 
     #[repr(C)]
     struct Number {
@@ -275,10 +275,10 @@ mod tests {
             ("PD_BY_FINISH", Attribute::Finish as u64),
             ("PD_BY_BUDGET", Attribute::Budget as u64),
             ("PD_BY_PRIORITY", Attribute::Priority as u64),
-            ("PD_CARRY", Overrun::Carry as u64),
-            ("PD_SKIP", Overrun::Skip as u64),
-            ("PD_BACKGROUND", Overrun::Background as u64),
-            ("PD_SIGNAL", Overrun::Signal as u64),
+            ("PD_CARRY", OverrunPolicy::Carry as u64),
+            ("PD_SKIP", OverrunPolicy::Skip as u64),
+            ("PD_BACKGROUND", OverrunPolicy::Background as u64),
+            ("PD_SIGNAL", OverrunPolicy::Signal as u64),
         ];
         here.extend(consts!("PD_EV_", punctual_trace::kind::event,
             COMPLETED EXHAUSTED EXPIRED CANCELLED TASK_GONE TASK_READY TASK_BLOCKED GROUP_ACTIVE
@@ -341,7 +341,7 @@ mod tests {
             group: 6,
             budget_group: 7,
             cookie: Some(0),
-            overrun: Overrun::Signal,
+            overrun: OverrunPolicy::Signal,
             wakeup_rule: true,
         };
         let raw = ReservationAttr::from(&r);

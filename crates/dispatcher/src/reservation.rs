@@ -24,7 +24,7 @@ pub struct Reservation {
     /// Of its jobs; `None`: the number of the release.
     pub cookie: Option<u64>,
     /// When the budget is used up, or the finish reached, before the task is done.
-    pub overrun: Overrun,
+    pub overrun: OverrunPolicy,
     /// Cut what is left to the reservation's bandwidth when its task wakes in mid-job (the
     /// revised CBS rule): for policies that order by finish.
     pub wakeup_rule: bool,
@@ -44,7 +44,7 @@ impl Reservation {
             group: 0,
             budget_group: 0,
             cookie: None,
-            overrun: Overrun::Carry,
+            overrun: OverrunPolicy::Carry,
             wakeup_rule: false,
         }
     }
@@ -52,7 +52,7 @@ impl Reservation {
 
 /// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overrun {
+pub enum OverrunPolicy {
     /// Suspended until its next release; delayed waits are ignored, one each.
     Carry = 0,
     /// Likewise, but a late wait returns at the next release after the call.

@@ -4,8 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, For, Job, JobId, Limits, Overrun, Reservation, ReservationId, TaskId,
-    INFINITE,
+    Attribute, Dispatcher, For, Job, JobId, Limits, OverrunPolicy, Reservation, ReservationId,
+    TaskId, INFINITE,
 };
 
 struct Counting;
@@ -47,7 +47,7 @@ const LIMITS: Limits = Limits {
 fn reservation(serves: For) -> Reservation {
     Reservation {
         deadline: 6,
-        overrun: Overrun::Signal,
+        overrun: OverrunPolicy::Signal,
         wakeup_rule: true,
         ..Reservation::new(serves, 7, 3)
     }

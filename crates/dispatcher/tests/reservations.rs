@@ -2,8 +2,8 @@
 //! The figure of the RTAI paper (Fig. 2(a)) is among them.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Reservation, ReservationId, TaskId,
-    Wait,
+    Attribute, Dispatcher, End, Event, For, Limits, OverrunPolicy, Reservation, ReservationId,
+    TaskId, Wait,
 };
 
 /// A dispatcher with one reserved task, and its clock.
@@ -18,7 +18,7 @@ struct One {
 const MS: u64 = 1_000_000;
 
 impl One {
-    fn new(period: u64, budget: u64, overrun: Overrun) -> One {
+    fn new(period: u64, budget: u64, overrun: OverrunPolicy) -> One {
         One::with(Reservation { overrun, ..Reservation::new(For::Task(TaskId(0)), period, budget) })
     }
 
@@ -75,7 +75,7 @@ impl One {
 /// the wait that was due before is ignored.
 #[test]
 fn rtai_figure_2a() {
-    let mut t = One::new(5, 2, Overrun::Carry);
+    let mut t = One::new(5, 2, OverrunPolicy::Carry);
     // It waits for its first period, as an RTAI task does; so it is known to wait.
     t.pass(0, 0);
     assert_eq!(t.wait(), Wait::UntilRelease);
@@ -107,7 +107,7 @@ fn rtai_figure_2a() {
 
 #[test]
 fn carry_ignores_one_wait_for_each_overrun() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     t.pass(0, 0);
     t.wait();
     for k in 1..=3 {
@@ -124,7 +124,7 @@ fn carry_ignores_one_wait_for_each_overrun() {
 
 #[test]
 fn skip_returns_at_the_next_release_and_tells_how_many_it_lost() {
-    let mut t = One::new(10, 4, Overrun::Skip);
+    let mut t = One::new(10, 4, OverrunPolicy::Skip);
     t.pass(0, 0);
     t.wait();
     t.pass(10, 0);
@@ -145,7 +145,7 @@ fn skip_returns_at_the_next_release_and_tells_how_many_it_lost() {
 
 #[test]
 fn background_and_signal_are_reported_once_for_each_overrun() {
-    for overrun in [Overrun::Background, Overrun::Signal] {
+    for overrun in [OverrunPolicy::Background, OverrunPolicy::Signal] {
         let mut t = One::new(10, 4, overrun);
         for k in 0..3 {
             t.pass(10 * k, 0);
@@ -155,7 +155,7 @@ fn background_and_signal_are_reported_once_for_each_overrun() {
                 .any(|e| matches!(e, Event::Overrun { .. } | Event::Background { .. })));
             t.pass(10 * k + 4, 4);
             let reported = match overrun {
-                Overrun::Signal => Event::Overrun { at: t.now, task: t.task, number: k },
+                OverrunPolicy::Signal => Event::Overrun { at: t.now, task: t.task, number: k },
                 _ => Event::Background { at: t.now, task: t.task, number: k },
             };
             assert_eq!(t.events.iter().filter(|e| **e == reported).count(), 1, "{:?}", t.events);
@@ -166,7 +166,7 @@ fn background_and_signal_are_reported_once_for_each_overrun() {
 /// Reaching the finish is an overrun too, and what was left is not carried.
 #[test]
 fn unused_budget_is_never_carried() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     t.pass(0, 0);
     t.pass(9, 1);
     t.pass(10, 0);
@@ -181,7 +181,7 @@ fn unused_budget_is_never_carried() {
 
 #[test]
 fn programs_that_never_wait_owe_no_waits() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     for k in 0..100 {
         t.pass(10 * k, 0);
         t.pass(10 * k + 4, 4);
@@ -191,7 +191,7 @@ fn programs_that_never_wait_owe_no_waits() {
 
 #[test]
 fn never_more_than_one_budget_is_carried() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     t.pass(0, 0);
     t.pass(9, 4 + 100);
     assert_eq!(t.d.enforcement_error(t.r), 4);
@@ -209,7 +209,7 @@ fn never_more_than_one_budget_is_carried() {
 
 #[test]
 fn delayed_waits_saturate_and_say_so() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     t.pass(0, 0);
     t.wait();
     let mut reported = 0;
@@ -227,7 +227,7 @@ fn delayed_waits_saturate_and_say_so() {
 
 #[test]
 fn releases_that_were_not_made_in_time_are_reported_and_counted() {
-    let mut t = One::new(10, 4, Overrun::Carry);
+    let mut t = One::new(10, 4, OverrunPolicy::Carry);
     t.pass(0, 0);
     t.wait();
     t.pass(10 + 10 * 40_000 + 3, 0);

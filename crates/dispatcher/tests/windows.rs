@@ -1,8 +1,8 @@
 //! Reservations with windows: the time-driven table.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, End, Event, For, Limits, Overrun, Refusal, Reservation, ReservationId,
-    TaskId, Wait,
+    Attribute, Dispatcher, End, Event, For, Limits, OverrunPolicy, Refusal, Reservation,
+    ReservationId, TaskId, Wait,
 };
 
 const TASK: TaskId = TaskId(0);
@@ -142,7 +142,7 @@ fn a_task_that_is_done_leaves_its_later_windows_empty() {
 fn only_the_end_of_a_release_is_an_overrun() {
     let mut cpu = Cpu::new();
     cpu.reserve(
-        &Reservation { overrun: Overrun::Signal, ..reservation(10, 4) },
+        &Reservation { overrun: OverrunPolicy::Signal, ..reservation(10, 4) },
         &[&[(0, 2), (4, 2)]],
     );
     cpu.run(4);

@@ -3,7 +3,7 @@
 //! A cpu cgroup (v1) has a runtime per period for its real-time tasks. A new one has 0, and the
 //! kernel then refuses SCHED_FIFO there with EPERM, to root too.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::own_cgroup::OwnCgroup;
 use crate::probe::Unread;
 use crate::scene::Scene;
@@ -15,7 +15,7 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 /// A cgroup without real-time runtime.
 pub struct Forbidding {
     pub hierarchy: OwnCgroup,
-    pub reading: Reading,
+    pub reading: Evidence,
 }
 
 impl Forbidding {
@@ -93,7 +93,7 @@ fn rt_group_sched(scene: &Scene) -> Finding {
 
 fn ours(
     scene: &Scene,
-    read: Result<(i64, Reading), Unread>,
+    read: Result<(i64, Evidence), Unread>,
     about: crate::finding::Draft,
     hierarchy: &OwnCgroup,
 ) -> Finding {
@@ -109,7 +109,8 @@ fn ours(
             }
             about.warning(
                 format!(
-                    "this cgroup has {n} us of real time in every {period}, less than the 90 % that Punctual admits"
+                    "this cgroup has {n} us of real time in every {period}, less than the 90 % \
+                     that Punctual admits"
                 ),
                 "jobs that use more are held until the period ends",
                 [format!("echo $$ > {}/cgroup.procs", hierarchy.mount)],

@@ -1,6 +1,6 @@
 //! Clocks and timers.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::scene::Scene;
 use std::time::Duration;
 
@@ -18,11 +18,13 @@ const UNCALLED: &str = "no system call was made";
 
 fn high_resolution_timers(scene: &Scene) -> Finding {
     let about = Finding::about("high-resolution-timers", "High resolution timers");
-    let stake = "timers end on the tick, every 4 ms at 250 Hz: a budget of a millisecond cannot be enforced";
+    let stake =
+        "timers end on the tick, every 4 ms at 250 Hz: a budget of a millisecond cannot be \
+         enforced";
     let Some(resolution) = scene.calls.as_ref().and_then(|c| c.resolution) else {
         return about.unknown(UNCALLED, stake, NO_HELP);
     };
-    let about = about.saw(&Reading::new(
+    let about = about.saw(&Evidence::new(
         "syscall clock_getres(CLOCK_MONOTONIC)",
         format!("{} ns", resolution.as_nanos()),
     ));
@@ -37,7 +39,7 @@ fn high_resolution_timers(scene: &Scene) -> Finding {
         );
     }
     if scene.booted_with("highres") == Some("off") {
-        return about.saw(&Reading::new("/proc/cmdline", "highres=off")).obstacle(
+        return about.saw(&Evidence::new("/proc/cmdline", "highres=off")).obstacle(
             "they are switched off on the kernel command line",
             stake,
             ["sed -i 's/ *highres=off//' /etc/default/grub && update-grub && reboot"],
@@ -54,7 +56,8 @@ const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
 fn clock_source(scene: &Scene) -> Finding {
     let about = Finding::about("clock-source", "Clock source");
-    let stake = "each reading of the clock enters the kernel and asks a slow device, and a dispatcher reads it at every decision";
+    let stake = "each reading of the clock enters the kernel and asks a slow device, and a \
+                 dispatcher reads it at every decision";
     let current = match scene.probe.read(&format!("{CLOCKSOURCE}/current_clocksource")) {
         Ok(r) => r,
         Err(e) => return about.unknown(e.to_string(), stake, NO_HELP),
@@ -96,10 +99,12 @@ fn clock_cost(scene: &Scene) -> Finding {
     let Some((calls, cost)) = scene.calls.as_ref().and_then(|c| Some((c, c.clock_cost?))) else {
         return about.unknown(UNCALLED, stake, NO_HELP);
     };
-    let mut about = about
-        .saw(&Reading::new("syscall clock_gettime(CLOCK_MONOTONIC)", format!("{cost} ns, median")));
+    let mut about = about.saw(&Evidence::new(
+        "syscall clock_gettime(CLOCK_MONOTONIC)",
+        format!("{cost} ns, median"),
+    ));
     if let Some(ns) = calls.cpu_clock_cost {
-        about = about.saw(&Reading::new(
+        about = about.saw(&Evidence::new(
             "syscall clock_gettime(CLOCK_THREAD_CPUTIME_ID)",
             format!("{ns} ns, median"),
         ));
@@ -120,7 +125,7 @@ fn timer_slack(scene: &Scene) -> Finding {
         return about.unknown(UNCALLED, "it delays timers of ordinary tasks", NO_HELP);
     };
     about
-        .saw(&Reading::new("syscall prctl(PR_GET_TIMERSLACK)", format!("{ns} ns")))
+        .saw(&Evidence::new("syscall prctl(PR_GET_TIMERSLACK)", format!("{ns} ns")))
         .good("delays timers of ordinary tasks by as much; those of real-time tasks have none")
 }
 
@@ -133,7 +138,7 @@ fn time_synchronisation(scene: &Scene) -> Finding {
             NO_HELP,
         );
     };
-    let about = about.saw(&Reading::new(
+    let about = about.saw(&Evidence::new(
         "syscall adjtimex",
         format!(
             "{}, frequency {} ppb, tick {} us",
@@ -143,12 +148,15 @@ fn time_synchronisation(scene: &Scene) -> Finding {
         ),
     ));
     if d.synchronised {
-        return about
-            .good("CLOCK_MONOTONIC, which periods follow, is steered to true time by at most 500 ppm and never set");
+        return about.good(
+            "CLOCK_MONOTONIC, which periods follow, is steered to true time by at most 500 ppm and \
+             never set",
+        );
     }
     about.note(
         "no program steers the clock",
-        "periods are as long as this machine's oscillator has it, some 50 ppm off; only schedules that span machines notice",
+        "periods are as long as this machine's oscillator has it, some 50 ppm off; only schedules \
+         that span machines notice",
         ["apt-get update && apt-get install chrony"],
     )
 }

@@ -1,6 +1,6 @@
 //! The processor: siblings and sleep.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -24,8 +24,8 @@ pub fn cpu_dirs(scene: &Scene) -> Vec<String> {
 
 fn smt(scene: &Scene) -> Finding {
     let about = Finding::about("smt", "Hardware threads");
-    let effect = "what runs on the other hardware thread of a core slows a job by up to a half: execution times vary, \
-                  though budgets of CPU time hold";
+    let effect = "what runs on the other hardware thread of a core slows a job by up to a half: \
+                  execution times vary, though budgets of CPU time hold";
     let help = || {
         let mut help =
             vec![format!("echo off > {CPUS}/smt/control"), "# and for good:".to_string()];
@@ -56,9 +56,9 @@ fn smt(scene: &Scene) -> Finding {
 fn core_scheduling(scene: &Scene) -> Finding {
     let about = Finding::about("core-scheduling", "Core scheduling");
     let effect =
-        "once a process enables core scheduling (prctl PR_SCHED_CORE), the kernel keeps a hardware thread idle \
-                  while its sibling runs a task of another group: budgets are not kept, and the kernel host ends with \
-                  exit code 5";
+        "once a process enables core scheduling (prctl PR_SCHED_CORE), the kernel keeps a hardware \
+         thread idle while its sibling runs a task of another group: budgets are not kept, and the \
+         kernel host ends with exit code 5";
     let active = scene.probe.number(&format!("{CPUS}/smt/active"));
     match active {
         Ok((0, r)) => {
@@ -87,7 +87,7 @@ fn core_scheduling(scene: &Scene) -> Finding {
 
 /// Where the kernel has no smt directory, the topology shows it.
 fn siblings(scene: &Scene, about: crate::finding::Draft, effect: &str) -> Finding {
-    let lists: Vec<Reading> = cpu_dirs(scene)
+    let lists: Vec<Evidence> = cpu_dirs(scene)
         .iter()
         .filter_map(|d| scene.probe.read(&format!("{d}/topology/thread_siblings_list")).ok())
         .collect();
@@ -108,7 +108,7 @@ const DEEP_US: i64 = 20;
 fn idle_states(scene: &Scene) -> Finding {
     let about = Finding::about("idle-states", "Idle states");
     let guest = scene.virtual_machine().is_some_and(|(vm, _)| vm);
-    let mut deepest: Option<(i64, Reading, Reading)> = None;
+    let mut deepest: Option<(i64, Evidence, Evidence)> = None;
     for cpu in cpu_dirs(scene) {
         let dir = format!("{cpu}/cpuidle");
         for state in scene.probe.list(&dir).unwrap_or_default() {
@@ -121,11 +121,13 @@ fn idle_states(scene: &Scene) -> Finding {
             };
             if deepest.as_ref().is_none_or(|d| us > d.0) {
                 let name = scene.probe.read(&format!("{path}/name"));
-                deepest = Some((us, reading, name.unwrap_or_else(|_| Reading::new(path, state))));
+                deepest = Some((us, reading, name.unwrap_or_else(|_| Evidence::new(path, state))));
             }
         }
     }
-    let hlt = "the first wake-up on an idle CPU is late by the host's exit and entry, some tens of microseconds";
+    let hlt =
+        "the first wake-up on an idle CPU is late by the host's exit and entry, some tens of \
+         microseconds";
     let poll = || {
         let mut help =
             vec!["# idle CPUs that spin (they use power, and take time from other guests):"

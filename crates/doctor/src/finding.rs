@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum Severity {
     /// The user host cannot work until it is removed.
     Obstacle,
     /// It works, but guarantees suffer.
@@ -23,17 +23,17 @@ pub enum Verdict {
 /// What was read, verbatim, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reading {
+pub struct Evidence {
     /// A path, or `syscall` and its name.
     pub from: String,
     /// Its content (of a long file, the part that matters).
     pub read: String,
 }
 
-impl Reading {
+impl Evidence {
     /// What `read` was found at `from`.
     pub fn new(from: impl Into<String>, read: impl Into<String>) -> Self {
-        Reading { from: from.into(), read: read.into() }
+        Evidence { from: from.into(), read: read.into() }
     }
 }
 
@@ -46,9 +46,9 @@ pub struct Finding {
     /// For people.
     pub title: String,
     /// How much it matters.
-    pub verdict: Verdict,
+    pub verdict: Severity,
     /// What was read, verbatim, and from where.
-    pub value: Vec<Reading>,
+    pub value: Vec<Evidence>,
     /// Why it is so; empty if good.
     pub cause: String,
     /// What it does to programs here.
@@ -68,7 +68,7 @@ impl Finding {
         Draft(Finding {
             id: id.into(),
             title: title.into(),
-            verdict: Verdict::Unknown,
+            verdict: Severity::Unknown,
             value: Vec::new(),
             cause: String::new(),
             effect: String::new(),
@@ -87,25 +87,25 @@ macro_rules! verdicts {
             effect: impl Into<String>,
             help: impl IntoIterator<Item = C>,
         ) -> Finding {
-            self.close(Verdict::$verdict, cause, effect, help)
+            self.close(Severity::$verdict, cause, effect, help)
         }
     )*};
 }
 
 impl Draft {
     /// Adds what was read.
-    pub fn saw(mut self, reading: &Reading) -> Self {
+    pub fn saw(mut self, reading: &Evidence) -> Self {
         self.0.value.push(reading.clone());
         self
     }
 
     /// As it should be, and what that means.
     pub fn good(self, effect: impl Into<String>) -> Finding {
-        self.close(Verdict::Good, "", effect, Vec::<String>::new())
+        self.close(Severity::Good, "", effect, Vec::<String>::new())
     }
 
     /// Adds what was read, where it could be.
-    pub(crate) fn saw_any<E>(self, reading: &Result<Reading, E>) -> Self {
+    pub(crate) fn saw_any<E>(self, reading: &Result<Evidence, E>) -> Self {
         reading.iter().fold(self, Draft::saw)
     }
 
@@ -122,7 +122,7 @@ impl Draft {
 
     fn close<C: Into<String>>(
         mut self,
-        verdict: Verdict,
+        verdict: Severity,
         cause: impl Into<String>,
         effect: impl Into<String>,
         help: impl IntoIterator<Item = C>,

@@ -1,6 +1,6 @@
 //! cgroups, by which unmodified programs are parked.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::own_cgroup::OwnCgroup;
 use crate::scene::Scene;
 
@@ -8,8 +8,8 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
     vec![cgroup_version(scene), freezer(scene), cgroup_kill(scene)]
 }
 
-const INSTEAD: &str = "programs that do not know Punctual are parked by SIGSTOP instead: their parents see it, and a \
-                       program with many threads stops later";
+const INSTEAD: &str = "programs that do not know Punctual are parked by SIGSTOP instead: their \
+                       parents see it, and a program with many threads stops later";
 
 /// Where systemd and the other crates look for it: at the top, or beside the controllers of version
 /// 1.
@@ -35,7 +35,7 @@ fn cgroup_version(scene: &Scene) -> Finding {
         Ok(v2) => {
             let beside = OwnCgroup::v1(scene.probe, "cpu").is_ok();
             about
-                .saw(&Reading::new("/proc/self/mountinfo", format!("cgroup2 on {}", v2.mount)))
+                .saw(&Evidence::new("/proc/self/mountinfo", format!("cgroup2 on {}", v2.mount)))
                 .good(if beside {
                     "mounted beside version 1 controllers, which is enough for the freezer"
                 } else {
@@ -43,7 +43,7 @@ fn cgroup_version(scene: &Scene) -> Finding {
                 })
         }
         Err(e) if e.absent() => about
-            .saw(&Reading::new("/proc/self/mountinfo", "no cgroup2"))
+            .saw(&Evidence::new("/proc/self/mountinfo", "no cgroup2"))
             .warning("cgroup version 2 is not mounted", INSTEAD, mount_v2(scene)),
         Err(e) => about.unknown(e.to_string(), INSTEAD, NO_HELP),
     }
@@ -65,7 +65,7 @@ fn freezer(scene: &Scene) -> Finding {
         Err(e) => return about.warning(e.to_string(), INSTEAD, mount_v2(scene)),
     };
     let about = match (seen(scene, &v2, "cgroup.freeze"), &scene.release) {
-        (Some(file), _) => about.saw(&Reading::new(file, "present")),
+        (Some(file), _) => about.saw(&Evidence::new(file, "present")),
         (None, Ok(release)) if scene.since(5, 2) == Some(true) => about.saw(release),
         (None, Ok(release)) if scene.since(5, 2) == Some(false) => {
             return about.saw(release).warning(
@@ -84,9 +84,9 @@ fn freezer(scene: &Scene) -> Finding {
     };
     match scene.probe.writable(&v2.dir) {
         Ok(()) => about
-            .saw(&Reading::new(&v2.dir, "writable by us"))
+            .saw(&Evidence::new(&v2.dir, "writable by us"))
             .good("unmodified programs of any number of processes and threads are parked at once"),
-        Err(e) => about.saw(&Reading::new(&v2.dir, "not writable by us")).warning(
+        Err(e) => about.saw(&Evidence::new(&v2.dir, "not writable by us")).warning(
             format!("no cgroup can be made ({e})"),
             INSTEAD,
             delegate(scene, &v2),
@@ -104,20 +104,22 @@ fn delegate(scene: &Scene, v2: &OwnCgroup) -> Vec<String> {
         format!("mkdir -p {dir}/shell && chown -R {user} {dir}"),
         "# the shell in which punctual is to run; here the one that started this doctor:".into(),
         format!("echo {shell} > {dir}/shell/cgroup.procs"),
-        "# or, under systemd, as the user: systemd-run --user --scope -p Delegate=yes punctual run ...".into(),
+        "# or, under systemd, as the user: systemd-run --user --scope -p Delegate=yes punctual run \
+         ...".into(),
     ]
 }
 
 fn cgroup_kill(scene: &Scene) -> Finding {
     let about = Finding::about("cgroup-kill", "cgroup.kill");
-    let without = "a program's processes are ended one by one, and one that forks at that moment may be missed once";
+    let without = "a program's processes are ended one by one, and one that forks at that moment \
+                   may be missed once";
     let v2 = match OwnCgroup::v2(scene.probe) {
         Ok(v2) => v2,
         Err(e) => return about.note(e.to_string(), without, mount_v2(scene)),
     };
     let good = "all processes of a program can be ended at once";
     if let Some(file) = seen(scene, &v2, "cgroup.kill") {
-        return about.saw(&Reading::new(file, "present")).good(good);
+        return about.saw(&Evidence::new(file, "present")).good(good);
     }
     match (&scene.release, scene.since(5, 14)) {
         (Ok(release), Some(true)) => about.saw(release).good(good),

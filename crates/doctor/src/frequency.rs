@@ -10,7 +10,8 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 
 fn frequency_scaling(scene: &Scene) -> Finding {
     let about = Finding::about("frequency-scaling", "Frequency scaling");
-    let effect = "execution times vary with the load before: a job's budget, measured at full speed, is short after an idle phase";
+    let effect = "execution times vary with the load before: a job's budget, measured at full \
+                  speed, is short after an idle phase";
     let governors: Vec<_> = cpu_dirs(scene)
         .iter()
         .filter_map(|d| scene.probe.read(&format!("{d}/cpufreq/scaling_governor")).ok())
@@ -29,7 +30,8 @@ fn frequency_scaling(scene: &Scene) -> Finding {
         Some(g) => about.saw(g).warning(
             format!("the governor {} follows the load", g.read),
             effect,
-            ["for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $g; done"],
+            ["for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance \
+              > $g; done"],
         ),
     }
 }
@@ -37,7 +39,8 @@ fn frequency_scaling(scene: &Scene) -> Finding {
 fn frequency_boost(scene: &Scene) -> Finding {
     let about = Finding::about("frequency-boost", "Frequency boost");
     let effect =
-        "speed depends on temperature and on the load of other cores; execution times vary by some tens of percent";
+        "speed depends on temperature and on the load of other cores; execution times vary by some \
+         tens of percent";
     // intel_pstate counts the other way round.
     let switches = [
         ("/sys/devices/system/cpu/cpufreq/boost", 1, 0),

@@ -1,6 +1,6 @@
 //! Interrupts: where they may land, and which handlers have a higher priority than jobs.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::parse::{cpu_list, cpu_list_text, cpu_mask, cpu_mask_text};
 use crate::scene::Scene;
 
@@ -36,7 +36,7 @@ fn irq_affinity(scene: &Scene) -> Finding {
             format!("CPU {c}: {}", allowed.iter().filter(|(_, cpus)| cpus.contains(c)).count())
         })
         .collect();
-    let about = about.saw(&Reading::new(
+    let about = about.saw(&Evidence::new(
         "/proc/irq/*/smp_affinity_list",
         format!("allowed on {}", counts.join(", ")),
     ));
@@ -61,7 +61,8 @@ fn irq_affinity(scene: &Scene) -> Finding {
             vec![format!("for f in /proc/irq/[0-9]*/smp_affinity_list; do echo {to} > $f; done")];
     }
     help.push(
-        "# an interrupt that the kernel or its driver manages refuses this; isolcpus=managed_irq,... moves those"
+        "# an interrupt that the kernel or its driver manages refuses this; \
+         isolcpus=managed_irq,... moves those"
             .into(),
     );
     about.note(
@@ -111,9 +112,9 @@ fn irq_balance(scene: &Scene) -> Finding {
     match running {
         Err(e) => about.unknown(e.to_string(), "it moves interrupts", NO_HELP),
         Ok(None) => about
-            .saw(&Reading::new("/proc/*/comm", "no irqbalance"))
+            .saw(&Evidence::new("/proc/*/comm", "no irqbalance"))
             .good("no daemon moves interrupts behind our back"),
-        Ok(Some(pid)) => about.saw(&Reading::new(format!("/proc/{pid}/comm"), "irqbalance")).note(
+        Ok(Some(pid)) => about.saw(&Evidence::new(format!("/proc/{pid}/comm"), "irqbalance")).note(
             "irqbalance runs",
             "it moves interrupts back to CPUs that were cleared of them",
             ["systemctl disable --now irqbalance"],
@@ -133,7 +134,7 @@ fn irq_threads(scene: &Scene) -> Finding {
     let irq: Vec<_> = threads.iter().filter(|t| t.interrupt()).collect();
     let mut about = about;
     for t in irq.iter().filter(|t| t.priority > 50).take(5) {
-        about = about.saw(&Reading::new(format!("/proc/{}/stat", t.tid), t.describe()));
+        about = about.saw(&Evidence::new(format!("/proc/{}/stat", t.tid), t.describe()));
     }
     let raised = irq.iter().filter(|t| t.priority > 50).count();
     if raised > 0 {
@@ -148,7 +149,7 @@ fn irq_threads(scene: &Scene) -> Finding {
                 .map(|t| format!("chrt --fifo --pid 50 {}", t.tid)),
         );
     }
-    let about = about.saw(&Reading::new(
+    let about = about.saw(&Evidence::new(
         "/proc/*/task/*/stat",
         format!("{} interrupt threads, none above SCHED_FIFO 50", irq.len()),
     ));
@@ -156,7 +157,8 @@ fn irq_threads(scene: &Scene) -> Finding {
         scene.booted_with("threadirqs").is_some() || scene.preempt_rt().is_some_and(|(rt, _)| rt);
     if threaded {
         return about.good(
-            "interrupt handlers are threads, which never delay a dispatcher, and only jobs whose level is below theirs",
+            "interrupt handlers are threads, which never delay a dispatcher, and only jobs whose \
+             level is below theirs",
         );
     }
     if scene.config.no("IRQ_FORCED_THREADING") {

@@ -1,6 +1,6 @@
 //! CPUs that are kept for jobs.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::parse::{cpu_list, cpu_list_text};
 use crate::probe::Unread;
 use crate::scene::Scene;
@@ -38,7 +38,8 @@ fn cpus_allowed(scene: &Scene) -> Finding {
 fn isolated_cpus(scene: &Scene) -> Finding {
     const PATH: &str = "/sys/devices/system/cpu/isolated";
     let mut about = Finding::about("isolated-cpus", "Isolated CPUs");
-    let effect = "other programs, kernel threads and the tick share the CPU with jobs: each costs them microseconds";
+    let effect = "other programs, kernel threads and the tick share the CPU with jobs: each costs \
+                  them microseconds";
     let isolated = scene.probe.read(PATH).and_then(|r| match cpu_list(&r.read) {
         Some(cpus) => Ok((cpus, r)),
         None => Err(Unread::garbled(&r, "a list of CPUs")),
@@ -57,7 +58,7 @@ fn isolated_cpus(scene: &Scene) -> Finding {
         about = about.saw(r);
     }
     if let Some(value) = scene.booted_with("rcu_nocbs") {
-        about = about.saw(&Reading::new("/proc/cmdline", format!("rcu_nocbs={value}")));
+        about = about.saw(&Evidence::new("/proc/cmdline", format!("rcu_nocbs={value}")));
     }
     let online = scene.online_cpus().unwrap_or_default();
     if cpus.is_empty() {

@@ -1,6 +1,6 @@
 //! The configuration the kernel was built with, where it is to be had.
 
-use crate::finding::Reading;
+use crate::finding::Evidence;
 use crate::probe::{Probe, Unread};
 use std::io::Read;
 
@@ -17,7 +17,7 @@ pub enum Built {
 
 /// The whole configuration, or why there is none.
 pub struct Config {
-    text: Result<Reading, Unread>,
+    text: Result<Evidence, Unread>,
 }
 
 impl Config {
@@ -73,21 +73,21 @@ impl Config {
     }
 
     /// The line about `name`, to be shown.
-    pub fn reading(&self, name: &str) -> Reading {
+    pub fn reading(&self, name: &str) -> Evidence {
         match &self.text {
-            Ok(text) => Reading::new(
+            Ok(text) => Evidence::new(
                 text.from.clone(),
                 match self.line(name) {
                     Some(line) => line.to_string(),
                     None => format!("(no CONFIG_{name})"),
                 },
             ),
-            Err(unread) => Reading::new("kernel configuration", format!("({unread})")),
+            Err(unread) => Evidence::new("kernel configuration", format!("({unread})")),
         }
     }
 }
 
-fn unzip(probe: &Probe) -> Result<Reading, Unread> {
+fn unzip(probe: &Probe) -> Result<Evidence, Unread> {
     const PATH: &str = "/proc/config.gz";
     let bytes = probe.bytes(PATH)?;
     let mut text = String::new();
@@ -95,5 +95,5 @@ fn unzip(probe: &Probe) -> Result<Reading, Unread> {
         .take(4 << 20)
         .read_to_string(&mut text)
         .map_err(|e| Unread::new(PATH, &e))?;
-    Ok(Reading::new(PATH, text))
+    Ok(Evidence::new(PATH, text))
 }

@@ -2,7 +2,7 @@
 //! the exact command that helps.
 //!
 //! ```text
-//! Probe --observe--> Scene --one small function per finding--> Vec<Finding> --> table | JSON | exit code
+//! Probe ─observe─> Scene ─one small function per finding─> Vec<Finding> ─> table, JSON, exit code
 //! ```
 //!
 //! Nothing on the machine is changed, and nothing is remembered: every examination reads again. The
@@ -39,7 +39,7 @@ mod vm;
 
 pub use calls::{Calls, ClockDiscipline, FifoAttempt};
 pub use document::Document;
-pub use finding::{Draft, Finding, Reading, Verdict};
+pub use finding::{Draft, Evidence, Finding, Severity};
 pub use machine::Machine;
 pub use probe::Probe;
 pub use render::{headline, render, FindingsView};
@@ -66,7 +66,7 @@ const ROOMS: &[Room] = &[
     memory::findings,
 ];
 
-/// Rooms whose findings can be an [`Verdict::Obstacle`]; all are quick.
+/// Rooms whose findings can be an [`Severity::Obstacle`]; all are quick.
 const GATES: &[Room] =
     &[privilege::findings, cgroup::findings, limits::findings, sched::findings, clock::findings];
 
@@ -79,12 +79,12 @@ pub fn examine(root: &Probe) -> Vec<Finding> {
 /// Only what keeps the user host from working at all: for a refusal before anything starts.
 pub fn obstacles(root: &Probe) -> Vec<Finding> {
     let scene = Scene::observe(root);
-    GATES.iter().flat_map(|room| room(&scene)).filter(|f| f.verdict == Verdict::Obstacle).collect()
+    GATES.iter().flat_map(|room| room(&scene)).filter(|f| f.verdict == Severity::Obstacle).collect()
 }
 
 /// The exit code of `punctual doctor`: 0, or 4 if the machine does not permit the user host.
 pub fn exit_code(findings: &[Finding]) -> i32 {
-    if findings.iter().any(|f| f.verdict == Verdict::Obstacle) {
+    if findings.iter().any(|f| f.verdict == Severity::Obstacle) {
         4
     } else {
         0

@@ -32,8 +32,8 @@ const ASKED: u64 = 256 << 10;
 
 fn locked_memory(scene: &Scene) -> Finding {
     let about = Finding::about("locked-memory", "Limit of locked memory");
-    let stake = "a dispatcher locks its memory, or else it could wait for the disk in the middle of a decision; \
-                 without that permission it does not start";
+    let stake = "a dispatcher locks its memory, or else it could wait for the disk in the middle \
+                 of a decision; without that permission it does not start";
     let need = ROOM.saturating_add(scene.mapped());
     match scene.limit("Max locked memory") {
         Err(e) => about.unknown(e.to_string(), stake, NO_HELP),
@@ -46,7 +46,10 @@ fn locked_memory(scene: &Scene) -> Finding {
             help.push("# or, for every program of this user, and after a new login:".into());
             help.extend(limits_d(scene, &format!("memlock {ASKED}")));
             about.saw(&reading).obstacle(
-                format!("RLIMIT_MEMLOCK is {n} bytes, some {need} are needed, and CAP_IPC_LOCK is missing"),
+                format!(
+                    "RLIMIT_MEMLOCK is {n} bytes, some {need} are needed, and CAP_IPC_LOCK is \
+                     missing"
+                ),
                 stake,
                 help,
             )

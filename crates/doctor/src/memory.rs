@@ -1,6 +1,6 @@
 //! What can make a memory access slow.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::parse::chosen;
 use crate::scene::Scene;
 
@@ -11,19 +11,20 @@ pub fn findings(scene: &Scene) -> Vec<Finding> {
 fn swap(scene: &Scene) -> Finding {
     let about = Finding::about("swap", "Swap");
     let effect =
-        "pages of programs that do not lock their memory may have to come back from the disk in the middle of a job";
+        "pages of programs that do not lock their memory may have to come back from the disk in \
+         the middle of a job";
     let swaps = match scene.probe.read("/proc/swaps") {
         Ok(r) => r,
         Err(e) if e.absent() => {
-            return about.saw(&Reading::new("/proc/swaps", "absent")).good("none")
+            return about.saw(&Evidence::new("/proc/swaps", "absent")).good("none")
         }
         Err(e) => return about.unknown(e.to_string(), effect, NO_HELP),
     };
     let devices: Vec<&str> =
         swaps.read.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
     match devices.first() {
-        None => about.saw(&Reading::new("/proc/swaps", "no device")).good("none"),
-        Some(_) => about.saw(&Reading::new("/proc/swaps", devices.join(" "))).note(
+        None => about.saw(&Evidence::new("/proc/swaps", "no device")).good("none"),
+        Some(_) => about.saw(&Evidence::new("/proc/swaps", devices.join(" "))).note(
             "swap is on",
             effect,
             ["swapoff --all"],
@@ -34,7 +35,8 @@ fn swap(scene: &Scene) -> Finding {
 fn transparent_hugepages(scene: &Scene) -> Finding {
     const PATH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     let about = Finding::about("transparent-hugepages", "Transparent huge pages");
-    let effect = "a page fault may clear or assemble 2 MiB, and khugepaged may move pages under a running job: some hundred microseconds";
+    let effect = "a page fault may clear or assemble 2 MiB, and khugepaged may move pages under a \
+                  running job: some hundred microseconds";
     match scene.probe.read(PATH) {
         Err(e) if e.absent() => about.good("not built in"),
         Err(e) => about.unknown(e.to_string(), effect, NO_HELP),

@@ -1,6 +1,6 @@
 //! Where our own cgroup is, in files.
 
-use crate::finding::Reading;
+use crate::finding::Evidence;
 use crate::probe::{Probe, Unread};
 use punctual_sys::cgroup::Hierarchy;
 use std::io;
@@ -62,8 +62,8 @@ impl OwnCgroup {
     }
 
     /// What was read, to be shown.
-    pub fn reading(&self) -> Reading {
-        Reading::new("/proc/self/cgroup", self.line.clone())
+    pub fn reading(&self) -> Evidence {
+        Evidence::new("/proc/self/cgroup", self.line.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::calls::FifoAttempt;
 use crate::cgroup;
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::scene::{Cap, Scene};
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -50,7 +50,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
     let (priority, errno) = match (calls.fifo_lowest, calls.fifo_highest) {
         (FifoAttempt::Granted, FifoAttempt::Granted) => {
             return about
-                .saw(&Reading::new("syscall sched_setscheduler", "SCHED_FIFO 1 and 99: granted"))
+                .saw(&Evidence::new("syscall sched_setscheduler", "SCHED_FIFO 1 and 99: granted"))
                 .good("a dispatcher may run at SCHED_FIFO 99 and its jobs below it");
         }
         (FifoAttempt::Refused(errno), _) => (1, errno),
@@ -59,7 +59,7 @@ fn realtime_permitted(scene: &Scene) -> Finding {
             return about.unknown("it could not be tried: no thread was to be had", stake, NO_HELP)
         }
     };
-    let about = about.saw(&Reading::new(
+    let about = about.saw(&Evidence::new(
         "syscall sched_setscheduler",
         format!("SCHED_FIFO {priority}: {}", std::io::Error::from_raw_os_error(errno)),
     ));
@@ -88,18 +88,21 @@ fn realtime_permitted(scene: &Scene) -> Finding {
         return about.obstacle(
             "capabilities of a user namespace do not reach the scheduler",
             stake,
-            ["# run it outside of the container, or start the container with: --userns=host --cap-add=SYS_NICE"],
+            ["# run it outside of the container, or start the container with: --userns=host \
+              --cap-add=SYS_NICE"],
         );
     }
     if scene.seccomp() {
         return about.obstacle(
             "a system call filter (seccomp), as containers have, refuses it",
             stake,
-            ["# start the container with: --cap-add=SYS_NICE, or --security-opt seccomp=unconfined"],
+            ["# start the container with: --cap-add=SYS_NICE, or --security-opt \
+              seccomp=unconfined"],
         );
     }
     about.obstacle(
-        "the privilege is there, and the kernel refuses all the same (RT_GROUP_SCHED or a security module)",
+        "the privilege is there, and the kernel refuses all the same (RT_GROUP_SCHED or a security \
+         module)",
         stake,
         ["dmesg | tail"],
     )

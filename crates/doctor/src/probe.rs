@@ -1,7 +1,7 @@
 //! Where findings are read from: the machine, or a tree of files that looks like one.
 
 use crate::calls::Calls;
-use crate::finding::Reading;
+use crate::finding::Evidence;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
@@ -38,7 +38,7 @@ impl Unread {
         Unread { path: path.into(), kind: error.kind(), why: error.to_string() }
     }
 
-    pub fn garbled(reading: &Reading, wanted: &str) -> Self {
+    pub fn garbled(reading: &Evidence, wanted: &str) -> Self {
         let shown: String = reading.read.chars().take(60).collect();
         Unread {
             path: reading.from.clone(),
@@ -92,9 +92,9 @@ impl Probe {
     }
 
     /// The trimmed text of a file.
-    pub(crate) fn read(&self, path: &str) -> Result<Reading, Unread> {
+    pub(crate) fn read(&self, path: &str) -> Result<Evidence, Unread> {
         let bytes = self.bytes(path)?;
-        Ok(Reading::new(path, String::from_utf8_lossy(&bytes).trim()))
+        Ok(Evidence::new(path, String::from_utf8_lossy(&bytes).trim()))
     }
 
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
@@ -106,7 +106,7 @@ impl Probe {
     }
 
     /// A file that holds one integer.
-    pub(crate) fn number(&self, path: &str) -> Result<(i64, Reading), Unread> {
+    pub(crate) fn number(&self, path: &str) -> Result<(i64, Evidence), Unread> {
         let reading = self.read(path)?;
         match reading.read.parse() {
             Ok(n) => Ok((n, reading)),

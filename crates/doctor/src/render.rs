@@ -1,14 +1,14 @@
 //! The findings for people: the verdict, then a line each, worst first; verbose, beneath each that
 //! is not good its cause, effect and help.
 
-use crate::finding::{Finding, Verdict};
+use crate::finding::{Finding, Severity};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
 const INDENT: usize = 10;
-const ORDER: [Verdict; 5] =
-    [Verdict::Obstacle, Verdict::Warning, Verdict::Unknown, Verdict::Info, Verdict::Good];
+const ORDER: [Severity; 5] =
+    [Severity::Obstacle, Severity::Warning, Severity::Unknown, Severity::Info, Severity::Good];
 
 /// How findings are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub fn render(findings: &[Finding], view: &FindingsView) -> String {
     for verdict in ORDER {
         for f in findings.iter().filter(|f| f.verdict == verdict) {
             row(&mut out, f, title_width, view);
-            if view.verbose && verdict != Verdict::Good {
+            if view.verbose && verdict != Severity::Good {
                 details(&mut out, f);
             }
         }
     }
-    if findings.iter().any(|f| f.verdict != Verdict::Good) {
+    if findings.iter().any(|f| f.verdict != Severity::Good) {
         out.push_str(if view.verbose {
             "\nHelp is for a root shell (sudo -s). Each finding by name: docs/doctor.md.\n"
         } else {
@@ -44,37 +44,38 @@ pub fn render(findings: &[Finding], view: &FindingsView) -> String {
 /// In one sentence: `The user host can work here, with weaker guarantees: 2 warnings, 20 good.`
 pub fn headline(findings: &[Finding]) -> String {
     let any = |verdict| findings.iter().any(|f| f.verdict == verdict);
-    let verdict = if any(Verdict::Obstacle) {
+    let verdict = if any(Severity::Obstacle) {
         "The user host cannot work here"
-    } else if any(Verdict::Warning) {
+    } else if any(Severity::Warning) {
         "The user host can work here, with weaker guarantees"
     } else {
         "The user host can work here"
     };
     let counts = ORDER.into_iter().filter_map(|v| {
         let n = findings.iter().filter(|f| f.verdict == v).count();
-        let plural = if n == 1 || matches!(v, Verdict::Good | Verdict::Unknown) { "" } else { "s" };
+        let plural =
+            if n == 1 || matches!(v, Severity::Good | Severity::Unknown) { "" } else { "s" };
         (n > 0).then(|| format!("{n} {}{plural}", word(v)))
     });
     format!("{verdict}: {}.", counts.collect::<Vec<_>>().join(", "))
 }
 
-fn word(verdict: Verdict) -> &'static str {
+fn word(verdict: Severity) -> &'static str {
     match verdict {
-        Verdict::Obstacle => "obstacle",
-        Verdict::Warning => "warning",
-        Verdict::Unknown => "unknown",
-        Verdict::Info => "note",
-        Verdict::Good => "good",
+        Severity::Obstacle => "obstacle",
+        Severity::Warning => "warning",
+        Severity::Unknown => "unknown",
+        Severity::Info => "note",
+        Severity::Good => "good",
     }
 }
 
-fn style(verdict: Verdict) -> Style {
+fn style(verdict: Severity) -> Style {
     match verdict {
-        Verdict::Obstacle => AnsiColor::Red.on_default().bold(),
-        Verdict::Warning => AnsiColor::Yellow.on_default(),
-        Verdict::Unknown => AnsiColor::Magenta.on_default(),
-        Verdict::Info | Verdict::Good => Style::new(),
+        Severity::Obstacle => AnsiColor::Red.on_default().bold(),
+        Severity::Warning => AnsiColor::Yellow.on_default(),
+        Severity::Unknown => AnsiColor::Magenta.on_default(),
+        Severity::Info | Severity::Good => Style::new(),
     }
 }
 
@@ -82,7 +83,7 @@ fn style(verdict: Verdict) -> Style {
 /// was read.
 fn row(out: &mut String, f: &Finding, title_width: usize, view: &FindingsView) {
     let style = if view.color { style(f.verdict) } else { Style::new() };
-    let label = if f.verdict == Verdict::Obstacle { "OBSTACLE" } else { word(f.verdict) };
+    let label = if f.verdict == Severity::Obstacle { "OBSTACLE" } else { word(f.verdict) };
     let value = match f.value.first() {
         _ if !view.verbose && !f.cause.is_empty() => clean(&f.cause),
         Some(v) => clean(&v.read),
@@ -155,18 +156,17 @@ fn wrapped(out: &mut String, label: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{exit_code, Reading};
+    use crate::{exit_code, Evidence};
 
     #[test]
     fn worst_first_with_details_beneath_if_wanted() {
-        let findings = [
-            Finding::about("a", "Alpha").saw(&Reading::new("/a", "1")).good("fine"),
-            Finding::about("b", "Beta").saw(&Reading::new("/b", "bad\x1b[2J\nvalue")).obstacle(
-                "why",
-                "so",
-                ["echo 1 > /b"],
-            ),
-        ];
+        let findings =
+            [
+                Finding::about("a", "Alpha").saw(&Evidence::new("/a", "1")).good("fine"),
+                Finding::about("b", "Beta")
+                    .saw(&Evidence::new("/b", "bad\x1b[2J\nvalue"))
+                    .obstacle("why", "so", ["echo 1 > /b"]),
+            ];
         let verbose = FindingsView { color: false, verbose: true };
         assert_eq!(
             render(&findings, &verbose),

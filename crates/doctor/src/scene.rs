@@ -1,7 +1,7 @@
 //! What several findings need to know, read once at the beginning of an examination.
 
 use crate::calls::Calls;
-use crate::finding::Reading;
+use crate::finding::Evidence;
 use crate::kconfig::Config;
 use crate::parse::{boot_value, chosen, cpu_list};
 use crate::probe::{Probe, Unread};
@@ -20,20 +20,20 @@ pub enum Cap {
 }
 
 /// Lockdown is switched on by Secure Boot, by the command line or by the build, and off only there.
-pub const UNLOCK: &str = "# kernel lockdown forbids it, to root too. It ends without Secure Boot (mokutil \
-                          --disable-validation), without lockdown= on the kernel command line, and in a kernel that is \
-                          not built to force it";
+pub const UNLOCK: &str = "# kernel lockdown forbids it, to root too. It ends without Secure Boot \
+                          (mokutil --disable-validation), without lockdown= on the kernel command \
+                          line, and in a kernel that is not built to force it";
 
 /// The machine as one examination sees it.
 pub struct Scene<'a> {
     pub probe: &'a Probe,
     pub calls: Option<Calls>,
     pub config: Config,
-    pub release: Result<Reading, Unread>,
-    pub version: Result<Reading, Unread>,
-    pub cmdline: Result<Reading, Unread>,
-    status: Result<Reading, Unread>,
-    limits: Result<Reading, Unread>,
+    pub release: Result<Evidence, Unread>,
+    pub version: Result<Evidence, Unread>,
+    pub cmdline: Result<Evidence, Unread>,
+    status: Result<Evidence, Unread>,
+    limits: Result<Evidence, Unread>,
     pub threads: Result<Vec<RealTimeThread>, Unread>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Scene<'a> {
     }
 
     /// PREEMPT_RT, by the kernel's own word.
-    pub fn preempt_rt(&self) -> Option<(bool, Reading)> {
+    pub fn preempt_rt(&self) -> Option<(bool, Evidence)> {
         if let Ok(r) = self.probe.read("/sys/kernel/realtime") {
             return Some((r.read == "1", r));
         }
@@ -89,7 +89,8 @@ impl<'a> Scene<'a> {
             vec![
                 "mkdir -p /etc/default/grub.d".into(),
                 format!(
-                    "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {option}\"' >> /etc/default/grub.d/punctual.cfg"
+                    "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {option}\"' >> \
+                     /etc/default/grub.d/punctual.cfg"
                 ),
                 "update-grub && reboot".into(),
             ]
@@ -100,7 +101,7 @@ impl<'a> Scene<'a> {
 
     /// The kernel's lockdown mode, where it is known: by itself, by how it was built, by how it was
     /// booted.
-    pub fn lockdown(&self) -> Option<(String, Reading)> {
+    pub fn lockdown(&self) -> Option<(String, Evidence)> {
         if let Ok(r) = self.probe.read("/sys/kernel/security/lockdown") {
             return Some((chosen(&r.read)?.to_string(), r));
         }
@@ -113,7 +114,7 @@ impl<'a> Scene<'a> {
             }
         }
         let mode = self.booted_with("lockdown")?;
-        Some((mode.into(), Reading::new("/proc/cmdline", format!("lockdown={mode}"))))
+        Some((mode.into(), Evidence::new("/proc/cmdline", format!("lockdown={mode}"))))
     }
 
     /// Why debugfs cannot be had, though root may: then no help goes through it.
@@ -134,12 +135,12 @@ impl<'a> Scene<'a> {
         all
     }
 
-    fn status_field(&self, key: &str) -> Result<Reading, Unread> {
+    fn status_field(&self, key: &str) -> Result<Evidence, Unread> {
         let status = self.status.clone()?;
         let value = status.read.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
         match value {
-            Some(v) => Ok(Reading::new("/proc/self/status", format!("{key}: {}", v.trim()))),
-            None => Err(Unread::garbled(&Reading::new("/proc/self/status", ""), key)),
+            Some(v) => Ok(Evidence::new("/proc/self/status", format!("{key}: {}", v.trim()))),
+            None => Err(Unread::garbled(&Evidence::new("/proc/self/status", ""), key)),
         }
     }
 
@@ -149,7 +150,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The effective capabilities.
-    pub fn capabilities(&self) -> Result<(u64, Reading), Unread> {
+    pub fn capabilities(&self) -> Result<(u64, Evidence), Unread> {
         let reading = self.status_field("CapEff")?;
         let bits =
             reading.read.split_once(": ").and_then(|(_, hex)| u64::from_str_radix(hex, 16).ok());
@@ -220,7 +221,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The field of /proc/self/status about them.
-    pub fn allowed_reading(&self) -> Result<Reading, Unread> {
+    pub fn allowed_reading(&self) -> Result<Evidence, Unread> {
         self.status_field("Cpus_allowed_list")
     }
 
@@ -250,10 +251,10 @@ impl<'a> Scene<'a> {
     }
 
     /// A soft resource limit (`u64::MAX`: unlimited) by its name in /proc/self/limits.
-    pub fn limit(&self, name: &str) -> Result<(u64, Reading), Unread> {
+    pub fn limit(&self, name: &str) -> Result<(u64, Evidence), Unread> {
         let limits = self.limits.clone()?;
         let line = limits.read.lines().find(|l| l.starts_with(name)).unwrap_or("");
-        let reading = Reading::new(
+        let reading = Evidence::new(
             "/proc/self/limits",
             line.split_whitespace().collect::<Vec<_>>().join(" "),
         );
@@ -268,11 +269,11 @@ impl<'a> Scene<'a> {
     }
 
     /// A guest of a hypervisor.
-    pub fn virtual_machine(&self) -> Option<(bool, Reading)> {
+    pub fn virtual_machine(&self) -> Option<(bool, Evidence)> {
         let info = self.probe.read("/proc/cpuinfo").ok()?;
         let flags = info.read.lines().find(|l| l.starts_with("flags"));
         if flags.is_some_and(|l| l.split_whitespace().any(|w| w == "hypervisor")) {
-            return Some((true, Reading::new("/proc/cpuinfo", "flags: hypervisor")));
+            return Some((true, Evidence::new("/proc/cpuinfo", "flags: hypervisor")));
         }
         for path in ["/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible"] {
             if let Ok(r) = self.probe.read(path) {
@@ -280,6 +281,6 @@ impl<'a> Scene<'a> {
             }
         }
         let seen = flags.map_or("(no flags line)", |_| "flags: no hypervisor");
-        Some((false, Reading::new("/proc/cpuinfo", seen)))
+        Some((false, Evidence::new("/proc/cpuinfo", seen)))
     }
 }

@@ -1,6 +1,6 @@
 //! How the kernel's own scheduler is set.
 
-use crate::finding::{Draft, Finding, Reading, NO_HELP};
+use crate::finding::{Draft, Evidence, Finding, NO_HELP};
 use crate::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -32,10 +32,11 @@ fn rt_throttling(scene: &Scene) -> Finding {
         return about.note(
             "throttling is switched off",
             if fair_server {
-                "budgets hold. A runaway SCHED_FIFO task outside of Punctual is bounded by the fair server alone, and \
-                 SCHED_DEADLINE is admitted without a limit"
+                "budgets hold. A runaway SCHED_FIFO task outside of Punctual is bounded by the \
+                 fair server alone, and SCHED_DEADLINE is admitted without a limit"
             } else {
-                "budgets hold, but a runaway SCHED_FIFO task outside of Punctual takes its CPU for ever"
+                "budgets hold, but a runaway SCHED_FIFO task outside of Punctual takes its CPU for \
+                 ever"
             },
             help,
         );
@@ -49,13 +50,17 @@ fn rt_throttling(scene: &Scene) -> Finding {
     }
     if runtime.saturating_mul(10) < period.saturating_mul(9) {
         return about.warning(
-            format!("real-time tasks have {runtime} us in every {period}, less than the 90 % that Punctual admits"),
+            format!(
+                "real-time tasks have {runtime} us in every {period}, less than the 90 % that \
+                 Punctual admits"
+            ),
             stake,
             help,
         );
     }
     about.good(
-        "a runaway SCHED_FIFO task leaves some 5 % of its CPU to others; the 90 % that Punctual admits never meet it",
+        "a runaway SCHED_FIFO task leaves some 5 % of its CPU to others; the 90 % that Punctual \
+         admits never meet it",
     )
 }
 
@@ -64,24 +69,28 @@ const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 fn fair_server(scene: &Scene) -> Finding {
     let about = Finding::about("fair-server", "Fair server");
     let stake =
-        "from Linux 6.12 on ordinary tasks that starve get 50 ms in every second (by default) before SCHED_FIFO";
+        "from Linux 6.12 on ordinary tasks that starve get 50 ms in every second (by default) \
+         before SCHED_FIFO";
     let readable = || scene.through_debugfs(&[format!("grep . {FAIR_SERVER}/cpu0/*")]);
     let cpus = match scene.probe.list(FAIR_SERVER) {
         Ok(cpus) => cpus,
         Err(_) if scene.since(6, 12) == Some(false) => {
             let about = about.saw_any(&scene.release);
-            return about.good("before Linux 6.12 there is none; real-time throttling alone protects ordinary tasks");
+            return about.good(
+                "before Linux 6.12 there is none; real-time throttling alone protects ordinary \
+                 tasks",
+            );
         }
         Err(e) => return about.unknown(e.to_string(), stake, readable()),
     };
-    let mut worst: Option<(i64, i64, Reading)> = None;
+    let mut worst: Option<(i64, i64, Evidence)> = None;
     for cpu in &cpus {
         let get = |file: &str| scene.probe.number(&format!("{FAIR_SERVER}/{cpu}/{file}"));
         let ((runtime, reading), (period, _)) = match (get("runtime"), get("period")) {
             (Ok(r), Ok(p)) => (r, p),
             (Err(e), _) | (_, Err(e)) => return about.unknown(e.to_string(), stake, readable()),
         };
-        let more = |w: &(i64, i64, Reading)| {
+        let more = |w: &(i64, i64, Evidence)| {
             i128::from(runtime) * i128::from(w.1) > i128::from(w.0) * i128::from(period)
         };
         if worst.as_ref().is_none_or(more) {
@@ -97,7 +106,8 @@ fn fair_server(scene: &Scene) -> Finding {
     if runtime == 0 {
         return about.note(
             "the fair server is switched off",
-            "budgets hold, but a runaway SCHED_FIFO task outside of Punctual can take its CPU for ever",
+            "budgets hold, but a runaway SCHED_FIFO task outside of Punctual can take its CPU for \
+             ever",
             set(period / 20),
         );
     }
@@ -108,18 +118,21 @@ fn fair_server(scene: &Scene) -> Finding {
             set(period / 20),
         );
     }
-    about.good("it keeps ordinary tasks alive beside a runaway SCHED_FIFO task; within the 90 % that Punctual admits it never acts")
+    about.good(
+        "it keeps ordinary tasks alive beside a runaway SCHED_FIFO task; within the 90 % that \
+         Punctual admits it never acts",
+    )
 }
 
 const FEATURES: &str = "/sys/kernel/debug/sched/features";
 
 /// Whether a scheduler feature is on; the file names it as `X` or `NO_X`.
-fn feature(scene: &Scene, name: &str) -> Result<Option<(bool, Reading)>, String> {
+fn feature(scene: &Scene, name: &str) -> Result<Option<(bool, Evidence)>, String> {
     let text = scene.probe.read(FEATURES).map_err(|e| e.to_string())?;
     let off = format!("NO_{name}");
     Ok(text.read.split_whitespace().find_map(|w| {
         let on = w == name;
-        (on || w == off).then(|| (on, Reading::new(FEATURES, w)))
+        (on || w == off).then(|| (on, Evidence::new(FEATURES, w)))
     }))
 }
 
@@ -146,8 +159,8 @@ fn hrtick_deadline(scene: &Scene) -> Finding {
         Finding::about("hrtick-deadline", "HRTICK_DL"),
         "HRTICK_DL",
         "SCHED_DEADLINE budgets end on a timer of their own, to the microsecond",
-        "SCHED_DEADLINE budgets end on the tick, up to 4 ms late at 250 Hz: short ones are not enforced. Punctual has \
-         timers of its own",
+        "SCHED_DEADLINE budgets end on the tick, up to 4 ms late at 250 Hz: short ones are not \
+         enforced. Punctual has timers of its own",
     )
 }
 
@@ -165,9 +178,10 @@ fn autogroup(scene: &Scene) -> Finding {
     let about = Finding::about("sched-autogroup", "Autogroups");
     match scene.probe.number("/proc/sys/kernel/sched_autogroup_enabled") {
         Ok((0, r)) => about.saw(&r).good("off: ordinary programs compete one by one"),
-        Ok((_, r)) => about
-            .saw(&r)
-            .good("on: ordinary programs share by session, so a task in the background class shares with its session; jobs do not"),
+        Ok((_, r)) => about.saw(&r).good(
+            "on: ordinary programs share by session, so a task in the background class shares with \
+             its session; jobs do not",
+        ),
         Err(e) if e.absent() => about.good("not built in"),
         Err(e) => about.unknown(e.to_string(), "only ordinary programs are concerned", NO_HELP),
     }

@@ -1,6 +1,6 @@
 //! Threads of others that outrank jobs.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::probe::{Probe, Unread};
 use crate::scene::Scene;
 
@@ -104,7 +104,7 @@ fn realtime_threads(scene: &Scene) -> Finding {
     };
     let mut about = about;
     for t in shown.iter().take(5) {
-        about = about.saw(&Reading::new(format!("/proc/{}/stat", t.tid), t.describe()));
+        about = about.saw(&Evidence::new(format!("/proc/{}/stat", t.tid), t.describe()));
     }
     if user.is_empty() && !ours.is_empty() {
         return about.note(
@@ -116,7 +116,10 @@ fn realtime_threads(scene: &Scene) -> Finding {
     if user.is_empty() {
         let kernel = threads.iter().filter(|t| t.kernel).count();
         return about
-            .saw(&Reading::new("/proc/*/task/*/stat", format!("none, but {kernel} kernel threads")))
+            .saw(&Evidence::new(
+                "/proc/*/task/*/stat",
+                format!("none, but {kernel} kernel threads"),
+            ))
             .good("no program competes with jobs at real-time priority");
     }
     if top.is_empty() {
@@ -128,7 +131,8 @@ fn realtime_threads(scene: &Scene) -> Finding {
     }
     about.warning(
         format!("{} threads have SCHED_FIFO or SCHED_RR 99 or SCHED_DEADLINE", top.len()),
-        "on the CPU where one of them runs, a dispatcher and its jobs wait until it stops by itself",
+        "on the CPU where one of them runs, a dispatcher and its jobs wait until it stops by \
+         itself",
         top.iter().take(5).map(|t| match t.policy {
             6 => format!("chrt --other --pid 0 {}", t.tid),
             2 => format!("chrt --rr --pid 90 {}", t.tid),
@@ -144,7 +148,10 @@ mod tests {
     #[test]
     fn a_name_with_parentheses() {
         let line = |name: &str| {
-            format!("50 ({name}) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1 0 0 0")
+            format!(
+                "50 ({name}) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 \
+                 0 0 0 0 0 17 0 50 1 0 0 0"
+            )
         };
         let t = parse(&line("irq/24-a) b")).unwrap();
         assert_eq!(t.describe(), "irq/24-a) b (50), SCHED_FIFO 50");

@@ -1,6 +1,6 @@
 //! Whether the machine is one, and how much of it its host takes.
 
-use crate::finding::{Finding, Reading, NO_HELP};
+use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::scene::Scene;
 
 pub fn findings(scene: &Scene) -> Vec<Finding> {
@@ -27,17 +27,19 @@ fn virtual_machine(scene: &Scene) -> Finding {
     }
     about.note(
         "a hypervisor runs below this kernel",
-        "its host may take a CPU from a job at any time, for milliseconds, and nothing here prevents it; medians and \
-         shares hold, worst cases are the host's",
-        ["# on the host: pin each virtual CPU to a CPU of its own, give its thread SCHED_FIFO, and lock the guest's memory"],
+        "its host may take a CPU from a job at any time, for milliseconds, and nothing here \
+         prevents it; medians and shares hold, worst cases are the host's",
+        ["# on the host: pin each virtual CPU to a CPU of its own, give its thread SCHED_FIFO, and \
+          lock the guest's memory"],
     )
 }
 
 /// (all time, stolen) of all CPUs since boot, in ticks.
-fn sample(scene: &Scene) -> Result<(u64, u64, Reading), String> {
+fn sample(scene: &Scene) -> Result<(u64, u64, Evidence), String> {
     let stat = scene.probe.read("/proc/stat").map_err(|e| e.to_string())?;
     let line = stat.read.lines().find(|l| l.starts_with("cpu ")).unwrap_or("");
-    let reading = Reading::new("/proc/stat", line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let reading =
+        Evidence::new("/proc/stat", line.split_whitespace().collect::<Vec<_>>().join(" "));
     let fields: Option<Vec<u64>> =
         line.split_whitespace().skip(1).take(8).map(|w| w.parse().ok()).collect();
     match fields {
@@ -64,9 +66,10 @@ fn steal(scene: &Scene) -> Finding {
     let window = scene.probe.window().as_millis();
     let about = about
         .saw(&reading)
-        .saw(&Reading::new("/proc/stat", format!("{now} ticks stolen in {window} ms")));
+        .saw(&Evidence::new("/proc/stat", format!("{now} ticks stolen in {window} ms")));
     let help =
-        ["# on the host: leave these virtual CPUs alone on theirs; in a cloud: take an instance with dedicated CPUs"];
+        ["# on the host: leave these virtual CPUs alone on theirs; in a cloud: take an instance \
+          with dedicated CPUs"];
     if now > 0 || stolen.saturating_mul(100) > all {
         let share = stolen.saturating_mul(100) / all.max(1);
         return about.warning(

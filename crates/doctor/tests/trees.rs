@@ -2,7 +2,7 @@
 
 use punctual_doctor::{
     examine, exit_code, obstacles, render, Calls, Document, FifoAttempt, Finding, FindingsView,
-    Probe, Verdict,
+    Probe, Severity,
 };
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,30 @@ const WELL_KEPT: &[(&str, &str)] = &[
     ("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc\n"),
     ("proc/stat", "cpu  100 0 100 10000 0 0 0 0 0 0\ncpu0 1 2 3\n"),
     ("proc/swaps", "Filename Type Size Used Priority\n"),
-    ("proc/self/status", "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed_list:\t0-1\n"),
-    ("proc/self/limits", "Limit Soft Limit Hard Limit Units\nMax open files            20000                20000                files     \nMax locked memory         8388608              8388608              bytes     \nMax realtime priority     0                    0                    \n"),
+    (
+        "proc/self/status",
+        "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nNoNewPrivs:\t0\n\
+         Seccomp:\t0\nCpus_allowed_list:\t0-1\n",
+    ),
+    (
+        "proc/self/limits",
+        "Limit Soft Limit Hard Limit Units\n\
+         Max open files            20000                20000                files     \n\
+         Max locked memory         8388608              8388608              bytes     \n\
+         Max realtime priority     0                    0                    \n",
+    ),
     ("proc/self/uid_map", "         0          0 4294967295\n"),
     ("proc/self/cgroup", "0::/user.slice\n"),
     ("proc/self/mountinfo", "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
     ("sys/fs/cgroup/user.slice/cgroup.freeze", "0\n"),
     ("sys/fs/cgroup/user.slice/cgroup.kill", ""),
-    ("boot/config-6.18.15-rt-amd64", "CONFIG_CGROUPS=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_SCHED_HRTICK=y\n# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_SCHED_CLASS_EXT=y\nCONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\n"),
+    (
+        "boot/config-6.18.15-rt-amd64",
+        "CONFIG_CGROUPS=y\nCONFIG_HIGH_RES_TIMERS=y\n\
+         CONFIG_SCHED_HRTICK=y\n# CONFIG_RT_GROUP_SCHED is not set\n\
+         CONFIG_SCHED_CLASS_EXT=y\nCONFIG_NO_HZ_FULL=y\n\
+         CONFIG_RCU_NOCB_CPU=y\n",
+    ),
     ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
     ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
     ("proc/sys/kernel/sched_autogroup_enabled", "0\n"),
@@ -33,7 +49,11 @@ const WELL_KEPT: &[(&str, &str)] = &[
     ("proc/irq/default_smp_affinity", "1\n"),
     ("proc/irq/24/smp_affinity_list", "0\n"),
     ("proc/50/comm", "irq/24-eth0\n"),
-    ("proc/50/task/50/stat", "50 (irq/24-eth0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1 0 0 0\n"),
+    (
+        "proc/50/task/50/stat",
+        "50 (irq/24-eth0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 \
+         0 0 0 17 0 50 1 0 0 0\n",
+    ),
     ("sys/kernel/realtime", "1\n"),
     ("sys/kernel/sched_ext/state", "disabled\n"),
     ("sys/kernel/security/lockdown", "[none] integrity confidentiality\n"),
@@ -101,137 +121,143 @@ fn a_well_kept_machine_is_good_throughout() {
     let dir = tree(&[]);
     let findings = examine(&Probe::tree(dir.path(), Some(answers())));
     for f in &findings {
-        assert_eq!(f.verdict, Verdict::Good, "{f:#?}");
+        assert_eq!(f.verdict, Severity::Good, "{f:#?}");
     }
     assert_eq!(exit_code(&findings), 0);
 }
 
 #[test]
 fn each_thing_in_the_way_is_seen() {
-    let cases: &[(&str, &str, &str, Verdict, &str)] = &[
+    let cases: &[(&str, &str, &str, Severity, &str)] = &[
         (
             "rt-throttling",
             "proc/sys/kernel/sched_rt_runtime_us",
             "500000",
-            Verdict::Warning,
+            Severity::Warning,
             "sched_rt_runtime_us=950000",
         ),
         (
             "rt-throttling",
             "proc/sys/kernel/sched_rt_runtime_us",
             "0",
-            Verdict::Obstacle,
+            Severity::Obstacle,
             "sched_rt_runtime_us=950000",
         ),
         (
             "fair-server",
             "sys/kernel/debug/sched/fair_server/cpu0/runtime",
             "200000000",
-            Verdict::Warning,
+            Severity::Warning,
             "echo 50000000",
         ),
         (
             "fair-server",
             "sys/kernel/debug/sched/fair_server/cpu0/runtime",
             "0",
-            Verdict::Info,
+            Severity::Info,
             "echo 50000000",
         ),
         (
             "hrtick-deadline",
             "sys/kernel/debug/sched/features",
             "NO_HRTICK NO_HRTICK_DL",
-            Verdict::Info,
+            Severity::Info,
             "echo HRTICK_DL",
         ),
         (
             "lockdown",
             "sys/kernel/security/lockdown",
             "none integrity [confidentiality]",
-            Verdict::Warning,
+            Severity::Warning,
             "Secure Boot",
         ),
-        ("sched-ext", "sys/kernel/sched_ext/state", "enabled", Verdict::Info, "systemctl stop"),
+        ("sched-ext", "sys/kernel/sched_ext/state", "enabled", Severity::Info, "systemctl stop"),
         (
             "clock-source",
             "sys/devices/system/clocksource/clocksource0/current_clocksource",
             "hpet",
-            Verdict::Warning,
+            Severity::Warning,
             "echo tsc >",
         ),
         (
             "frequency-scaling",
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave",
-            Verdict::Warning,
+            Severity::Warning,
             "echo performance",
         ),
-        ("frequency-boost", "sys/devices/system/cpu/cpufreq/boost", "1", Verdict::Info, "echo 0 >"),
-        ("smt", "sys/devices/system/cpu/smt/active", "1", Verdict::Warning, "smt/control"),
+        (
+            "frequency-boost",
+            "sys/devices/system/cpu/cpufreq/boost",
+            "1",
+            Severity::Info,
+            "echo 0 >",
+        ),
+        ("smt", "sys/devices/system/cpu/smt/active", "1", Severity::Warning, "smt/control"),
         (
             "idle-states",
             "sys/devices/system/cpu/cpu0/cpuidle/state1/latency",
             "133",
-            Verdict::Info,
+            Severity::Info,
             "cpu_dma_latency",
         ),
         (
             "isolated-cpus",
             "sys/devices/system/cpu/isolated",
             "",
-            Verdict::Info,
+            Severity::Info,
             "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1",
         ),
         (
             "irq-affinity",
             "proc/irq/24/smp_affinity_list",
             "0-1",
-            Verdict::Info,
+            Severity::Info,
             "echo 0 > /proc/irq/24/smp_affinity_list",
         ),
         (
             "irq-default-affinity",
             "proc/irq/default_smp_affinity",
             "3",
-            Verdict::Info,
+            Severity::Info,
             "echo 1 > /proc/irq/default_smp_affinity",
         ),
         (
             "irq-balance",
             "proc/50/comm",
             "irqbalance",
-            Verdict::Info,
+            Severity::Info,
             "systemctl disable --now irqbalance",
         ),
-        ("watchdog", "proc/sys/kernel/nmi_watchdog", "1", Verdict::Info, "nmi_watchdog=0"),
-        ("swap", "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2", Verdict::Info, "swapoff"),
+        ("watchdog", "proc/sys/kernel/nmi_watchdog", "1", Severity::Info, "nmi_watchdog=0"),
+        ("swap", "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2", Severity::Info, "swapoff"),
         (
             "transparent-hugepages",
             "sys/kernel/mm/transparent_hugepage/enabled",
             "[always] madvise never",
-            Verdict::Info,
+            Severity::Info,
             "echo madvise",
         ),
         (
             "steal",
             "proc/stat",
             "cpu  100 0 100 10000 0 0 0 500 0 0",
-            Verdict::Warning,
+            Severity::Warning,
             "on the host",
         ),
         (
             "virtual-machine",
             "proc/cpuinfo",
             "flags\t: tsc hypervisor",
-            Verdict::Info,
+            Severity::Info,
             "on the host",
         ),
-        ("preempt-rt", "sys/kernel/realtime", "0", Verdict::Info, ""),
+        ("preempt-rt", "sys/kernel/realtime", "0", Severity::Info, ""),
         (
             "cgroup-version",
             "proc/self/mountinfo",
             "1 0 0:1 / /x rw - tmpfs tmpfs rw",
-            Verdict::Warning,
+            Severity::Warning,
             "mount -t cgroup2",
         ),
     ];
@@ -251,17 +277,17 @@ fn the_preemption_model_from_the_best_source_to_be_had() {
     let with = |more: &[(&str, &str)]| one(&[&stock[..], more].concat(), "preemption-model");
     assert_eq!(
         with(&[("sys/kernel/debug/sched/preempt", "none voluntary (full)")]).verdict,
-        Verdict::Good
+        Severity::Good
     );
     let none = with(&[("sys/kernel/debug/sched/preempt", "(none) voluntary full")]);
-    assert_eq!(none.verdict, Verdict::Warning);
+    assert_eq!(none.verdict, Severity::Warning);
     assert_eq!(none.help[0], "echo full > /sys/kernel/debug/sched/preempt");
     assert!(none
         .help
         .iter()
         .any(|c| c.contains("preempt=full") && c.contains("/etc/default/grub.d/")));
-    assert_eq!(with(&[("proc/cmdline", "preempt=voluntary")]).verdict, Verdict::Info);
-    assert_eq!(with(&[]).verdict, Verdict::Unknown);
+    assert_eq!(with(&[("proc/cmdline", "preempt=voluntary")]).verdict, Severity::Info);
+    assert_eq!(with(&[]).verdict, Severity::Unknown);
 }
 
 #[test]
@@ -273,16 +299,16 @@ fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it()
         ];
         one(&changes, "core-scheduling")
     };
-    assert_eq!(seen("0", "CONFIG_SCHED_CORE=y\n").verdict, Verdict::Good);
-    assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Verdict::Good);
+    assert_eq!(seen("0", "CONFIG_SCHED_CORE=y\n").verdict, Severity::Good);
+    assert_eq!(seen("1", "# CONFIG_SCHED_CORE is not set\n").verdict, Severity::Good);
     let present = seen("1", "CONFIG_SCHED_CORE=y\n");
-    assert_eq!(present.verdict, Verdict::Info);
+    assert_eq!(present.verdict, Severity::Info);
     assert!(
         present.help[0].contains("smt/control") && present.effect.contains("exit code 5"),
         "{present:#?}"
     );
     let unread = seen("1", "no configuration\n");
-    assert_eq!(unread.verdict, Verdict::Info);
+    assert_eq!(unread.verdict, Severity::Info);
     assert!(unread.cause.contains("cannot be read"), "{unread:#?}");
 }
 
@@ -290,12 +316,13 @@ fn core_scheduling_matters_only_with_hardware_threads_and_a_kernel_that_has_it()
 fn forced_lockdown_is_seen_without_securityfs_and_no_help_goes_through_debugfs() {
     let dir = tree(&[(
         "boot/config-6.18.15-rt-amd64",
-        "CONFIG_SCHED_HRTICK=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y\n",
+        "CONFIG_SCHED_HRTICK=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\n\
+         CONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y\n",
     )]);
     fs::remove_dir_all(dir.path().join("sys/kernel/security")).unwrap();
     fs::remove_dir_all(dir.path().join("sys/kernel/debug")).unwrap();
     let findings = examine(&Probe::tree(dir.path(), Some(answers())));
-    assert_eq!(find(&findings, "lockdown").verdict, Verdict::Info);
+    assert_eq!(find(&findings, "lockdown").verdict, Severity::Info);
     for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
         let f = find(&findings, id);
         assert!(f.help[0].starts_with("# kernel lockdown forbids it"), "{f:#?}");
@@ -305,21 +332,24 @@ fn forced_lockdown_is_seen_without_securityfs_and_no_help_goes_through_debugfs()
 #[test]
 fn a_dispatcher_of_ours_needs_no_help() {
     let stat = |name: &str, priority: u32| {
-        format!("7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 {priority} 1 0 0 0")
+        format!(
+            "7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+             17 0 {priority} 1 0 0 0"
+        )
     };
     let seen =
         |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
     let ours = seen("dispatch/1", 99);
-    assert_eq!((ours.verdict, ours.help.len()), (Verdict::Info, 0), "{ours:#?}");
+    assert_eq!((ours.verdict, ours.help.len()), (Severity::Info, 0), "{ours:#?}");
     let top = seen("jackd", 99);
     assert_eq!(
         (top.verdict, top.help),
-        (Verdict::Warning, vec!["chrt --fifo --pid 90 7".to_string()])
+        (Severity::Warning, vec!["chrt --fifo --pid 90 7".to_string()])
     );
     let lower = seen("jackd", 70);
     assert_eq!(
         (lower.verdict, lower.value[0].read.as_str()),
-        (Verdict::Info, "jackd (7), SCHED_FIFO 70")
+        (Severity::Info, "jackd (7), SCHED_FIFO 70")
     );
 }
 
@@ -334,14 +364,21 @@ fn refused(errno: i32) -> Calls {
 #[test]
 fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
     let status = |caps: &str, seccomp: u32| {
-        format!("Uid:\t1000\t1000\t1000\t1000\nCapEff:\t{caps}\nNoNewPrivs:\t0\nSeccomp:\t{seccomp}\nCpus_allowed_list:\t0-1\n")
+        format!(
+            "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t{caps}\nNoNewPrivs:\t0\n\
+             Seccomp:\t{seccomp}\nCpus_allowed_list:\t0-1\n"
+        )
     };
     let all = "000001ffffffffff";
     let (poor, rich, filtered) = (status("0000000000000000", 0), status(all, 0), status(all, 2));
     let v1 = "1 0 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct";
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
     let cases: &[Case] = &[
-        (&[("proc/self/status", &poor)], "CAP_SYS_NICE is missing, and the limit RTPRIO is 0", "setcap cap_sys_nice"),
+        (
+            &[("proc/self/status", &poor)],
+            "CAP_SYS_NICE is missing, and the limit RTPRIO is 0",
+            "setcap cap_sys_nice",
+        ),
         (
             &[
                 ("proc/self/status", &rich),
@@ -353,10 +390,16 @@ fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
                 ("sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us", "0"),
             ],
             "RT_GROUP_SCHED",
-            "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs\n# or let this cgroup have what is left above it:\n\
-             echo 900000 > /sys/fs/cgroup/cpu/a/cpu.rt_runtime_us\necho 900000 > /sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us",
+            "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs\n\
+             # or let this cgroup have what is left above it:\n\
+             echo 900000 > /sys/fs/cgroup/cpu/a/cpu.rt_runtime_us\n\
+             echo 900000 > /sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us",
         ),
-        (&[("proc/self/status", &rich), ("proc/self/uid_map", "0 1000 1")], "user namespace", "--cap-add=SYS_NICE"),
+        (
+            &[("proc/self/status", &rich), ("proc/self/uid_map", "0 1000 1")],
+            "user namespace",
+            "--cap-add=SYS_NICE",
+        ),
         (&[("proc/self/status", &filtered)], "seccomp", "--cap-add=SYS_NICE"),
         (&[("proc/self/status", &rich)], "all the same", "dmesg"),
     ];
@@ -365,13 +408,16 @@ fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
         let probe = Probe::tree(dir.path(), Some(refused(libc::EPERM)));
         let findings = examine(&probe);
         let f = find(&findings, "realtime-permitted");
-        assert_eq!(f.verdict, Verdict::Obstacle);
+        assert_eq!(f.verdict, Severity::Obstacle);
         assert!(f.cause.contains(cause), "{f:#?}");
         assert!(f.help.join("\n").contains(help), "{f:#?}");
         assert_eq!(exit_code(&findings), 4);
         let quick: Vec<_> = obstacles(&probe).into_iter().map(|f| f.id).collect();
-        let mut whole: Vec<_> =
-            findings.into_iter().filter(|f| f.verdict == Verdict::Obstacle).map(|f| f.id).collect();
+        let mut whole: Vec<_> = findings
+            .into_iter()
+            .filter(|f| f.verdict == Severity::Obstacle)
+            .map(|f| f.id)
+            .collect();
         assert_eq!(
             {
                 whole.sort();
@@ -401,7 +447,8 @@ fn no_content_upsets_it() {
         b"1 (a) b) S\n50 ( \xf0\x9f\x98\x80 ) S",
         b"1 0 0:1 /.. \\040\\9 - cgroup2 x rw\n: - cgroup\n",
         b"3:cpu\n0:\n::",
-        b"CapEff:\tzz\nUid:\t\nCpus_allowed_list:\t-\nMax open files\nMax locked memory \xe2\x82\xac",
+        b"CapEff:\tzz\nUid:\t\nCpus_allowed_list:\t-\nMax open files\n\
+          Max locked memory \xe2\x82\xac",
     ];
     let dir = tree(&[]);
     for (path, content) in WELL_KEPT {
@@ -443,7 +490,7 @@ fn an_empty_tree_is_unknown_not_good() {
         "steal",
     ] {
         let f = find(&findings, id);
-        assert_eq!(f.verdict, Verdict::Unknown, "{f:#?}");
+        assert_eq!(f.verdict, Severity::Unknown, "{f:#?}");
         assert!(!f.cause.is_empty());
     }
     assert_eq!(exit_code(&findings), 0);

@@ -1,7 +1,7 @@
 //! The misses of a trace, each with its window, shares and cause.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_taskset::{Loaded, Options, TaskSet};
+use punctual_taskset::{Loaded, Overrides, TaskSet};
 use punctual_trace::{Header, JobEnd, Period, Trace, NEVER};
 
 use crate::cause::{find, Cause, Facts};
@@ -72,7 +72,7 @@ impl Explainer {
                 help,
             ));
         }
-        let set = Loaded::parse(&trace.header.set, "the trace's set", &Options::default())?.set;
+        let set = Loaded::parse(&trace.header.set, "the trace's set", &Overrides::default())?.set;
         let history = History::read(trace, &set);
         Ok(Explainer { header: trace.header.clone(), set, history, lost: trace.lost() })
     }

@@ -1,7 +1,7 @@
 //! What this host makes of a set, before anything is started.
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
-use punctual_policies::{Allocators, Native};
+use punctual_policies::{Allocators, LocalDispatcher};
 use punctual_taskset::{Arrival, DomainId, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::abi::{arena_limits, domains};
@@ -87,7 +87,7 @@ fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Dia
     };
     let mut allocators = Allocators::new(set, domain)?;
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
-    allocators.begin(&mut Native::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
+    allocators.begin(&mut LocalDispatcher::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
     let polling = |g: &punctual_taskset::GroupSpec| {
         g.domain == domain
             && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
@@ -96,7 +96,7 @@ fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Dia
     for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
         allocators
-            .add(&mut Native::new(&mut dispatcher, 0), index, task)
+            .add(&mut LocalDispatcher::new(&mut dispatcher, 0), index, task)
             .map_err(|e| refused(&e))?;
         asks_policies |= allocators.reservation_of(task).is_none();
     }

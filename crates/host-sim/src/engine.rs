@@ -1,10 +1,11 @@
 //! The engine of one domain: discrete events in exact virtual time.
 //!
 //! ```text
-//!            ┌──────────────────────────── next instant ───────────────────────────┐
-//!            v                                                                     │
-//!  charge ─> what the task does next ─> tasks wake up ─> advance, events ─> select ─> the earliest of: timer,
-//!            (done, sleep, goes on)                      until none is left           execution's end, wake-up
+//!       ┌──────────────────────────── next instant ─────────────────────────────┐
+//!       v                                                                       │
+//!  charge ─> next step of the task ─> wake-ups ─> advance, events ─> select ─> the earliest of:
+//!            (done, sleep, spin)                  until none is left           timer, end of
+//!                                                                              execution, wake-up
 //! ```
 //!
 //! It is the order of `dispatcher/punctual_dispatcher.h`. Between two instants exactly one task
@@ -14,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
-use punctual_policies::{Allocators, Native, ReleaseEvent};
+use punctual_policies::{Allocators, LocalDispatcher, ReleaseEvent};
 use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
@@ -306,31 +307,34 @@ impl Engine {
             Event::Released { task: TaskId::NONE, .. } => costs.release,
             _ => 0,
         };
-        allocators.handle(&mut Native::new(dispatcher, *now), event, &mut |event| match event {
-            ReleaseEvent::Released { task, number, release, deadline, .. } => {
-                cpu.stolen += costs.release;
-                count.releases += 1;
-                if !background.is_empty() {
-                    background.retain(|&b| b != task.0);
+        allocators.handle(&mut LocalDispatcher::new(dispatcher, *now), event, &mut |event| {
+            match event {
+                ReleaseEvent::Released { task, number, release, deadline, .. } => {
+                    cpu.stolen += costs.release;
+                    count.releases += 1;
+                    if !background.is_empty() {
+                        background.retain(|&b| b != task.0);
+                    }
+                    if let Some(period) = tasks[task.0 as usize].released(number, release, deadline)
+                    {
+                        watcher.period(&period);
+                    }
                 }
-                if let Some(period) = tasks[task.0 as usize].released(number, release, deadline) {
-                    watcher.period(&period);
+                ReleaseEvent::Ended { task, end, at, unused, .. } => {
+                    tasks[task.0 as usize].ended(end, at, unused)
                 }
+                ReleaseEvent::Lost { task, first, count, .. } => {
+                    let task = &mut tasks[task.0 as usize];
+                    let before = task.close();
+                    let lost = (first..first.saturating_add(count)).map(|number| task.lost(number));
+                    before.into_iter().chain(lost).for_each(|period| watcher.period(&period));
+                }
+                ReleaseEvent::Background { task, .. } => background.push(task.0),
+                // Synthetic tasks have no signal handler; the other events only concern counters.
+                ReleaseEvent::Overrun { .. }
+                | ReleaseEvent::DelayedSaturated { .. }
+                | ReleaseEvent::EventsLost { .. } => {}
             }
-            ReleaseEvent::Ended { task, end, at, unused, .. } => {
-                tasks[task.0 as usize].ended(end, at, unused)
-            }
-            ReleaseEvent::Lost { task, first, count, .. } => {
-                let task = &mut tasks[task.0 as usize];
-                let before = task.close();
-                let lost = (first..first.saturating_add(count)).map(|number| task.lost(number));
-                before.into_iter().chain(lost).for_each(|period| watcher.period(&period));
-            }
-            ReleaseEvent::Background { task, .. } => background.push(task.0),
-            // A signal's handler is no part of a synthetic task, and the others are about counters.
-            ReleaseEvent::Overrun { .. }
-            | ReleaseEvent::DelayedSaturated { .. }
-            | ReleaseEvent::EventsLost { .. } => {}
         });
     }
 

@@ -36,11 +36,14 @@ pub fn hyperperiod(set: &TaskSet) -> Result<u64, Diagnostic> {
     }
     analysis::hyperperiod(set, LATEST).map_err(|HyperperiodTooLong { kind, name, period }| {
         let cause = format!(
-            "the hyperperiod is more than 146 years (with {kind} \"{name}\", period {}, the common multiple of all \
-             periods is beyond 2^62 ns)",
+            "the hyperperiod is more than 146 years (with {kind} \"{name}\", period {}, the common \
+             multiple of all periods is beyond 2^62 ns)",
             fmt_ns(period)
         );
-        Diagnostic::usage(cause, "say for how long: --duration 10s; or choose periods that divide each other")
+        Diagnostic::usage(
+            cause,
+            "say for how long: --duration 10s; or choose periods that divide each other",
+        )
     })
 }
 

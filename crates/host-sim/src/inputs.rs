@@ -1,8 +1,8 @@
 //! One recorded input, applied to a dispatcher again: the inverse of `dispatcher/record.h`.
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, For, Job, JobId, Overrun, Refusal, Reservation, ReservationId, TaskId,
-    TimerId,
+    Attribute, Dispatcher, For, Job, JobId, OverrunPolicy, Refusal, Reservation, ReservationId,
+    TaskId, TimerId,
 };
 use punctual_trace::{kind, Record};
 
@@ -139,10 +139,10 @@ fn reservation_of(records: &[Record]) -> Result<Reservation, InputError> {
         budget_group: u32::try_from(fourth.a).map_err(|_| InputError::Nonsense)?,
         cookie: (third.small != 0).then_some(third.time),
         overrun: match third.b {
-            0 => Overrun::Carry,
-            1 => Overrun::Skip,
-            2 => Overrun::Background,
-            3 => Overrun::Signal,
+            0 => OverrunPolicy::Carry,
+            1 => OverrunPolicy::Skip,
+            2 => OverrunPolicy::Background,
+            3 => OverrunPolicy::Signal,
             _ => return Err(InputError::Nonsense),
         },
         wakeup_rule: third.a != 0,

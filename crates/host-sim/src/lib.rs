@@ -14,13 +14,20 @@
 //!     }
 //! }
 //!
-//! let text = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"a\"\nperiod = \"4ms\"\nbudget = \"2ms\"\n\
-//!     work = { spin = \"2ms\" }\n[[task]]\nname = \"b\"\nperiod = \"6ms\"\nbudget = \"3ms\"\nwork = { spin = \"3ms\" }";
+//! let text = r#"
+//!     cpu = 0
+//!     policy = "edf"
+//!     task = [
+//!         { name = "a", period = "4ms", budget = "2ms", work = { spin = "2ms" } },
+//!         { name = "b", period = "6ms", budget = "3ms", work = { spin = "3ms" } },
+//!     ]
+//! "#;
 //! let set = TaskSet::parse(text, "a text").unwrap();
 //! let end = hyperperiod(&set).unwrap();
 //! let mut misses = Misses::default();
 //! let outcome = Simulation::new(&set, Options::default()).unwrap().run(end, &mut misses).unwrap();
-//! assert_eq!((end, misses.0, outcome.count.releases), (12_000_000, 0, 5 + 2)); // two of them at the end
+//! // Two of the releases are at the end itself.
+//! assert_eq!((end, misses.0, outcome.count.releases), (12_000_000, 0, 5 + 2));
 //! ```
 
 mod engine;
@@ -38,4 +45,4 @@ pub use gantt::Gantt;
 pub use horizon::{horizon, hyperperiod, Horizon};
 pub use punctual_trace::Interval;
 pub use replay::{replay, Difference, ReplayError, Replayed};
-pub use simulation::{Options, Outcome, Simulation, Watcher};
+pub use simulation::{Options, SimulatedRun, Simulation, Watcher};

@@ -1,7 +1,7 @@
 //! A whole set: one engine per CPU, run in step.
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{Allocators, Native};
+use punctual_policies::{Allocators, LocalDispatcher};
 use punctual_taskset::{Costs, DomainId, TaskSet};
 use punctual_trace::{Interval, Period, Record, TraceSink};
 
@@ -49,12 +49,12 @@ pub struct Options {
     /// Traces of domains.
     pub traces: Vec<(DomainId, TraceSink)>,
     /// How the allocators are made.
-    pub allocators: punctual_policies::Options,
+    pub allocators: punctual_policies::AllocatorOptions,
 }
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SimulatedRun {
     /// The time that every CPU reached, ns.
     pub reached: u64,
     /// The watcher ended it.
@@ -91,7 +91,11 @@ impl Simulation {
     ///
     /// # Errors
     /// A policy without end; an end beyond 2^62 ns.
-    pub fn run<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
+    pub fn run<W: Watcher>(
+        mut self,
+        end: u64,
+        watcher: &mut W,
+    ) -> Result<SimulatedRun, Diagnostic> {
         self.advance(end, watcher)?;
         self.finish(end, watcher)
     }
@@ -135,7 +139,11 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`run`](Simulation::run).
-    pub fn finish<W: Watcher>(mut self, end: u64, watcher: &mut W) -> Result<Outcome, Diagnostic> {
+    pub fn finish<W: Watcher>(
+        mut self,
+        end: u64,
+        watcher: &mut W,
+    ) -> Result<SimulatedRun, Diagnostic> {
         let interrupted = self.reached < end;
         let reached = if interrupted { self.now() } else { end };
         let mut count = Count::default();
@@ -146,7 +154,7 @@ impl Simulation {
             count.switches += engine.count.switches;
             count.overhead += engine.count.overhead;
         }
-        Ok(Outcome { reached, interrupted, count })
+        Ok(SimulatedRun { reached, interrupted, count })
     }
 }
 
@@ -171,13 +179,13 @@ fn engine(
     let mut dispatcher =
         Dispatcher::new(limits).map_err(|e| refused("the limits of the set", e))?;
     let mut tasks = Vec::new();
-    let mut gsi = Native::new(&mut dispatcher, 0);
+    let mut gsi = LocalDispatcher::new(&mut dispatcher, 0);
     allocators.begin(&mut gsi, 0).map_err(|e| refused("a server or an ordering", e))?;
     for (index, spec) in set.tasks.iter().enumerate().filter(|(_, spec)| spec.domain == domain) {
         let id = dispatcher.add_task(0).map_err(|e| refused("a task", e))?;
         // Numbers of an empty dispatcher are given out from 0.
         debug_assert_eq!(id.0 as usize, tasks.len());
-        let mut gsi = Native::new(&mut dispatcher, 0);
+        let mut gsi = LocalDispatcher::new(&mut dispatcher, 0);
         allocators
             .add(&mut gsi, index, id)
             .map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;

@@ -54,8 +54,8 @@ fn random_set(random: &mut Random, policy: &str) -> TaskSet {
             let work = random_work(random, period, budget);
             let overrun = random_overrun(random);
             format!(
-                "period = \"{period}ns\"; budget = \"{budget}ns\"; deadline = \"{deadline}ns\"; offset = \"{}ns\"; \
-                 overrun = \"{overrun}\"; work = {work}",
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; deadline = \"{deadline}ns\"; \
+                 offset = \"{}ns\"; overrun = \"{overrun}\"; work = {work}",
                 random.below(period)
             )
         })
@@ -74,8 +74,8 @@ fn found(random: &mut Random, count: u64) -> Vec<String> {
             let (work, overrun) = (random_work(random, period, budget), random_overrun(random));
             let start = if n % 2 == 0 { 0 } else { random.below(period) };
             format!(
-                "period = \"{period}ns\"; budget = \"{budget}ns\"; offset = \"{start}ns\"; overrun = \"{overrun}\"; \
-                 work = {work}"
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; offset = \"{start}ns\"; overrun \
+                 = \"{overrun}\"; work = {work}"
             )
         })
         .collect()
@@ -90,12 +90,18 @@ fn given(random: &mut Random, count: u64) -> Vec<String> {
     (0..count)
         .map(|n| {
             let windows: Vec<String> = (0..turns)
-                .map(|turn| format!("{{ start = \"{}ns\", length = \"{length}ns\" }}", (turn * count + n) * length))
+                .map(|turn| {
+                    format!(
+                        "{{ start = \"{}ns\", length = \"{length}ns\" }}",
+                        (turn * count + n) * length
+                    )
+                })
                 .collect();
             let budget = length * turns - random.below(length * turns / 2);
             let (work, overrun) = (random_work(random, period, budget), random_overrun(random));
             format!(
-                "period = \"{period}ns\"; budget = \"{budget}ns\"; windows = [{}]; overrun = \"{overrun}\"; work = {work}",
+                "period = \"{period}ns\"; budget = \"{budget}ns\"; windows = [{}]; overrun = \
+                 \"{overrun}\"; work = {work}",
                 windows.join(", ")
             )
         })

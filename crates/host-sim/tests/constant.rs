@@ -50,9 +50,11 @@ fn allocations(set: &TaskSet, end: u64, job_by_job: bool) -> (u64, u64) {
 fn a_hundred_times_the_virtual_time_takes_no_further_allocation() {
     let tasks = [
         "period = \"3ms\"; budget = \"1ms\"; work = { uniform = [\"0.2ms\", \"1.2ms\"], seed = 3 }",
-        "period = \"7ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }, { spin = \"1ms\" }] }",
+        "period = \"7ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \
+         \"2ms\" }, { spin = \"1ms\" }] }",
         "period = \"10ms\"; budget = \"1ms\"; work = { spin = \"2ms\" }; overrun = \"background\"",
-        "period = \"20ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }; arrival = { sporadic = \"50ms\", seed = 1 }",
+        "period = \"20ms\"; budget = \"1ms\"; work = { spin = \"1ms\" }; arrival = { sporadic = \
+         \"50ms\", seed = 1 }",
     ];
     let set = set("edf", &tasks);
     for job_by_job in [false, true] {

@@ -65,7 +65,8 @@ fn a_runaway_gets_its_budget_each_period_and_no_more() {
 #[test]
 fn who_sleeps_in_a_job_lets_others_run_and_goes_on_after_it() {
     let tasks = [
-        "period = \"10ms\"; budget = \"4ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \"3ms\" }, { spin = \"2ms\" }] }",
+        "period = \"10ms\"; budget = \"4ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \
+         \"3ms\" }, { spin = \"2ms\" }] }",
         "period = \"20ms\"; budget = \"5ms\"; work = { spin = \"5ms\" }",
     ];
     let seen = run(&set("rm", &tasks), 10 * MS);
@@ -75,7 +76,8 @@ fn who_sleeps_in_a_job_lets_others_run_and_goes_on_after_it() {
 
 #[test]
 fn who_sleeps_beyond_its_deadline_has_missed_it_and_goes_on_in_the_next_period() {
-    let tasks = ["period = \"5ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \"6ms\" }, { spin = \"1ms\" }] }"];
+    let tasks = ["period = \"5ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"1ms\" }, { \
+                  sleep = \"6ms\" }, { spin = \"1ms\" }] }"];
     let seen = run(&set("rm", &tasks), 10 * MS);
     assert_eq!(seen.in_ms(), [(0, 0, 1), (0, 7, 8)]);
     let first = seen.whole(0, 10 * MS)[0];
@@ -85,7 +87,8 @@ fn who_sleeps_beyond_its_deadline_has_missed_it_and_goes_on_in_the_next_period()
 /// The revised CBS rule (design, Reservation): woken 5 ms before its finish, 2 in 10 ms may use 1.
 #[test]
 fn under_edf_who_wakes_late_has_its_budget_cut_to_its_bandwidth() {
-    let tasks = ["period = \"10ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \"5ms\" }] }"];
+    let tasks = ["period = \"10ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"100us\" }, { \
+                  sleep = \"4900us\" }, { spin = \"5ms\" }] }"];
     let seen = run(&set("edf", &tasks), 10 * MS);
     let first = seen.whole(0, 10 * MS)[0];
     assert_eq!((first.end, first.received, first.unused), (JobEnd::Exhausted, 1_100_000, 900_000));

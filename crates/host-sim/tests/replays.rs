@@ -12,8 +12,10 @@ use punctual_trace::{Header, Record, Trace, TraceBuffer, TraceError, TraceLimits
 fn busy() -> TaskSet {
     let tasks = [
         "period = \"5ms\"; budget = \"1ms\"; work = { uniform = [\"0.5ms\", \"1.3ms\"], seed = 7 }",
-        "period = \"7ms\"; budget = \"3ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \"1ms\" }, { spin = \"2ms\" }] }",
-        "period = \"11ms\"; budget = \"2ms\"; work = { spin = \"forever\" }; overrun = \"background\"",
+        "period = \"7ms\"; budget = \"3ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \
+         \"1ms\" }, { spin = \"2ms\" }] }",
+        "period = \"11ms\"; budget = \"2ms\"; work = { spin = \"forever\" }; overrun = \
+         \"background\"",
     ];
     set("edf", &tasks)
 }
@@ -263,7 +265,7 @@ fn every_kind_of_input_is_replayed() {
         group: 0,
         budget_group: 0,
         cookie: None,
-        overrun: punctual_dispatcher::Overrun::Skip,
+        overrun: punctual_dispatcher::OverrunPolicy::Skip,
         wakeup_rule: true,
     };
     d.draft_window(0, 1, true, 0).expect(say);

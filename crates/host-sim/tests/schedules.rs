@@ -53,7 +53,8 @@ fn rm_response_times_from_the_critical_instant_are_those_of_response_time_analys
 fn deadline_monotonic_prefers_the_shorter_deadline_and_fp_the_larger_priority() {
     let tasks = [
         "period = \"8ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }; priority = 9",
-        "period = \"10ms\"; deadline = \"3ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }; priority = 10",
+        "period = \"10ms\"; deadline = \"3ms\"; budget = \"2ms\"; work = { spin = \"2ms\" }; \
+         priority = 10",
     ];
     assert_eq!(run(&set("dm", &tasks), 8 * MS).in_ms(), [(1, 0, 2), (0, 2, 4)]);
     assert_eq!(

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, Wait};
-use punctual_policies::{Allocators, Native, ReleaseEvent};
+use punctual_policies::{Allocators, LocalDispatcher, ReleaseEvent};
 use punctual_sys::clock;
 use punctual_trace::Record;
 use rtrb::Consumer;
@@ -306,7 +306,9 @@ impl Engine {
             match command {
                 Command::Begin(origin) => {
                     let Engine { dispatcher, allocators, notices, .. } = self;
-                    if let Err(why) = allocators.begin(&mut Native::new(dispatcher, now), origin) {
+                    if let Err(why) =
+                        allocators.begin(&mut LocalDispatcher::new(dispatcher, now), origin)
+                    {
                         notices.send(Notice::NotBegun(why));
                     }
                 }
@@ -338,7 +340,10 @@ impl Engine {
         let Engine { dispatcher, allocators, members, .. } = self;
         let Some(m) = members[i].as_deref_mut() else { return };
         // The control side has checked the budget and the policy, so that nothing refuses it.
-        if allocators.change_budget(&mut Native::new(dispatcher, now), m.task, budget).is_ok() {
+        if allocators
+            .change_budget(&mut LocalDispatcher::new(dispatcher, now), m.task, budget)
+            .is_ok()
+        {
             m.periods.set_budget(budget);
             m.grain = if m.confined { m.grain.min(budget) } else { budget };
         }
@@ -353,7 +358,7 @@ impl Engine {
             }
         };
         let index = member.periods.params().task;
-        let mut gsi = Native::new(&mut self.dispatcher, now);
+        let mut gsi = LocalDispatcher::new(&mut self.dispatcher, now);
         let added = match &member.other {
             None => self.allocators.add(&mut gsi, index as usize, task),
             // Indices grow as long as a program adds tasks; task numbers are used again.
@@ -388,7 +393,7 @@ impl Engine {
     fn remove(&mut self, i: u32, now: u64, returned: bool) {
         let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
         let _ = self.dispatcher.task_gone(member.task, now);
-        self.allocators.remove(&mut Native::new(&mut self.dispatcher, now), member.task);
+        self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
         self.cpu.ranked.retain(|&m| m != i);
         self.notices.send(Notice::Removed { member, returned });

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use punctual_dispatcher::{End, Event, TaskId};
-use punctual_policies::{Native, PeriodBuilder, PeriodParams, ReleaseEvent};
+use punctual_policies::{LocalDispatcher, PeriodBuilder, PeriodParams, ReleaseEvent};
 
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, RunMode, Who};
@@ -28,7 +28,7 @@ impl Engine {
                     Event::JobEnded { task: TaskId::NONE, .. } | Event::SegmentEnded { .. }
                 );
                 let Engine { dispatcher, allocators, release_events, .. } = self;
-                allocators.handle(&mut Native::new(dispatcher, now), &event, &mut |e| {
+                allocators.handle(&mut LocalDispatcher::new(dispatcher, now), &event, &mut |e| {
                     release_events.push(e)
                 });
                 self.handle_release_events(now, late);

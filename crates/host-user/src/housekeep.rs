@@ -62,7 +62,8 @@ impl Host {
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
                 sink(RunEvent::Warning(format!(
-                    "the dispatcher's ring was full and {lost} events were dropped; periods of that time may be reported wrongly"
+                    "the dispatcher's ring was full and {lost} events were dropped; periods of \
+                     that time may be reported wrongly"
                 )));
             }
         }
@@ -82,7 +83,10 @@ impl Host {
             Notice::Removed { member, returned } => {
                 self.remove_task(engine, &member);
                 if returned {
-                    sink(RunEvent::Ended { task: member.periods.params().task, how: TaskEnd::Returned });
+                    sink(RunEvent::Ended {
+                        task: member.periods.params().task,
+                        how: TaskEnd::Returned,
+                    });
                 }
             }
             Notice::Refused(member, why) => {
@@ -96,20 +100,22 @@ impl Host {
             }
             Notice::Unresponsive(index) if self.children.iter().any(|c| c.index == index) => {
                 sink(RunEvent::Warning(format!(
-                    "task {index} goes on inside the kernel while it is parked: when that takes longer than 1 ms it is \
-                     put into the ordinary class until its next budget"
+                    "task {index} goes on inside the kernel while it is parked: when that takes \
+                     longer than 1 ms it is put into the ordinary class until its next budget"
                 )));
             }
             Notice::Unresponsive(index) => sink(RunEvent::Warning(format!(
-                "task {index} blocks the gate signal ({}) and could not be parked: beyond its budgets it goes on in \
-                 the ordinary class",
+                "task {index} blocks the gate signal ({}) and could not be parked: beyond its \
+                 budgets it goes on in the ordinary class",
                 park_signal::signal()
             ))),
             Notice::Saturated(index) => sink(RunEvent::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
             ))),
             Notice::NotBegun(why) => {
-                sink(RunEvent::Warning(format!("the dispatcher refused the set's groups: {why}; they get no time")));
+                sink(RunEvent::Warning(format!(
+                    "the dispatcher refused the set's groups: {why}; they get no time"
+                )));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use punctual_dispatcher::{Dispatcher, Limits};
-use punctual_policies::{Allocators, Options};
+use punctual_policies::{AllocatorOptions, Allocators};
 use punctual_sys::sched::{pin, thread_id};
 use punctual_taskset::DomainId;
 
@@ -31,7 +31,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn kept(cpu: u32, level: i32) -> Diagnostic {
     Diagnostic::machine(
         format!(
-            "a new thread at SCHED_FIFO {level} got nothing of CPU {cpu} for {} s: another real-time program keeps it",
+            "a new thread at SCHED_FIFO {level} got nothing of CPU {cpu} for {} s: another \
+             real-time program keeps it",
             PATIENCE.as_secs()
         ),
         "find it by ps -eLo pid,tid,cls,rtprio,psr,comm and end it, or use another CPU",
@@ -82,7 +83,7 @@ pub(crate) fn start_engine(
     options: &HostOptions,
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
-    let with_room = Options { room: options.room, ..Options::default() };
+    let with_room = AllocatorOptions { room: options.room, ..AllocatorOptions::default() };
     let allocators = Allocators::with(&options.set, domain, with_room)?;
     let sink = options.traces.iter().find(|(of, _)| *of == domain).map(|(_, sink)| sink.clone());
     let limits = allocators.limits();

@@ -96,9 +96,11 @@ fn releases(periods: &[Period], task: u32, most: usize) -> Vec<(u64, u64)> {
 fn three_tasks(policy: &str) -> String {
     format!(
         "policy = \"{policy}\"\n\
-         [[task]]\nname = \"a\"\nperiod = \"5ms\"\nbudget = \"1ms\"\npriority = 3\nwork = {{ spin = \"500us\" }}\n{}\
-         [[task]]\nname = \"b\"\nperiod = \"10ms\"\nbudget = \"2ms\"\npriority = 2\nwork = {{ spin = \"1ms\" }}\n\
-         [[task]]\nname = \"c\"\nperiod = \"20ms\"\nbudget = \"4ms\"\npriority = 1\nwork = {{ spin = \"3ms\" }}\n",
+         [[task]]\nname = \"a\"\nperiod = \"5ms\"\nbudget = \"1ms\"\npriority = 3\n\
+         work = {{ spin = \"500us\" }}\n{}[[task]]\nname = \"b\"\nperiod = \"10ms\"\n\
+         budget = \"2ms\"\npriority = 2\nwork = {{ spin = \"1ms\" }}\n\
+         [[task]]\nname = \"c\"\nperiod = \"20ms\"\nbudget = \"4ms\"\npriority = 1\n\
+         work = {{ spin = \"3ms\" }}\n",
         if policy == "imprecise" { "mandatory = \"600us\"\n" } else { "" }
     )
 }
@@ -183,8 +185,9 @@ work = { spin = "200us" }
 
 #[test]
 fn a_task_that_overruns_gets_its_signal_and_the_process_survives_it() {
-    let text =
-        "policy = \"rm\"\n[[task]]\nname = \"late\"\nperiod = \"5ms\"\nbudget = \"500us\"\noverrun = \"signal\"\n\
+    let text = "policy = \"rm\"\n[[task]]\nname = \"late\"\nperiod = \"5ms\"\n\
+                budget = \"500us\"\n\
+                overrun = \"signal\"\n\
                 work = { spin = \"800us\" }\n";
     let Some(periods) = carried_out(text, 300 * MS) else { return };
     let overruns = periods.iter().filter(|p| p.overrun).count();

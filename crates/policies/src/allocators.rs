@@ -8,7 +8,7 @@ use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use crate::allocator::{number, Allocator, TaskParams};
 use crate::arrival::Stream;
 use crate::error::refused;
-use crate::policy::{overrun, Policy, Setup};
+use crate::policy::{overrun, PolicyEntry, Setup};
 use crate::servers::Server;
 use crate::slot::{Phase, Slot};
 use crate::{Gsi, POLICIES};
@@ -16,18 +16,18 @@ use punctual_diagnostic::Diagnostic;
 
 /// How allocators are made; the default is what every host uses.
 #[derive(Clone, Copy)]
-pub struct Options {
+pub struct AllocatorOptions {
     /// The table of policies: to try one that stands in no table yet.
-    pub policies: &'static [&'static Policy],
+    pub policies: &'static [&'static PolicyEntry],
     /// Makes every job here, in answer to a timer, where the dispatcher's reservations could.
     pub job_by_job: bool,
     /// Room for so many tasks beside those of the set.
     pub room: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { policies: POLICIES, job_by_job: false, room: 0 }
+impl Default for AllocatorOptions {
+    fn default() -> AllocatorOptions {
+        AllocatorOptions { policies: POLICIES, job_by_job: false, room: 0 }
     }
 }
 
@@ -36,13 +36,13 @@ impl Default for Options {
 pub struct Allocators {
     pub(crate) set: TaskSet,
     pub(crate) domain: DomainId,
-    pub(crate) options: Options,
+    pub(crate) options: AllocatorOptions,
     pub(crate) origin: u64,
     begun: bool,
     /// Allocators at work; slots and groups know them by place.
     pub(crate) at_work: Vec<Box<dyn Allocator>>,
     /// By group number: its policy, and that one's place above.
-    pub(crate) groups: Vec<(&'static Policy, u32)>,
+    pub(crate) groups: Vec<(&'static PolicyEntry, u32)>,
     pub(crate) slots: Vec<Slot>,
     /// By task number: its slot.
     pub(crate) by_task: Vec<u32>,
@@ -62,7 +62,7 @@ impl Allocators {
     /// # Errors
     /// What a policy cannot do with its tasks, with cause and help.
     pub fn new(set: &TaskSet, domain: DomainId) -> Result<Allocators, Diagnostic> {
-        Allocators::with(set, domain, Options::default())
+        Allocators::with(set, domain, AllocatorOptions::default())
     }
 
     /// As [`Allocators::new`], with other options.
@@ -72,7 +72,7 @@ impl Allocators {
     pub fn with(
         set: &TaskSet,
         domain: DomainId,
-        options: Options,
+        options: AllocatorOptions,
     ) -> Result<Allocators, Diagnostic> {
         let tasks = set.tasks.len() + options.room as usize;
         let mut all = Allocators {
@@ -104,7 +104,7 @@ impl Allocators {
     }
 
     /// The policy that the set names for a group.
-    fn named(&self, group: u32) -> Result<&'static Policy, Diagnostic> {
+    fn named(&self, group: u32) -> Result<&'static PolicyEntry, Diagnostic> {
         let (name, place) = match group.checked_sub(1) {
             None => (&self.set.policy.name, "policy".to_owned()),
             Some(g) => {
@@ -115,7 +115,11 @@ impl Allocators {
         self.find(name, place)
     }
 
-    pub(crate) fn find(&self, name: &str, place: String) -> Result<&'static Policy, Diagnostic> {
+    pub(crate) fn find(
+        &self,
+        name: &str,
+        place: String,
+    ) -> Result<&'static PolicyEntry, Diagnostic> {
         let table = self.options.policies;
         table.iter().copied().find(|p| p.name == name).ok_or_else(|| {
             let names: Vec<&str> = table.iter().map(|p| p.name).collect();
@@ -200,7 +204,7 @@ impl Allocators {
     }
 
     /// Registers a task that is in no set, as `index` (any one beyond the set's, within
-    /// [`Options::room`]). Allocates nothing unless its arrival is a list.
+    /// [`AllocatorOptions::room`]). Allocates nothing unless its arrival is a list.
     ///
     /// # Errors
     /// [`Refusal::Full`] beyond the room, [`Refusal::Invalid`] for an index of the set or a
@@ -297,7 +301,7 @@ impl Allocators {
                 // Between two releases the latest one has overrun, and this may be its own wait.
                 let ended = !slot.open;
                 if late_waits::is_late(slot.delayed, ended)
-                    && slot.overrun != punctual_dispatcher::Overrun::Skip
+                    && slot.overrun != punctual_dispatcher::OverrunPolicy::Skip
                 {
                     slot.delayed -= 1;
                     return Ok(Wait::Ignored);
@@ -347,7 +351,7 @@ impl Allocators {
     }
 
     /// The policy of a group at this time.
-    pub fn policy_of(&self, group: u32) -> Option<&'static Policy> {
+    pub fn policy_of(&self, group: u32) -> Option<&'static PolicyEntry> {
         self.groups.get(group as usize).map(|&(policy, _)| policy)
     }
 

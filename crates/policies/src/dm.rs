@@ -3,10 +3,10 @@
 use punctual_dispatcher::Attribute;
 
 use crate::policy::shorter_first;
-use crate::{standard, Policy};
+use crate::{standard, PolicyEntry};
 
 /// The shorter the relative deadline, the larger the priority.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "dm",
     title: "deadline monotonic",
     source: "Leung and Whitehead 1982",

@@ -14,15 +14,16 @@ use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
 use crate::error::place;
 use crate::error::refused;
-use crate::policy::{Policy, Setup};
+use crate::policy::{PolicyEntry, Setup};
 use punctual_diagnostic::Diagnostic;
 
 /// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "dual",
     title: "dual priority",
     source: "Davis and Wellings 1995; RED-Linux IV-E.2, Fig. 5",
-    limits: "deadlines up to the period; in a group with a server each periodic task needs its `promotion`",
+    limits: "deadlines up to the period; in a group with a server each periodic task needs its \
+             `promotion`",
     order: &[Attribute::Priority],
     priority: |u| band::middle(u.priority),
     wakeup_rule: false,
@@ -34,7 +35,7 @@ struct Dual {
     promotion: Vec<Option<u64>>,
 }
 
-fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let mut promotion = vec![None; setup.set.tasks.len()];
     let hard: Vec<(usize, &TaskSpec)> =
         setup.tasks().filter(|(_, t)| t.arrival.has_minimum_interarrival()).collect();
@@ -56,7 +57,8 @@ fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Dia
             None if setup.group != 0 => {
                 return Err(refused(
                     place("task", &task.name, task.line),
-                    "the promotion time is computed only for tasks of group 0, which have the whole CPU",
+                    "the promotion time is computed only for tasks of group 0, which have the \
+                     whole CPU",
                     "give `promotion`: the deadline less the task's worst response time",
                 ));
             }

@@ -2,10 +2,10 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::{standard, Policy};
+use crate::{standard, PolicyEntry};
 
 /// The finish of a job decides; priorities are not looked at.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "edf",
     title: "earliest deadline first",
     source: "Liu and Layland 1973; RED-Linux Table 1",

@@ -2,10 +2,10 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::{standard, Policy};
+use crate::{standard, PolicyEntry};
 
 /// The task set's own priorities: larger first.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "fp",
     title: "fixed priority",
     source: "RED-Linux, IV-B",

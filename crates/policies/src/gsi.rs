@@ -53,19 +53,19 @@ pub trait Gsi {
 
 /// A dispatcher in this process, at one instant: what the simulator and the user host hand to
 /// policies.
-pub struct Native<'a> {
+pub struct LocalDispatcher<'a> {
     dispatcher: &'a mut Dispatcher,
     now: u64,
 }
 
-impl<'a> Native<'a> {
+impl<'a> LocalDispatcher<'a> {
     /// The dispatcher at `now`, ns.
-    pub fn new(dispatcher: &'a mut Dispatcher, now: u64) -> Native<'a> {
-        Native { dispatcher, now }
+    pub fn new(dispatcher: &'a mut Dispatcher, now: u64) -> LocalDispatcher<'a> {
+        LocalDispatcher { dispatcher, now }
     }
 }
 
-impl Gsi for Native<'_> {
+impl Gsi for LocalDispatcher<'_> {
     fn now(&self) -> u64 {
         self.now
     }

@@ -1,7 +1,8 @@
 //! From the dispatcher's events to release events: each task's releases, their jobs, their ends.
 
 use punctual_dispatcher::{
-    error_settled, late_waits, End, Event, For, Job, JobId, Overrun, Refusal, TaskId, INFINITE,
+    error_settled, late_waits, End, Event, For, Job, JobId, OverrunPolicy, Refusal, TaskId,
+    INFINITE,
 };
 
 use crate::allocator::Part;
@@ -256,9 +257,11 @@ impl Allocators {
             }
             slot.delayed = late;
             match slot.overrun {
-                Overrun::Signal => report(ReleaseEvent::Overrun { at, task, index, number }),
-                Overrun::Background => report(ReleaseEvent::Background { at, task, index, number }),
-                Overrun::Carry | Overrun::Skip => {}
+                OverrunPolicy::Signal => report(ReleaseEvent::Overrun { at, task, index, number }),
+                OverrunPolicy::Background => {
+                    report(ReleaseEvent::Background { at, task, index, number })
+                }
+                OverrunPolicy::Carry | OverrunPolicy::Skip => {}
             }
         }
         if end == End::TaskGone || slot.phase == Phase::Empty {

@@ -10,11 +10,11 @@ use punctual_dispatcher::{Attribute, End};
 
 use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
-use crate::policy::{Policy, Setup};
+use crate::policy::{PolicyEntry, Setup};
 use punctual_diagnostic::Diagnostic;
 
 /// Within each band, rate monotonic.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "imprecise",
     title: "imprecise computation",
     source: "Liu, Lin, Shih et al. 1991; RED-Linux IV-E.1, Figs. 3 and 4",
@@ -27,7 +27,7 @@ pub(crate) static POLICY: Policy = Policy {
 
 struct Imprecise;
 
-fn make(_: &'static Policy, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+fn make(_: &'static PolicyEntry, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     Ok(Box::new(Imprecise))
 }
 

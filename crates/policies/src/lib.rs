@@ -37,15 +37,15 @@ mod swap;
 mod td;
 
 pub use allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
-pub use allocators::{Allocators, Options};
-pub use gsi::{Gsi, Native};
+pub use allocators::{AllocatorOptions, Allocators};
+pub use gsi::{Gsi, LocalDispatcher};
 pub use period_builder::{PeriodBuilder, PeriodParams};
-pub use policy::{Make, Policy, Setup, Urgency};
+pub use policy::{Make, PolicyEntry, Setup, Urgency};
 pub use punctual_diagnostic::Diagnostic;
 pub use release_event::ReleaseEvent;
 
 /// All policies.
-pub static POLICIES: &[&Policy] = &[
+pub static POLICIES: &[&PolicyEntry] = &[
     &rm::POLICY,
     &dm::POLICY,
     &edf::POLICY,
@@ -56,7 +56,7 @@ pub static POLICIES: &[&Policy] = &[
 ];
 
 /// The policy of that name.
-pub fn by_name(name: &str) -> Option<&'static Policy> {
+pub fn by_name(name: &str) -> Option<&'static PolicyEntry> {
     POLICIES.iter().copied().find(|p| p.name == name)
 }
 

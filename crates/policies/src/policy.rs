@@ -1,6 +1,6 @@
 //! The table's entries: a policy's name, source, and how one is made for a group.
 
-use punctual_dispatcher::{Attribute, For, Overrun, Reservation, TaskId};
+use punctual_dispatcher::{Attribute, For, OverrunPolicy, Reservation, TaskId};
 use punctual_taskset as taskset;
 use taskset::{DomainId, TaskSet, TaskSpec};
 
@@ -8,7 +8,7 @@ use crate::allocator::{number, Allocator};
 use punctual_diagnostic::Diagnostic;
 
 /// An entry of the table of policies.
-pub struct Policy {
+pub struct PolicyEntry {
     /// Its name in task sets.
     pub name: &'static str,
     /// What it is, for people.
@@ -30,7 +30,7 @@ pub struct Policy {
 }
 
 /// Makes a policy for a group of a set.
-pub type Make = fn(&'static Policy, &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic>;
+pub type Make = fn(&'static PolicyEntry, &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic>;
 
 /// What a policy is made for.
 pub struct Setup<'a> {
@@ -68,7 +68,7 @@ impl Urgency {
     }
 }
 
-impl Policy {
+impl PolicyEntry {
     /// The reservation that carries a task out under this policy, its first release `start` ns
     /// after `origin` (CLOCK_MONOTONIC ns).
     pub fn reservation(&self, spec: &TaskSpec, task: TaskId, origin: u64) -> Reservation {
@@ -104,12 +104,12 @@ impl Policy {
 }
 
 /// The dispatcher's word for a set's.
-pub(crate) fn overrun(of: taskset::Overrun) -> Overrun {
+pub(crate) fn overrun(of: taskset::Overrun) -> OverrunPolicy {
     match of {
-        taskset::Overrun::Carry => Overrun::Carry,
-        taskset::Overrun::Skip => Overrun::Skip,
-        taskset::Overrun::Background => Overrun::Background,
-        taskset::Overrun::Signal => Overrun::Signal,
+        taskset::Overrun::Carry => OverrunPolicy::Carry,
+        taskset::Overrun::Skip => OverrunPolicy::Skip,
+        taskset::Overrun::Background => OverrunPolicy::Background,
+        taskset::Overrun::Signal => OverrunPolicy::Signal,
     }
 }
 

@@ -36,10 +36,10 @@ pub enum ReleaseEvent {
     /// Releases `first .. first + count` were never made: the dispatcher was not advanced in time,
     /// or had no room for a job.
     Lost { at: u64, task: TaskId, index: u32, first: u64, count: u64 },
-    /// A task with [`Overrun::Signal`](punctual_dispatcher::Overrun::Signal) overran this release.
+    /// A task with the overrun policy `Signal` overran this release.
     Overrun { at: u64, task: TaskId, index: u32, number: u64 },
-    /// A task with [`Overrun::Background`](punctual_dispatcher::Overrun::Background) overran this
-    /// release: it goes on in the ordinary class until its next one.
+    /// A task with the overrun policy `Background` overran this release: ordinary class until its
+    /// next one.
     Background { at: u64, task: TaskId, index: u32, number: u64 },
     /// A task's delayed waits reached 30,000 and are not counted further.
     DelayedSaturated { at: u64, task: TaskId, index: u32 },

@@ -3,10 +3,10 @@
 use punctual_dispatcher::Attribute;
 
 use crate::policy::shorter_first;
-use crate::{standard, Policy};
+use crate::{standard, PolicyEntry};
 
 /// Priority 1/P, stored as -P (papers/notes.md: an order, not a number).
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "rm",
     title: "rate monotonic",
     source: "Liu and Layland 1973; RED-Linux Table 1",

@@ -5,7 +5,9 @@
 //! (Strosnider, Lehoczky and Sha 1995). A polling server's budget is taken back as soon as its
 //! group is idle, and at its release if it is idle then (Sprunt, Sha and Lehoczky 1989).
 
-use punctual_dispatcher::{For, JobId, Overrun, Refusal, Reservation, ReservationId, Standing};
+use punctual_dispatcher::{
+    For, JobId, OverrunPolicy, Refusal, Reservation, ReservationId, Standing,
+};
 use punctual_taskset::{DomainId, ServerKind, ServerSpec, TaskSet};
 
 use crate::allocator::number;
@@ -122,7 +124,7 @@ impl Server {
             group: self.parent,
             budget_group: self.budget_group,
             cookie: Some(SERVER | place as u64),
-            overrun: Overrun::Carry,
+            overrun: OverrunPolicy::Carry,
             wakeup_rule: false,
         }
     }

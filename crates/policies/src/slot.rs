@@ -1,6 +1,6 @@
 //! A task of the set, and where its releases are.
 
-use punctual_dispatcher::{JobId, Overrun, ReservationId, TimerId, INFINITE};
+use punctual_dispatcher::{JobId, OverrunPolicy, ReservationId, TimerId, INFINITE};
 
 use crate::allocator::{Release, TaskParams};
 use crate::arrival::Stream;
@@ -30,7 +30,7 @@ pub(crate) enum Phase {
 /// One task.
 pub(crate) struct Slot {
     pub(crate) member: TaskParams,
-    pub(crate) overrun: Overrun,
+    pub(crate) overrun: OverrunPolicy,
     pub(crate) stream: Stream,
     /// What its offset and list count from, ns.
     pub(crate) origin: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(member: TaskParams, overrun: Overrun) -> Slot {
+    pub(crate) fn new(member: TaskParams, overrun: OverrunPolicy) -> Slot {
         Slot {
             member,
             overrun,

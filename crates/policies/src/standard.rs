@@ -3,16 +3,16 @@
 use punctual_dispatcher::Attribute;
 
 use crate::allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
-use crate::policy::{Policy, Setup, Urgency};
+use crate::policy::{PolicyEntry, Setup, Urgency};
 use punctual_diagnostic::Diagnostic;
 
 /// Start = the beginning of the period, finish = the deadline, budget = all of it (RED-Linux
 /// Table 1). What tells one from another stands in its table entry.
-struct Standard(&'static Policy);
+struct Standard(&'static PolicyEntry);
 
 /// Any set of tasks will do.
 pub(crate) fn make(
-    policy: &'static Policy,
+    policy: &'static PolicyEntry,
     _: &Setup<'_>,
 ) -> Result<Box<dyn Allocator>, Diagnostic> {
     Ok(Box::new(Standard(policy)))

@@ -14,15 +14,16 @@ use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window}
 use crate::allocator::{number, Allocator, Part, Release, ReservationParams, TaskParams};
 use crate::error::place;
 use crate::error::refused;
-use crate::policy::{Policy, Setup};
+use crate::policy::{PolicyEntry, Setup};
 use punctual_diagnostic::Diagnostic;
 
 /// The start of a window decides; no two overlap.
-pub(crate) static POLICY: Policy = Policy {
+pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     name: "td",
     title: "time driven",
     source: "RED-Linux Table 1 and Table 2",
-    limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to 65,536 windows",
+    limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to \
+             65,536 windows",
     order: &[Attribute::Start],
     priority: |_| 0,
     wakeup_rule: false,
@@ -46,7 +47,7 @@ struct TimeDriven {
     sources: Vec<Source>,
 }
 
-fn make(_: &'static Policy, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
     let tasks: Vec<(usize, &TaskSpec)> = setup.tasks().collect();
     if let Some((_, t)) = tasks.iter().find(|(_, t)| t.arrival != Arrival::Periodic) {
         return Err(refused(
@@ -107,7 +108,8 @@ fn windows_of_groups(setup: &Setup<'_>) -> Result<Vec<Named>, Diagnostic> {
             ServerSpec::Periodic { .. } => {
                 return Err(refused(
                     place("group", &g.name, g.line),
-                    "its server has a period and a budget, but its parent's policy \"td\" goes by windows",
+                    "its server has a period and a budget, but its parent's policy \"td\" goes by \
+                     windows",
                     "give the group `cycle` and `windows` in place of `period` and `budget`",
                 ));
             }
@@ -122,8 +124,8 @@ fn outside_servers(setup: &Setup<'_>, has_tasks: bool) -> Result<Vec<ReservedTim
     if let Some(g) = outside.unfixed.filter(|_| has_tasks).map(|g| &setup.set.groups[g]) {
         return Err(refused(
             place("group", &g.name, g.line),
-            "tasks under \"td\" need to know when they execute, but this server above them gets its budget at no \
-             fixed time",
+            "tasks under \"td\" need to know when they execute, but this server above them gets \
+             its budget at no fixed time",
             "give it `cycle` and `windows`, or give the group of those tasks another policy",
         ));
     }
@@ -192,8 +194,8 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> Diagnostic {
             refused(
                 place("task", &t.name, t.line),
                 format!(
-                    "no time table can be met: {} of its budget is missing at its deadline, {} after the start of a \
-                     cycle",
+                    "no time table can be met: {} of its budget is missing at its deadline, {} \
+                     after the start of a cycle",
                     fmt_ns(missing),
                     fmt_ns(deadline)
                 ),
@@ -203,15 +205,16 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> Diagnostic {
         TableError::Overload { excess } => refused(
             "policy \"td\"",
             format!(
-                "no time table can be met: the budgets are {} more than the time that is left for them, each time all \
-                 periods have come round",
+                "no time table can be met: the budgets are {} more than the time that is left for \
+                 them, each time all periods have come round",
                 fmt_ns(excess)
             ),
             "lower budgets, or lengthen periods",
         ),
         TableError::LongCycle => refused(
             "policy \"td\"",
-            "the periods together come again only after more than 36 years (2^60 ns): no table is that long",
+            "the periods together come again only after more than 36 years (2^60 ns): no table is \
+             that long",
             "choose periods that are multiples of each other",
         ),
         TableError::TooLarge => refused(

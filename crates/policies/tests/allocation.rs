@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{Allocators, Native, Options};
+use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher};
 use punctual_taskset::{Arrival, DomainId, ServerKind, TaskSpec};
 use support::{at_times, group, set, task};
 
@@ -55,14 +55,17 @@ fn handling_events_allocates_nothing() {
             all.groups.push(group("g", "fp", 10, 2, ServerKind::Polling));
         }
         for job_by_job in [false, true] {
-            let mut a =
-                Allocators::with(&all, DomainId(0), Options { job_by_job, ..Options::default() })
-                    .unwrap();
+            let mut a = Allocators::with(
+                &all,
+                DomainId(0),
+                AllocatorOptions { job_by_job, ..AllocatorOptions::default() },
+            )
+            .unwrap();
             let mut d = Dispatcher::new(a.limits()).unwrap();
-            a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
+            a.begin(&mut LocalDispatcher::new(&mut d, 0), 0).unwrap();
             for index in 0..all.tasks.len() {
                 let task = d.add_task(0).unwrap();
-                a.add(&mut Native::new(&mut d, 0), index, task).unwrap();
+                a.add(&mut LocalDispatcher::new(&mut d, 0), index, task).unwrap();
             }
             let (mut reported, mut events) = (0, 0);
             COUNT.with(|c| c.set(Some(0)));
@@ -70,7 +73,9 @@ fn handling_events_allocates_nothing() {
                 d.advance(now);
                 while let Some(event) = d.next_event() {
                     events += 1;
-                    a.handle(&mut Native::new(&mut d, now), &event, &mut |_| reported += 1);
+                    a.handle(&mut LocalDispatcher::new(&mut d, now), &event, &mut |_| {
+                        reported += 1
+                    });
                 }
                 if let Some(job) = d.select(0, now) {
                     let task = d.task_of(job).unwrap();

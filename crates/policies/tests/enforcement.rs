@@ -3,7 +3,7 @@
 
 mod support;
 
-use punctual_policies::{Options, ReleaseEvent};
+use punctual_policies::{AllocatorOptions, ReleaseEvent};
 use punctual_taskset::{TaskSet, TaskSpec};
 use support::{set, task, Cpu};
 
@@ -12,8 +12,8 @@ const BUDGET: u64 = 2_000_000;
 /// The granularity: a job is stopped early by so much at most.
 const EARLY: u64 = 20_000;
 
-fn job_by_job() -> Options {
-    Options { job_by_job: true, ..Options::default() }
+fn job_by_job() -> AllocatorOptions {
+    AllocatorOptions { job_by_job: true, ..AllocatorOptions::default() }
 }
 
 /// One task, which uses up any budget.
@@ -21,7 +21,7 @@ fn one() -> TaskSet {
     set("edf", vec![TaskSpec { mandatory: Some(1_000_000), ..task("a", PERIOD, BUDGET) }])
 }
 
-fn cpu(options: Options) -> Cpu {
+fn cpu(options: AllocatorOptions) -> Cpu {
     let mut cpu = Cpu::with(&one(), &[&[u64::MAX]], options);
     cpu.d.set_granularity(EARLY).unwrap();
     cpu
@@ -52,7 +52,7 @@ fn release(cpu: &mut Cpu, error: i64) -> u64 {
 
 #[test]
 fn jobs_made_here_settle_as_reservations_do() {
-    let (mut reserved, mut made) = (cpu(Options::default()), cpu(job_by_job()));
+    let (mut reserved, mut made) = (cpu(AllocatorOptions::default()), cpu(job_by_job()));
     let mut random = 7_u64;
     let mut other_than_budget = 0;
     for k in 0..2_000 {
@@ -86,7 +86,7 @@ fn a_policy_takes_over_what_a_reservation_has_still_to_settle() {
         (210_000, [BUDGET - 90_000, BUDGET - 60_000, BUDGET - 30_000, BUDGET - 15_000]),
         (-15_000, [BUDGET + 7_500, BUDGET + 3_750, BUDGET + 1_875, BUDGET + 938]),
     ] {
-        let mut cpu = cpu(Options::default());
+        let mut cpu = cpu(AllocatorOptions::default());
         release(&mut cpu, error);
         cpu.swap(0, "imprecise");
         let settled: Vec<_> = (0..4).map(|_| release(&mut cpu, 0)).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{Allocators, Native, ReleaseEvent};
+use punctual_policies::{Allocators, LocalDispatcher, ReleaseEvent};
 use punctual_taskset::{DomainId, TaskSet};
 
 #[test]
@@ -32,17 +32,18 @@ fn releases_come(set: &TaskSet, domain: DomainId, path: &Path) {
     let what = path.display();
     let mut a = Allocators::new(set, domain).unwrap_or_else(|e| panic!("{what}: {e}"));
     let mut d = Dispatcher::new(a.limits()).unwrap();
-    a.begin(&mut Native::new(&mut d, 0), 0).unwrap();
+    a.begin(&mut LocalDispatcher::new(&mut d, 0), 0).unwrap();
     for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task = d.add_task(0).unwrap();
-        a.add(&mut Native::new(&mut d, 0), index, task).unwrap_or_else(|e| panic!("{what}: {e}"));
+        a.add(&mut LocalDispatcher::new(&mut d, 0), index, task)
+            .unwrap_or_else(|e| panic!("{what}: {e}"));
     }
     let mut released = vec![0; set.tasks.len()];
     let mut now = 0;
     while now < 1_000_000_000 {
         d.advance(now);
         while let Some(event) = d.next_event() {
-            a.handle(&mut Native::new(&mut d, now), &event, &mut |report| match report {
+            a.handle(&mut LocalDispatcher::new(&mut d, now), &event, &mut |report| match report {
                 ReleaseEvent::Released { index, .. } => released[index as usize] += 1,
                 ReleaseEvent::Lost { .. } | ReleaseEvent::EventsLost { .. } => {
                     panic!("{what}: {report:?}")

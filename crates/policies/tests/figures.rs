@@ -2,7 +2,7 @@
 //! paper's one event, JOB_EXPIRED, is every end of a job (papers/notes.md).
 
 use punctual_dispatcher::{Attribute, Dispatcher, End, Event, For, Job, Limits, TaskId};
-use punctual_policies::{Gsi, Native};
+use punctual_policies::{Gsi, LocalDispatcher};
 
 const HIGH_PRIORITY: i64 = 2;
 const MIDDLE: i64 = 1;
@@ -35,7 +35,7 @@ impl Machine {
             while let Some(event) = self.d.next_event() {
                 if let Event::JobEnded { at, end, cookie: 1, remaining, .. } = event {
                     self.ends.push((at, end));
-                    handler(&mut Native::new(&mut self.d, now), remaining);
+                    handler(&mut LocalDispatcher::new(&mut self.d, now), remaining);
                 }
             }
             let selected = self.d.select(0, now);
@@ -69,7 +69,7 @@ fn figures_3_and_4_alternate_mandatory_and_optional_jobs() {
     let (mut m, tasks) = Machine::new(2);
     let (task, other) = (tasks[0], tasks[1]);
     let (period, budget) = (10, 3);
-    let mut gsi = Native::new(&mut m.d, 0);
+    let mut gsi = LocalDispatcher::new(&mut m.d, 0);
     gsi.set_order(0, &[Attribute::Priority]).unwrap();
     let start = gsi.now() + period;
     let mut j = Job {
@@ -120,7 +120,7 @@ fn in_figure_4_an_optional_job_gets_what_the_mandatory_one_left() {
         cookie: 1,
         ..Job::new(For::Task(tasks[0]), budget)
     };
-    Native::new(&mut m.d, 0).add_job(&j).unwrap();
+    LocalDispatcher::new(&mut m.d, 0).add_job(&j).unwrap();
     let mut left = Vec::new();
     let mut is_optional = false;
     m.run(
@@ -159,7 +159,7 @@ fn figure_5_promotes_with_one_third_of_the_budget_used() {
     let (mut m, tasks) = Machine::new(2);
     let (task, other) = (tasks[0], tasks[1]);
     let (period, budget, promotion) = (10, 3, 6);
-    let mut gsi = Native::new(&mut m.d, 0);
+    let mut gsi = LocalDispatcher::new(&mut m.d, 0);
     let mut begin = 0;
     let low = |begin: u64| Job {
         start: begin,

@@ -5,7 +5,7 @@ mod support;
 
 use oorandom::Rand32;
 use punctual_dispatcher::End;
-use punctual_policies::{Allocators, Native, Options, ReleaseEvent, POLICIES};
+use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, ReleaseEvent, POLICIES};
 use punctual_taskset::{
     Arrival, BudgetGroupSpec, DomainId, GroupSpec, Overrun, ServerKind, TaskSet, TaskSpec,
 };
@@ -110,7 +110,8 @@ fn every_release_ends_once_whatever_happens() {
     for seed in 0..3_000 {
         let mut m = Maker(Rand32::new(seed));
         let all = m.set();
-        let options = Options { job_by_job: m.below(3) == 0, ..Options::default() };
+        let options =
+            AllocatorOptions { job_by_job: m.below(3) == 0, ..AllocatorOptions::default() };
         if Allocators::with(&all, DomainId(0), options).is_err() {
             continue;
         }
@@ -130,7 +131,8 @@ fn every_release_ends_once_whatever_happens() {
                     let to = policy(m.name());
                     let group = m.below(all.groups.len() + 1) as u32;
                     let now = cpu.now;
-                    let swapped = cpu.a.swap(&mut Native::new(&mut cpu.d, now), group, &to);
+                    let swapped =
+                        cpu.a.swap(&mut LocalDispatcher::new(&mut cpu.d, now), group, &to);
                     swaps[usize::from(swapped.is_ok())] += 1;
                 }
                 1 => {
@@ -169,7 +171,10 @@ fn every_release_ends_once_whatever_happens() {
                 assert_eq!(pair[1].0 - pair[0].0, 1, "seed {seed}, task {index}: {pair:?}");
             }
             if spec.arrival == Arrival::Periodic && !cpu.tasks[index].gone {
-                let released = |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Released { index: i, .. } if *i == index as u32);
+                let released = |event: &&ReleaseEvent| match event {
+                    ReleaseEvent::Released { index: i, .. } => *i == index as u32,
+                    _ => false,
+                };
                 let releases = cpu.reported.iter().filter(released).count() as u64;
                 let due = if cpu.now < spec.offset {
                     0

@@ -3,12 +3,12 @@
 mod support;
 
 use punctual_dispatcher::{Attribute, End};
-use punctual_policies::{Options, ReleaseEvent};
+use punctual_policies::{AllocatorOptions, ReleaseEvent};
 use punctual_taskset::{Arrival, Overrun, TaskSpec};
 use support::{at_times, set, task, Cpu};
 
-fn job_by_job() -> Options {
-    Options { job_by_job: true, ..Options::default() }
+fn job_by_job() -> AllocatorOptions {
+    AllocatorOptions { job_by_job: true, ..AllocatorOptions::default() }
 }
 
 /// Liu and Layland's kind of example: 2 of 5 and 4 of 7 (97 %) fit under EDF, not under RM.
@@ -69,7 +69,7 @@ fn each_overrun_policy_means_the_same_with_and_without_a_reservation() {
 #[test]
 fn a_late_wait_is_ignored_under_carry_so_that_the_task_catches_up() {
     let one = set("rm", vec![task("a", 5, 2)]);
-    for options in [Options::default(), job_by_job()] {
+    for options in [AllocatorOptions::default(), job_by_job()] {
         let mut cpu = Cpu::with(&one, &[&[1, 3, 1, 1]], options);
         cpu.run(25);
         // The excess unit executes in period 2; the wait of period 1 then comes late and is
@@ -119,7 +119,7 @@ fn a_sporadic_task_is_released_when_its_seed_says() {
 
 #[test]
 fn a_task_that_goes_ends_what_it_has_and_is_released_no_more() {
-    for options in [Options::default(), job_by_job()] {
+    for options in [AllocatorOptions::default(), job_by_job()] {
         let mut cpu = Cpu::with(&tight("edf"), &[&[2], &[4]], options);
         cpu.run(5);
         cpu.leave(1);
@@ -131,7 +131,7 @@ fn a_task_that_goes_ends_what_it_has_and_is_released_no_more() {
 
 #[test]
 fn who_comes_late_is_released_on_its_grid() {
-    for options in [Options::default(), job_by_job()] {
+    for options in [AllocatorOptions::default(), job_by_job()] {
         let mut cpu = Cpu::with(&tight("edf"), &[&[2]], options);
         cpu.run(16);
         cpu.add(1, &[4]).unwrap();
@@ -143,7 +143,7 @@ fn who_comes_late_is_released_on_its_grid() {
 
 #[test]
 fn releases_that_no_event_handled_in_time_are_reported_as_lost() {
-    for options in [Options::default(), job_by_job()] {
+    for options in [AllocatorOptions::default(), job_by_job()] {
         let mut cpu = Cpu::with(&set("rm", vec![task("a", 5, 2)]), &[&[1]], options);
         cpu.run(6);
         cpu.now = 28;

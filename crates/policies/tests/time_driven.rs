@@ -3,7 +3,7 @@
 mod support;
 
 use punctual_dispatcher::End;
-use punctual_policies::{Allocators, Diagnostic, Native, Options, ReleaseEvent};
+use punctual_policies::{AllocatorOptions, Allocators, Diagnostic, LocalDispatcher, ReleaseEvent};
 use punctual_taskset::{DomainId, Overrun, TaskSet, TaskSpec, Window};
 use support::{at_times, group, set, task, windowed, Cpu};
 
@@ -175,8 +175,8 @@ fn a_table_inside_a_server_keeps_to_the_windows_of_that_server() {
     assert!(refused(&all).cause.contains("outside the windows of the server"));
 }
 
-fn job_by_job() -> Options {
-    Options { job_by_job: true, ..Options::default() }
+fn job_by_job() -> AllocatorOptions {
+    AllocatorOptions { job_by_job: true, ..AllocatorOptions::default() }
 }
 
 /// Four tasks for a table whose rows differ, and two for windows that are given.
@@ -236,7 +236,7 @@ fn who_comes_late_has_the_row_of_its_release() {
     let mut always = Cpu::new(&all(), &demands);
     always.run(300);
     for at in 1..70 {
-        for options in [Options::default(), job_by_job()] {
+        for options in [AllocatorOptions::default(), job_by_job()] {
             let mut cpu = Cpu::with(&all(), &demands[..2], options);
             cpu.run(at);
             cpu.add(2, demands[2]).unwrap();
@@ -253,8 +253,8 @@ fn releases_that_no_event_handled_in_time_have_their_rows_too() {
     let all = || set("td", vec![task("a", 10, 3), task("b", 15, 6), task("c", 30, 8)]);
     let demands: [&[u64]; 3] = [&[3], &[6], &[8]];
     for to in 21..90 {
-        let [mut reserved, mut made] =
-            [Options::default(), job_by_job()].map(|options| Cpu::with(&all(), &demands, options));
+        let [mut reserved, mut made] = [AllocatorOptions::default(), job_by_job()]
+            .map(|options| Cpu::with(&all(), &demands, options));
         for cpu in [&mut reserved, &mut made] {
             cpu.run(20);
             cpu.now = to;
@@ -281,7 +281,9 @@ fn a_table_for_which_the_dispatcher_has_no_room_is_carried_out_all_the_same() {
         assert_eq!(late(&cpu), late(&always), "at {at}");
         assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_none());
         // Back to one that needs none.
-        cpu.a.swap(&mut Native::new(&mut cpu.d, cpu.now), 0, &support::policy("edf")).unwrap();
+        cpu.a
+            .swap(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 0, &support::policy("edf"))
+            .unwrap();
         cpu.run(500);
         assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_some());
     }

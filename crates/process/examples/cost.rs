@@ -58,8 +58,8 @@ fn run(
     let _ = threads.rescan(&park.threads());
     let clock = (!child.id().pid << 3) | 2;
     let single = park.procs().len() == 1;
-    let [mut stat, mut proc, mut freeze, mut thaw, mut level, mut slice, mut turn, mut error, mut after] =
-        [(); 9].map(|()| Vec::new());
+    let [mut stat, mut proc, mut freeze, mut thaw, mut level] = [(); 5].map(|()| Vec::new());
+    let [mut slice, mut turn, mut error, mut after] = [(); 4].map(|()| Vec::new());
     for _ in 0..500 {
         let u0 = park.usage_ns().unwrap_or(0);
         let c0 = timed(&mut proc, || now(clock));

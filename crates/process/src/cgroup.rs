@@ -102,7 +102,8 @@ fn make(journal: &Journal, dir: &Path, purpose: Purpose) -> Result<(), Diagnosti
             return Err(Diagnostic::refused(
                 format!("cannot make the cgroup {}", dir.display()),
                 e,
-                "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
+                "run as root, or in a group of your own: systemd-run --user --scope -p \
+                 Delegate=yes punctual ...",
             ));
         }
     }
@@ -162,7 +163,8 @@ impl Cgroup {
                 Diagnostic::refused(
                     format!("cannot open {}/{name}", dir.display()),
                     e,
-                    "mount cgroup v2 writable (a container: --cgroupns=private and a writable /sys/fs/cgroup)",
+                    "mount cgroup v2 writable (a container: --cgroupns=private and a writable \
+                     /sys/fs/cgroup)",
                 )
             })
         };
@@ -212,9 +214,13 @@ impl Cgroup {
     pub(crate) fn add(&self, pid: i32) -> Result<(), Diagnostic> {
         let help = match self.purpose {
             Purpose::Adopted => {
-                "run as root: moving a process needs write permission to the cgroup that holds both places"
+                "run as root: moving a process needs write permission to the cgroup that holds \
+                 both places"
             }
-            _ => "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
+            _ => {
+                "run as root, or in a group of your own: systemd-run --user --scope -p \
+                 Delegate=yes punctual ..."
+            }
         };
         let text = pid.to_string();
         retry_on_intr(|| rustix::io::pwrite(&self.procs, text.as_bytes(), 0)).map_err(|e| {

@@ -50,7 +50,8 @@ fn of_journal(j: &Journal) -> Leftover {
         path: j.path().to_owned(),
         owner: j.owner().pid,
         cause: format!(
-            "process {} ({command}) was killed and left {} adopted processes, {} commands and {} cgroups behind",
+            "process {} ({command}) was killed and left {} adopted processes, {} commands and {} \
+             cgroups behind",
             j.owner().pid,
             c.adopted.len(),
             c.children.len(),

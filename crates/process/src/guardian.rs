@@ -1,10 +1,11 @@
-//! The process that gives everything back when its owner cannot.
+//! The guardian process, which restores the machine when its owner cannot.
 //!
 //! ```text
-//!   owner ── fork ──> guardian: poll(owner's pidfd, control pipe), SCHED_FIFO 99, all signals blocked
+//!   owner ── fork ──> guardian: SCHED_FIFO 99, all signals blocked,
+//!     │                  │      poll(owner's pidfd, control pipe)
 //!     │                  │ 'D' on the pipe: dismissed, exit
-//!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped): restore(journal), exit;
-//!     │                  │ that by a process of its own, which it stands above (`supervise`)
+//!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped):
+//!     │                  │   restore(journal) in a supervised child (`supervise`), exit
 //!     └ polls the guardian's pidfd: dead? restart()
 //! ```
 //!

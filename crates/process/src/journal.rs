@@ -325,7 +325,8 @@ fn own_directory() -> Result<PathBuf, Diagnostic> {
     if !is_ours_alone(&dir) {
         return Err(Diagnostic::machine(
             format!(
-                "the state directory {} belongs to another user, is writable by others, or is a link",
+                "the state directory {} belongs to another user, is writable by others, or is a \
+                 link",
                 dir.display()
             ),
             help,

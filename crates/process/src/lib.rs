@@ -1,14 +1,14 @@
-//! What Punctual changes on a machine: recorded before it is changed, and restored whatever
-//! happens.
+//! What Punctual changes on a machine: recorded before the change, restored after any end of a
+//! run, SIGKILL included.
 //!
 //! ```text
 //!   CpuLock::take ─> Journal::create ─> Guardian::start      before anything is changed
-//!        CgroupBase::create ─> Park::for_command ─> spawn    a program of ours: killed at the end
-//!                          └─> Park::for_process ─> adopt    a running one: given back at the end
-//!        Commands                                       journal, guardian and commands of a host that parks nothing
+//!        CgroupBase::create ─> Park::for_command ─> spawn    a command: killed at the end
+//!                          └─> Park::for_process ─> adopt    a running one: restored at the end
+//!        Commands                                  all of these for a host that parks nothing
 //!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
-//!   Threads::{end_slice, requeue, restore_order}             the same: time slices for a task's threads
-//!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's: an ordinary thread, some times a second
+//!   Threads::{end_slice, requeue, restore_order}             likewise: its threads' time slices
+//!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's, an ordinary thread
 //!   restore(&journal) ─> Guardian::dismiss                   the orderly end
 //! ```
 //!

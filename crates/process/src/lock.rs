@@ -103,10 +103,12 @@ impl Held {
         } else {
             Diagnostic::machine(
                 format!(
-                    "CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is still held",
+                    "CPU {cpu} belonged to process {pid} ({command}), which is gone, but {} is \
+                     still held",
                     path.display()
                 ),
-                "its guardian should have finished: see who holds it with `fuser` and run `punctual clean`",
+                "its guardian should have finished: see who holds it with `fuser` and run \
+                 `punctual clean`",
             )
         }
     }
@@ -149,7 +151,8 @@ fn open_file(path: &std::path::Path) -> Result<OwnedFd, Diagnostic> {
         Diagnostic::refused(
             format!("cannot open the CPU lock {}", path.display()),
             e,
-            "make its directory writable (as /run/lock is: mode 1777), or remove the file if nothing uses it",
+            "make its directory writable (as /run/lock is: mode 1777), or remove the file if \
+             nothing uses it",
         )
     };
     if let Some(dir) = path.parent() {

@@ -58,7 +58,8 @@ fn check_cpu(cpu: u32) -> Result<(), Diagnostic> {
         return Err(Diagnostic::refused(
             format!("CPU {cpu} is not in our cpuset"),
             e,
-            "choose a CPU of `cat /proc/self/status | grep Cpus_allowed_list`, or start punctual outside of that cpuset (container, systemd AllowedCPUs=)",
+            "choose a CPU of `cat /proc/self/status | grep Cpus_allowed_list`, or start punctual \
+             outside of that cpuset (container, systemd AllowedCPUs=)",
         ));
     }
     Ok(())
@@ -77,8 +78,13 @@ fn check_memory() -> Result<(), Diagnostic> {
     let need = (size.unwrap_or(0) << 10) + (64 << 20);
     if limit.is_some_and(|l| l < need) {
         return Err(Diagnostic::machine(
-            format!("only {} KiB of memory may be locked, some {} KiB are needed", limit.unwrap_or(0) >> 10, need >> 10),
-            "run as root, or give CAP_IPC_LOCK (setcap cap_sys_nice,cap_ipc_lock+ep), or raise memlock in /etc/security/limits.conf",
+            format!(
+                "only {} KiB of memory may be locked, some {} KiB are needed",
+                limit.unwrap_or(0) >> 10,
+                need >> 10
+            ),
+            "run as root, or give CAP_IPC_LOCK (setcap cap_sys_nice,cap_ipc_lock+ep), or raise \
+             memlock in /etc/security/limits.conf",
         ));
     }
     Ok(())
@@ -103,7 +109,10 @@ pub(crate) fn check_target(pid: i32) -> Result<(), Diagnostic> {
     // The kernel asks the rlimit of the process whose policy is changed, not ours.
     if real_time_limit(pid).is_some_and(|n| n < 98) {
         return Err(Diagnostic::machine(
-            format!("process {pid} ({name}) may not become real-time: its RLIMIT_RTPRIO is below 98, and we lack CAP_SYS_NICE"),
+            format!(
+                "process {pid} ({name}) may not become real-time: its RLIMIT_RTPRIO is below 98, \
+                 and we lack CAP_SYS_NICE"
+            ),
             format!("run as root, or: prlimit --pid {pid} --rtprio=99"),
         ));
     }
@@ -126,15 +135,19 @@ pub(crate) fn real_time_refused(pid: i32, error: &io::Error) -> Diagnostic {
         }
         if capabilities().contains(CapabilitySet::SYS_NICE) {
             return Diagnostic::machine(
-                    "SCHED_FIFO is refused although we have CAP_SYS_NICE: our cgroup gives no real-time time (CONFIG_RT_GROUP_SCHED), or a container filters the call",
-                    "start punctual from the root cgroup, boot with rt_group_sched=0, or allow sched_setscheduler in the container's seccomp profile",
-                ).with_errno(libc::EPERM);
+                "SCHED_FIFO is refused although we have CAP_SYS_NICE: our cgroup gives no \
+                 real-time time (CONFIG_RT_GROUP_SCHED), or a container filters the call",
+                "start punctual from the root cgroup, boot with rt_group_sched=0, or allow \
+                 sched_setscheduler in the container's seccomp profile",
+            )
+            .with_errno(libc::EPERM);
         }
     }
     Diagnostic::refused(
         "SCHED_FIFO 99 is refused",
         io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EPERM)),
-        "run as root, or: setcap cap_sys_nice,cap_ipc_lock+ep on punctual, or `@realtime - rtprio 99` in /etc/security/limits.conf and log in again",
+        "run as root, or: setcap cap_sys_nice,cap_ipc_lock+ep on punctual, or `@realtime - rtprio \
+         99` in /etc/security/limits.conf and log in again",
     )
 }
 
@@ -149,9 +162,19 @@ fn group_refusal(pid: i32, dir: &std::path::Path) -> Diagnostic {
     let name = proc::command_of(pid);
     let point = CPU.mount().map(|m| m.point).unwrap_or_default();
     Diagnostic::machine(
-            format!("process {pid} ({name}) is in the cgroup {}, whose cpu.rt_runtime_us is 0: nothing in it may be real-time, root included (CONFIG_RT_GROUP_SCHED)", dir.display()),
-            format!("echo {pid} > {}/cgroup.procs, or give the group and its parents a share: echo 900000 > {}/cpu.rt_runtime_us", point.display(), dir.display()),
-        ).with_errno(libc::EPERM)
+        format!(
+            "process {pid} ({name}) is in the cgroup {}, whose cpu.rt_runtime_us is 0: nothing in \
+             it may be real-time, root included (CONFIG_RT_GROUP_SCHED)",
+            dir.display()
+        ),
+        format!(
+            "echo {pid} > {}/cgroup.procs, or give the group and its parents a share: echo 900000 \
+             > {}/cpu.rt_runtime_us",
+            point.display(),
+            dir.display()
+        ),
+    )
+    .with_errno(libc::EPERM)
 }
 
 /// Whether we may signal a process.

@@ -54,8 +54,15 @@ impl std::fmt::Display for RestoreReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "process {} ({}): {} given back ({} threads changed), {} killed, {} continued, {} cgroups removed",
-            self.owner, self.command, self.given_back, self.threads, self.killed, self.continued, self.groups
+            "process {} ({}): {} given back ({} threads changed), {} killed, {} continued, {} \
+             cgroups removed",
+            self.owner,
+            self.command,
+            self.given_back,
+            self.threads,
+            self.killed,
+            self.continued,
+            self.groups
         )?;
         for problem in &self.problems {
             write!(f, "\n  still there: {problem}")?;

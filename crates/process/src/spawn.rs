@@ -1,16 +1,18 @@
-//! Starting a command such that it executes nothing before its first release.
+//! Starts a command such that it executes nothing before its first release.
 //!
 //! ```text
-//!   us: clone(CLONE_VM | CLONE_VFORK)          child: dies with us, own process group, streams, default signals
-//!    │ (asleep until exec or exit)              │     joins its cgroup, PTRACE_TRACEME
-//!    │ <──────────────────────────────────────  │ exec: its errors are known here
+//!   parent: clone(CLONE_VM | CLONE_VFORK)      child: PR_SET_PDEATHSIG, own process group,
+//!    │ (asleep until exec or exit)              │     streams, default signals, joins its cgroup,
+//!    │                                          │     PTRACE_TRACEME
+//!    │ <──────────────────────────────────────  │ exec: the parent gets its errors here
 //!    │ (stopped before its first instruction)
-//!    │ written down, CPU and level given, parked
+//!    │ records it in the journal, sets its CPU and level, parks it
 //!    └ PTRACE_DETACH ───────────────────────>   parked; runs at release()
 //! ```
 //!
 //! vfork's way, not fork's: a fork would make the pages of the running dispatcher copy-on-write,
-//! and each of its next writes a page fault. Sharing memory, the child tells its error through it.
+//! and each of its next writes a page fault. The child reports its error through
+//! the shared memory.
 //!
 //! The child dies with the *thread* that started it (PR_SET_PDEATHSIG): call [`spawn`] from one
 //! that lives as long as the task is to. A program with set-user-id rights, started by an ordinary
@@ -174,29 +176,42 @@ impl Failure {
         let why = io::Error::from_raw_os_error(self.errno);
         let refused = |cause: String, help: &str| Diagnostic::command(cause, help, self.errno);
         match (self.step, self.errno) {
-            (Step::Exec, libc::ENOENT) if name.contains('/') && std::path::Path::new(name).exists() => refused(
-                format!("cannot start {name}: the interpreter it names does not exist"),
-                "correct its first line (#!), or install that interpreter or loader",
+            (Step::Exec, libc::ENOENT)
+                if name.contains('/') && std::path::Path::new(name).exists() =>
+            {
+                refused(
+                    format!("cannot start {name}: the interpreter it names does not exist"),
+                    "correct its first line (#!), or install that interpreter or loader",
+                )
+            }
+            (Step::Exec, libc::ENOENT) => refused(
+                format!("there is no program {name}"),
+                "correct its name, install it, or give its whole path",
             ),
-            (Step::Exec, libc::ENOENT) => {
-                refused(format!("there is no program {name}"), "correct its name, install it, or give its whole path")
-            }
-            (Step::Exec, libc::EACCES) => {
-                refused(format!("{name} may not be executed"), "chmod +x it, or name a program and not a directory")
-            }
+            (Step::Exec, libc::EACCES) => refused(
+                format!("{name} may not be executed"),
+                "chmod +x it, or name a program and not a directory",
+            ),
             (Step::Exec, libc::ENOEXEC) => refused(
                 format!("{name} is no program for this machine"),
                 "a script needs a first line such as #!/bin/sh",
             ),
-            (Step::Exec, _) => refused(format!("cannot start {name}: {why}"), "check the program and its arguments"),
+            (Step::Exec, _) => refused(
+                format!("cannot start {name}: {why}"),
+                "check the program and its arguments",
+            ),
             (Step::Directory, _) => {
                 let dir = spec.directory.clone().unwrap_or_default();
-                refused(format!("cannot start {name} in {}: {why}", dir.display()), "give a directory that exists")
+                refused(
+                    format!("cannot start {name} in {}: {why}", dir.display()),
+                    "give a directory that exists",
+                )
             }
             (Step::Cgroup, _) => Diagnostic::refused(
                 format!("{name} cannot join its cgroup"),
                 why,
-                "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes punctual ...",
+                "run as root, or in a group of your own: systemd-run --user --scope -p \
+                 Delegate=yes punctual ...",
             ),
             (step, _) => Diagnostic::refused(
                 format!("cannot start {name} ({step:?})"),

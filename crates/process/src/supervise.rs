@@ -1,17 +1,17 @@
-//! Work above every runaway that is itself bounded.
+//! A worker above every runaway task whose own execution is bounded.
 //!
 //! ```text
-//!   the guardian, SCHED_FIFO 99 ── fork ──> the worker, SCHED_RR 99: looks into /proc, kills, gives back
-//!     │ sleeps, reads the worker's clock        │
-//!     │ it executed SLICE: ordinary class for a PAUSE, then SCHED_RR 99 again
-//!     └ it has ended: how?
+//!   guardian, SCHED_FIFO 99 ── fork ──> worker, SCHED_RR 99: reads /proc, kills, restores
+//!     │ sleeps, reads the worker's clock  │
+//!     │ SLICE executed: ordinary class for a PAUSE, then SCHED_RR 99 again
+//!     └ returns how the worker ended
 //! ```
 //!
-//! To give back, names are looked up in /proc while their processes die, and cgroups are removed.
-//! Inside the kernel that may mean to wait, by trying again and again, for a thread that was
-//! preempted in the middle of freeing the same entry (`demote`). At SCHED_FIFO 99 no other thread
-//! of that CPU would ever continue. In the pauses all do. The guardian only sleeps and makes calls
-//! that look up no names, so that nothing blocks it.
+//! The worker looks up names in /proc while their processes die, and removes cgroups. Inside the
+//! kernel such a call may retry until a thread that was preempted in the middle of freeing the same
+//! entry has continued (`demote`). At SCHED_FIFO 99 no other thread of that CPU would ever
+//! continue; in the pauses all do. The guardian only sleeps and makes calls that look up no names,
+//! so that nothing blocks it.
 
 use punctual_sys::clock::CpuClock;
 use punctual_sys::sched;

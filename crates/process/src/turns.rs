@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   level of the task:   others, in the kernel's order │ queue: executed lately, the latest last
-//!                                                      end_slice() appends, requeue() carries it out
+//!                                end_slice() appends to it, requeue() applies it to the kernel's
 //! ```
 //!
 //! The kernel loses this order: it wakes a task that was stopped or frozen in the order of its

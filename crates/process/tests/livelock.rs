@@ -1,9 +1,9 @@
 //! What is killed loses its real-time priority, for it may need others to run before it can die.
-//! Here a killed command spins inside the kernel at its level until a thread below it goes on:
+//! Here a killed command spins inside the kernel at its level until a thread below it continues:
 //!
 //! ```text
 //!   CPU 1: FIFO 61  the command: reaps `many`, and so removes its entries of /proc
-//!          FIFO 60  our own thread: closes files in /proc/many/task, which frees these entries one by one
+//!          FIFO 60  our own thread: closes files in /proc/many/task, which frees these entries
 //!   CPU 0: ordinary `many`: had hundreds of threads, ends while the files are being closed
 //! ```
 //!

@@ -40,8 +40,8 @@ fn scenario(task: &Task) -> Vec<String> {
         let returned = Time::now();
         let how = if returned.since(done) < MS { "is ignored" } else { "waits" };
         lines.push(format!(
-            "  job {job}: {time:2} ms executed from {:3} to {:3} ms, done in period {in_period} with {left:4.1} ms left; \
-             its wait {how}, returns at {:3} ms in period {}, lost {}",
+            "  job {job}: {time:2} ms executed from {:3} to {:3} ms, done in period {in_period} \
+             with {left:4.1} ms left; its wait {how}, returns at {:3} ms in period {}, lost {}",
             at(begun),
             at(done),
             at(returned),

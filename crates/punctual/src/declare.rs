@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use punctual_analysis::DomainLoad;
 use punctual_session as session;
-use punctual_session::{Execution, Options, Session, TraceFiles};
+use punctual_session::{Execution, RunOptions, Session, TraceFiles};
 use punctual_sys::sched;
-use punctual_taskset::{
-    fmt_ns, DomainSpec, Loaded, Options as ReadOptions, PolicySpec, TaskSet, TaskSpec,
-};
+use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Overrides, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -37,7 +35,7 @@ pub struct Punctual {
 #[must_use = "nothing runs before start"]
 pub struct Admitted {
     settings: Settings,
-    admitted: session::Admitted,
+    admitted: session::AdmittedSet,
     tasks: Vec<Declared>,
     observer: Option<Observer>,
 }
@@ -71,13 +69,13 @@ impl Settings {
     }
 
     /// How the session runs `set`.
-    pub fn options(&self, set: &TaskSet) -> Result<Options, Error> {
+    pub fn options(&self, set: &TaskSet) -> Result<RunOptions, Error> {
         let traces = self.trace.as_deref().map(|path| TraceFiles::create(path, set)).transpose()?;
-        let mut options = Options {
+        let mut options = RunOptions {
             room: self.task_limit,
             trace_records: self.records,
             traces,
-            ..Options::default()
+            ..RunOptions::default()
         };
         if let Some(owner) = &self.owner {
             options.owner.clone_from(owner);
@@ -132,8 +130,7 @@ impl Punctual {
         // The last one that this program may use: the first ones have most interrupts.
         let default_cpu = sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max());
         Ok(Punctual::from_set(
-            Loaded::load(path.as_ref(), &ReadOptions { default_cpu, ..ReadOptions::default() })?
-                .set,
+            Loaded::load(path.as_ref(), &Overrides { default_cpu, ..Overrides::default() })?.set,
         ))
     }
 

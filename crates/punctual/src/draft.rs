@@ -245,7 +245,8 @@ impl<P: DraftTarget> TaskDraft<P> {
         {
             return Err(task(
                 "its overrun signal would end this program: SIGXCPU has no handler",
-                "install one first (sigaction, or the crate signal-hook), or use another overrun policy",
+                "install one first (sigaction, or the crate signal-hook), or use another overrun \
+                 policy",
             ));
         }
         // The checks that files and the command line pass too.

@@ -125,7 +125,7 @@ impl<T> TaskHandle<T> {
     /// The task's figures so far.
     ///
     /// # Errors
-    /// The run has ended; its [`Outcome`](crate::Outcome) has the figures.
+    /// The run has ended; its [`RunOutcome`](crate::RunOutcome) has the figures.
     pub fn results(&self) -> Result<TaskResult, Error> {
         let place = self.remote.place()?;
         let results = self.remote.ask(Request::Results)?;

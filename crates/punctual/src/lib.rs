@@ -22,7 +22,8 @@
 //!                 if release.lost > 0 {
 //!                     // The task was late and missed so many releases.
 //!                 }
-//!                 // Read the sensors, compute, set the motors. If time allows, improve the estimate:
+//!                 // Read the sensors, compute, set the motors; improve the estimate while there
+//!                 // is time.
 //!                 while task.remaining_budget() > Duration::from_micros(50) {
 //!                     std::hint::spin_loop();
 //!                 }
@@ -95,7 +96,7 @@ pub use time::Time;
 
 pub use punctual_analysis::{DomainLoad, Ppm};
 pub use punctual_session::results::{Results, TaskResult};
-pub use punctual_session::{Event as RunEvent, HostKind as Host, Outcome};
+pub use punctual_session::{HostKind as Host, NamedEvent as RunEvent, RunOutcome};
 pub use punctual_taskset::{Overrun, TaskSet};
 pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};
 

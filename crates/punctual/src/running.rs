@@ -10,7 +10,7 @@ use punctual_taskset::DomainSpec;
 use crate::draft::{Declared, DraftTarget};
 use crate::handle::{Link, TaskHandle};
 use crate::supervisor::{Handle, Request};
-use crate::{Error, Outcome, TaskDraft};
+use crate::{Error, RunOutcome, TaskDraft};
 
 /// A set of tasks that runs. Dropping it ends the run, as [`stop`](Running::stop) does.
 ///
@@ -80,7 +80,7 @@ impl Running {
     ///
     /// # Errors
     /// The run has ended already by a fault of ours.
-    pub fn stop(self) -> Result<Outcome, Error> {
+    pub fn stop(self) -> Result<RunOutcome, Error> {
         self.supervisor.ask(Request::Stop)?
     }
 }

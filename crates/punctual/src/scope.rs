@@ -65,13 +65,16 @@ impl Running {
     /// # use std::time::Duration;
     /// let samples = std::sync::Mutex::new(Vec::new());
     /// running.scope(|scope| {
-    ///     let sampler = scope.task("sampler").period(Duration::from_millis(1)).budget(Duration::from_micros(100));
-    ///     let sampler = sampler.spawn_scoped(|task| {
-    ///         for release in task.releases().take(1_000) {
-    ///             samples.lock().unwrap().push(release.release);
-    ///         }
-    ///     })?;
-    ///     sampler.join().map_err(|end| punctual::Error::machine(end.to_string(), "see the sampler"))
+    ///     let sampler = scope
+    ///         .task("sampler")
+    ///         .period(Duration::from_millis(1))
+    ///         .budget(Duration::from_micros(100))
+    ///         .spawn_scoped(|task| {
+    ///             for release in task.releases().take(1_000) {
+    ///                 samples.lock().unwrap().push(release.release);
+    ///             }
+    ///         })?;
+    ///     sampler.join().map_err(|e| punctual::Error::machine(e.to_string(), "see the sampler"))
     /// })?;
     /// # Ok(())
     /// # }

@@ -22,7 +22,7 @@ use crate::draft::Declared;
 use crate::error::run_has_ended;
 use crate::handle::Completion;
 use crate::observer::Observer;
-use crate::{Error, Outcome};
+use crate::{Error, RunOutcome};
 
 const HOUSEKEEPING: Duration = Duration::from_millis(25);
 
@@ -38,7 +38,7 @@ pub(crate) enum Request {
     WhenDone(Sender<()>),
     Results(Sender<Results>),
     Alive(Sender<Vec<String>>),
-    Stop(Sender<Result<Outcome, Error>>),
+    Stop(Sender<Result<RunOutcome, Error>>),
 }
 
 /// The program's end of the supervisor.
@@ -50,7 +50,7 @@ pub(crate) struct Handle {
 impl Handle {
     /// Starts the thread, and by it the run; returns when all tasks are handed over.
     pub fn start(
-        admitted: session::Admitted,
+        admitted: session::AdmittedSet,
         settings: Settings,
         tasks: Vec<Declared>,
         observer: Option<Observer>,
@@ -150,7 +150,7 @@ struct Kept {
 
 impl Supervisor {
     fn start(
-        admitted: session::Admitted,
+        admitted: session::AdmittedSet,
         settings: Settings,
         declared: Vec<Declared>,
         observer: Option<Observer>,
@@ -289,7 +289,7 @@ impl Supervisor {
         }
     }
 
-    fn stop(self) -> Result<Outcome, Error> {
+    fn stop(self) -> Result<RunOutcome, Error> {
         let Supervisor { running, mut observer, mut tasks, when_done, failure, .. } = self;
         let outcome = running.finish(&mut |event| report(&mut observer, &mut tasks, event));
         tasks.into_values().for_each(|task| task.completion.finish(TaskEnd::Stopped));
@@ -305,7 +305,7 @@ impl Supervisor {
 fn report(
     observer: &mut Option<Observer>,
     tasks: &mut BTreeMap<usize, Kept>,
-    event: session::Event,
+    event: session::NamedEvent,
 ) {
     if let RunEvent::Ended { task, how } = &event {
         // Names of tasks that have not ended are unique.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use punctual_analysis::{
-    Advice, Analysis, Capacity, Change, ChangeTarget, DomainAnalysis, Fit, GroupResult, Help,
-    TaskResult, Test,
+    Advice, Analysis, Capacity, Change, ChangeTarget, DomainAnalysis, Fit, GroupAnalysis, Help,
+    TaskAnalysis, Test,
 };
 use punctual_taskset::fmt_ns;
 
@@ -35,15 +35,28 @@ pub fn summary(analysis: &Analysis) -> String {
                 let over = analysis.domains.iter().find_map(|cpu| Some((cpu, cpu.excess?)));
                 let limit = over.map_or(String::new(), |(cpu, _)| {
                     let Capacity { limit, total, .. } = cpu.capacity;
-                    format!(", more than {}", if cpu.load.utilization > limit { limit } else { total })
+                    format!(
+                        ", more than {}",
+                        if cpu.load.utilization > limit { limit } else { total }
+                    )
                 });
                 format!("It does not fit: {cpus} promised{host}{limit}.")
             }
-            (0, 1) => format!("It does not fit: 1 group is not sure to get its budget; {cpus} promised{host}."),
-            (0, n) => format!("It does not fit: {n} groups are not sure to get their budgets; {cpus} promised{host}."),
-            (1, _) => format!("It does not fit: 1 task is not sure to meet its deadline; {cpus} promised{host}."),
+            (0, 1) => format!(
+                "It does not fit: 1 group is not sure to get its budget; {cpus} promised{host}."
+            ),
+            (0, n) => format!(
+                "It does not fit: {n} groups are not sure to get their budgets; {cpus} \
+                 promised{host}."
+            ),
+            (1, _) => format!(
+                "It does not fit: 1 task is not sure to meet its deadline; {cpus} promised{host}."
+            ),
             (n, _) => {
-                format!("It does not fit: {n} tasks are not sure to meet their deadlines; {cpus} promised{host}.")
+                format!(
+                    "It does not fit: {n} tasks are not sure to meet their deadlines; {cpus} \
+                     promised{host}."
+                )
             }
         };
     }
@@ -100,7 +113,7 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
     let mut rows = vec![["task", "fits", "response", "deadline", "slack", "test", "change"]
         .map(str::to_owned)
         .to_vec()];
-    let own = |t: &TaskResult| {
+    let own = |t: &TaskAnalysis| {
         advice.and_then(|a| {
             a.own.iter().find(|c| c.target == ChangeTarget::Task && c.index == t.task)
         })
@@ -173,7 +186,7 @@ fn time(ns: Option<u64>) -> String {
     ns.map_or("-".to_owned(), fmt_ns)
 }
 
-fn task_row(t: &TaskResult, own: Option<&Change>) -> Vec<String> {
+fn task_row(t: &TaskAnalysis, own: Option<&Change>) -> Vec<String> {
     let response = match t.response {
         Some(r) if t.reached => fmt_ns(r),
         Some(r) => format!("<= {}", fmt_ns(r)),
@@ -202,7 +215,7 @@ fn task_row(t: &TaskResult, own: Option<&Change>) -> Vec<String> {
     ]
 }
 
-fn group_row(g: &GroupResult) -> Vec<String> {
+fn group_row(g: &GroupAnalysis) -> Vec<String> {
     let received = g.response.map_or("-".to_owned(), |r| format!("<= {}", fmt_ns(r)));
     let test = match g.test {
         Test::None => "-".to_owned(),
@@ -221,7 +234,7 @@ fn group_row(g: &GroupResult) -> Vec<String> {
 /// The reasons for all tasks and groups that do not simply fit.
 fn notes(domain: &DomainAnalysis) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    notes.extend(domain.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupResult::cause));
+    notes.extend(domain.groups.iter().filter(|g| g.fit != Fit::Fits).map(GroupAnalysis::cause));
     let mut listed: HashMap<&str, usize> = HashMap::new();
     for task in domain.tasks.iter().filter(|t| t.fit != Fit::Fits) {
         let times = task.why.as_deref().map_or(0, |why| {
@@ -243,8 +256,11 @@ fn notes(domain: &DomainAnalysis) -> Vec<String> {
         notes.push(format!("and {alike} more tasks, for the reasons above"));
     }
     if domain.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
-        notes
-            .push("A sufficient test refuses some that would always be in time; docs/check.md lists which.".to_owned());
+        notes.push(
+            "A sufficient test refuses some that would always be in time; docs/check.md lists \
+             which."
+                .to_owned(),
+        );
     }
     notes
 }

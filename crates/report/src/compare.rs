@@ -32,11 +32,11 @@ pub fn side_by_side(runs: &[Results], view: &View) -> String {
     let mut out = grid(columns, usize::MAX, view.color);
     out.push('\n');
     let legend = if view.wide {
-        "budget received: p1 / median / p99 over the periods in which the task could use all of it and the measurer was \
-         punctual. response time: of the jobs that were completed."
+        "budget received: p1 / median / p99 over the periods in which the task could use all of it \
+         and the measurer was punctual. response time: of the jobs that were completed."
     } else {
-        "execution time: over all periods; more than 100 % where no budget is enforced. response time: of the jobs that \
-         were completed."
+        "execution time: over all periods; more than 100 % where no budget is enforced. response \
+         time: of the jobs that were completed."
     };
     out.push_str(&wrap(legend, 0, view.width));
     for run in runs {

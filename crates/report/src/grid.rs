@@ -1,5 +1,5 @@
-//! Aligned columns under group headings. Our own, because the table crates draw boxes or cannot span a heading, and
-//! because a column that does not fit must be able to go.
+//! Aligned columns under group headings. Table crates draw boxes or cannot span a heading, and none
+//! drops a column that does not fit.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
@@ -104,8 +104,8 @@ fn total(columns: &[Column]) -> usize {
     widths(columns).iter().sum::<usize>() + gaps
 }
 
-/// The grid as lines, each with its line break, without spaces at their ends. Fits `width` as long as there are
-/// columns that may go.
+/// Formats the grid as lines, each with its line break and without trailing spaces. Drops optional
+/// columns until it fits `width`.
 pub fn grid(mut columns: Vec<Column>, width: usize, color: bool) -> String {
     while total(&columns) > width {
         // Of equally expendable ones the rightmost goes.
@@ -135,7 +135,8 @@ pub fn grid(mut columns: Vec<Column>, width: usize, color: bool) -> String {
     out
 }
 
-/// Group headings, each at the right end of its columns as the numbers are, with a rule before it where there is room.
+/// Formats the group headings, right-aligned over their columns as the numbers are, with a rule
+/// before each where there is room.
 fn group_line(columns: &[Column], widths: &[usize]) -> String {
     let mut line = String::new();
     for (first, end) in groups(columns) {

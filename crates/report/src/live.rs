@@ -5,8 +5,9 @@ use crate::table::NONE;
 use crate::units::{count, duration, percent, rate, Unit};
 use punctual_session::results::{BudgetReceived, Results, TaskResult};
 
-/// The compact table, for redrawing in place: two lines of heading, one per task, ending in a line break. 80 columns at
-/// most unless names are long, no colour. Its height is constant during a run.
+/// Formats the compact table that is redrawn in place: two lines of heading and one per task, each
+/// with its line break, without colour. At most 80 columns unless names are long. Its height is
+/// constant during a run.
 #[must_use]
 pub fn live(results: &Results) -> String {
     const SHARE: &str = "budget received (%)";

@@ -269,12 +269,13 @@ fn legend(results: &Results, wide: bool) -> String {
     match (wanted, wide) {
         (false, _) => {}
         (true, false) => text.push(
-            "budget wanted in full: the periods in which the task could use all of its budget, what it received of it \
-             in these, and in the one furthest from 100 %.",
+            "budget wanted in full: the periods in which the task could use all of its budget, \
+             what it received of it in these, and in the one furthest from 100 %.",
         ),
         (true, true) => text.push(
-            "budget received: over the periods in which the task could use all of its budget; counted apart: periods in \
-             which the dispatcher itself woke up late, or the task suspended itself or was done before.",
+            "budget received: over the periods in which the task could use all of its budget; \
+             counted apart: periods in which the dispatcher itself woke up late, or the task \
+             suspended itself or was done before.",
         ),
     }
     if done {
@@ -289,8 +290,8 @@ fn dispatchers(results: &Results, width: usize) -> String {
     let us = |ns: u64| ns as f64 / 1e3;
     if let Some(d) = &results.dispatcher {
         let text = format!(
-            "dispatcher: {}, {:.2} us each in the handler (longest {:.1}), wake-up latency {:.1} us (p99 {:.1}, worst \
-             {:.1}), {} % of a CPU in all",
+            "dispatcher: {}, {:.2} us each in the handler (longest {:.1}), wake-up latency {:.1} \
+             us (p99 {:.1}, worst {:.1}), {} % of a CPU in all",
             count(d.events, "event"),
             us(d.handler_mean_ns),
             us(d.handler_max_ns),
@@ -302,7 +303,8 @@ fn dispatchers(results: &Results, width: usize) -> String {
         out.push_str(&wrap(&text, 0, width));
         if d.freezer_waits > 0 {
             let text = format!(
-                "{} to the cgroup freezer waited for another process, up to {:.1} ms; programs were parked or resumed late",
+                "{} to the cgroup freezer waited for another process, up to {:.1} ms; programs \
+                 were parked or resumed late",
                 count(d.freezer_waits, "write"),
                 d.freezer_wait_max_ns as f64 / 1e6,
             );
@@ -311,7 +313,8 @@ fn dispatchers(results: &Results, width: usize) -> String {
     }
     if let Some(d) = &results.kernel_dispatcher {
         let text = format!(
-            "dispatcher: {}; release latency {:.2} us (p99 {:.2}, worst {:.2}; {} that were selected at once)",
+            "dispatcher: {}; release latency {:.2} us (p99 {:.2}, worst {:.2}; {} that were \
+             selected at once)",
             count(d.events, "event"),
             us(d.release_latency_p50_ns),
             us(d.release_latency_p99_ns),
@@ -346,8 +349,8 @@ pub(crate) fn unreported(results: &Results) -> String {
     let some = results.tasks.iter().filter(|t| t.unreported > 0);
     let by_task: Vec<String> = some.map(|t| format!("{} {}", t.name, t.unreported)).collect();
     format!(
-        "warning: {} not in these figures, because this program did not get the CPU for so long that reports of \
-         them were dropped{}{}",
+        "warning: {} not in these figures, because this program did not get the CPU for so long \
+         that reports of them were dropped{}{}",
         match results.totals.unreported {
             1 => "1 period is".to_owned(),
             n => format!("{n} periods are"),

@@ -6,7 +6,7 @@ use punctual_taskset::{Costs, TaskSet};
 
 use crate::driver::Execution;
 use crate::running::StartOutcome;
-use crate::{HostKind, Options};
+use crate::{HostKind, RunOptions};
 
 /// A task set and the host that is to run it.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Session {
 
 /// A set that may run.
 #[derive(Debug, Clone)]
-pub struct Admitted {
+pub struct AdmittedSet {
     pub(crate) set: TaskSet,
     pub(crate) host: HostKind,
     pub(crate) capacity: Capacity,
@@ -78,7 +78,7 @@ impl Session {
     ///
     /// # Errors
     /// It does not fit: why, and the smallest change that would make it fit.
-    pub fn admit(self, overload: bool) -> Result<Admitted, Diagnostic> {
+    pub fn admit(self, overload: bool) -> Result<AdmittedSet, Diagnostic> {
         let Session { mut set, host, capacity } = self;
         let analysis = analyse_within(&set, &capacity);
         let (overload, loads) = match verdict(&set, &analysis) {
@@ -89,22 +89,22 @@ impl Session {
         if !capacity.costs.is_free() {
             analysis.promote(&mut set);
         }
-        Ok(Admitted { set, host, capacity, overload, loads, analysis: Some(analysis) })
+        Ok(AdmittedSet { set, host, capacity, overload, loads, analysis: Some(analysis) })
     }
 
     /// Takes the set as it is, without any test: for baselines, and for sets that were admitted
     /// before.
     #[must_use]
-    pub fn unchecked(self, overload: bool) -> Admitted {
+    pub fn unchecked(self, overload: bool) -> AdmittedSet {
         let Session { mut set, host, capacity } = self;
         if !capacity.costs.is_free() {
             analyse_within(&set, &capacity).promote(&mut set);
         }
-        Admitted { set, host, capacity, overload, loads: Vec::new(), analysis: None }
+        AdmittedSet { set, host, capacity, overload, loads: Vec::new(), analysis: None }
     }
 }
 
-impl Admitted {
+impl AdmittedSet {
     /// The set as it will run.
     pub fn set(&self) -> &TaskSet {
         &self.set
@@ -140,7 +140,7 @@ impl Admitted {
     /// # Errors
     /// What the machine does not permit: a CPU that another dispatcher has, missing privileges, a
     /// command or a process that is not there. Nothing is left behind then.
-    pub fn start(self, options: Options) -> Result<StartOutcome, Diagnostic> {
+    pub fn start(self, options: RunOptions) -> Result<StartOutcome, Diagnostic> {
         let executions = self.set.tasks.iter().map(|_| Execution::AsDeclared).collect();
         self.start_with(options, executions)
     }
@@ -148,10 +148,11 @@ impl Admitted {
     /// Starts it; task by task, `executions` are what they execute.
     ///
     /// # Errors
-    /// As [`start`](Admitted::start); a thread of this program on another host than the user host.
+    /// As [`start`](AdmittedSet::start); refused: threads of this program on a host other than the
+    /// user host.
     pub fn start_with(
         self,
-        options: Options,
+        options: RunOptions,
         executions: Vec<Execution>,
     ) -> Result<StartOutcome, Diagnostic> {
         crate::running::start(self, options, executions)

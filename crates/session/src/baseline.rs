@@ -9,9 +9,9 @@ use punctual_taskset::TaskSet;
 use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
-use crate::Options;
+use crate::RunOptions;
 
-pub use punctual_baseline::Refusal;
+pub use punctual_baseline::Unsupported;
 
 pub(crate) struct BaselineDriver(Box<BaselineHost>);
 
@@ -20,11 +20,11 @@ impl BaselineDriver {
     pub fn start(
         set: &TaskSet,
         baseline: Baseline,
-        options: &Options,
+        options: &RunOptions,
         executions: &[Execution],
-    ) -> Result<Result<BaselineDriver, Refusal>, Diagnostic> {
+    ) -> Result<Result<BaselineDriver, Unsupported>, Diagnostic> {
         as_declared(executions)?;
-        let Options { stop, unpinned, .. } = options;
+        let RunOptions { stop, unpinned, .. } = options;
         let duration = set.duration.unwrap_or(0);
         let options =
             punctual_baseline::Options { duration, stop: stop.clone(), unpinned: *unpinned };

@@ -11,19 +11,19 @@ use punctual_trace::RunEvent;
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
 use crate::results::KernelDispatcherStats;
 use crate::traces::Traces;
-use crate::Options;
+use crate::RunOptions;
 
 pub(crate) struct KernelDriver(KernelHost);
 
 impl KernelDriver {
     pub fn start(
         set: &TaskSet,
-        options: Options,
+        options: RunOptions,
         executions: &[Execution],
         traces: &Traces,
     ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
-        let Options { owner, stdin, output, .. } = options;
+        let RunOptions { owner, stdin, output, .. } = options;
         let options =
             punctual_host_kernel::Options { owner, traces: traces.0.clone(), stdin, output };
         KernelHost::start(set, options).map(KernelDriver)

@@ -1,12 +1,12 @@
 //! A task set's life on any host, each step a type:
 //!
 //! ```text
-//!   Session ──admit()──> Admitted ──start()──> RunningSet ──poll() ...──> finish() ──> Outcome
-//!   host chosen, set     it fits               periods, ends,                       results
-//!   checked for it                             warnings
+//!   Session ──admit()──> AdmittedSet ──start()──> RunningSet ──finish()──> RunOutcome
+//!   host chosen,         the set fits             poll(): periods,         results
+//!   set checked                                   ends, warnings
 //! ```
 //!
-//! Up to [`Admitted::start`] nothing is changed on the machine. The command and the library are
+//! Up to [`AdmittedSet::start`] nothing is changed on the machine. The command and the library are
 //! faces over this crate; `report` prints the results.
 
 mod admitted;
@@ -21,15 +21,15 @@ mod sim;
 mod traces;
 mod user;
 
-pub use admitted::{Admitted, Session};
-pub use baseline::Refusal;
+pub use admitted::{AdmittedSet, Session};
+pub use baseline::Unsupported;
 pub use budget_change::with_budget;
 pub use driver::{Execution, ThreadBody};
-pub use options::Options;
+pub use options::RunOptions;
 pub use punctual_host_user::{Entry, ThreadTask};
 pub use punctual_process::Output;
 pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;
 pub use results::HostKind;
-pub use running::{Event, Outcome, RunningSet, StartOutcome};
+pub use running::{NamedEvent, RunOutcome, RunningSet, StartOutcome};
 pub use traces::TraceFiles;

@@ -9,7 +9,7 @@ use crate::TraceFiles;
 
 /// How an admitted set runs.
 #[derive(Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// Becomes true when the run shall end early.
     pub stop: Arc<AtomicBool>,
     /// Shown to those who are refused a CPU because of this run: a command line, say.
@@ -32,13 +32,13 @@ pub struct Options {
     pub unpinned: bool,
     /// What to call the run where several stand side by side, if not by its host's name.
     pub label: Option<String>,
-    /// Whether [`Event::Executed`](crate::Event::Executed) is reported (simulator).
+    /// Whether [`NamedEvent::Executed`](crate::NamedEvent::Executed) is reported (simulator).
     pub intervals: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
             stop: Arc::default(),
             owner: std::env::args_os()
                 .map(|a| a.to_string_lossy().into_owned())

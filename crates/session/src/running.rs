@@ -11,14 +11,14 @@ use punctual_taskset::{DomainId, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
 
-use crate::baseline::{BaselineDriver, Refusal};
+use crate::baseline::{BaselineDriver, Unsupported};
 use crate::driver::{Driver, Execution, HostFigures};
 use crate::kernel::KernelDriver;
 use crate::results::{Collector, HostCosts, LoadResult, Results, Run, TaskInfo, TaskKind};
 use crate::sim::SimDriver;
 use crate::traces::Traces;
 use crate::user::UserDriver;
-use crate::{Admitted, HostKind, Options};
+use crate::{AdmittedSet, HostKind, RunOptions};
 
 /// Longest time of one [`RunningSet::poll`].
 const POLL: Duration = Duration::from_millis(25);
@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(25);
 const LOAD_LIFE: u64 = 3_600_000_000_000;
 
 /// What a run reports; tasks by their names.
-pub type Event = RunEvent<Arc<str>>;
+pub type NamedEvent = RunEvent<Arc<str>>;
 
 /// What came of a start.
 pub enum StartOutcome {
@@ -34,12 +34,12 @@ pub enum StartOutcome {
     Running(Box<RunningSet>),
     /// The kernel's policies, or this machine, cannot run the set under them; nothing ran. The
     /// results have no figures.
-    NotPossible(Refusal, Box<Results>),
+    NotPossible(Unsupported, Box<Results>),
 }
 
 /// How a run went.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The figures of every task, in the order in which they came.
     pub results: Results,
     /// What could not be restored or ended; empty when all was. `punctual clean` restores the
@@ -83,11 +83,11 @@ impl Task {
 }
 
 pub(crate) fn start(
-    admitted: Admitted,
-    mut options: Options,
+    admitted: AdmittedSet,
+    mut options: RunOptions,
     executions: Vec<Execution>,
 ) -> Result<StartOutcome, Diagnostic> {
-    let Admitted { set, host, capacity, overload, .. } = admitted;
+    let AdmittedSet { set, host, capacity, overload, .. } = admitted;
     let set = Arc::new(set);
     let label = options.label.take();
     let run = Run { overload, label, ..Run::new(host, &set.policy.name, &set.cpus()) };
@@ -159,7 +159,7 @@ impl RunningSet {
     ///
     /// # Errors
     /// The run cannot continue; dropping this restores everything.
-    pub fn poll(&mut self, observe: &mut dyn FnMut(Event)) -> Result<bool, Diagnostic> {
+    pub fn poll(&mut self, observe: &mut dyn FnMut(NamedEvent)) -> Result<bool, Diagnostic> {
         self.poll_for(POLL, observe)
     }
 
@@ -170,7 +170,7 @@ impl RunningSet {
     pub fn poll_for(
         &mut self,
         wait: Duration,
-        observe: &mut dyn FnMut(Event),
+        observe: &mut dyn FnMut(NamedEvent),
     ) -> Result<bool, Diagnostic> {
         if self.stop.load(Relaxed) {
             return Ok(false);
@@ -273,7 +273,7 @@ impl RunningSet {
     ///
     /// # Errors
     /// What kept the host from ending as it should; a trace that cannot be written.
-    pub fn finish(self, observe: &mut dyn FnMut(Event)) -> Result<Outcome, Diagnostic> {
+    pub fn finish(self, observe: &mut dyn FnMut(NamedEvent)) -> Result<RunOutcome, Diagnostic> {
         let RunningSet {
             driver,
             host,
@@ -298,7 +298,7 @@ impl RunningSet {
         results.add_unreported(outcome.unreported);
         complete(&mut results, outcome.figures, costs);
         results.load = load.map(|h| LoadResult { share_ppm: h.share_ppm() });
-        Ok(Outcome { results, problems: outcome.problems, failure: outcome.failure })
+        Ok(RunOutcome { results, problems: outcome.problems, failure: outcome.failure })
     }
 
     fn complete(&self, results: &mut Results, figures: HostFigures) {
@@ -318,7 +318,7 @@ fn handle(
     event: RunEvent,
     collector: &mut Collector,
     tasks: &mut [Task],
-    observe: &mut dyn FnMut(Event),
+    observe: &mut dyn FnMut(NamedEvent),
 ) {
     match &event {
         RunEvent::Period { task, period } => {

@@ -10,7 +10,7 @@ use punctual_trace::{Interval, Period, RunEvent};
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
 use crate::traces::Traces;
-use crate::Options;
+use crate::RunOptions;
 
 pub(crate) struct SimDriver {
     simulation: Simulation,
@@ -25,7 +25,7 @@ impl SimDriver {
     pub fn start(
         set: Arc<TaskSet>,
         costs: Costs,
-        options: Options,
+        options: RunOptions,
         executions: &[Execution],
         traces: &Traces,
     ) -> Result<SimDriver, Diagnostic> {

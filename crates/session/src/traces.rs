@@ -79,7 +79,8 @@ impl Traces {
                     ""
                 };
                 notes.push(format!(
-                    "the trace of CPU {cpu} lacks {lost} records and is replayed up to the first of them{help}"
+                    "the trace of CPU {cpu} lacks {lost} records and is replayed up to the first \
+                     of them{help}"
                 ));
             }
         }

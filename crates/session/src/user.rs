@@ -15,7 +15,7 @@ use punctual_trace::{RunEvent, TaskEnd};
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
 use crate::results::DispatcherStats;
 use crate::traces::Traces;
-use crate::Options;
+use crate::RunOptions;
 
 /// From handing over to the first release, ns: every task is registered by then.
 const LEAD: u64 = 20_000_000;
@@ -40,7 +40,7 @@ struct Thread {
 impl UserDriver {
     pub fn start(
         set: &TaskSet,
-        options: Options,
+        options: RunOptions,
         executions: Vec<Execution>,
         traces: &Traces,
     ) -> Result<UserDriver, Diagnostic> {
@@ -51,7 +51,7 @@ impl UserDriver {
             traces: traces.0.clone(),
             records: options.trace_records,
         })?;
-        let Options { stdin, output, .. } = options;
+        let RunOptions { stdin, output, .. } = options;
         let mut driver = UserDriver { host, origin: 0, stdin, output, threads: Vec::new() };
         for (index, (spec, execution)) in set.tasks.iter().zip(executions).enumerate() {
             driver.register(index as u32, spec, execution)?;
@@ -134,7 +134,8 @@ impl Driver for UserDriver {
         let mut problems = finished.problems;
         for Thread { name, .. } in threads.iter().filter(|t| t.how.get().is_none()) {
             problems.push(format!(
-                "task {name:?} has not returned a second after the end; its thread continues in the ordinary class"
+                "task {name:?} has not returned a second after the end; its thread continues in \
+                 the ordinary class"
             ));
         }
         let dispatcher = dispatcher_stats(&finished.readings);

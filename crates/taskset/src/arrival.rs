@@ -60,7 +60,8 @@ fn random(
             if let Some(period) = period.filter(|&period| longest.0 < period) {
                 let (longest_ns, period) = (fmt_ns(longest.0), fmt_ns(period));
                 let cause = format!(
-                    "the longest time between two arrivals, {longest_ns}, is less than the shortest, the period {period}"
+                    "the longest time between two arrivals, {longest_ns}, is less than the \
+                     shortest, the period {period}"
                 );
                 problems.fault(&longest.span, cause, "make it at least the period");
             }
@@ -70,7 +71,8 @@ fn random(
             if mean.0 < LEAST_PERIOD {
                 let (mean_ns, least) = (fmt_ns(mean.0), fmt_ns(LEAST_PERIOD));
                 let cause = format!(
-                    "the mean time between two arrivals, {mean_ns}, is less than {least}, the shortest that can be served"
+                    "the mean time between two arrivals, {mean_ns}, is less than {least}, the \
+                     shortest that can be served"
                 );
                 problems.fault(&mean.span, cause, format!("make it at least {least}"));
             }

@@ -41,14 +41,23 @@ pub(crate) struct Name(pub(crate) String);
 #[schemars(extend("allOf" = [
     { "not": { "required": ["cpu", "cpus"] } },
     {
-        "if": { "required": ["cpus"], "properties": { "cpus": { "type": "array", "minItems": 2 } } },
+        "if": {
+            "required": ["cpus"],
+            "properties": { "cpus": { "type": "array", "minItems": 2 } }
+        },
         "then": {
             "required": ["domain"],
             "if": { "properties": { "domain": { "const": "partitioned" } } },
             "then": { "properties": {
-                "task": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["group"] }] } },
-                "group": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }] } },
-                "budget_group": { "items": { "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }] } }
+                "task": { "items": {
+                    "anyOf": [{ "required": ["cpu"] }, { "required": ["group"] }]
+                } },
+                "group": { "items": {
+                    "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }]
+                } },
+                "budget_group": { "items": {
+                    "anyOf": [{ "required": ["cpu"] }, { "required": ["parent"] }]
+                } }
             } },
             "else": { "properties": {
                 "task": { "items": { "not": { "required": ["cpu"] } } },
@@ -63,8 +72,12 @@ pub(crate) struct Name(pub(crate) String);
             { "type": "object", "required": ["name"], "properties": { "name": { "const": "fp" } } }
         ] } } },
         "then": { "properties": {
-            "task": { "items": { "anyOf": [{ "required": ["priority"] }, { "required": ["group"] }] } },
-            "group": { "items": { "anyOf": [{ "required": ["priority"] }, { "required": ["parent"] }] } }
+            "task": { "items": {
+                "anyOf": [{ "required": ["priority"] }, { "required": ["group"] }]
+            } },
+            "group": { "items": {
+                "anyOf": [{ "required": ["priority"] }, { "required": ["parent"] }]
+            } }
         } }
     }
 ], "required" = ["policy", "task"]))]

@@ -120,7 +120,8 @@ fn server(group: &Group, head: &Span, problems: &mut Problems<'_>) -> Option<Ser
     let table = by_table(group).into_iter().find(|(_, at)| at.is_some());
     let period = by_period(group).into_iter().find(|(_, at)| at.is_some());
     if let (Some(table), Some(period)) = (table, period) {
-        let help = "keep period and budget for a budget each period, or windows and cycle for a time table";
+        let help = "keep period and budget for a budget each period, or windows and cycle for a \
+                    time table";
         problems.one_of(&[table, period], help);
         return None;
     }

@@ -38,7 +38,7 @@ pub use checks::{
 pub use costs::{CostBasis, Costs};
 pub use domain::{cpus_name, DomainId, DomainSpec};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
-pub use load::{Loaded, Options, LARGEST_FILE};
+pub use load::{Loaded, Overrides, LARGEST_FILE};
 pub use model::*;
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
 pub use schema::json_schema;

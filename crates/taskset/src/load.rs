@@ -18,7 +18,7 @@ pub const LARGEST_FILE: usize = 4 << 20;
 
 /// What a caller gives for a file to be read with.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct Overrides {
     /// The CPU of the whole set, tasks and groups included, instead of the file's; refused for a
     /// set of several.
     pub cpu: Option<u32>,
@@ -44,7 +44,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`TaskSet::load`]; and `options` that do not suit the set.
-    pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Loaded, Diagnostic> {
+    pub fn load(path: impl AsRef<Path>, options: &Overrides) -> Result<Loaded, Diagnostic> {
         let path = path.as_ref();
         let file = path.display().to_string();
         let mut bytes = Vec::new();
@@ -78,7 +78,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`TaskSet::parse`]; and `options` that do not suit the set.
-    pub fn parse(text: &str, file_name: &str, options: &Options) -> Result<Loaded, Diagnostic> {
+    pub fn parse(text: &str, file_name: &str, options: &Overrides) -> Result<Loaded, Diagnostic> {
         if text.len() > LARGEST_FILE {
             return Err(too_large(file_name));
         }
@@ -114,7 +114,7 @@ impl TaskSet {
     /// The file cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8; and all of
     /// [`TaskSet::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<TaskSet, Diagnostic> {
-        Loaded::load(path, &Options::default()).map(|loaded| loaded.set)
+        Loaded::load(path, &Overrides::default()).map(|loaded| loaded.set)
     }
 
     /// Reads the text of a task-set file. `file_name` is what errors call it; recorded execution
@@ -125,7 +125,7 @@ impl TaskSet {
     /// or a value of the wrong type; else, in file order, a value out of its range, values that
     /// contradict each other, a recording that cannot be read.
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
-        Loaded::parse(text, file_name, &Options::default()).map(|loaded| loaded.set)
+        Loaded::parse(text, file_name, &Overrides::default()).map(|loaded| loaded.set)
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn read(
     text: &str,
     file_name: &str,
     recordings: Recordings,
-    options: &Options,
+    options: &Overrides,
 ) -> Result<TaskSet, Explained> {
     let tree = toml::Deserializer::parse(text).map_err(|error| syntax::explain(text, &error))?;
     let mut file = format::Set::deserialize(tree).map_err(|error| explain::form(text, &error))?;

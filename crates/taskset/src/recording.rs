@@ -43,7 +43,10 @@ impl Recordings {
         }
         let Some(room) = self.room.checked_sub(times.len()) else {
             return Err((
-                format!("the recordings of the set have more than {MOST_RECORDED} execution times together"),
+                format!(
+                    "the recordings of the set have more than {MOST_RECORDED} execution times \
+                     together"
+                ),
                 "shorten them: a recording is repeated from its beginning".to_owned(),
             ));
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::checks::LONGEST_NAME;
 use crate::recording::Recordings;
-use crate::{error, load, Body, DomainSpec, Options, Overrun, PolicySpec, TaskSet, TaskSpec};
+use crate::{error, load, Body, DomainSpec, Overrides, Overrun, PolicySpec, TaskSet, TaskSpec};
 use punctual_diagnostic::{is_printable, Diagnostic};
 
 /// What errors call the place of a set that came from no file.
@@ -89,7 +89,7 @@ impl Single {
             budget_groups: Vec::new(),
         };
         let (text, recordings) = (set.to_toml(), Recordings::beside(""));
-        let mut set = load::read(&text, PLACE, recordings, &Options::default())
+        let mut set = load::read(&text, PLACE, recordings, &Overrides::default())
             .map_err(|explained| error::whole(PLACE, explained.cause, explained.help))?;
         set.tasks.iter_mut().for_each(|task| task.line = None);
         set.domains.iter_mut().for_each(|domain| domain.place = None);

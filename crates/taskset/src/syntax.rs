@@ -55,7 +55,8 @@ fn recognise(
     if here == Some('{') && start == line_start {
         return say(
             "it looks like JSON",
-            "name it .json if it is rt-app's, else write it as TOML: cpu = 1, [[task]] before each task",
+            "name it .json if it is rt-app's, else write it as TOML: cpu = 1, [[task]] before each \
+             task",
         );
     }
     if here.is_some_and(|c| c.is_control() && c != '\n' && c != '\r') {

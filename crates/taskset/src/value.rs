@@ -263,7 +263,8 @@ impl<const ZERO: bool> JsonSchema for Time<ZERO> {
             let units: Vec<String> =
                 units.map(|(unit, fraction)| format!(r"({fraction})?\s*{unit}")).collect();
             return json_schema!({
-                "description": "A decimal number and one of the units ns, us, ms, s, min; exact to 1 ns.",
+                "description": "A decimal number and one of the units ns, us, ms, s, min; exact to \
+                                1 ns.",
                 "type": "string",
                 "pattern": format!(r"^\s*[0-9]+({})\s*$", units.join("|")),
                 "examples": ["250us", "1.5ms", "20ms"],

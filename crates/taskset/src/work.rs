@@ -130,7 +130,8 @@ fn spin(
             ];
             if forms.iter().all(|(_, at)| at.is_none()) {
                 let help =
-                    "write it as uniform = [\"100us\", \"300us\"], histogram = [[\"100us\", 3]] or recorded = \"FILE\"";
+                    "write it as uniform = [\"100us\", \"300us\"], histogram = [[\"100us\", 3]] or \
+                     recorded = \"FILE\"";
                 problems.fault(&spin.span, "spin lacks its distribution", help);
             }
             problems.one_of(&forms, "keep one of uniform, histogram, recorded")?;

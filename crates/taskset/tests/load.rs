@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use punctual_taskset::{Body, Loaded, Options, Overrun, Spin, TaskSet, LARGEST_FILE};
+use punctual_taskset::{Body, Loaded, Overrides, Overrun, Spin, TaskSet, LARGEST_FILE};
 
 fn refused(path: &str) -> String {
     TaskSet::load(path).unwrap_err().to_string()
@@ -104,11 +104,13 @@ fn a_set_of_one_task_is_checked_like_a_file() {
 }
 
 const RT_APP: &str =
-    "{ \"tasks\": { \"a\": { \"cpus\": [1], \"run\": 100, \"timer\": { \"ref\": \"x\", \"period\": 1000 } } } }";
+    "{ \"tasks\": { \"a\": { \"cpus\": [1], \"run\": 100, \"timer\": { \"ref\": \"x\", \"period\": \
+     1000 } } } }";
 
 /// A set with a group, all of it on one CPU, and what its first task has beside.
 fn one_cpu(top: &str, more: &str) -> String {
-    let group = "[[group]]\nname = \"g\"\npolicy = \"rm\"\nperiod = \"10ms\"\nbudget = \"1ms\"\npriority = 1\n";
+    let group = "[[group]]\nname = \"g\"\npolicy = \"rm\"\nperiod = \"10ms\"\nbudget = \"1ms\"\n\
+                 priority = 1\n";
     let task =
         "[[task]]\nname = \"a\"\nperiod = \"1ms\"\nbudget = \"1us\"\nwork = { spin = \"1us\" }\n";
     format!(
@@ -122,7 +124,7 @@ fn one_cpu(top: &str, more: &str) -> String {
 
 #[test]
 fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
-    let cpu = |text: &str, name: &str, options: Options| {
+    let cpu = |text: &str, name: &str, options: Overrides| {
         let set = Loaded::parse(text, name, &options).map_err(|error| error.to_string())?.set;
         let all = set.tasks.iter().map(|task| task.domain);
         let all = all.chain(set.groups.iter().map(|group| group.domain));
@@ -132,31 +134,34 @@ fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
         all.dedup();
         Ok::<_, String>(all)
     };
-    let given = |cpu| Options { cpu: Some(cpu), ..Options::default() };
-    let default = |cpu| Options { default_cpu: Some(cpu), ..Options::default() };
+    let given = |cpu| Overrides { cpu: Some(cpu), ..Overrides::default() };
+    let default = |cpu| Overrides { default_cpu: Some(cpu), ..Overrides::default() };
     for file in [
         one_cpu("cpu = 1", ""),
         one_cpu("cpu = 1", "cpu = 1\n"),
         one_cpu("cpus = [1]", ""),
         one_cpu("", ""),
     ] {
-        assert_eq!(cpu(&file, "x.toml", Options { default_cpu: Some(2), ..given(5) }), Ok(vec![5]));
+        assert_eq!(
+            cpu(&file, "x.toml", Overrides { default_cpu: Some(2), ..given(5) }),
+            Ok(vec![5])
+        );
     }
     assert_eq!(cpu(RT_APP, "x.json", given(5)), Ok(vec![5]));
     assert_eq!(cpu(&one_cpu("", ""), "x.toml", default(3)), Ok(vec![3]));
     assert_eq!(cpu(&one_cpu("cpu = 1", ""), "x.toml", default(3)), Ok(vec![1]));
     let error = cpu(&one_cpu("", "cpu = 1\n"), "x.toml", default(3)).unwrap_err();
     assert!(error.contains("task \"a\": cpu 1 is not one of the set's (3)"), "{error}");
-    let error = cpu(&one_cpu("", ""), "x.toml", Options::default()).unwrap_err();
+    let error = cpu(&one_cpu("", ""), "x.toml", Overrides::default()).unwrap_err();
     assert!(error.contains("the set names no CPU"), "{error}");
     let several = one_cpu("cpus = [0, 1]\ndomain = \"partitioned\"", "cpu = 0\n")
         .replace("[[group]]", "[[group]]\ncpu = 0")
         .replace("[[budget_group]]", "[[budget_group]]\ncpu = 1");
-    assert!(cpu(&several, "x.toml", Options::default()).is_ok());
+    assert!(cpu(&several, "x.toml", Overrides::default()).is_ok());
     assert_eq!(
         cpu(&several, "x.toml", given(1)).unwrap_err(),
-        "x.toml: the set has several CPUs (0, 1), and CPU 1 is given for all of it; give no CPU beside the file, or \
-         write one cpu in it"
+        "x.toml: the set has several CPUs (0, 1), and CPU 1 is given for all of it; give no CPU \
+         beside the file, or write one cpu in it"
     );
     let error = cpu(&one_cpu("cpu = 1", ""), "x.toml", given(8192)).unwrap_err();
     assert!(error.contains("cpu 8192 is out of range"), "{error}");
@@ -165,7 +170,7 @@ fn a_cpu_that_is_given_takes_the_place_of_the_file_s() {
 #[test]
 fn a_policy_that_is_given_takes_the_place_of_the_file_s() {
     let parse = |text: &str, name: &str, policy: &str| {
-        let options = Options { policy: Some(policy.to_owned()), ..Options::default() };
+        let options = Overrides { policy: Some(policy.to_owned()), ..Overrides::default() };
         Loaded::parse(text, name, &options)
             .map(|loaded| loaded.set)
             .map_err(|error| error.to_string())

@@ -133,7 +133,9 @@ fn parse_as(text: &str, name: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_text_is_read_or_refused(text in any::<String>()) {
@@ -159,7 +161,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_and_any_pieces_of_rt_app_s_json_are_read_or_refused(text in any::<String>(), pieces in json_pieces()) {
+    fn any_text_and_any_pieces_of_rt_app_s_json_are_read_or_refused(
+        text in any::<String>(), pieces in json_pieces()
+    ) {
         parse_as(&text, "any.json");
         parse_as(&pieces, "any.json");
     }
@@ -177,14 +181,17 @@ proptest! {
     /// The reference walks up from each group, at most as many steps as there are levels.
     #[test]
     fn groups_are_read_exactly_if_no_path_to_the_top_is_too_long(
-        parents in prop::collection::vec(prop::option::weighted(0.9, 0..40usize), 1..40), far in any::<bool>()
+        parents in prop::collection::vec(prop::option::weighted(0.9, 0..40usize), 1..40),
+        far in any::<bool>()
     ) {
         // Parents anywhere make cycles; nearer to the top only, they make depths.
         let count = parents.len();
         let parents: Vec<Option<usize>> = parents
             .into_iter()
             .enumerate()
-            .map(|(n, parent)| parent.map(|p| if far { p % count } else { n.saturating_sub(1 + p % 2) }))
+            .map(|(n, parent)| {
+                parent.map(|p| if far { p % count } else { n.saturating_sub(1 + p % 2) })
+            })
             .map(|parent| parent.filter(|_| count > 1))
             .enumerate()
             .map(|(n, parent)| parent.filter(|&p| far || p != n))
@@ -198,10 +205,12 @@ proptest! {
         let fits = (0..count).all(|group| levels(group).is_some_and(|levels| levels <= 15));
         let mut text = "cpu = 0\npolicy = \"edf\"\n".to_owned();
         for (n, parent) in parents.iter().enumerate() {
-            text += &format!("[[group]]\nname = \"{n}\"\npolicy = \"rm\"\nperiod = \"10ms\"\nbudget = \"1ms\"\n");
+            text += &format!("[[group]]\nname = \"{n}\"\npolicy = \"rm\"\nperiod = \"10ms\"\n\
+                              budget = \"1ms\"\n");
             text += &parent.map_or(String::new(), |parent| format!("parent = \"{parent}\"\n"));
         }
-        text += "[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
+        text += "[[task]]\nname = \"t\"\nperiod = \"10ms\"\nbudget = \"1ms\"\n\
+                 work = { spin = \"1ms\" }\n";
         match TaskSet::parse(&text, "any.toml") {
             Ok(set) => {
                 prop_assert!(fits);
@@ -230,7 +239,8 @@ proptest! {
     #[test]
     fn a_duration_is_exact_in_every_unit(number in 0..76_000_000u64, unit in 0..5usize) {
         let (name, ns) = [
-            ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000),
+            ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000),
+            ("min", 60_000_000_000),
         ][unit];
         prop_assert_eq!(parse_duration(&format!("{number}{name}")), Ok(number * ns));
         let hundredths = parse_duration(&format!("{}.{:02}{name}", number / 100, number % 100));

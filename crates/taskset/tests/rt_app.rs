@@ -1,9 +1,9 @@
 //! What becomes of rt-app's threads, and what is said of the rest.
 
-use punctual_taskset::{Arrival, Body, Loaded, Options, Overrun, Spin, Step, TaskSpec};
+use punctual_taskset::{Arrival, Body, Loaded, Overrides, Overrun, Spin, Step, TaskSpec};
 
 fn load(text: &str) -> Loaded {
-    Loaded::parse(text, "x.json", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    Loaded::parse(text, "x.json", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The one task of a file with one thread, which has the CPU 0 and SCHED_FIFO unless it says more.
@@ -76,7 +76,8 @@ fn a_sleep_between_runs_is_a_step_and_one_before_a_timer_is_not() {
 fn phases_with_one_timer_are_jobs_of_different_lengths() {
     let phases = r#""phases" : {
         "light" : { "loop" : 2, "run" : 1000, "timer" : { "ref" : "unique", "period" : 30000 } },
-        "heavy" : { "loop" : 3, "run" : 4000, "timer" : { "ref" : "unique", "period" : 30000 } } }"#;
+        "heavy" : { "loop" : 3, "run" : 4000, "timer" : { "ref" : "unique", "period" : 30000 } }
+    }"#;
     let (task, _) = thread(phases);
     assert_eq!(task.arrival, Arrival::Periodic);
     assert_eq!(task.body, Body::Spin(Spin::Recorded([1, 1, 4, 4, 4].map(|ms| ms * MS).to_vec())));
@@ -114,7 +115,8 @@ fn timers_of_different_periods_end_with_the_loops_or_with_the_duration() {
 #[test]
 fn a_sched_deadline_thread_is_its_reservation_under_edf() {
     let (task, losses) = thread(
-        r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 2000, "dl-period" : 10000, "dl-deadline" : 5000,
+        r#""policy" : "SCHED_DEADLINE",
+           "dl-runtime" : 2000, "dl-period" : 10000, "dl-deadline" : 5000,
            "run" : 1500, "yield" : """#,
     );
     assert_eq!((task.budget, task.deadline, task.period), (2 * MS, 5 * MS, 10 * MS));
@@ -144,7 +146,8 @@ fn instances_are_tasks_of_their_own() {
 #[test]
 fn fixed_priorities_serve_fifo_above_the_ordinary_classes() {
     let text = r#"{ "tasks" : {
-        "rr"    : { "cpus" : [0], "policy" : "SCHED_RR", "priority" : 30, "run" : 1, "sleep" : 999 },
+        "rr"    : { "cpus" : [0], "policy" : "SCHED_RR", "priority" : 30,
+                    "run" : 1, "sleep" : 999 },
         "fifo"  : { "cpus" : [0], "policy" : "SCHED_FIFO", "run" : 1, "sleep" : 999 },
         "nice"  : { "cpus" : [0], "priority" : -20, "run" : 1, "sleep" : 999 },
         "other" : { "cpus" : [0], "priority" : 19, "run" : 1, "sleep" : 999 },
@@ -166,21 +169,28 @@ fn fixed_priorities_serve_fifo_above_the_ordinary_classes() {
 #[test]
 fn what_cannot_be_represented_is_named() {
     let text = r#"{
-        "global" : { "calibration" : 20, "pi_enabled" : true, "lock_pages" : false, "logdir" : "./", "log_basename" : "x",
-            "log_size" : "file", "ftrace" : "main", "gnuplot" : true, "cumulative_slack" : true, "frag" : 1,
+        "global" : { "calibration" : 20, "pi_enabled" : true, "lock_pages" : false,
+            "logdir" : "./", "log_basename" : "x", "log_size" : "file", "ftrace" : "main",
+            "gnuplot" : true, "cumulative_slack" : true, "frag" : 1,
             "io_device" : "/dev/null", "mem_buffer_size" : 4096, "default_policy" : "SCHED_FIFO" },
         "resources" : { "m" : { "type" : "mutex" } },
         "tasks" : {
             "a" : {
-                "cpus" : [0, 1], "util_min" : 1, "util_max" : 2, "nodes_membind" : [0], "taskgroup" : "/tg", "colour" : 3,
+                "cpus" : [0, 1], "util_min" : 1, "util_max" : 2, "nodes_membind" : [0],
+                "taskgroup" : "/tg", "colour" : 3,
                 "dl-runtime" : 1000,
-                "lock" : "m", "unlock" : "m", "wait" : { "ref" : "c", "mutex" : "m" }, "signal" : "c", "broad" : "c",
-                "sync" : { "ref" : "c", "mutex" : "m" }, "barrier" : "b", "suspend" : "a", "resume" : "b", "mem" : 1,
-                "iorun" : 1, "memrun" : { "type" : "read" }, "yield" : "", "fork" : "b", "sem_post" : "s",
-                "sem_wait" : "s", "run" : 100, "timer" : { "ref" : "tick", "period" : 1000, "jitter" : 3 }
+                "lock" : "m", "unlock" : "m", "wait" : { "ref" : "c", "mutex" : "m" },
+                "signal" : "c", "broad" : "c",
+                "sync" : { "ref" : "c", "mutex" : "m" }, "barrier" : "b", "suspend" : "a",
+                "resume" : "b", "mem" : 1,
+                "iorun" : 1, "memrun" : { "type" : "read" }, "yield" : "", "fork" : "b",
+                "sem_post" : "s",
+                "sem_wait" : "s", "run" : 100,
+                "timer" : { "ref" : "tick", "period" : 1000, "jitter" : 3 }
             },
             "b" : { "cpus" : [0], "run" : 9, "phases" : {
-                "p" : { "cpus" : [1], "run" : 100, "timer" : { "ref" : "tick", "period" : 1000 } } } },
+                "p" : { "cpus" : [1], "run" : 100, "timer" : { "ref" : "tick", "period" : 1000 } }
+            } },
             "c" : { "run" : 100 }
         },
         "comment" : ""
@@ -246,7 +256,10 @@ fn loops_are_unrolled_within_limits() {
     let phase = r#" : { "loop" : 100000, "run" : 1, "run" : 1, "run" : 1, "sleep" : 1 }"#;
     let phases: Vec<String> = (0..100).map(|n| format!("\"p{n}\"{phase}")).collect();
     let text = format!(
-        r#"{{ "tasks" : {{ "a" : {{ "loop" : 100000, "phases" : {{ {} }} }}, "b" : {{ "run" : 1, "sleep" : 999 }} }} }}"#,
+        r#"{{ "tasks" : {{
+            "a" : {{ "loop" : 100000, "phases" : {{ {} }} }},
+            "b" : {{ "run" : 1, "sleep" : 999 }}
+        }} }}"#,
         phases.join(", ")
     );
     let said = "tasks.a: left out: its loops are too long to be unrolled".to_owned();
@@ -257,7 +270,8 @@ fn loops_are_unrolled_within_limits() {
 fn an_endless_phase_is_all_that_is_kept() {
     let (task, losses) = thread(
         r#""phases" : { "first" : { "run" : 7, "timer" : { "ref" : "unique", "period" : 1000 } },
-           "ever" : { "loop" : -1, "run" : 300, "timer" : { "ref" : "unique", "period" : 2000 } } }"#,
+           "ever" : { "loop" : -1, "run" : 300, "timer" : { "ref" : "unique", "period" : 2000 } }
+        }"#,
     );
     assert_eq!((task.period, task.body), (2 * MS, Body::Spin(Spin::For(300_000))));
     assert_eq!(losses, ["tasks.a: the phases beside the endless one are left out"]);

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use punctual_taskset::{
-    Arrival, Body, DomainId, Loaded, Options, ServerKind, ServerSpec, Spin, Step, TaskSet, Window,
-    MOST_BUDGET_GROUPS, MOST_GROUPS,
+    Arrival, Body, DomainId, Loaded, Overrides, ServerKind, ServerSpec, Spin, Step, TaskSet,
+    Window, MOST_BUDGET_GROUPS, MOST_GROUPS,
 };
 
 const MS: u64 = 1_000_000;
@@ -137,7 +137,7 @@ fn the_example_of_three_levels_promises_no_more_than_90_percent() {
 #[test]
 fn the_example_of_rt_app_leaves_little_out() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rt-app.json");
-    let loaded = Loaded::load(path, &Options::default()).unwrap();
+    let loaded = Loaded::load(path, &Overrides::default()).unwrap();
     assert_eq!(loaded.set.tasks.len(), 4);
     let losses =
         ["lock: a job cannot wait for another task", "unlock: a job cannot wake another task"];

@@ -124,18 +124,22 @@ prop_compose! {
         mandatory in option::of(1..=budget),
         windows in prop_oneof![Just(Vec::new()).boxed(), windows(period).boxed()],
         priority in any::<i64>(),
-        overrun in prop::sample::select(vec![Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal]),
+        overrun in prop::sample::select(vec![
+            Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal,
+        ]),
         (group, budget_group) in any::<(Option<usize>, Option<usize>)>(),
         (budget, deadline, period) in Just((budget, deadline, period)),
     ) -> TaskSpec {
         let arrival = match arrival {
-            Arrival::Sporadic { longest, seed } => Arrival::Sporadic { longest: longest.max(period), seed },
+            Arrival::Sporadic { longest, seed } => {
+                Arrival::Sporadic { longest: longest.max(period), seed }
+            }
             other => other,
         };
         let start = if matches!(arrival, Arrival::List(_)) { 0 } else { start };
         TaskSpec {
-            deadline, offset: start, priority, arrival, group, budget_group, promotion, mandatory, windows, jitter,
-            blocking, overrun, ..TaskSpec::new(name, period, budget, body)
+            deadline, offset: start, priority, arrival, group, budget_group, promotion, mandatory,
+            windows, jitter, blocking, overrun, ..TaskSpec::new(name, period, budget, body)
         }
     }
 }
@@ -179,14 +183,17 @@ prop_compose! {
         let (group_count, node_count) = (groups.len(), nodes.len());
         let policy = PolicySpec { name: policy.to_owned() };
         // A parent comes before its group in the list, so that there is no cycle.
-        let budget_groups = nodes.into_iter().enumerate().map(|(n, ([budget, _, period], parent))| BudgetGroupSpec {
+        let node_of = |(n, ([budget, _, period], parent))| BudgetGroupSpec {
             name: format!("node {n}"), parent: pick(parent, n, n % many, many), period, budget,
             domain: domain(n), line: None,
-        }).collect();
-        let groups = groups.into_iter().enumerate().map(|(n, (server, priority, (parent, node)))| GroupSpec {
-            name: format!("group {n}"), parent: pick(parent, n, n % many, many), policy: policy.clone(), server,
-            priority, budget_group: pick(node, node_count, n % many, many), domain: domain(n), line: None,
-        }).collect();
+        };
+        let budget_groups = nodes.into_iter().enumerate().map(node_of).collect();
+        let group_of = |(n, (server, priority, (parent, node)))| GroupSpec {
+            name: format!("group {n}"), parent: pick(parent, n, n % many, many),
+            policy: policy.clone(), server, priority,
+            budget_group: pick(node, node_count, n % many, many), domain: domain(n), line: None,
+        };
+        let groups = groups.into_iter().enumerate().map(group_of).collect();
         for (n, task) in tasks.iter_mut().enumerate() {
             task.name = format!("{}{n}", task.name);
             task.domain = domain(n);
@@ -201,7 +208,9 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2000, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_set_reads_as_itself(set in set()) {

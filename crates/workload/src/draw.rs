@@ -72,7 +72,8 @@ impl Draw {
     }
 
     /// The next demand. Allocates nothing.
-    #[allow(clippy::should_implement_trait)] // never ends, so that an Option would only be in the way
+    // Demands never end: an iterator's Option would carry no information.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Demand {
         match &mut self.source {
             Source::Fixed(demand) => *demand,

@@ -96,7 +96,8 @@ fn a_loader_stopped_for_long_tells_no_period_wrongly() {
     let scratch = Scratch::new();
     let one = |name: &str, period: &str| {
         format!(
-            "[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nbudget = \"50us\"\nwork = {{ spin = \"forever\" }}\n"
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nbudget = \"50us\"\n\
+             work = {{ spin = \"forever\" }}\n"
         )
     };
     let set = format!("cpu = 0\npolicy = \"edf\"\n{}{}", one("often", "1ms"), one("seldom", "5ms"));

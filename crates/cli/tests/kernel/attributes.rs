@@ -99,16 +99,16 @@ fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
     for n in 0..CHANGES {
         for &pid in &tasks {
             match n % 4 {
-                // SAFETY: a system call without memory.
-                0 => assert_eq!(
-                    unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, (n / 4 % 2) as i32) },
-                    0
-                ),
-                // SAFETY: a valid parameter.
-                1 => assert_eq!(
-                    unsafe { libc::sched_setscheduler(pid as i32, policies[n / 4 % 2], &none) },
-                    0
-                ),
+                0 => {
+                    let nice = (n / 4 % 2) as i32;
+                    // SAFETY: a system call without memory.
+                    assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, nice) }, 0);
+                }
+                1 => {
+                    let policy = policies[n / 4 % 2];
+                    // SAFETY: a valid parameter.
+                    assert_eq!(unsafe { libc::sched_setscheduler(pid as i32, policy, &none) }, 0);
+                }
                 2 => to_cpu(pid, if n / 4 % 2 == 0 { &[0] } else { &[0, 1] }),
                 _ => groups[n / 4 % 2].take(pid),
             }

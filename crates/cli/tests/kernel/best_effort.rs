@@ -13,7 +13,8 @@ use crate::punctual::{companion, run, words_of, Running, Scratch, TIMER};
 fn beside(budget: &str, spin: &str) -> String {
     format!(
         "cpu = 0\npolicy = \"edf\"\nduration = \"60s\"\n\
-         [[task]]\nname = \"job\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\nwork = {{ spin = \"{spin}\" }}\n"
+         [[task]]\nname = \"job\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\n\
+         work = {{ spin = \"{spin}\" }}\n"
     )
 }
 
@@ -51,12 +52,9 @@ fn nice(pid: u32, value: i32) {
 /// Of a process, or of this thread.
 fn policy(pid: u32, policy: i32) {
     let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: it reads `param`, which is there.
-    assert_eq!(
-        unsafe { libc::sched_setscheduler(pid as i32, policy, &param) },
-        0,
-        "policy {policy}"
-    );
+    // SAFETY: it reads `param`, which is valid.
+    let result = unsafe { libc::sched_setscheduler(pid as i32, policy, &param) };
+    assert_eq!(result, 0, "policy {policy}");
 }
 
 /// One bit per CPU.
@@ -192,7 +190,10 @@ fn a_woken_program_preempts_a_load() {
 fn batch_and_idle_programs_break_into_no_turn() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     if preempt_rt() {
-        eprintln!("not run: timers' threads interrupt turns, and who is first by its virtual time goes on");
+        eprintln!(
+            "not run: timers' threads interrupt turns, and who is first by its virtual time goes \
+             on"
+        );
         return;
     }
     let scratch = Scratch::new();

@@ -128,12 +128,16 @@ fn a_set_as_large_as_the_host_takes_meets_its_deadlines() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let group = |n| {
-        format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"100ms\"\nbudget = \"700us\"\n")
+        format!(
+            "[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"100ms\"\n\
+             budget = \"700us\"\n"
+        )
     };
     let task = |n| {
         let of = if n < 63 { format!("group = \"g{n}\"\n") } else { String::new() };
         format!(
-            "[[task]]\nname = \"t{n}\"\nperiod = \"500ms\"\nbudget = \"100us\"\nwork = {{ spin = \"forever\" }}\n{of}"
+            "[[task]]\nname = \"t{n}\"\nperiod = \"500ms\"\nbudget = \"100us\"\n\
+             work = {{ spin = \"forever\" }}\n{of}"
         )
     };
     let (groups, tasks) = ((0..63).map(group), (0..256).map(task));

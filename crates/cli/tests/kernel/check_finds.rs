@@ -6,8 +6,10 @@ use punctual_trace::{Header, Record, Trace, TraceLimits};
 const LATE: u64 = 10;
 
 fn limits() -> TraceLimits {
-    let limits = serde_json::json!({ "jobs": 4, "tasks": 4, "reservations": 4, "groups": 1, "budget_groups": 1,
-        "timers": 1, "depth": 1, "events": 8, "records": 64, "windows": 0 });
+    let limits = serde_json::json!({
+        "jobs": 4, "tasks": 4, "reservations": 4, "groups": 1, "budget_groups": 1, "timers": 1,
+        "depth": 1, "events": 8, "records": 64, "windows": 0
+    });
     serde_json::from_value(limits).expect("limits")
 }
 

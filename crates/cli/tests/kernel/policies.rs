@@ -12,7 +12,9 @@ use crate::punctual::{
 fn set(policy: &str, overrun: &str, body: &str) -> String {
     format!(
         "cpu = 0\npolicy = \"{policy}\"\nduration = \"400ms\"\n\
-         [[task]]\nname = \"late\"\nperiod = \"10ms\"\nbudget = \"2ms\"\noverrun = \"{overrun}\"\n{body}\n"
+         [[task]]\nname = \"late\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
+         overrun = \"{overrun}\"\n\
+         {body}\n"
     )
 }
 

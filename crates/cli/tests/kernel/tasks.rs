@@ -19,7 +19,8 @@ use crate::trace::{runs, table_began};
 pub fn beside(command: &[String]) -> String {
     format!(
         "cpu = 0\npolicy = \"edf\"\nduration = \"500ms\"\n\
-         [[task]]\nname = \"spinning\"\nperiod = \"2ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
+         [[task]]\nname = \"spinning\"\nperiod = \"2ms\"\nbudget = \"1ms\"\n\
+         work = {{ spin = \"forever\" }}\n\
          [[task]]\nname = \"command\"\nperiod = \"10ms\"\nbudget = \"2ms\"\ncommand = {}\n",
         list(command)
     )

@@ -15,7 +15,8 @@ use crate::victim::Victim;
 fn busy_set(cpu: u32) -> String {
     let family = list(&adversarial("family"));
     format!(
-        "cpu = {cpu}\npolicy = \"edf\"\n[[task]]\nname = \"loop\"\nperiod = \"5ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
+        "cpu = {cpu}\npolicy = \"edf\"\n[[task]]\nname = \"loop\"\nperiod = \"5ms\"\n\
+         budget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n\
          [[task]]\nname = \"family\"\nperiod = \"10ms\"\nbudget = \"2ms\"\ncommand = {family}\n"
     )
 }

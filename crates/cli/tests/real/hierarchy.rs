@@ -232,7 +232,8 @@ fn suspending(cpu: u32, kind: &str) -> String {
     );
     let task = |n: u32| {
         format!(
-            "[[task]]\nname = \"t{n}\"\ngroup = \"few\"\nperiod = \"20ms\"\nbudget = \"4ms\"\ndeadline = \"15ms\"\n\
+            "[[task]]\nname = \"t{n}\"\ngroup = \"few\"\nperiod = \"20ms\"\nbudget = \"4ms\"\n\
+             deadline = \"15ms\"\n\
              command = {shell}\n"
         )
     };

@@ -25,16 +25,28 @@ impl Need {
     /// What is missing, with its help.
     fn missing(self) -> Option<String> {
         match self {
-            // SAFETY: a system call without arguments.
-            Need::Root => (unsafe { libc::geteuid() } != 0).then(|| "run this test as root".to_owned()),
-            Need::RealTime => real_time_refused()
-                .map(|e| format!("SCHED_FIFO 99 is refused ({e}): run it as root, or in a cgroup with real-time time")),
+            Need::Root => {
+                // SAFETY: a system call without arguments.
+                (unsafe { libc::geteuid() } != 0).then(|| "run this test as root".to_owned())
+            }
+            Need::RealTime => real_time_refused().map(|e| {
+                format!(
+                    "SCHED_FIFO 99 is refused ({e}): run it as root, or in a cgroup with real-time \
+                     time"
+                )
+            }),
             Need::Freezer => match cgroup_mount() {
-                None => Some("no cgroup v2: mount -t cgroup2 none /sys/fs/cgroup/unified".to_owned()),
+                None => {
+                    Some("no cgroup v2: mount -t cgroup2 none /sys/fs/cgroup/unified".to_owned())
+                }
                 Some(_) => None,
             },
-            Need::Tool(name) => in_path(name).is_none().then(|| format!("the program {name}: apt-get install it")),
-            Need::Cpus(n) => (online().len() < n).then(|| format!("{n} CPUs; there are {}", online().len())),
+            Need::Tool(name) => {
+                in_path(name).is_none().then(|| format!("the program {name}: apt-get install it"))
+            }
+            Need::Cpus(n) => {
+                (online().len() < n).then(|| format!("{n} CPUs; there are {}", online().len()))
+            }
         }
     }
 }

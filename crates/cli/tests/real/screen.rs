@@ -10,7 +10,8 @@ use crate::punctual::{run_set, Running, Scratch};
 
 fn synthetic(cpu: u32) -> String {
     format!(
-        "cpu = {cpu}\npolicy = \"rm\"\n[[task]]\nname = \"servo\"\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = {{ spin = \"1ms\" }}\n"
+        "cpu = {cpu}\npolicy = \"rm\"\n[[task]]\nname = \"servo\"\nperiod = \"10ms\"\n\
+         budget = \"2ms\"\nwork = {{ spin = \"1ms\" }}\n"
     )
 }
 

@@ -21,12 +21,16 @@ fn fig_6(cpu: u32, player: Option<&str>) -> String {
     let mut set = format!("cpu = {cpu}\npolicy = \"edf\"\nduration = \"2s\"\n");
     for (number, period, budget) in [(1, "4ms", "1ms"), (2, "2ms", "500us"), (3, "1ms", "250us")] {
         set += &format!(
-            "[[task]]\nname = \"task {number}\"\nperiod = \"{period}\"\nbudget = \"{budget}\"\nwork = {{ spin = \"forever\" }}\n"
+            "[[task]]\nname = \"task {number}\"\nperiod = \"{period}\"\nbudget = \"{budget}\"\n\
+             work = {{ spin = \"forever\" }}\n"
         );
     }
     if let Some(role) = player {
         let command = list(&adversarial(role));
-        set += &format!("[[task]]\nname = \"player\"\nperiod = \"20ms\"\nbudget = \"2ms\"\ncommand = {command}\n");
+        set += &format!(
+            "[[task]]\nname = \"player\"\nperiod = \"20ms\"\nbudget = \"2ms\"\n\
+             command = {command}\n"
+        );
     }
     set
 }
@@ -76,7 +80,8 @@ fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
          [[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\nbudget = \"4ms\"\ncommand = {sleeper}\n\
-         [[task]]\nname = \"beside\"\nperiod = \"4ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"forever\" }}\n",
+         [[task]]\nname = \"beside\"\nperiod = \"4ms\"\nbudget = \"1ms\"\n\
+         work = {{ spin = \"forever\" }}\n",
         cpu.0
     );
     let ended = run_set(&set, &["--json"]);

@@ -21,7 +21,8 @@ fn run_alone(role: &str, words: &str, budget: &str) -> (Vec<u64>, u64) {
     let command = list(&adversarial(&format!("{role} {file} {words}")));
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
-         [[task]]\nname = \"threads\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\ncommand = {command}\n",
+         [[task]]\nname = \"threads\"\nperiod = \"10ms\"\nbudget = \"{budget}\"\n\
+         command = {command}\n",
         cpu.0
     );
     let ended = run_set(&set, &["--json"]);

@@ -15,8 +15,10 @@ use crate::punctual::{new_mark, run, Running, Scratch, PUNCTUAL};
 
 fn set(cpu: &Cpu) -> String {
     format!(
-        "cpu = {}\npolicy = \"edf\"\n[[task]]\nname = \"first\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
-         work = {{ spin = \"forever\" }}\n[[task]]\nname = \"second\"\nperiod = \"20ms\"\nbudget = \"2ms\"\n\
+        "cpu = {}\npolicy = \"edf\"\n[[task]]\nname = \"first\"\nperiod = \"10ms\"\n\
+         budget = \"2ms\"\n\
+         work = {{ spin = \"forever\" }}\n[[task]]\nname = \"second\"\nperiod = \"20ms\"\n\
+         budget = \"2ms\"\n\
          work = {{ spin = \"1ms\" }}\n",
         cpu.0
     )

@@ -125,8 +125,10 @@ fn the_json_for_chrome_has_the_same() {
 fn the_traces_of_several_cpus_are_one_picture() {
     let scratch = Scratch::new("cpus");
     let set = "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"20ms\"\n\
-        [[task]]\nname = \"a\"\ncpu = 0\nperiod = \"5ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
-        [[task]]\nname = \"b\"\ncpu = 1\nperiod = \"5ms\"\nbudget = \"3ms\"\nwork = { spin = \"3ms\" }\n";
+               [[task]]\nname = \"a\"\ncpu = 0\nperiod = \"5ms\"\nbudget = \"2ms\"\n\
+               work = { spin = \"2ms\" }\n\
+               [[task]]\nname = \"b\"\ncpu = 1\nperiod = \"5ms\"\nbudget = \"3ms\"\n\
+               work = { spin = \"3ms\" }\n";
     let (file, _) = scratch.simulated(set);
     let (first, second, picture) =
         (format!("{file}.cpu0"), format!("{file}.cpu1"), scratch.path("picture"));

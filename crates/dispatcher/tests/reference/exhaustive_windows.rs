@@ -1,7 +1,9 @@
 //! Every sequence of eight operations over a reservation with windows in rows that differ, and
 //! another task's job beside it: compared and checked after each step.
 
-use punctual_dispatcher::{Attribute, For, Job, Limits, Overrun, Reservation, TaskId, INFINITE};
+use punctual_dispatcher::{
+    Attribute, For, Job, Limits, OverrunPolicy, Reservation, TaskId, INFINITE,
+};
 
 use crate::operation::Op;
 use crate::pair::Pair;
@@ -47,7 +49,7 @@ const TABLES: [&[&[(u64, u64)]]; 3] =
 struct Windows {
     granularity: u64,
     budget: u64,
-    overrun: Overrun,
+    overrun: OverrunPolicy,
 }
 
 impl Windows {
@@ -107,10 +109,10 @@ fn draft(table: &[&[(u64, u64)]]) -> Vec<Op> {
 
 #[test]
 fn every_sequence_with_windows_whose_budget_ends_in_them() {
-    Windows { granularity: 0, budget: 2, overrun: Overrun::Signal }.explore_all();
+    Windows { granularity: 0, budget: 2, overrun: OverrunPolicy::Signal }.explore_all();
 }
 
 #[test]
 fn every_sequence_with_windows_shorter_than_the_budget_and_a_granularity() {
-    Windows { granularity: 1, budget: 4, overrun: Overrun::Skip }.explore_all();
+    Windows { granularity: 1, budget: 4, overrun: OverrunPolicy::Skip }.explore_all();
 }

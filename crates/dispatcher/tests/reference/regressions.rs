@@ -1,6 +1,8 @@
 //! Differences that were found once, cut down, with what they showed.
 
-use punctual_dispatcher::{Attribute, For, Job, Limits, Overrun, Reservation, TaskId, INFINITE};
+use punctual_dispatcher::{
+    Attribute, For, Job, Limits, OverrunPolicy, Reservation, TaskId, INFINITE,
+};
 
 use crate::operation::Op;
 use crate::{runner, BOTH};
@@ -10,7 +12,7 @@ fn reservation(serves: For, start: u64, period: u64, group: u32) -> Reservation 
         start,
         deadline: 1,
         group,
-        overrun: Overrun::Skip,
+        overrun: OverrunPolicy::Skip,
         ..Reservation::new(serves, period, 1)
     }
 }

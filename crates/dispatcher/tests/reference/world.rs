@@ -1,7 +1,9 @@
 //! Small worlds, in which few jobs, groups and nodes meet in few instants, so that everything
 //! collides; and the operations that happen in them.
 
-use punctual_dispatcher::{Attribute, For, Job, Limits, Overrun, Reservation, TaskId, INFINITE};
+use punctual_dispatcher::{
+    Attribute, For, Job, Limits, OverrunPolicy, Reservation, TaskId, INFINITE,
+};
 
 use crate::model::Model;
 use crate::operation::Op;
@@ -134,8 +136,12 @@ impl World {
             group,
             budget_group,
             cookie: (!random.one_in(3)).then(|| random.below(4)),
-            overrun: [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal]
-                [random.below(4) as usize],
+            overrun: [
+                OverrunPolicy::Carry,
+                OverrunPolicy::Skip,
+                OverrunPolicy::Background,
+                OverrunPolicy::Signal,
+            ][random.below(4) as usize],
             // Above 2^32 ns the dispatcher's rounding is coarser than the reference's.
             wakeup_rule: deadline < 1 << 31 && random.one_in(2),
         }

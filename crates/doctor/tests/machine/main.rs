@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use punctual_doctor::{examine, exit_code, Document, Probe, Verdict};
+use punctual_doctor::{examine, exit_code, Document, Probe, Severity};
 use punctual_test_support::{comes_true, ignored, missing};
 
 use stage::{alone, get, listen, now, root, Kept, Killed, RemoveDir, Stage, ASKED, UNPRIVILEGED};
@@ -40,10 +40,10 @@ fn throttling_is_read_at_that_moment() {
     }
     fs::write(path, "-1").unwrap();
     let off = now("rt-throttling");
-    assert_eq!(off.verdict, Verdict::Info, "{off:#?}");
+    assert_eq!(off.verdict, Severity::Info, "{off:#?}");
     assert_eq!((off.value[0].from.as_str(), off.value[0].read.as_str()), (path, "-1"));
     assert!(follow_help(&off.help[0]));
-    assert_eq!(now("rt-throttling").verdict, Verdict::Good);
+    assert_eq!(now("rt-throttling").verdict, Severity::Good);
     drop(kept);
     let on = now("rt-throttling");
     assert_ne!(on.value[0].read, "-1");
@@ -66,22 +66,22 @@ fn an_ordinary_user_is_refused_and_the_capability_helps() {
     let stage = Stage::new();
     let before = stage.run_unprivileged("$DOCTOR");
     let refused = get(&before[0].findings, "realtime-permitted");
-    assert_eq!(refused.verdict, Verdict::Obstacle, "{refused:#?}");
+    assert_eq!(refused.verdict, Severity::Obstacle, "{refused:#?}");
     assert!(
         refused.cause.contains("CAP_SYS_NICE") && refused.cause.contains("RTPRIO"),
         "{refused:#?}"
     );
     assert_eq!(exit_code(&before[0].findings), 4);
-    assert_eq!(get(&before[0].findings, "capabilities").verdict, Verdict::Info);
-    assert_eq!(get(&before[0].findings, "realtime-priority-limit").verdict, Verdict::Info);
+    assert_eq!(get(&before[0].findings, "capabilities").verdict, Severity::Info);
+    assert_eq!(get(&before[0].findings, "realtime-priority-limit").verdict, Severity::Info);
 
     let setcap = &refused.help[0];
     assert!(setcap.starts_with("setcap "), "{refused:#?}");
     stage.run(setcap);
     let after = stage.run_unprivileged("$DOCTOR");
     let granted = get(&after[0].findings, "realtime-permitted");
-    assert_eq!(granted.verdict, Verdict::Good, "{granted:#?}");
-    assert_eq!(get(&after[0].findings, "locked-memory").verdict, Verdict::Good);
+    assert_eq!(granted.verdict, Severity::Good, "{granted:#?}");
+    assert_eq!(get(&after[0].findings, "locked-memory").verdict, Severity::Good);
     assert_eq!(exit_code(&after[0].findings), 0);
 }
 
@@ -112,14 +112,15 @@ fn the_limit_of_real_time_priority_is_followed() {
         return ignored("raising RLIMIT_RTPRIO needs CAP_SYS_RESOURCE, which root has not here");
     }
     let docs = listen(with_limit(
-        "drop='setpriv --reuid=65534 --regid=65534 --clear-groups'; $drop $DOCTOR; ulimit -r 99; $drop $DOCTOR",
+        "drop='setpriv --reuid=65534 --regid=65534 --clear-groups'; $drop $DOCTOR; ulimit -r 99; \
+         $drop $DOCTOR",
     ));
     let half = get(&docs[0].findings, "realtime-permitted");
-    assert_eq!(half.verdict, Verdict::Obstacle, "{half:#?}");
+    assert_eq!(half.verdict, Severity::Obstacle, "{half:#?}");
     assert!(half.cause.contains("RTPRIO is 50"), "{half:#?}");
     let whole = get(&docs[1].findings, "realtime-permitted");
-    assert_eq!(whole.verdict, Verdict::Good, "{whole:#?}");
-    assert_eq!(get(&docs[1].findings, "realtime-priority-limit").verdict, Verdict::Good);
+    assert_eq!(whole.verdict, Severity::Good, "{whole:#?}");
+    assert_eq!(get(&docs[1].findings, "realtime-priority-limit").verdict, Severity::Good);
 }
 
 #[test]
@@ -140,9 +141,9 @@ fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_remedies() {
 
     let docs = stage.run(&format!("{enter}; $DOCTOR"));
     let f = get(&docs[0].findings, "rt-group-sched");
-    assert_eq!(f.verdict, Verdict::Obstacle, "{f:#?}");
+    assert_eq!(f.verdict, Severity::Obstacle, "{f:#?}");
     let permitted = get(&docs[0].findings, "realtime-permitted");
-    assert_eq!(permitted.verdict, Verdict::Obstacle, "{permitted:#?}");
+    assert_eq!(permitted.verdict, Severity::Obstacle, "{permitted:#?}");
     assert!(permitted.cause.contains("RT_GROUP_SCHED"), "{permitted:#?}");
     assert_eq!(exit_code(&docs[0].findings), 4);
 
@@ -150,8 +151,8 @@ fn a_cgroup_without_real_time_runtime_is_an_obstacle_with_two_remedies() {
     assert!(commands.len() >= 2, "{f:#?}");
     for help in &commands[..2] {
         let docs = stage.run(&format!("{enter}; {help}; $DOCTOR"));
-        assert_eq!(get(&docs[0].findings, "realtime-permitted").verdict, Verdict::Good, "{help}");
-        assert_ne!(get(&docs[0].findings, "rt-group-sched").verdict, Verdict::Obstacle, "{help}");
+        assert_eq!(get(&docs[0].findings, "realtime-permitted").verdict, Severity::Good, "{help}");
+        assert_ne!(get(&docs[0].findings, "rt-group-sched").verdict, Severity::Obstacle, "{help}");
     }
 }
 
@@ -164,13 +165,13 @@ fn limits_are_followed() {
     let stage = Stage::new();
     let docs = stage.run("ulimit -S -n 64; $DOCTOR; ulimit -n 512; $DOCTOR");
     let few = get(&docs[0].findings, "open-files");
-    assert_eq!(few.verdict, Verdict::Warning, "{few:#?}");
+    assert_eq!(few.verdict, Severity::Warning, "{few:#?}");
     assert_eq!(few.help, ["ulimit -n 512"]);
-    assert_eq!(get(&docs[1].findings, "open-files").verdict, Verdict::Good);
+    assert_eq!(get(&docs[1].findings, "open-files").verdict, Severity::Good);
 
     let docs = stage.run_unprivileged("ulimit -l 64; $DOCTOR");
     let locked = get(&docs[0].findings, "locked-memory");
-    assert_eq!(locked.verdict, Verdict::Obstacle, "{locked:#?}");
+    assert_eq!(locked.verdict, Severity::Obstacle, "{locked:#?}");
     assert!(locked.cause.contains("65536 bytes"), "{locked:#?}");
 }
 
@@ -182,7 +183,7 @@ fn a_delegated_cgroup_permits_the_freezer() {
     }
     let stage = Stage::new();
     let here = get(&examine(&Probe::machine()), "cgroup-version");
-    if here.verdict != Verdict::Good {
+    if here.verdict != Severity::Good {
         return ignored("no cgroup version 2 here");
     }
     // The unprivileged shell asks, waits until root has executed the help, and asks again.
@@ -205,7 +206,7 @@ fn a_delegated_cgroup_permits_the_freezer() {
         serde_json::from_str(body).unwrap()
     };
     let before = get(&parse(&received).findings, "freezer");
-    assert_eq!(before.verdict, Verdict::Warning, "{before:#?}");
+    assert_eq!(before.verdict, Severity::Warning, "{before:#?}");
     let dir = before.help[0].split_whitespace().nth(2).unwrap().to_string();
     let _outer = RemoveDir(Path::new(&dir).parent().unwrap().into());
     let _inner = RemoveDir(dir.into());
@@ -217,7 +218,7 @@ fn a_delegated_cgroup_permits_the_freezer() {
     std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
     assert!(child.wait().unwrap().success());
     let after = get(&parse(&rest).findings, "freezer");
-    assert_eq!(after.verdict, Verdict::Good, "{after:#?}");
+    assert_eq!(after.verdict, Severity::Good, "{after:#?}");
 }
 
 #[test]
@@ -233,10 +234,10 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
         return ignored("needs two CPUs");
     }
     assert_eq!(docs[0].machine.allowed_cpus, [0]);
-    assert_eq!(allowed.verdict, Verdict::Info, "{allowed:#?}");
+    assert_eq!(allowed.verdict, Severity::Info, "{allowed:#?}");
     let helped = stage
         .run(&format!("taskset -c -p 0 $$ > /dev/null; {} > /dev/null; $DOCTOR", allowed.help[0]));
-    assert_eq!(get(&helped[0].findings, "cpus-allowed").verdict, Verdict::Good);
+    assert_eq!(get(&helped[0].findings, "cpus-allowed").verdict, Severity::Good);
 
     let path = "/proc/irq/default_smp_affinity";
     let Some(_kept) = Kept::new(path) else {
@@ -245,9 +246,9 @@ fn affinity_of_ourselves_and_of_interrupts_is_followed() {
     let all: u64 = docs[0].machine.cpus.iter().fold(0, |m, c| m | 1 << c);
     fs::write(path, format!("{all:x}")).unwrap();
     let everywhere = now("irq-default-affinity");
-    assert_eq!(everywhere.verdict, Verdict::Info, "{everywhere:#?}");
+    assert_eq!(everywhere.verdict, Severity::Info, "{everywhere:#?}");
     assert!(follow_help(&everywhere.help[0]));
-    assert_eq!(now("irq-default-affinity").verdict, Verdict::Good);
+    assert_eq!(now("irq-default-affinity").verdict, Severity::Good);
 }
 
 #[test]
@@ -268,7 +269,7 @@ fn a_thread_of_the_highest_priority_is_named() {
         }
         found = now("realtime-threads");
     }
-    assert_eq!(found.verdict, Verdict::Warning, "{found:#?}");
+    assert_eq!(found.verdict, Severity::Warning, "{found:#?}");
     let help = format!("chrt --fifo --pid 90 {}", child.0.id());
     if found.help.contains(&help) {
         assert!(follow_help(&help));
@@ -292,9 +293,9 @@ fn huge_pages_are_followed() {
     let _kept = Kept { path: path.into(), before: mode };
     fs::write(path, "always").unwrap();
     let always = now("transparent-hugepages");
-    assert_eq!(always.verdict, Verdict::Info, "{always:#?}");
+    assert_eq!(always.verdict, Severity::Info, "{always:#?}");
     assert!(follow_help(&always.help[0]));
-    assert_eq!(now("transparent-hugepages").verdict, Verdict::Good);
+    assert_eq!(now("transparent-hugepages").verdict, Severity::Good);
 }
 
 /// In a mount namespace of its own, so that no other process sees it.
@@ -310,22 +311,24 @@ fn what_is_not_mounted_is_said_and_its_mount_helps() {
         return ignored("unshare is refused");
     }
     // Whatever is mounted there is taken away first.
-    let bare = "umount /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/security 2> /dev/null || true";
+    let bare = "umount /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/security 2> \
+                /dev/null || true";
     let docs = apart(&format!(
-        "{bare}; $DOCTOR; mount -t debugfs none /sys/kernel/debug; mount -t securityfs none /sys/kernel/security; $DOCTOR"
+        "{bare}; $DOCTOR; mount -t debugfs none /sys/kernel/debug; mount -t securityfs none \
+         /sys/kernel/security; $DOCTOR"
     ));
     let (before, after) = (&docs[0].findings, &docs[1].findings);
-    assert_eq!(get(before, "debugfs").verdict, Verdict::Info);
+    assert_eq!(get(before, "debugfs").verdict, Severity::Info);
     for id in ["hrtick", "hrtick-deadline", "fair-server"] {
-        assert_eq!(get(before, id).verdict, Verdict::Unknown, "{id}");
+        assert_eq!(get(before, id).verdict, Severity::Unknown, "{id}");
     }
     let lockdown = get(after, "lockdown");
     if lockdown.value.iter().any(|v| v.read.contains("[none]")) {
-        assert_eq!(get(after, "debugfs").verdict, Verdict::Good);
+        assert_eq!(get(after, "debugfs").verdict, Severity::Good);
         for id in ["hrtick", "hrtick-deadline", "fair-server"] {
-            assert_ne!(get(after, id).verdict, Verdict::Unknown, "{id}");
+            assert_ne!(get(after, id).verdict, Severity::Unknown, "{id}");
         }
-    } else if lockdown.verdict != Verdict::Unknown {
+    } else if lockdown.verdict != Severity::Unknown {
         // Locked down: root too is refused, and no help may pretend otherwise.
         for id in ["hrtick", "hrtick-deadline", "fair-server", "debugfs"] {
             let f = get(after, id);
@@ -353,11 +356,11 @@ fn a_missing_cgroup2_is_mounted_by_its_help() {
     let apart = |script: &str| stage.run(&format!("exec unshare --mount sh -ec '{script}'"));
     let docs = apart(&format!("{bare}; $DOCTOR"));
     let without = get(&docs[0].findings, "cgroup-version");
-    assert_eq!(without.verdict, Verdict::Warning, "{without:#?}");
-    assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Warning);
+    assert_eq!(without.verdict, Severity::Warning, "{without:#?}");
+    assert_eq!(get(&docs[0].findings, "freezer").verdict, Severity::Warning);
     let docs = apart(&format!("{bare}; {}; $DOCTOR", without.help[0]));
-    assert_eq!(get(&docs[0].findings, "cgroup-version").verdict, Verdict::Good);
-    assert_eq!(get(&docs[0].findings, "freezer").verdict, Verdict::Good);
+    assert_eq!(get(&docs[0].findings, "cgroup-version").verdict, Severity::Good);
+    assert_eq!(get(&docs[0].findings, "freezer").verdict, Severity::Good);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use punctual_host_sim::{Interval, Options, Outcome, Simulation, Watcher};
+use punctual_host_sim::{Interval, Options, SimulatedRun, Simulation, Watcher};
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{Header, Period, TraceBuffer, TraceLimits, TraceSink};
 
@@ -58,7 +58,7 @@ impl Seen {
     }
 }
 
-pub fn run_with(set: &TaskSet, end: u64, options: Options) -> (Seen, Outcome) {
+pub fn run_with(set: &TaskSet, end: u64, options: Options) -> (Seen, SimulatedRun) {
     let mut seen = Seen::default();
     let outcome = Simulation::new(set, options)
         .expect("it can be simulated")

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_session::results::DispatcherStats;
-use punctual_session::{Execution, HostKind, Options, Session, StartOutcome};
+use punctual_session::{Execution, HostKind, RunOptions, Session, StartOutcome};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::{memory, sched};
 use punctual_taskset::{Body, Overrun, Spin, TaskSet};
@@ -92,7 +92,7 @@ impl JobWindow {
                 }
             }
         };
-        let options = Options { stop: self.stop.clone(), ..Options::default() };
+        let options = RunOptions { stop: self.stop.clone(), ..RunOptions::default() };
         let thread = Execution::Thread { stack: STACK, body: Box::new(body) };
         let admitted = Session::new(set, HostKind::User)?.admit(false)?;
         let mut running = match admitted.start_with(options, vec![thread])? {

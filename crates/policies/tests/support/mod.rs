@@ -4,7 +4,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use punctual_dispatcher::{Dispatcher, End, JobId, Refusal, TaskId, Wait};
-use punctual_policies::{Allocators, Native, Options, ReleaseEvent};
+use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, ReleaseEvent};
 use punctual_taskset::{
     Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin,
     TaskSet, TaskSpec, Window,
@@ -36,10 +36,10 @@ pub struct Cpu {
 
 impl Cpu {
     pub fn new(set: &TaskSet, demand: &[&[u64]]) -> Cpu {
-        Cpu::with(set, demand, Options::default())
+        Cpu::with(set, demand, AllocatorOptions::default())
     }
 
-    pub fn with(set: &TaskSet, demand: &[&[u64]], options: Options) -> Cpu {
+    pub fn with(set: &TaskSet, demand: &[&[u64]], options: AllocatorOptions) -> Cpu {
         let a = Allocators::with(set, DomainId(0), options).unwrap_or_else(|e| panic!("{e}"));
         let d = Dispatcher::new(a.limits()).unwrap();
         let mut cpu = Cpu {
@@ -51,7 +51,7 @@ impl Cpu {
             ran: Vec::new(),
             selected: None,
         };
-        cpu.a.begin(&mut Native::new(&mut cpu.d, 0), 0).unwrap();
+        cpu.a.begin(&mut LocalDispatcher::new(&mut cpu.d, 0), 0).unwrap();
         for (index, demand) in demand.iter().enumerate() {
             cpu.add(index, demand).unwrap();
         }
@@ -60,7 +60,7 @@ impl Cpu {
 
     pub fn add(&mut self, index: usize, demand: &[u64]) -> Result<TaskId, Refusal> {
         let id = self.d.add_task(self.now)?;
-        self.a.add(&mut Native::new(&mut self.d, self.now), index, id)?;
+        self.a.add(&mut LocalDispatcher::new(&mut self.d, self.now), index, id)?;
         assert_eq!(self.a.index_of(id), Some(index));
         self.tasks.push(Runner { id, demand: demand.to_vec(), jobs: 0, left: None, gone: false });
         Ok(id)
@@ -122,7 +122,7 @@ impl Cpu {
             while let Some(event) = self.d.next_event() {
                 any = true;
                 let mut reports = Vec::new();
-                self.a.handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| {
+                self.a.handle(&mut LocalDispatcher::new(&mut self.d, self.now), &event, &mut |t| {
                     reports.push(t)
                 });
                 for event in reports {
@@ -153,7 +153,7 @@ impl Cpu {
 
     pub fn swap(&mut self, group: u32, to: &str) {
         self.a
-            .swap(&mut Native::new(&mut self.d, self.now), group, &policy(to))
+            .swap(&mut LocalDispatcher::new(&mut self.d, self.now), group, &policy(to))
             .unwrap_or_else(|e| panic!("{e}"));
     }
 
@@ -161,11 +161,12 @@ impl Cpu {
     pub fn leave(&mut self, i: usize) {
         let id = self.tasks[i].id;
         self.d.task_gone(id, self.now).unwrap();
-        self.a.remove(&mut Native::new(&mut self.d, self.now), id);
+        self.a.remove(&mut LocalDispatcher::new(&mut self.d, self.now), id);
         let mut reports = Vec::new();
         while let Some(event) = self.d.next_event() {
-            self.a
-                .handle(&mut Native::new(&mut self.d, self.now), &event, &mut |t| reports.push(t));
+            self.a.handle(&mut LocalDispatcher::new(&mut self.d, self.now), &event, &mut |t| {
+                reports.push(t)
+            });
         }
         self.reported.extend(reports);
         self.tasks[i].gone = true;

@@ -39,13 +39,12 @@ fn adopted_process_comes_back(freezer: bool) {
 }
 
 #[test]
-fn adopted_by_freezer_a_process_with_many_kinds_of_threads_stands_still_and_comes_back_as_it_was() {
+fn a_process_adopted_by_the_freezer_is_parked_and_restored() {
     adopted_process_comes_back(true);
 }
 
 #[test]
-fn adopted_by_stop_signals_a_process_with_many_kinds_of_threads_stands_still_and_comes_back_as_it_was(
-) {
+fn a_process_adopted_by_stop_signals_is_parked_and_restored() {
     adopted_process_comes_back(false);
 }
 
@@ -77,7 +76,8 @@ fn a_journal_does_nothing_to_a_process_that_got_the_number_of_another() {
     // What an earlier process of that number would have left: its child, its stopped process, its
     // records.
     let lines = format!(
-        "{{\"what\":\"child\",\"id\":{{\"pid\":{0},\"start\":{1}}}}}\n{{\"what\":\"stopping\",\"id\":{{\"pid\":{0},\"start\":{1}}}}}\n",
+        "{{\"what\":\"child\",\"id\":{{\"pid\":{0},\"start\":{1}}}}}\n\
+         {{\"what\":\"stopping\",\"id\":{{\"pid\":{0},\"start\":{1}}}}}\n",
         id.pid,
         id.start - 1
     );

@@ -42,7 +42,8 @@ fn a_task_at_87_percent_without_a_missed_deadline_is_not_met() {
         (r.tasks[0].long_run_ppm, r.tasks[0].shortfall_ns),
         (Some(873_000), 6_350_000 - 500_000)
     );
-    let verdict = "servo received 87.30 % of its budget in the 500 of 500 periods in which it wanted all of it.";
+    let verdict = "servo received 87.30 % of its budget in the 500 of 500 periods in which it \
+                   wanted all of it.";
     assert_eq!(headline(&r), verdict);
     assert_eq!(shown(&r, 200).lines().next(), Some(verdict));
 }
@@ -142,8 +143,8 @@ fn what_is_missing_in_missed_periods_is_not_reported_again() {
     // More than one budget for each is missing here.
     let r = results((0..101).map(|n| Period { miss: n % 50 == 0, ..ready(n, 10_000) }));
     let both =
-        "servo missed 2 of 100 deadlines; servo received 10.00 % of its budget in the 100 of 100 periods in which \
-                it wanted all of it.";
+        "servo missed 2 of 100 deadlines; servo received 10.00 % of its budget in the 100 of 100 \
+         periods in which it wanted all of it.";
     assert_eq!(headline(&r), both);
     let fifo = Results { host: HostKind::Fifo, ..results((0..11).map(|n| ready(n, 100_000))) };
     assert!(

@@ -6,7 +6,8 @@ use unicode_width::UnicodeWidthStr;
 fn runs() -> Vec<Results> {
     let run = Run { machine: machine().into(), ..Run::new(HostKind::Deadline, "rm", &[1]) };
     let refused = Collector::new(run, Vec::new()).not_possible(
-        "a SCHED_DEADLINE task cannot be pinned to CPU 1 (EPERM): its affinity must be the whole root domain",
+        "a SCHED_DEADLINE task cannot be pinned to CPU 1 (EPERM): its affinity must be the whole \
+         root domain",
         &["mkdir /sys/fs/cgroup/cpuset/punctual".to_owned()],
     );
     let mut fifo = rich(HostKind::Fifo, 400_000);
@@ -17,9 +18,11 @@ fn runs() -> Vec<Results> {
 #[test]
 fn tables_fit_the_width_they_are_given() {
     let mut results = rich(HostKind::User, 0);
-    results
-        .notes
-        .push("a note that is long enough to be broken when the terminal is narrow, as this one may well be".into());
+    results.notes.push(
+        "a note that is long enough to be broken when the terminal is narrow, as this one may well \
+         be"
+            .into(),
+    );
     results.dispatcher = Some(DispatcherStats {
         events: 5_500,
         handler_mean_ns: 2_310,

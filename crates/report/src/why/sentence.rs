@@ -44,10 +44,16 @@ pub fn cause(set: &TaskSet, e: &Explanation) -> String {
             format!("its budget of {given} was used up before it was done.")
         }
         CauseKind::BudgetSettled => {
-            format!("its budget was {given} only, which settled what it executed too much before; it needed {demand}.")
+            format!(
+                "its budget was {given} only, which settled what it executed too much before; it \
+                 needed {demand}."
+            )
         }
         CauseKind::BudgetCut => {
-            format!("it slept or was blocked for {took}, and the wake-up rule cut what was left of its budget.")
+            format!(
+                "it slept or was blocked for {took}, and the wake-up rule cut what was left of its \
+                 budget."
+            )
         }
         CauseKind::ServerExhausted => {
             format!("the server of group {} had no budget for {took}.", group())
@@ -88,28 +94,49 @@ pub fn cause(set: &TaskSet, e: &Explanation) -> String {
 pub fn help(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::HigherPriority | CauseKind::EqualPriority => {
-            "give it a higher priority, or try policy edf; `punctual check` has the worst response times"
+            "give it a higher priority, or try policy edf; `punctual check` has the worst response \
+             times"
         }
         CauseKind::EarlierDeadline | CauseKind::SeveralTasks => {
-            "make its deadline longer or the budgets smaller; `punctual check` names the smallest change"
+            "make its deadline longer or the budgets smaller; `punctual check` names the smallest \
+             change"
         }
         CauseKind::PolicyOrder => "move its windows, or change its mandatory part or promotion",
         CauseKind::LowerPriority => "look at the dispatcher's latency with `punctual doctor`",
-        CauseKind::OtherOverrun => "make the budget of the task that overran smaller; it limits what others lose",
-        CauseKind::Overload => "make budgets smaller or periods longer; `punctual check` names the smallest change",
-        CauseKind::DemandBeyondBudget | CauseKind::BudgetExhausted => "make its budget larger, or its work shorter",
-        CauseKind::BudgetSettled => "make its budget larger; short budgets are exceeded by the host's latency",
-        CauseKind::BudgetCut | CauseKind::Suspended => {
-            "find out what it waited for (a sleep, a lock, a file), and make its deadline longer by that"
+        CauseKind::OtherOverrun => {
+            "make the budget of the task that overran smaller; it limits what others lose"
         }
-        CauseKind::ServerExhausted => "make the server's budget larger, or move a member out of the group",
+        CauseKind::Overload => {
+            "make budgets smaller or periods longer; `punctual check` names the smallest change"
+        }
+        CauseKind::DemandBeyondBudget | CauseKind::BudgetExhausted => {
+            "make its budget larger, or its work shorter"
+        }
+        CauseKind::BudgetSettled => {
+            "make its budget larger; short budgets are exceeded by the host's latency"
+        }
+        CauseKind::BudgetCut | CauseKind::Suspended => {
+            "find out what it waited for (a sleep, a lock, a file), and make its deadline longer \
+             by that"
+        }
+        CauseKind::ServerExhausted => {
+            "make the server's budget larger, or move a member out of the group"
+        }
         CauseKind::ServerNotReplenished => "give server and task the same offset, or other windows",
-        CauseKind::SegmentExhausted => "make the budget group's budget larger, or move a member out of it",
+        CauseKind::SegmentExhausted => {
+            "make the budget group's budget larger, or move a member out of it"
+        }
         CauseKind::OutsideWindow => "move its windows nearer to its release, or make them longer",
-        CauseKind::ReleasedLate => "run `punctual doctor`; `run --no-idle` keeps the CPU from sleeping",
-        CauseKind::DispatcherStalled => "keep the process from being stopped; `punctual doctor` names other obstacles",
+        CauseKind::ReleasedLate => {
+            "run `punctual doctor`; `run --no-idle` keeps the CPU from sleeping"
+        }
+        CauseKind::DispatcherStalled => {
+            "keep the process from being stopped; `punctual doctor` names other obstacles"
+        }
         CauseKind::CarriedOver => "look at its first miss before this one",
-        CauseKind::Unaccounted => "run `punctual doctor`: interrupts, steal and the kernel's throttling show there",
+        CauseKind::Unaccounted => {
+            "run `punctual doctor`: interrupts, steal and the kernel's throttling show there"
+        }
         CauseKind::RecordsLost => "record again with a larger --trace-records",
         CauseKind::JobEnded => "look at how the task ended",
     }

@@ -47,7 +47,8 @@ pub(super) fn parse<'t>(text: &'t str, file: &str) -> Result<Value<'t>, Diagnost
                 .map_or(String::new(), |c| c.to_lowercase().chain(cause.chars().skip(1)).collect());
             let help = match error.kind() {
                 ParseErrorKind::ExpectedColonAfterObjectKey => {
-                    "write a colon and a value: the keys that rt-app's workgen lets stand alone take \"\""
+                    "write a colon and a value: the keys that rt-app's workgen lets stand alone \
+                     take \"\""
                 }
                 _ if !text.trim_start().starts_with(['{', '/']) => {
                     "end the file's name in .toml if it is TOML; .json is for rt-app's"

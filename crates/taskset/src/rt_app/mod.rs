@@ -126,7 +126,8 @@ fn whole(
     }
     let global = global(top, losses, problems);
     let Some(tasks) = top.get("tasks", problems) else {
-        let help = "describe its threads: { \"tasks\" : { \"thread\" : { ... } } }; or write a task set in TOML";
+        let help = "describe its threads: { \"tasks\" : { \"thread\" : { ... } } }; or write a \
+                    task set in TOML";
         refuse(problems, &top.at, "the file has no \"tasks\": it is not one of rt-app's", help);
         return None;
     };

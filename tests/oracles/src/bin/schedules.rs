@@ -33,7 +33,9 @@ fn main() -> Result<(), Diagnostic> {
             Simulation::new(&set, Options::default())?.run(END, &mut executed)?;
             let tasks: Vec<Value> =
                 set.tasks.iter().map(|t| json!([t.budget, t.period, t.deadline])).collect();
-            let line = json!({ "seed": seed, "policy": policy, "end": END, "tasks": tasks, "executed": executed.0 });
+            let line = json!({
+                "seed": seed, "policy": policy, "end": END, "tasks": tasks, "executed": executed.0
+            });
             if writeln!(out, "{line}").is_err() {
                 // The reader has gone: it says why.
                 return Ok(());

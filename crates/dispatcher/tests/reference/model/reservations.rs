@@ -1,6 +1,8 @@
 //! Periodic reservations: the dispatcher's own allocator.
 
-use punctual_dispatcher::{End, For, Job, Overrun, Refusal, Reservation, TaskId, Wait, INFINITE};
+use punctual_dispatcher::{
+    End, For, Job, OverrunPolicy, Refusal, Reservation, TaskId, Wait, INFINITE,
+};
 
 use super::{Model, ModelEvent, ModelJob, ModelReservation};
 
@@ -224,9 +226,11 @@ impl Model {
             }
         }
         match overrun {
-            Overrun::Signal => self.report(ModelEvent::Overrun { at: now, task, number }),
-            Overrun::Background => self.report(ModelEvent::Background { at: now, task, number }),
-            Overrun::Carry | Overrun::Skip => {}
+            OverrunPolicy::Signal => self.report(ModelEvent::Overrun { at: now, task, number }),
+            OverrunPolicy::Background => {
+                self.report(ModelEvent::Background { at: now, task, number })
+            }
+            OverrunPolicy::Carry | OverrunPolicy::Skip => {}
         }
     }
 
@@ -235,7 +239,7 @@ impl Model {
         v.waits = true;
         // The latest release may have overrun; its own wait is then not a delayed one.
         let owed = if v.job.is_none() { v.delayed.saturating_sub(1) } else { v.delayed };
-        if owed > 0 && v.attr.overrun != Overrun::Skip {
+        if owed > 0 && v.attr.overrun != OverrunPolicy::Skip {
             v.delayed -= 1;
             return Wait::Ignored;
         }
