@@ -1,5 +1,5 @@
 //! A freezer write that waits for a lock of the kernel holds up neither the dispatcher nor other
-//! tasks (docs/faults.md, "What can still hold a dispatcher back").
+//! tasks (docs/faults.md, "What can still delay a dispatcher").
 
 use std::time::Duration;
 
