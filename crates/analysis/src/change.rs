@@ -148,7 +148,7 @@ impl fmt::Display for Help {
             Help::Scale { to } => {
                 write!(
                     f,
-                    "lower every budget to {to} of what it is, or give some of the tasks another \
+                    "lower every budget to {to} of its value, or give some of the tasks another \
                      CPU"
                 )
             }

@@ -152,7 +152,7 @@ impl Hierarchy<'_> {
         if windows.len() > MOST_WINDOWS {
             let count = windows.len();
             let text = format!(
-                "{count} windows are given beside each other, {MOST_WINDOWS} is the most: give \
+                "{count} windows are given in one group, more than {MOST_WINDOWS}: give \
                  fewer"
             );
             faults.extend(windows.iter().map(|(owner, _)| (*owner, text.clone())));

@@ -164,7 +164,7 @@ impl DomainLoad {
         }
         format!(
             "{is} of it and the host takes up to {host} for its own work, together {excess} more \
-             than the {total} that there is"
+             than {total}"
         )
     }
 }

@@ -73,7 +73,7 @@ fn budgets_and_the_host_together_are_no_more_than_there_is() {
     assert_eq!(
         refusal.over[0].cause(),
         "CPU 0: the budgets are 40 % of it and the host takes up to 12 % for its own work, \
-         together 2 % more than the 50 % that there is"
+         together 2 % more than 50 %"
     );
     match &refusal.over[0].help {
         Help::Change(change) => assert_eq!((change.from, change.to), (400_000, 380_000)),

@@ -31,7 +31,7 @@ impl TaskCommands {
     }
 
     /// Starts a task's command on `cpu` (`None`: any) under `policy`, held at its exec.
-    /// Its output goes nowhere: it was to be seen when the set ran under Punctual.
+    /// Its output is discarded: the run under Punctual has shown it.
     ///
     /// # Errors
     /// The policy is refused; there is no such program.

@@ -10,7 +10,7 @@ pub enum Nature {
     Ends,
     /// Never done.
     Forever,
-    /// A program that is not ours.
+    /// An unmodified program.
     Command,
 }
 

@@ -7,7 +7,7 @@ use crate::run::Baseline;
 use crate::sys::{affinity, KernelPolicy};
 use punctual_taskset::{Arrival, Body, DomainId, Spin, Step, TaskSet, TaskSpec};
 
-/// Records that a ring holds: the caller may be kept from its CPU for so long.
+/// Records that a ring holds, for the time in which the caller gets no CPU.
 const RING_SECONDS: u64 = 3;
 /// Highest priority of a task: below observers and watchdogs, above threaded interrupts (50).
 const TOP: i32 = 90;
@@ -128,7 +128,7 @@ pub fn observing(set: &TaskSet, baseline: Baseline, unpinned: bool) -> &'static 
     }
 }
 
-/// Three seconds of records, within reason: so long may the caller be kept from its CPU.
+/// Three seconds of records, within limits: the caller may get no CPU for that time.
 pub fn room(set: &TaskSet, domain: DomainId) -> usize {
     let records: u64 = set
         .tasks
@@ -168,8 +168,7 @@ pub fn remarks(
     }
     if !set.groups.is_empty() || !set.budget_groups.is_empty() {
         notes.push(
-            "its groups and budget groups are not known there: its tasks stand beside each other"
-                .to_owned(),
+            "its groups and budget groups are ignored: all tasks are in one group".to_owned(),
         );
     }
     for task in &set.tasks {

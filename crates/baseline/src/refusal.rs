@@ -31,7 +31,7 @@ fn no_cpu(cpu: u32) -> Diagnostic {
         "CPU {cpu} cannot be used: it does not exist, is offline, or is not in this process's \
          cpuset"
     );
-    Diagnostic::machine(cause, "choose a CPU that is online and ours (taskset -p $$)")
+    Diagnostic::machine(cause, "choose an online CPU that this process may use (taskset -p $$)")
 }
 
 /// Set-up did not end within so many seconds.

@@ -45,7 +45,7 @@ pub struct Options {
     pub unpinned: bool,
 }
 
-/// What came of the start.
+/// The result of a start.
 #[derive(Debug)]
 pub enum BaselineStart {
     /// The first release is some 5 ms ahead.

@@ -53,7 +53,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Measure this machine: how late jobs wake, and why not to believe it
     Measure(MeasureCommand),
-    /// Restore what a killed Punctual left behind: frozen processes, priorities, cgroups
+    /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output
     Completions(Completions),

@@ -60,11 +60,9 @@ pub fn run() -> Result<Outcome<CleanResult>, Diagnostic> {
     });
     let verdict = match (reports.len(), problems.is_empty()) {
         (0, _) => "Nothing to clean: no killed Punctual has left anything behind.".to_owned(),
-        (1, true) => "What a killed Punctual had left behind is restored.".to_owned(),
-        (n, true) => format!("What {n} killed Punctuals had left behind is restored."),
-        (_, false) => {
-            "Not all that a killed Punctual had left behind could be restored.".to_owned()
-        }
+        (1, true) => "The changes of a killed Punctual are restored.".to_owned(),
+        (n, true) => format!("The changes of {n} killed Punctual processes are restored."),
+        (_, false) => "Not all changes of a killed Punctual could be restored.".to_owned(),
     };
     let result = CleanResult { restored: reports.iter().map(Restored::from).collect() };
     let text =

@@ -38,7 +38,7 @@ pub fn run(
             "next: the same set under {}",
             label.as_deref().unwrap_or(host.title())
         ));
-        // Commands' output was to be seen when the set ran under Punctual.
+        // The run under Punctual has shown the commands' output.
         let output = Output::Nowhere;
         let options = RunOptions {
             stop: stop.clone(),

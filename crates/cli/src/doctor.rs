@@ -38,13 +38,13 @@ fn kernel_host() -> Finding {
     )
 }
 
-/// What a killed Punctual left behind.
+/// Changes of a killed Punctual.
 fn leftovers() -> Vec<Finding> {
     let found = punctual_process::leftovers();
     if found.is_empty() {
         return vec![Finding {
             id: "leftovers".to_owned(),
-            title: "What a killed Punctual left behind".to_owned(),
+            title: "Changes of a killed Punctual".to_owned(),
             verdict: Severity::Good,
             value: vec![Evidence::new("journals and cgroups of Punctual", "none")],
             cause: String::new(),
@@ -54,7 +54,7 @@ fn leftovers() -> Vec<Finding> {
     }
     vec![Finding {
         id: "leftovers".to_owned(),
-        title: "What a killed Punctual left behind".to_owned(),
+        title: "Changes of a killed Punctual".to_owned(),
         verdict: Severity::Warning,
         value: found
             .iter()

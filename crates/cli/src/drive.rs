@@ -1,4 +1,4 @@
-//! One run of an admitted set: progress while it goes on, results at its end.
+//! One run of an admitted set: progress during the run, results at its end.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn drive(
     Ok(Ran { results, end, failure })
 }
 
-/// Set by a signal that asks the program to end.
+/// Set by the handler of a signal that ends the program.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Diagnostic> {
     let refused = |signal: i32| {
         move |e| {

@@ -40,7 +40,7 @@ pub struct Job {
     pub budget: u64,
     /// Importance.
     pub priority: i64,
-    /// The allocator's own word, given back in the job's events.
+    /// The allocator's own word, which the job's events return.
     pub cookie: u64,
     /// The scheduling group in which it competes; 0 is the top. Segments have 0.
     pub group: u32,

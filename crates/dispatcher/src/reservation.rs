@@ -50,7 +50,7 @@ impl Reservation {
     }
 }
 
-/// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are ours).
+/// Overrun policies (RTAI paper, 3.2 and 3.3.1, for `Carry`; the others are Punctual's).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverrunPolicy {
     /// Suspended until its next release; delayed waits are ignored, one each.
@@ -68,6 +68,6 @@ pub enum OverrunPolicy {
 pub enum Wait {
     /// Returns at the next release.
     UntilRelease,
-    /// It was a delayed one: the task goes on at once.
+    /// It was a delayed wait: it returns at once.
     Ignored,
 }

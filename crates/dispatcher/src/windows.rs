@@ -22,7 +22,7 @@ impl Dispatcher {
         begins: bool,
         now: u64,
     ) -> Result<(), Refusal> {
-        // SAFETY: `raw` is a dispatcher, and `&mut self` makes it ours alone.
+        // SAFETY: `raw` is a dispatcher, and `&mut self` makes the access exclusive.
         checked(unsafe { ffi::pd_window_add(self.raw(), start, length, begins.into(), now) })
             .map(drop)
     }

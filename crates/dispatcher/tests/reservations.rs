@@ -91,7 +91,7 @@ fn rtai_figure_2a() {
     assert!(t.runs());
     t.pass(11, 1);
     assert_eq!(t.wait(), Wait::Ignored);
-    assert!(t.runs(), "it goes on at once");
+    assert!(t.runs(), "it continues at once");
     // Its budget is used up by 1 + 1 units, at the very instant at which it waits.
     t.d.charge_task(t.task, 1, 12).expect("it is there");
     t.now = 12;
@@ -130,7 +130,7 @@ fn skip_returns_at_the_next_release_and_tells_how_many_it_lost() {
     t.pass(10, 0);
     t.pass(14, 4);
     t.pass(20, 0);
-    assert!(t.runs(), "it goes on with the fresh budget");
+    assert!(t.runs(), "it continues with the new budget");
     t.pass(24, 4);
     t.pass(30, 0);
     t.pass(31, 1);

@@ -28,7 +28,7 @@ pub struct Calls {
 /// What became of an attempt to get SCHED_FIFO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FifoAttempt {
-    /// Granted, and given back at once.
+    /// Granted, and reverted at once.
     Granted,
     /// Refused, with this errno.
     Refused(i32),

@@ -27,7 +27,7 @@ impl Forbidding {
             lineage[1..].iter().filter(|d| runtime(scene, d) == Some(0)).collect();
         let above = lineage.iter().rev().find(|d| runtime(scene, d).is_some_and(|n| n > 0));
         if let Some(left) = above.and_then(|d| left_over(scene, d)) {
-            help.push("# or let this cgroup have what is left above it:".into());
+            help.push("# or give this cgroup the remaining runtime of its parent:".into());
             help.extend(lacking.iter().map(|d| format!("echo {left} > {d}/cpu.rt_runtime_us")));
         }
         if scene.config.knows("RT_GROUP_SCHED_DEFAULT_DISABLED") {
@@ -116,9 +116,9 @@ fn ours(
                 [format!("echo $$ > {}/cgroup.procs", hierarchy.mount)],
             )
         }
-        Err(e) if e.absent() => about
-            .saw(&hierarchy.reading())
-            .good("SCHED_FIFO is not limited by cgroups (no cpu.rt_runtime_us in ours)"),
+        Err(e) if e.absent() => about.saw(&hierarchy.reading()).good(
+            "SCHED_FIFO is not limited by cgroups (there is no cpu.rt_runtime_us in this one)",
+        ),
         Err(e) => about.unknown(
             e.to_string(),
             "a cgroup with no real-time runtime refuses SCHED_FIFO",

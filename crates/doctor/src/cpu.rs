@@ -97,7 +97,7 @@ fn siblings(scene: &Scene, about: crate::finding::Draft, effect: &str) -> Findin
             effect,
             scene.boot_option("nosmt"),
         ),
-        None if lists.is_empty() => about.unknown("no topology is to be read", effect, NO_HELP),
+        None if lists.is_empty() => about.unknown("the topology cannot be read", effect, NO_HELP),
         None => about.saw(&lists[0]).good("each core runs one hardware thread"),
     }
 }
@@ -136,7 +136,7 @@ fn idle_states(scene: &Scene) -> Finding {
         help
     };
     let Some((us, reading, name)) = deepest else {
-        let unseen = "no idle states are to be read";
+        let unseen = "the idle states cannot be read";
         return match guest {
             true => about.note(
                 format!("{unseen}; an idle CPU of a guest halts to its host"),

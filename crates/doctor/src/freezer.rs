@@ -49,8 +49,8 @@ fn cgroup_version(scene: &Scene) -> Finding {
     }
 }
 
-/// A cgroup in which the file `name` can be seen: ours, or, as the root has none of them, a child
-/// of it.
+/// A cgroup in which the file `name` exists: that of this process, or, as the root has none, a
+/// child of it.
 fn seen(scene: &Scene, v2: &OwnCgroup, name: &str) -> Option<String> {
     let children = scene.probe.list(&v2.dir).unwrap_or_default();
     let dirs =
@@ -76,7 +76,7 @@ fn freezer(scene: &Scene) -> Finding {
         }
         _ => {
             return about.unknown(
-                "neither cgroup.freeze nor a kernel version is to be seen",
+                "neither cgroup.freeze nor the kernel version can be read",
                 INSTEAD,
                 NO_HELP,
             )
@@ -129,7 +129,7 @@ fn cgroup_kill(scene: &Scene) -> Finding {
             ["apt-get update && apt-get install linux-image-amd64 && reboot"],
         ),
         _ => about.unknown(
-            "neither cgroup.kill nor a kernel version is to be seen",
+            "neither cgroup.kill nor the kernel version can be read",
             without,
             NO_HELP,
         ),

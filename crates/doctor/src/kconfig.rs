@@ -1,4 +1,4 @@
-//! The configuration the kernel was built with, where it is to be had.
+//! The configuration of the kernel's build, where it can be read.
 
 use crate::finding::Evidence;
 use crate::probe::{Probe, Unread};

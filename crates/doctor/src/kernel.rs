@@ -30,7 +30,7 @@ fn preempt_rt(scene: &Scene) -> Finding {
     let about = Finding::about("preempt-rt", "PREEMPT_RT");
     match scene.preempt_rt() {
         None => about.unknown(
-            "no version is to be read",
+            "the version cannot be read",
             "how long the kernel can delay a job",
             NO_HELP,
         ),

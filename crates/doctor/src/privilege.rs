@@ -56,7 +56,11 @@ fn realtime_permitted(scene: &Scene) -> Finding {
         (FifoAttempt::Refused(errno), _) => (1, errno),
         (_, FifoAttempt::Refused(errno)) => (99, errno),
         _ => {
-            return about.unknown("it could not be tried: no thread was to be had", stake, NO_HELP)
+            return about.unknown(
+                "it could not be tried: no thread could be created",
+                stake,
+                NO_HELP,
+            )
         }
     };
     let about = about.saw(&Evidence::new(

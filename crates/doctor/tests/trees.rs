@@ -391,7 +391,7 @@ fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
             ],
             "RT_GROUP_SCHED",
             "echo $$ > /sys/fs/cgroup/cpu/cgroup.procs\n\
-             # or let this cgroup have what is left above it:\n\
+             # or give this cgroup the remaining runtime of its parent:\n\
              echo 900000 > /sys/fs/cgroup/cpu/a/cpu.rt_runtime_us\n\
              echo 900000 > /sys/fs/cgroup/cpu/a/b/cpu.rt_runtime_us",
         ),

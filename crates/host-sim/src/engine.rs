@@ -27,7 +27,7 @@ use punctual_diagnostic::Diagnostic;
 
 /// No task.
 const NO_TASK: u32 = u32::MAX;
-/// Instants between two looks at whether to go on.
+/// Instants between two checks for an interruption.
 const BETWEEN_LOOKS: u32 = 8_192;
 /// So many instants in a row at one time, or events at one instant, are a policy that never comes
 /// to an end: more than ten for each job that there can be.
@@ -338,7 +338,7 @@ impl Engine {
         });
     }
 
-    /// Who executes from now on.
+    /// The task that executes from now on.
     fn select(&mut self) {
         let job = self.dispatcher.select(0, self.now);
         if job.is_some() && job == self.cpu.job {
@@ -356,7 +356,7 @@ impl Engine {
         }
     }
 
-    /// Who has no job and goes on in the ordinary class: the first that does not sleep.
+    /// The task without a job that executes in the ordinary class: the first that does not sleep.
     fn ordinary(&self) -> u32 {
         let is_working = |slot: &&u32| self.tasks[**slot as usize].state == State::Working;
         self.background.iter().find(is_working).copied().unwrap_or(NO_TASK)

@@ -2,10 +2,10 @@
 
 use punctual_diagnostic::Diagnostic;
 
-/// A policy issues jobs without end at one instant: virtual time stands still.
+/// A policy issues jobs without end at one instant, so virtual time does not advance.
 pub(crate) fn stuck(cpu: u32, at: u64) -> Diagnostic {
     let cause = format!(
-        "CPU {cpu}: time stands still at {at} ns, since a policy never comes to an end there"
+        "CPU {cpu}: virtual time does not advance beyond {at} ns: a policy issues jobs without end"
     );
     Diagnostic::usage(
         cause,

@@ -27,7 +27,7 @@ pub struct Gantt {
     columns: usize,
     /// Drawn until, ns.
     end: u64,
-    /// The run goes on after what is drawn.
+    /// The run continues after the drawing.
     more: bool,
     /// Not drawn at all.
     left_out: usize,
@@ -86,7 +86,7 @@ impl Gantt {
         );
         out += "| released,\n. waits, ! missed, - executes in the ordinary class\n";
         if self.more {
-            out += &format!("drawn until {}, the run went on\n", fmt_ns(self.end));
+            out += &format!("drawn until {}, the run continued\n", fmt_ns(self.end));
         }
         if self.left_out > 0 {
             out += &format!("{} more tasks are not drawn\n", self.left_out);

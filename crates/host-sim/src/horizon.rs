@@ -18,7 +18,7 @@ pub struct Horizon {
 }
 
 /// The least common multiple of the periods of all tasks and budget groups and of the periods or
-/// cycles of all groups, ns: after so long a periodic set without offsets repeats. Tasks that
+/// cycles of all groups, ns: after which a periodic set without offsets repeats. Tasks that
 /// are released at listed times have none and are left out.
 ///
 /// # Errors

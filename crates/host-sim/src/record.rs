@@ -9,7 +9,7 @@ pub(crate) struct Recorder {
     sink: TraceSink,
     /// Records of the dispatcher that were read.
     read: u64,
-    /// Who executed last, until it is known that it stopped.
+    /// The task that executed last, until its stop is recorded.
     running: Option<Running>,
     /// What is new at one instant.
     batch: Vec<Record>,

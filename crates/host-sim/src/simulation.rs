@@ -52,7 +52,7 @@ pub struct Options {
     pub allocators: punctual_policies::AllocatorOptions,
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedRun {
     /// The time that every CPU reached, ns.
@@ -66,7 +66,7 @@ pub struct SimulatedRun {
 /// A task set, ready to be simulated from time 0 on.
 pub struct Simulation {
     engines: Vec<Engine>,
-    /// All engines have come so far, ns.
+    /// The time that all engines have reached, ns.
     reached: u64,
 }
 
@@ -74,7 +74,7 @@ impl Simulation {
     /// Makes dispatchers and allocators.
     ///
     /// # Errors
-    /// A policy cannot do what the set asks; several CPUs with one dispatcher.
+    /// A policy does not support the set; several CPUs with one dispatcher.
     pub fn new(set: &TaskSet, mut options: Options) -> Result<Simulation, Diagnostic> {
         let mut traces = std::mem::take(&mut options.traces);
         let mut engines = Vec::with_capacity(set.domains.len());

@@ -34,7 +34,8 @@ fn releases_execution_waiting_and_misses_have_their_signs() {
 fn of_a_run_that_is_too_long_the_beginning_is_drawn_and_it_says_so() {
     let text = drawn("edf", &PAIR, 3_500 * MS, 80);
     assert!(
-        text.contains("one column is 1 ms") && text.contains("drawn until 420 ms, the run went on"),
+        text.contains("one column is 1 ms")
+            && text.contains("drawn until 420 ms, the run continued"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.len() < 140));

@@ -22,9 +22,9 @@ const AHEAD: u64 = 150_000;
 /// The thread beneath ends by itself after this, ns.
 const LIMIT: u64 = 200_000_000;
 
-/// Measures the calling thread's CPU, to which it is pinned at the dispatcher's level. Takes some
-/// 6 ms; a thread beneath keeps the CPU from idling meanwhile. It is not waited for: who keeps the
-/// CPU from it would keep us waiting.
+/// Measures the calling thread's CPU, to which it is pinned at the dispatcher's level. Takes some 6
+/// ms; a thread beneath keeps the CPU from idling meanwhile. It is not waited for: a program that
+/// keeps the CPU from it would keep us waiting.
 pub fn measure(cpu: u32) -> Precision {
     let stop = Arc::new(AtomicBool::new(false));
     let limit = clock::monotonic_ns() + LIMIT;

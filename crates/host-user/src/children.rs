@@ -62,7 +62,7 @@ impl Child {
             How::Started(s) => s.try_wait().ok().flatten().map(TaskEnd::from),
             How::Adopted(a) => a.iter().all(Adopted::has_ended).then_some(TaskEnd::Gone),
         };
-        // Children that it left behind go on with its budget.
+        // Its orphaned children keep its budget.
         ended.filter(|_| procs.is_empty())
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
 
-/// What the control side asks of an engine. That it ends is asked by [`Doorbell::request_stop`].
+/// A request of the control side. [`Doorbell::request_stop`] ends an engine.
 pub enum Command {
     /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
     Begin(u64),
@@ -280,7 +280,7 @@ impl Engine {
                         // If its budget ran out on the way here, it is opened with the next one.
                         Ok(Wait::Ignored) if m.run_mode != RunMode::Parked => control.open(),
                         // It stands in its gate by itself. Its next release may come at this very
-                        // instant, and must find that the gate is to be opened.
+                        // instant, and must find the request to open the gate.
                         _ if m.run_mode == RunMode::Background => m.park(),
                         _ => {
                             control.close();

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Without contention the write is done before any job (60 to 96) executes. While one waits
-//! (`written` is not `wanted`) the dispatcher lowers the program that is to be frozen
+//! (`written` is not `wanted`) the dispatcher lowers the program to be frozen
 //! ([`unresponsive`](crate::unresponsive)). Requests made meanwhile coalesce: the next write writes
 //! the state that is wanted then.
 

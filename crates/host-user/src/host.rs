@@ -82,7 +82,7 @@ pub struct EngineCost {
 pub struct Finished {
     /// Per CPU: what the dispatcher thread cost.
     pub readings: Vec<EngineCost>,
-    /// What could not be given back; empty when all was.
+    /// What could not be restored; empty if all was.
     pub problems: Vec<String>,
 }
 
@@ -200,8 +200,8 @@ impl Host {
         Ok(())
     }
 
-    /// Asks a task to end: a thread finds that its run is over, at its next release at the latest;
-    /// a command is killed.
+    /// Requests the end of a task: a thread finds that its run is over, at its next release at the
+    /// latest; a command is killed.
     ///
     /// # Errors
     /// An adopted process, which can only be restored with the whole run; the kernel's refusal to

@@ -93,20 +93,20 @@ impl Host {
                 let index = member.periods.params().task;
                 self.remove_task(engine, &member);
                 member.dismiss();
-                // A program stays parked until everything is given back.
+                // A program stays parked until everything is restored.
                 self.children.retain(|c| c.index != index);
                 sink(RunEvent::Warning(format!("task {index}: the dispatcher refused it: {why}")));
                 sink(RunEvent::Ended { task: index, how: TaskEnd::Refused });
             }
             Notice::Unresponsive(index) if self.children.iter().any(|c| c.index == index) => {
                 sink(RunEvent::Warning(format!(
-                    "task {index} goes on inside the kernel while it is parked: when that takes \
+                    "task {index} continues inside the kernel while it is parked: when that takes \
                      longer than 1 ms it is put into the ordinary class until its next budget"
                 )));
             }
             Notice::Unresponsive(index) => sink(RunEvent::Warning(format!(
                 "task {index} blocks the gate signal ({}) and could not be parked: beyond its \
-                 budgets it goes on in the ordinary class",
+                 budgets it continues in the ordinary class",
                 park_signal::signal()
             ))),
             Notice::Saturated(index) => sink(RunEvent::Warning(format!(

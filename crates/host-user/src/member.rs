@@ -110,7 +110,7 @@ pub struct Member {
     pub slice: TimeSlice,
     /// Its CPU clock, as far as it is charged, ns.
     pub charged: u64,
-    /// Its freezer is to be written, and the freezer thread does not have that yet.
+    /// A freezer write is wanted that the freezer thread has not received yet.
     pub freezer_requested: bool,
     /// Its clock may still move: it is unparked, or was when last looked at.
     pub moving: bool,

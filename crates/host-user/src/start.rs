@@ -31,7 +31,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn kept(cpu: u32, level: i32) -> Diagnostic {
     Diagnostic::machine(
         format!(
-            "a new thread at SCHED_FIFO {level} got nothing of CPU {cpu} for {} s: another \
+            "a new thread at SCHED_FIFO {level} did not get CPU {cpu} for {} s: another \
              real-time program keeps it",
             PATIENCE.as_secs()
         ),

@@ -104,7 +104,8 @@ impl EngineStats {
         self.events_lost.swap(0, Relaxed)
     }
 
-    /// A freezer write was done so long after its request. Only the freezer thread calls it.
+    /// Records the time from the request of a freezer write to its end. Only the freezer thread
+    /// calls it.
     pub fn freezer_written(&self, took: u64, long: u64) {
         if took > long {
             self.freezer_waits.store(self.freezer_waits.load(Relaxed) + 1, Relaxed);

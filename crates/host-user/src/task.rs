@@ -42,7 +42,7 @@ impl ThreadTask {
     /// The job is done: waits for the next release. A wait that is due from a release gone by
     /// returns at once (overrun policies `carry`, `signal`, `background`: the task catches up).
     ///
-    /// `None` when the run is over: the thread goes on in the ordinary class and should return.
+    /// `None` when the run is over: the thread continues in the ordinary class and should return.
     pub fn wait_period(&self) -> Option<CurrentRelease> {
         self.control().wait_period();
         if self.is_over() {
@@ -73,7 +73,7 @@ impl ThreadTask {
         self.control().over.load(Relaxed)
     }
 
-    /// True when the run is over; for loops that ask a flag.
+    /// True when the run is over; for loops that poll a flag.
     pub fn over(&self) -> &std::sync::atomic::AtomicBool {
         &self.membership.control().over
     }

@@ -53,7 +53,7 @@ impl Doorbell {
         futex::wake(&self.rings);
     }
 
-    /// Asks the dispatcher to end, at its next instant, which this brings about.
+    /// Requests the end of the dispatcher, and wakes it for that.
     pub fn request_stop(&self) {
         self.stop.store(true, SeqCst);
         self.ring();
@@ -239,7 +239,7 @@ impl TaskControl {
         self.inside.load(SeqCst) == 1
     }
 
-    /// Asks for the time when the thread runs next.
+    /// Requests the time of the thread's next execution.
     pub fn want_stamp(&self) {
         self.stamp.store(1, Relaxed);
         self.started.store(0, Relaxed);

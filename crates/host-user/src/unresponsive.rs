@@ -109,7 +109,7 @@ impl Member {
         }
     }
 
-    /// Whether a parked program stands still. Real-time safe.
+    /// Whether a parked program has stopped. Real-time safe.
     pub fn has_settled(&self, park: &Park) -> bool {
         !self.park_watch.fresh
             && match park.stands_still() {

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{Attribute, End, TaskId};
 use punctual_taskset::{TaskSpec, Window};
 
-/// What a policy knows of a task. Times are ns.
+/// The parameters of a task for its policy. Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskParams {
     /// Its place in the task set.

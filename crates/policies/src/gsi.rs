@@ -8,7 +8,7 @@ use punctual_dispatcher::{
     Attribute, Dispatcher, Job, JobId, Refusal, Reservation, ReservationId, Standing, TimerId,
 };
 
-/// What an allocator may ask of the dispatcher.
+/// The calls of an allocator to the dispatcher.
 pub trait Gsi {
     /// The time of this instant, ns.
     fn now(&self) -> u64;
@@ -24,7 +24,7 @@ pub trait Gsi {
     fn standing(&self, job: JobId) -> Option<Standing>;
     /// Orders a group's members, from now on.
     fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal>;
-    /// Asks for a timer event.
+    /// Requests a timer event.
     fn ask_timer(&mut self, at: u64, cookie: u64) -> Result<TimerId, Refusal>;
     /// Takes a timer back.
     fn cancel_timer(&mut self, timer: TimerId) -> Result<(), Refusal>;

@@ -362,7 +362,7 @@ impl Allocators {
         Ok(id)
     }
 
-    /// Asks for the timer of a slot's next release.
+    /// Requests the timer of a slot's next release.
     pub(crate) fn arm(&mut self, gsi: &mut dyn Gsi, s: usize) -> Result<(), Refusal> {
         let slot = &mut self.slots[s];
         if slot.next == INFINITE {

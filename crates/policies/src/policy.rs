@@ -86,21 +86,6 @@ impl PolicyEntry {
             wakeup_rule: self.wakeup_rule,
         }
     }
-
-    /// The tasks of a set, most important first, as far as an order that is fixed before they run
-    /// can say (for EDF: by relative deadline). Ties stand in file order.
-    pub fn static_rank(&self, tasks: &[TaskSpec]) -> Vec<usize> {
-        let mut rank: Vec<usize> = (0..tasks.len()).collect();
-        rank.sort_by_key(|&i| {
-            let t = &tasks[i];
-            let key = match self.order.first() {
-                Some(Attribute::Finish) => -i128::from(t.deadline),
-                _ => i128::from((self.priority)(&Urgency::of(t))),
-            };
-            -key
-        });
-        rank
-    }
 }
 
 /// The dispatcher's word for a set's.

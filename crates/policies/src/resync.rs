@@ -7,7 +7,7 @@ use crate::slot::Phase;
 use crate::{Gsi, ReleaseEvent};
 
 impl Allocators {
-    /// Resynchronises every task, so that none stands still: timers are requested again, releases
+    /// Resynchronises every task, so that none is lost: timers are requested again, releases
     /// in flight that have ended are reported as cancelled, those that were made are reported.
     pub(crate) fn resync(
         &mut self,

@@ -28,7 +28,7 @@ pub struct Adopted {
 /// [`Threads`](crate::Threads). Not real-time safe.
 ///
 /// # Errors
-/// No such process, a kernel thread, init, ourselves, our guardian or an ancestor of ours, adopted
+/// No such process, a kernel thread, init, this process, its guardian or an ancestor, adopted
 /// by another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
     let (id, pidfd) = check_adoptable(pid)?;
@@ -99,7 +99,7 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
     if pid == Identity::own().pid {
         return refuse(
             format!("process {pid} is ourselves"),
-            "who would resume us; choose another process",
+            "it would stop this process too; choose another process",
         );
     }
     if proc::ancestors().contains(&pid) {

@@ -30,7 +30,7 @@ impl CgroupBase {
     ///
     /// # Errors
     /// No v2 is mounted, the kernel has no freezer, or we may not make groups there; the caller may
-    /// then go on with [`StopGroup`](crate::StopGroup).
+    /// then use [`StopGroup`](crate::StopGroup).
     pub fn create(journal: &Journal) -> Result<Self, Diagnostic> {
         let mount = Hierarchy::V2.mount().ok_or_else(|| {
             Diagnostic::machine(
@@ -59,7 +59,7 @@ impl CgroupBase {
     }
 
     /// Makes the group for a process that is about to be adopted: below its own group, or where
-    /// that is not permitted below ours.
+    /// that is not permitted below that of this process.
     pub fn group_for(&self, pid: i32, name: &str) -> Result<Cgroup, Diagnostic> {
         let own = Hierarchy::V2.path_of(pid).and_then(|p| self.mount.directory(&p));
         let own = own.filter(|d| !d.starts_with(&self.dir));
@@ -191,13 +191,13 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Lets them go on. Real-time safe: one pwrite.
+    /// Resumes them. Real-time safe: one pwrite.
     pub fn resume(&self) -> io::Result<()> {
         rustix::io::pwrite(&self.freeze, b"0", 0)?;
         Ok(())
     }
 
-    /// Whether all of them stand still now. Real-time safe: one pread.
+    /// Whether all of them are frozen now. Real-time safe: one pread.
     pub fn is_frozen(&self) -> io::Result<bool> {
         number::<128>(&self.events, "frozen ").map(|v| v == 1)
     }
@@ -252,7 +252,7 @@ impl Cgroup {
         kill_all(&self.dir)
     }
 
-    /// Removes it; whatever runs in it must be gone. Waits for the last one to leave, 200 ms at
+    /// Removes it; all its processes must be gone. Waits for the last one to leave, 200 ms at
     /// most.
     pub fn remove(&self) -> Result<(), Diagnostic> {
         remove_tree(&self.dir, Duration::from_millis(200), || ()).map_err(|e| {

@@ -61,11 +61,11 @@ fn of_journal(j: &Journal) -> Leftover {
     }
 }
 
-/// Gives back everything that dead owners left: first by their journals, then cgroups of ours that
+/// Restores all changes of dead owners: first by their journals, then the Punctual cgroups that
 /// no journal names. Never touches what a living owner has. Not real-time safe.
 ///
 /// # Errors
-/// None so far; a journal or cgroup that cannot be given back is a report with problems.
+/// None; a journal or cgroup that cannot be restored is a report with problems.
 pub fn clean() -> Result<Vec<RestoreReport>, Diagnostic> {
     let mut reports: Vec<RestoreReport> = dead_journals().iter().map(restore::restore).collect();
     if !orphan_groups().is_empty() {
@@ -127,7 +127,7 @@ fn groups_of_journals() -> Vec<PathBuf> {
     all_journals().iter().flat_map(|j| Contents::of(j.as_fd()).groups).map(|g| g.0).collect()
 }
 
-/// Groups of ours anywhere in the hierarchy whose owner, of this pid namespace, is dead.
+/// Punctual's cgroups anywhere in the hierarchy whose owner, of this pid namespace, is dead.
 fn orphan_groups() -> Vec<(PathBuf, Identity)> {
     let Some(mount) = Hierarchy::V2.mount() else { return Vec::new() };
     let here = proc::pid_namespace();

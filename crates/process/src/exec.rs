@@ -40,7 +40,7 @@ pub(crate) fn clone_and_exec(plan: &mut Plan) -> io::Result<i32> {
     let mask = SignalMask::block_all();
     // SAFETY: CLONE_VFORK keeps us asleep until the child has left our memory (exec or exit), so
     // `plan`, what it points to and `stack` outlive the child's use; the top of the stack is
-    // 16-byte aligned; no handler of ours runs in it. The child writes to `plan` through the
+    // 16-byte aligned; no signal handler runs in it. The child writes to `plan` through the
     // pointer that this opaque call was given, so its writes are seen.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len()).cast();
@@ -122,7 +122,7 @@ unsafe fn execute(plan: &mut Plan) {
     }
 }
 
-/// Waits until a child of ours has ended, and reaps it.
+/// Waits until a child has ended, and reaps it.
 pub(crate) fn wait_blocking(pid: i32) -> Option<c_int> {
     let mut status = 0;
     loop {

@@ -11,7 +11,7 @@
 //!
 //! It does not exec, so it works from a library inside any program. After the fork of a program
 //! with threads it uses system calls and the allocator only (glibc makes malloc usable in the child
-//! of fork; no environment, no standard streams, no locks of ours), and never returns into the
+//! of fork; no environment, no standard streams, no locks), and never returns into the
 //! program. The fork makes the owner's pages copy-on-write: the first write to each afterwards
 //! costs a page fault. Start it before the dispatcher runs; a restart costs these faults once more.
 
@@ -108,7 +108,7 @@ impl Guardian {
     }
 
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it
-    /// is gone, so that the CPU locks are free when ours are dropped.
+    /// is gone, so that the CPU locks are free when this process drops its own.
     pub fn dismiss(self) {
         let _ = rustix::io::write(&self.process.control, b"D");
         if !readable(&self.process.pidfd, 2000) {
@@ -142,7 +142,7 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, Diagnostic> 
     fork_once(journal, locks)?.ok_or_else(|| {
         Diagnostic::machine(
             format!("{TRIES} guardians were killed before they stood watch"),
-            "see who kills them: an OOM killer (dmesg), or a limit on processes",
+            "find out what kills them: the OOM killer (dmesg), or a limit on processes",
         )
     })
 }
@@ -275,7 +275,7 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
     // SAFETY: plain system calls on this process; every pointer is to a terminated literal.
     unsafe {
         libc::setsid();
-        // The program may ignore its children's ends; we wait for ours.
+        // The program may ignore SIGCHLD; the guardian is reaped here.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
         libc::chdir(c"/".as_ptr());

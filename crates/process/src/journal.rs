@@ -27,7 +27,7 @@ pub enum Purpose {
     Base,
     /// We started what runs in it: it is killed when we go.
     Command,
-    /// It ran before us: it is given back when we go.
+    /// It ran before this run, and is restored at its end.
     Adopted,
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Entry {
         id: Identity,
         like: i32,
     },
-    /// An adopted process is given back.
+    /// An adopted process is restored.
     GivenBack {
         id: Identity,
     },
@@ -241,7 +241,7 @@ pub(crate) struct Contents {
     pub adopted: Vec<ProcessRecord>,
     pub joined: Vec<(Identity, i32)>,
     pub children: Vec<Identity>,
-    /// A command was started, whether it has ended or not: what came of it may go on.
+    /// A command was started, whether it has ended or not: its descendants may still run.
     pub started: bool,
     pub stopping: Vec<Identity>,
 }
@@ -335,7 +335,7 @@ fn own_directory() -> Result<PathBuf, Diagnostic> {
     Ok(dir)
 }
 
-/// Whether a directory or file is ours and no other user can write it; a sticky directory of ours
+/// Whether a directory or file is this user's and no other user can write it; a sticky directory
 /// is accepted.
 pub(crate) fn is_ours_alone(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| {

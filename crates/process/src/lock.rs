@@ -107,7 +107,7 @@ impl Held {
                      still held",
                     path.display()
                 ),
-                "its guardian should have finished: see who holds it with `fuser` and run \
+                "its guardian should have finished: find the holder with `fuser` and run \
                  `punctual clean`",
             )
         }

@@ -1,4 +1,4 @@
-//! How a task of unmodified programs is made to stand still: one face over freezer and stop
+//! Parks a task of unmodified programs: one interface to the freezer and stop
 //! signals.
 
 use crate::cgroup::{Cgroup, CgroupBase};
@@ -66,12 +66,12 @@ impl Park {
         }
     }
 
-    /// Makes the task stand still. Real-time safe.
+    /// Parks the task. Real-time safe.
     pub fn park(&self) -> io::Result<()> {
         either!(self, p => p.park())
     }
 
-    /// Lets it go on. Real-time safe.
+    /// Resumes it. Real-time safe.
     pub fn resume(&self) -> io::Result<()> {
         either!(self, p => p.resume())
     }
@@ -82,7 +82,7 @@ impl Park {
         either!(self, p => p.usage_ns())
     }
 
-    /// Whether all of it stands still. Not real-time safe with stop signals.
+    /// Whether all of it has stopped. Not real-time safe with stop signals.
     pub fn is_parked(&self) -> io::Result<bool> {
         match self {
             Self::Freezer(c) => c.is_frozen(),
@@ -90,7 +90,7 @@ impl Park {
         }
     }
 
-    /// Whether all of it stands still, as far as one system call tells: `None` with stop signals.
+    /// Whether all of it has stopped, if one system call can tell: `None` with stop signals.
     /// Real-time safe.
     pub fn stands_still(&self) -> Option<bool> {
         match self {
@@ -136,7 +136,7 @@ impl Park {
         }
     }
 
-    /// Removes what it made; whatever ran in it must be gone or given back.
+    /// Removes its cgroup; all its processes must be gone or restored.
     pub fn remove(&self) -> Result<(), Diagnostic> {
         match self {
             Self::Freezer(c) => c.remove(),

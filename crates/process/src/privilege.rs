@@ -24,7 +24,7 @@ pub fn check_privileges(cpus: &[u32]) -> Result<(), Diagnostic> {
         check_cpu(cpu)?;
     }
     let first = cpus.first().copied();
-    // On a thread of its own, whatever happens to it.
+    // On a thread of its own, which may end in any way.
     let tried = std::thread::Builder::new().name("punctual-probe".into()).spawn(move || {
         sched::set_fifo(0, 99)?;
         first.map_or(Ok(()), |cpu| sched::pin(0, cpu))
@@ -106,7 +106,7 @@ pub(crate) fn check_target(pid: i32) -> Result<(), Diagnostic> {
             "run as root, or: setcap cap_sys_nice,cap_kill+ep on punctual",
         ));
     }
-    // The kernel asks the rlimit of the process whose policy is changed, not ours.
+    // The kernel checks the rlimit of the process whose policy is changed, not that of the caller.
     if real_time_limit(pid).is_some_and(|n| n < 98) {
         return Err(Diagnostic::machine(
             format!(

@@ -1,7 +1,7 @@
 //! Giving the machine back, from what a journal says.
 //!
 //! Order: a dying owner and its commands lose their real-time priority (`demote` says why).
-//! Commands are killed while they stand still, so that a frozen runaway never gets another turn.
+//! Commands are killed while they are parked, so that a frozen runaway never executes again.
 //! Adopted processes are frozen, get their attributes back, are moved home (which thaws them), and
 //! only then do their groups go. The journal is unlinked last, and only if nothing remains; every
 //! step bears being done twice, by us or by another process, and every signal goes to the identity
@@ -20,7 +20,7 @@ use rustix::fs::{flock, FlockOperation};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long killed processes are waited for before the rest is given back; those that take longer
+/// How long killed processes are waited for before the rest is restored; those that take longer
 /// are waited for once more when their group is to go.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// How long at most what was killed may take to be gone; longer is a problem to be reported. An
@@ -35,9 +35,9 @@ pub struct RestoreReport {
     pub owner: i32,
     /// Its command line.
     pub command: String,
-    /// Processes of ours that were killed.
+    /// Commands that were killed.
     pub killed: usize,
-    /// Adopted processes that were given back.
+    /// Adopted processes that were restored.
     pub given_back: usize,
     /// Threads of theirs whose policy, priority, nice value or affinity had to be changed for that.
     pub threads: usize,
@@ -45,7 +45,7 @@ pub struct RestoreReport {
     pub continued: usize,
     /// Cgroups removed.
     pub groups: usize,
-    /// What could not be given back, in words for people. The journal then stays for `punctual
+    /// What could not be restored, in words for people. The journal then stays for `punctual
     /// clean`.
     pub problems: Vec<String>,
 }
@@ -54,7 +54,7 @@ impl std::fmt::Display for RestoreReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "process {} ({}): {} given back ({} threads changed), {} killed, {} continued, {} \
+            "process {} ({}): {} restored ({} threads changed), {} killed, {} continued, {} \
              cgroups removed",
             self.owner,
             self.command,
@@ -78,8 +78,8 @@ impl RestoreReport {
     }
 }
 
-/// Gives back everything that the journal says was changed. Stop the dispatcher first: it would
-/// park what is given back. Idempotent; bounded (some seconds at the worst). Not real-time safe.
+/// Restores all changes that the journal records. Stop the dispatcher first: it would
+/// park them again. Idempotent; bounded (some seconds at the worst). Not real-time safe.
 /// Does not panic.
 pub fn restore(journal: &Journal) -> RestoreReport {
     let mut report = RestoreReport::default();
@@ -203,12 +203,12 @@ fn kill_children(c: &Contents, cookie: &str, dying: &mut Dying, report: &mut Res
         }
         demote::pause_after(round);
     }
-    // Ended ones of ours are still to be waited for.
+    // Ended children must still be reaped.
     dying.add(c.children.iter().copied());
     dying.await_end(FIRST_WAIT);
 }
 
-/// Gives back all processes of a group of adopted ones, those too that joined after the records
+/// Restores all processes of a group of adopted ones, also those that joined after the records
 /// were made.
 pub(crate) fn empty_adopted_group(
     dir: &Path,
@@ -221,10 +221,10 @@ pub(crate) fn empty_adopted_group(
     // The freezer waits for a lock of all cgroups, and its holder for the CPU: at a real-time level
     // with nothing that bounds them, they would keep it from an ordinary holder.
     for tid in cgroup::list(dir, "cgroup.threads") {
-        // Their nice values stay: those of real-time threads cannot be given back.
+        // Their nice values stay: those of real-time threads cannot be restored.
         let _ = sched::set_other(tid);
     }
-    // While they stand still they make no new threads.
+    // Frozen processes create no new threads.
     cgroup::set_frozen(dir, true);
     let mut moved: Vec<(i32, Option<&ProcessRecord>)> = Vec::new();
     for _ in 0..50 {
@@ -298,7 +298,7 @@ fn outside(dir: &Path) -> PathBuf {
     ours.parent().unwrap_or(dir).to_owned()
 }
 
-/// Adopted processes that are in no group of ours: parked by stop signals, or written down and
+/// Adopted processes that are in no Punctual cgroup: parked by stop signals, or written down and
 /// never moved.
 fn restore_ungrouped(c: &Contents, report: &mut RestoreReport) {
     for r in &c.adopted {

@@ -37,8 +37,8 @@ use std::process::ExitStatus;
 /// Where a standard stream of a command goes.
 #[derive(Debug)]
 pub enum Stream {
-    /// Ours. A terminal as standard input stops a command of another process group that reads it
-    /// (SIGTTIN).
+    /// That of this process. A terminal as standard input stops a command of another process group
+    /// that reads it (SIGTTIN).
     Inherit,
     /// Our standard error.
     StandardError,
@@ -51,7 +51,7 @@ pub enum Stream {
 /// Where the output of all commands of a run goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Where ours goes.
+    /// Where that of this process goes.
     Inherit,
     /// All of it to our standard error.
     StandardError,
@@ -101,7 +101,7 @@ pub struct CommandSpec {
     pub streams: [Stream; 3],
     /// Added to our environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Working directory, if not ours.
+    /// Working directory; by default that of this process.
     pub directory: Option<PathBuf>,
 }
 
@@ -127,7 +127,7 @@ impl CommandSpec {
     }
 }
 
-/// A command that was started. Dropping it leaves it running; the journal still knows it.
+/// A command that was started. Dropping this leaves the command running and in the journal.
 #[derive(Debug)]
 pub struct Spawned {
     id: Identity,
@@ -307,8 +307,8 @@ fn candidates(program: &OsStr, spec: &CommandSpec) -> Result<Vec<CString>, Failu
     std::env::split_paths(&path).map(|d| cstring(d.join(program).as_os_str())).collect()
 }
 
-/// Ours, what the command adds, and the mark by which descendants are found where there is no
-/// cgroup.
+/// That of this process, the command's additions, and the mark by which descendants are found where
+/// there is no cgroup.
 fn environment(journal: &Journal, spec: &CommandSpec) -> Result<Vec<CString>, Failure> {
     let mark = ("PUNCTUAL_RUN".into(), journal.mark().into());
     let added: Vec<&(OsString, OsString)> = spec.env.iter().chain([&mark]).collect();
@@ -398,7 +398,7 @@ impl Spawned {
         pidfd::has_ended(&self.pidfd)
     }
 
-    /// Its exit status, once it has ended; waits for nothing. Its descendants may go on: see
+    /// Its exit status, once it has ended; waits for nothing. Its descendants may continue: see
     /// [`Park::procs`]. Not real-time safe.
     ///
     /// # Errors

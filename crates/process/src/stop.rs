@@ -41,7 +41,8 @@ pub struct StopGroup {
     gone_ns: AtomicU64,
     purpose: Purpose,
     journal: Journal,
-    /// The housekeeper's own notes: who is in which slot. Never taken on the real-time path.
+    /// The housekeeper's own table: which process is in which slot. Never locked on the real-time
+    /// path.
     members: Mutex<Vec<(Identity, usize)>>,
     /// The first process of it: a command's process group goes by its number, also after its end.
     leader: AtomicI32,
@@ -181,7 +182,7 @@ impl StopGroup {
         Ok(())
     }
 
-    /// Housekeeping: takes in new descendants of its members, drops ended ones. Call it every few
+    /// Housekeeping: adds new descendants of its members, removes ended ones. Call it every few
     /// milliseconds from an ordinary thread. Returns how many it took in.
     pub fn rescan(&self) -> Result<usize, Diagnostic> {
         let before: Vec<(Identity, usize)> =
@@ -255,7 +256,7 @@ impl StopGroup {
         self.each(|_, fd| pidfd::send(&fd, libc::SIGKILL))
     }
 
-    /// Whether every process stands still. Not real-time safe: reads /proc.
+    /// Whether every process has stopped. Not real-time safe: reads /proc.
     pub fn is_stopped(&self) -> bool {
         self.threads()
             .into_iter()

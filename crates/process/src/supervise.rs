@@ -135,7 +135,7 @@ mod tests {
     fn work_that_never_sleeps_is_an_ordinary_process_now_and_then() {
         let ordinary_once = || {
             let end = Instant::now() + Duration::from_secs(4);
-            // SAFETY: only asks.
+            // SAFETY: reads only.
             let ordinary = || unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
             while Instant::now() < end {
                 if ordinary() {

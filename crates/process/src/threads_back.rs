@@ -44,7 +44,7 @@ pub(crate) fn give_back(
         }
         if pass + 1 == PASSES {
             problems.push(format!(
-                "process {pid} ({}) makes threads faster than they can be given back",
+                "process {pid} ({}) creates threads faster than they can be restored",
                 proc::command_of(pid)
             ));
         } else if pass > 10 {

@@ -266,7 +266,7 @@ impl Punctual {
 }
 
 impl DraftTarget for Punctual {
-    /// The set, for the next call; handles come of [`Punctual::add`].
+    /// The set, for the next call; [`Punctual::add`] returns handles.
     type Output<T: Send + 'static> = Punctual;
 
     fn policy(&self) -> &str {
@@ -331,9 +331,9 @@ impl Admitted {
     /// unlimited`.
     ///
     /// # Errors
-    /// A CPU that is not there or that another dispatcher has (who, is said), missing privileges
-    /// (which, and how to get them), a command or process that is not there. Nothing is left behind
-    /// then, and no closure was called.
+    /// A CPU that does not exist or that another dispatcher uses (the error names it), missing
+    /// privileges (which, and how to get them), a command or process that is not there. Nothing is
+    /// left behind then, and no closure was called.
     pub fn start(self) -> Result<Running, Error> {
         let Admitted { settings, admitted, tasks, observer } = self;
         let (policy, domains) = (settings.set.policy.name.clone(), settings.set.domains.clone());

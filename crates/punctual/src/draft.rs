@@ -289,13 +289,13 @@ impl<P: DraftTarget> TaskDraft<P> {
     }
 }
 
-/// A thread of ours is, as far as the words of a set go, a process that is there already.
+/// In a set's terms, a thread of this program is a process that runs already.
 pub(crate) fn this_process() -> Body {
     Body::Pid(std::process::id() as i32)
 }
 
 fn overrun_signal_is_handled() -> bool {
-    // SAFETY: only asks; a zeroed sigaction is a valid place for the answer.
+    // SAFETY: reads only; a zeroed sigaction is a valid place for the answer.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGXCPU, std::ptr::null(), &mut action) == 0

@@ -13,9 +13,11 @@ use crate::{Error, Running, Task, TaskDraft};
 
 impl TaskDraft<&Running> {
     /// Makes the calling thread the task while `body` runs, from the first release on. Then the
-    /// thread regains its scheduling attributes and its CPUs, also after a panic, which goes on.
+    /// thread regains its scheduling attributes and its CPUs, also after a panic, which then
+    /// propagates.
     ///
-    /// When the run ends meanwhile, the thread goes on in the ordinary class until `body` returns.
+    /// When the run ends meanwhile, the thread continues in the ordinary class until `body`
+    /// returns.
     ///
     /// # Errors
     /// As of a task in a [`Running`] set; the kernel refuses the thread a real-time level. `body`

@@ -43,7 +43,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Asks the task to end.
+    /// Requests the end of the task.
     pub fn stop(&self) -> Result<(), Error> {
         let place = self.place()?;
         self.ask(|answer| Request::StopTask(place, answer))?
@@ -101,9 +101,9 @@ impl<T> TaskHandle<T> {
         }
     }
 
-    /// Asks the task to end: its [`wait_period`](crate::Task::wait_period) returns `None`, and
-    /// [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command is
-    /// killed. Does not wait.
+    /// Requests the end of the task: its [`wait_period`](crate::Task::wait_period) returns `None`,
+    /// and [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command
+    /// is killed. Does not wait.
     ///
     /// # Errors
     /// The run has ended; an adopted process, which is restored with the whole run only.

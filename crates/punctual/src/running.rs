@@ -60,7 +60,7 @@ impl Running {
     /// is its current one.
     ///
     /// # Errors
-    /// The run has ended by a fault of ours.
+    /// The run has ended by a defect of Punctual.
     pub fn results(&self) -> Result<Results, Error> {
         self.supervisor.ask(Request::Results)
     }
@@ -68,7 +68,7 @@ impl Running {
     /// The names of the tasks that have not ended, in the order in which they came.
     ///
     /// # Errors
-    /// The run has ended by a fault of ours.
+    /// The run has ended by a defect of Punctual.
     pub fn alive(&self) -> Result<Vec<String>, Error> {
         self.supervisor.ask(Request::Alive)
     }
@@ -79,7 +79,7 @@ impl Running {
     /// at most.
     ///
     /// # Errors
-    /// The run has ended already by a fault of ours.
+    /// The run has ended already by a defect of Punctual.
     pub fn stop(self) -> Result<RunOutcome, Error> {
         self.supervisor.ask(Request::Stop)?
     }

@@ -105,7 +105,7 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
             )
         }
         Some(excess) => format!(
-            "{} promised and up to {} taken by the host, {excess} more than the {} that there is",
+            "{} promised and up to {} taken by the host, {excess} more than {}",
             load.utilization, domain.host, domain.capacity.total
         ),
     };

@@ -1,5 +1,5 @@
 //! `--compare`: the same set under several hosts, a column each. By measure and then by task,
-//! because what is to be compared should stand in one line.
+//! because the values to compare belong in one line.
 
 use crate::grid::{grid, wrap, Column};
 use crate::headline::headline;

@@ -16,7 +16,7 @@ pub struct Session {
     capacity: Capacity,
 }
 
-/// A set that may run.
+/// A set that fits, or that runs with `overload`.
 #[derive(Debug, Clone)]
 pub struct AdmittedSet {
     pub(crate) set: TaskSet,
@@ -110,7 +110,7 @@ impl AdmittedSet {
         &self.set
     }
 
-    /// Ends the run after so long, ns.
+    /// Ends the run after this time, ns.
     pub fn set_duration(&mut self, duration: u64) {
         self.set.duration = Some(duration);
     }

@@ -75,7 +75,7 @@ pub(crate) trait Driver {
         Err(Diagnostic::usage(cause, "declare it before the start, or use the user host"))
     }
 
-    /// Asks a task to end.
+    /// Requests the end of a task.
     fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
         let _ = index;
         Err(Diagnostic::usage("this host ends tasks with the run only", "use the user host"))

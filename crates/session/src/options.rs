@@ -10,9 +10,9 @@ use crate::TraceFiles;
 /// How an admitted set runs.
 #[derive(Debug)]
 pub struct RunOptions {
-    /// Becomes true when the run shall end early.
+    /// Ends the run early once it is true.
     pub stop: Arc<AtomicBool>,
-    /// Shown to those who are refused a CPU because of this run: a command line, say.
+    /// Names this run to other dispatchers that are refused its CPU: a command line, for example.
     pub owner: String,
     /// Where the trace goes, if one is wanted.
     pub traces: Option<TraceFiles>,

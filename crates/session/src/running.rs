@@ -28,7 +28,7 @@ const LOAD_LIFE: u64 = 3_600_000_000_000;
 /// What a run reports; tasks by their names.
 pub type NamedEvent = RunEvent<Arc<str>>;
 
-/// What came of a start.
+/// The result of a start.
 pub enum StartOutcome {
     /// The first release is some 20 ms ahead.
     Running(Box<RunningSet>),
@@ -204,8 +204,8 @@ impl RunningSet {
         Ok(())
     }
 
-    /// Asks the task at this place to end: a thread finds that its run is over, at its next release
-    /// at the latest; a command is killed.
+    /// Requests the end of the task at this place: a thread finds that its run is over, at its next
+    /// release at the latest; a command is killed.
     ///
     /// # Errors
     /// An adopted process; a host that ends tasks with the run only.

@@ -144,7 +144,7 @@ impl Driver for UserDriver {
     }
 }
 
-/// Of a thread the host knows only that it ended.
+/// The host reports only the end of a thread.
 fn with_end(event: RunEvent, threads: &mut [Thread]) -> RunEvent {
     let RunEvent::Ended { task, how } = event else { return event };
     let Some(thread) = threads.iter_mut().find(|t| t.task == task) else {

@@ -17,7 +17,7 @@ pub fn open(pid: i32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Sends a signal; 0 only asks whether that is permitted. Real-time safe.
+/// Sends a signal; 0 only checks whether that is permitted. Real-time safe.
 ///
 /// # Errors
 /// ESRCH: the process was reaped; EPERM; EBADF.
@@ -51,7 +51,7 @@ mod tests {
         assert!(!has_ended(&held));
         send(&held, 0).expect("it may be asked");
         send(&held, libc::SIGKILL).expect("it lives");
-        let status = child.wait().expect("a child of ours");
+        let status = child.wait().expect("a child");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
         assert!(has_ended(&held));
         assert_eq!(send(&held, 0).map_err(|e| e.raw_os_error()), Err(Some(libc::ESRCH)));

@@ -9,7 +9,7 @@ use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
 pub use rustix::thread::CapabilitySet;
 
-/// How a child ended, which is reaped; `None`: it has not, or is none of ours.
+/// Reaps a child and returns how it ended; `None`: it has not ended, or is no child.
 #[must_use]
 pub fn try_wait(pid: i32) -> Option<ExitStatus> {
     wait(pid).ok().flatten()
@@ -114,7 +114,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         };
         assert_eq!(status.signal(), Some(libc::SIGKILL));
-        assert!(reap(pid, Duration::ZERO), "it is none of ours any more");
+        assert!(reap(pid, Duration::ZERO), "it is no child any more");
         assert_eq!(child.wait().err().and_then(|e| e.raw_os_error()), Some(libc::ECHILD));
     }
 }

@@ -125,7 +125,7 @@ fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
     u64::try_from(scaled / denominator).ok()
 }
 
-/// Cause and help for a number that is followed by no unit of ours.
+/// Cause and help for a number without a known unit.
 fn unit_fault(number: &str, unit: &str) -> (String, String) {
     let say = |unit: &str| format!("write \"{}{unit}\"", shorten(number, 24));
     let units = "ns, us, ms, s and min";

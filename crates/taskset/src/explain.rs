@@ -403,7 +403,7 @@ pub(crate) fn meant<'a>(
 
 /// The known word nearest to a misspelt one, if one is near enough to be meant.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Long words are no misspelling of ours, and the distance is quadratic in the length.
+    // Long words are no misspelt key, and the distance is quadratic in the length.
     let length = word.chars().count();
     if length > 24 {
         return None;

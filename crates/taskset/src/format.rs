@@ -142,12 +142,12 @@ pub(crate) struct Task {
     pub(crate) windows: Option<Tables<Window>>,
     /// For the policy imprecise: the budget of the mandatory part, at most the budget.
     pub(crate) mandatory: Option<At<Positive>>,
-    /// For the policy dual: so long after its release it comes before the others; before the
+    /// For the policy dual: the time from its release to its promotion; before the
     /// deadline.
     pub(crate) promotion: Option<At<Duration>>,
     /// A release may come so much late; below the period.
     pub(crate) jitter: Option<At<Duration>>,
-    /// It may be held up so long by one of lower importance.
+    /// The longest time that a task of lower priority may block it.
     pub(crate) blocking: Option<At<Duration>>,
     /// Synthetic execution.
     pub(crate) work: Option<At<Table<Work>>>,
@@ -339,7 +339,7 @@ impl Forms for Arrival {
     { "required": ["recorded"], "not": { "required": ["seed"] } }
 ]))]
 pub(crate) struct Work {
-    /// So long, "forever", or a distribution.
+    /// A time, "forever", or a distribution.
     pub(crate) spin: Option<At<Spin>>,
     /// Executes and sleeps in order.
     #[schemars(length(min = 1, max = MOST_STEPS))]
@@ -361,9 +361,9 @@ pub(crate) struct Work {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{ "required": ["spin"] }, { "required": ["sleep"] }]))]
 pub(crate) struct Step {
-    /// So long, "forever", or a distribution.
+    /// A time, "forever", or a distribution.
     pub(crate) spin: Option<At<Spin>>,
-    /// Sleeps so long.
+    /// Sleeps for this time.
     pub(crate) sleep: Option<At<Positive>>,
 }
 

@@ -140,7 +140,7 @@ pub struct TaskSpec {
     pub group: Option<usize>,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
-    /// For the policy `dual`: from so long after its release on it is above the others, ns, below
+    /// For the policy `dual`: the time from its release to its promotion, ns, below
     /// the deadline; `None`: the policy computes it from the response time (Davis and Wellings
     /// 1995).
     pub promotion: Option<u64>,
@@ -152,7 +152,7 @@ pub struct TaskSpec {
     pub windows: Vec<Window>,
     /// A release may come so much late, ns, below the period: for admission.
     pub jitter: u64,
-    /// It may be held up so long by one of lower importance, ns: for admission.
+    /// The longest time that a task of lower priority may block it, ns: for admission.
     pub blocking: u64,
     /// The domain whose dispatcher has this task.
     pub domain: DomainId,
@@ -227,16 +227,16 @@ impl Arrival {
     }
 }
 
-/// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are ours).
+/// Overrun policies (RTAI paper 3.3.1 for `carry`; the others are Punctual's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Overrun {
-    /// Goes on at the next release with the fresh budget; delayed waits are ignored, one each.
+    /// Continues at the next release on the new budget; delayed waits are ignored, one each.
     #[default]
     Carry,
-    /// Goes on likewise, but a late wait returns at the next release after the call.
+    /// Continues likewise, but a late wait returns at the next release after the call.
     Skip,
-    /// Goes on in the ordinary class until its next release.
+    /// Continues in the ordinary class until its next release.
     Background,
     /// As `carry`, and the task gets the overrun signal.
     Signal,
@@ -290,6 +290,6 @@ pub enum Spin {
 pub enum Step {
     /// Executes.
     Spin(Spin),
-    /// Sleeps so long, ns: the task blocks.
+    /// Sleeps for this time, ns: the task blocks.
     Sleep(u64),
 }

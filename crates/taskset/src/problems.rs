@@ -64,7 +64,7 @@ impl<'t> Problems<'t> {
         }
     }
 
-    /// Refuses a second one of several forms, at its key; the help lists what is to be kept. The
+    /// Refuses a second one of several forms, at its key; the help lists the form to keep. The
     /// first one that is given.
     pub(crate) fn one_of<'f>(
         &mut self,

@@ -1,10 +1,10 @@
-//! What to say of a text that is not TOML. The parser knows what it met; people need to know what
+//! The error of a text that is not TOML. The parser reports what it met; people need to know what
 //! to write, so the mistakes that are made most are recognised here.
 
 use crate::duration::{parse_duration, quote};
 use crate::explain::Explained;
 
-/// The first syntax error of a text, as ours.
+/// The first syntax error of a text, as a diagnostic.
 pub(crate) fn explain(text: &str, error: &toml::de::Error) -> Explained {
     let at = error.span().unwrap_or(0..0);
     let said = error.message();

@@ -153,7 +153,7 @@ fn missing(
     };
     if task.work.is_none() && task.command.is_none() && task.pid.is_none() {
         let help = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
-        problems.fault(head, "it says nothing of what to execute", help);
+        problems.fault(head, "it lacks the work to execute", help);
     } else if policy == Some("fp") && task.priority.is_none() {
         let help = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
         problems.fault(head, "the policy \"fp\" needs its priority", help);

@@ -247,7 +247,7 @@ fn loops_are_unrolled_within_limits() {
         r#""loop" : 2000000000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#,
     );
     assert_eq!(task.arrival, Arrival::Periodic);
-    assert_eq!(losses, ["tasks.a.loop: more than 100000 rounds go on without end"]);
+    assert_eq!(losses, ["tasks.a.loop: more than 100000 rounds never end"]);
     let (task, _) =
         thread(r#""loop" : 100000, "run" : 1, "timer" : { "ref" : "unique", "period" : 1000 }"#);
     let Arrival::List(times) = task.arrival else { panic!() };

@@ -83,8 +83,8 @@ impl BackgroundLoad {
             return used;
         }
         let mut status = 0;
-        // SAFETY: the child is ours and not reaped yet; an all-zero rusage is a valid value and
-        // writable.
+        // SAFETY: it is a child of this process and not reaped yet; an all-zero rusage is a valid
+        // value and writable.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             let mut usage: libc::rusage = std::mem::zeroed();
@@ -151,7 +151,7 @@ mod tests {
         let live = load.so_far();
         let time = load.stop();
         assert!(time.received > 0 && time.share_ppm() <= 1_000_000, "{time:?}, before {live:?}");
-        // SAFETY: signal 0 only asks whether the process exists.
+        // SAFETY: signal 0 only checks whether the process exists.
         assert_eq!(unsafe { libc::kill(pid, 0) }, -1);
     }
 

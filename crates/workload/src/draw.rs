@@ -98,7 +98,7 @@ impl Draw {
 pub enum Act {
     /// Executes.
     Execute(Demand),
-    /// Sleeps so long, ns.
+    /// Sleeps for this time, ns.
     Sleep(u64),
     /// The job is done; what comes next is the next job's.
     Done,

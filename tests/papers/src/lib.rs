@@ -6,7 +6,7 @@ use punctual_dispatcher::{Dispatcher, Event, For, Job, JobId, Limits, TaskId, IN
 /// One stretch of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Who.
+    /// The task.
     pub task: TaskId,
     /// From when.
     pub from: u64,
@@ -80,7 +80,7 @@ impl Machine {
         (task, self.add(job(For::Task(task))))
     }
 
-    /// What is due now, and who is to run.
+    /// Handles the current instant, and returns the selected task.
     pub fn select(&mut self) -> Option<JobId> {
         self.select_with(&mut |_, _| ())
     }
@@ -106,14 +106,14 @@ impl Machine {
             let job = self.select_with(allocator);
             let next = self.dispatcher.timer(0, 1, self.now).min(end);
             let Some(job) = job else {
-                assert!(next > self.now, "time goes on at {}", self.now);
+                assert!(next > self.now, "time advances at {}", self.now);
                 self.now = next;
                 continue;
             };
             let task = self.dispatcher.task_of(job).expect("a real job is selected");
             let wanted = self.wants.get(task.0 as usize).copied().unwrap_or(INFINITE);
             let ran = (next - self.now).min(wanted);
-            assert!(ran > 0, "time goes on at {}", self.now);
+            assert!(ran > 0, "time advances at {}", self.now);
             self.execute(task, job, ran);
             if ran == wanted {
                 self.wants[task.0 as usize] = INFINITE;

@@ -1,5 +1,5 @@
 //! The scheduler is ended while it runs: the program names the cause, all tasks are in the normal
-//! class, and an adopted process goes on.
+//! class, and an adopted process continues.
 
 use std::process::Output;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::punctual::{companion, results_with, run, says, start, task, Running, 
 
 const ENDED: i32 = 5;
 
-/// An adopted process, and who gives it 3 ms in every 10.
+/// An adopted process, and the run that gives it 3 ms in every 10.
 fn adopting() -> (Running, Running) {
     let adopted = companion("spin-threads 2");
     until("it executes", || executed(adopted.id()) > 5_000_000);

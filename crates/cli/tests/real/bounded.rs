@@ -123,7 +123,7 @@ pub fn tidy(pid: i32, mark: &str) {
         listed.into_iter().chain(marked(mark)).collect::<Vec<i32>>()
     };
     let end = Instant::now() + Duration::from_secs(5);
-    // First once: who is killed is gone from the lists, and may not be dead.
+    // First: a killed process is gone from the lists, and may not be dead.
     let known: Vec<i32> = left().into_iter().chain([pid]).collect();
     while !left().is_empty() && Instant::now() < end {
         end_all(left());

@@ -1,4 +1,4 @@
-//! What the machine must permit, and who may have which CPU.
+//! What the machine must permit, and which test uses which CPU.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -128,9 +128,9 @@ fn a_task_that_blocks_and_ignores_all_signals_is_bounded_and_ends_with_the_run()
 fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
-        let ended = until_said(&cpu, "map", "", "goes on inside the kernel while it is parked");
+        let ended = until_said(&cpu, "map", "", "continues inside the kernel while it is parked");
         assert_eq!(
-            ended.err.matches("goes on inside the kernel").count(),
+            ended.err.matches("continues inside the kernel").count(),
             1,
             "reported once: {}",
             ended.err
@@ -164,7 +164,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
     judge_timing(|| assert_bounded(&ended.result()));
     assert!(
         !ended.err.contains("exited with"),
-        "its daemon goes on, so the task has not ended: {}",
+        "its daemon continues, so the task has not ended: {}",
         ended.err
     );
 }

@@ -63,7 +63,7 @@ impl Pair {
     }
 }
 
-/// Invariants 3 and 4: what was charged, at every level of both trees, and who has ended.
+/// Invariants 3 and 4: the charges at every level of both trees, and the jobs that ended.
 #[derive(Clone)]
 pub struct Ledger {
     /// Charged on paths through each group, and to each node.

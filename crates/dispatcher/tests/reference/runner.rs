@@ -75,7 +75,7 @@ fn report(world: &World, quiet: bool, ops: Vec<Op>) -> ! {
 }
 
 /// How many jobs there were in random operations, how many events were lost, and how often a
-/// release went on in another window.
+/// release continued in another window.
 #[derive(Default)]
 pub struct Seen {
     pub jobs: u64,

@@ -32,7 +32,7 @@ pub trait Scenario {
 #[derive(Clone, Copy, Default)]
 pub struct Explored {
     pub sequences: u64,
-    /// Releases that went on in another window.
+    /// Releases that continued in another window.
     pub went_on: u64,
 }
 

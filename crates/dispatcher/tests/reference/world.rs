@@ -12,7 +12,7 @@ use crate::random::Random;
 #[derive(Clone, Copy, Debug)]
 pub struct World {
     pub limits: Limits,
-    /// Windows and budgets are up to so long, ns.
+    /// The most that windows and budgets may be, ns.
     pub span: u64,
     /// Where its clock begins.
     pub origin: u64,

@@ -166,7 +166,7 @@ impl Collector {
         }
     }
 
-    /// Adds a task to a run that goes on; its place follows those before.
+    /// Adds a task during the run; its place follows those of earlier ones.
     pub fn add(&mut self, info: TaskInfo) {
         if info.period > 0 {
             self.utilization_ppm += utilization_of([(info.budget, info.period)]).0;
@@ -267,7 +267,7 @@ impl Collector {
         }
     }
 
-    /// The results of a run that went on for `ran` and ended at `end` (ns, `end` on
+    /// The results of a run that lasted `ran` and ended at `end` (ns, `end` on
     /// CLOCK_MONOTONIC), before its time if it was `interrupted`; with what its host has to say.
     #[must_use]
     pub fn results(mut self, ran: u64, end: u64, interrupted: bool, notes: Vec<String>) -> Results {

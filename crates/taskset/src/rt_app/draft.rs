@@ -1,4 +1,4 @@
-//! The jobs of a thread to a task of ours: its period, arrivals, budget and body.
+//! Makes a task of a thread's jobs: its period, arrivals, budget and body.
 
 use super::json::Object;
 use super::phases::{self, Event, Job, Phase, Unrolled, Wait};

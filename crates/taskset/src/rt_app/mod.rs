@@ -54,8 +54,8 @@ impl Losses {
         self.add(path, &format!("left out: {why}"));
     }
 
-    /// Notes who uses a timer: one that threads, or instances, share is not the same thing any
-    /// more.
+    /// Records which thread uses a timer: one that threads, or instances, share is not the same
+    /// thing any more.
     fn timer(&mut self, name: &str, instances: usize, path: String) {
         let other = self
             .timers
@@ -244,7 +244,7 @@ fn global(top: &Object<'_, '_>, losses: &mut Losses, problems: &mut Problems<'_>
             }
             // They say something of io and mem, which are named themselves.
             "io_device" | "mem_buffer_size" => continue,
-            "calibration" if number => "run is execution time as it is, whatever the CPU's speed",
+            "calibration" if number => "run is execution time, independent of the CPU's speed",
             "pi_enabled" if set => "there are no locks whose priority could be inherited",
             "lock_pages" if !set => "memory is always locked",
             "ftrace" if named || set => "rt-app's trace events are not written",

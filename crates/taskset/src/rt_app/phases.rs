@@ -46,7 +46,7 @@ const EVENTS: [(&str, &str); 20] = [
 const WAITS: &str = "a job cannot wait for another task";
 const WAKES: &str = "a job cannot wake another task";
 
-/// The event that a key means, and what is to be said of it if it has no counterpart.
+/// The event of a key, and the report of one that has no counterpart.
 pub(super) fn event(key: &str) -> Option<(&'static str, &'static str)> {
     EVENTS.into_iter().find(|(name, _)| key.starts_with(name))
 }
@@ -102,10 +102,7 @@ pub(super) fn rounds(
         Some(n) => match usize::try_from(n) {
             Ok(n) if n <= MOST_JOBS => Rounds::Times(n),
             _ => {
-                losses.add(
-                    object.path("loop"),
-                    &format!("more than {MOST_JOBS} rounds go on without end"),
-                );
+                losses.add(object.path("loop"), &format!("more than {MOST_JOBS} rounds never end"));
                 Rounds::Endless
             }
         },
@@ -186,7 +183,7 @@ pub(super) fn wait(phases: &[Phase]) -> Wait {
     }
 }
 
-/// Jobs, whether they go on from the first one again, and what is executed after the last wait.
+/// Jobs, whether they repeat from the first one, and the execution after the last wait.
 pub(super) struct Unrolled {
     pub(super) jobs: Vec<Job>,
     pub(super) endless: bool,

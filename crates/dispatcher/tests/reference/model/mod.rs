@@ -94,7 +94,7 @@ pub struct Model {
     drafted: Rows,
     /// Reservations whose releases are to have another job at this instant.
     going: Vec<usize>,
-    /// How often a release went on in another window, so far.
+    /// How often a release continued in another window, so far.
     pub went_on: u64,
     /// Jobs and segments whose budgets are used up, in the order in which that happened.
     due: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What every public call ends with: who is ready now.
+//! The last step of every public call: which jobs are ready now.
 
 use punctual_dispatcher::{For, Standing};
 

@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Whether the release goes on after this job's end.
+    /// Whether the release continues after this job's end.
     pub(super) fn goes_on(&self, r: usize, job: &ModelJob, end: End) -> bool {
         let v = self.reservations[r].as_ref().expect("it is there");
         matches!(end, End::Exhausted | End::Expired)
