@@ -12,7 +12,7 @@ use punctual_dispatcher::{Dispatcher, JobId};
 
 use crate::dispatch::UNPARKED;
 use crate::engine::Engine;
-use crate::member::{Member, Who};
+use crate::member::{Member, MemberKind};
 
 /// Rounds of deferred charges at one event, each of which may exhaust budgets. Members with a
 /// charge left after them are charged at the next event.
@@ -66,7 +66,7 @@ fn catch_up(m: &mut Member, now: u64) {
     let clock = m.clock(now);
     let ran = clock.saturating_sub(m.charged);
     m.charged = clock;
-    if matches!(m.who, Who::Program(_)) && m.is_charged() {
+    if matches!(m.kind, MemberKind::Program(_)) && m.is_charged() {
         m.periods.executed(ran);
         m.deferred += ran;
     }
@@ -76,7 +76,7 @@ fn charge_job_of(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) -> bool 
     let Some(job) = dispatcher.job_of_task(m.task) else { return false };
     let part = charge_part(dispatcher, job, m.deferred, now);
     m.deferred -= part;
-    if let (Who::Thread(control), true) = (&m.who, part > 0) {
+    if let (MemberKind::Thread(control), true) = (&m.kind, part > 0) {
         control.exhausted_at.store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);
     }
     part > 0

@@ -5,7 +5,7 @@ use punctual_trace::NEVER;
 
 use crate::engine::Engine;
 use crate::levels;
-use crate::member::{RunMode, Who};
+use crate::member::{MemberKind, RunMode};
 
 /// Ready jobs that are kept unparked, so that the kernel has work when one blocks.
 pub const UNPARKED: usize = 4;
@@ -88,14 +88,14 @@ impl Engine {
         let Some(m) = self.members[i as usize].as_deref_mut() else { return };
         m.set_level(level(m.level));
         if m.run_mode != RunMode::Unparked {
-            if matches!(m.who, Who::Program(_)) {
+            if matches!(m.kind, MemberKind::Program(_)) {
                 m.periods.started(now);
             }
             m.ran_at = now;
             m.unpark();
         } else if m.periods.latest().started == NEVER {
             // Not parked since its last job: it continues at once.
-            if let Who::Thread(control) = &m.who {
+            if let MemberKind::Thread(control) = &m.kind {
                 if control.started() == 0 && !control.is_inside() {
                     control.stamp_now(now);
                 }

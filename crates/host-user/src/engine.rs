@@ -6,6 +6,10 @@
 //! so that the best few ready jobs may run, at levels in selection order. Nothing in here
 //! allocates, locks, logs or panics.
 
+mod commands;
+
+pub use commands::Command;
+
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
@@ -17,7 +21,7 @@ use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
-use crate::member::{Member, RunMode, Who};
+use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::{Notice, NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
@@ -29,18 +33,6 @@ use crate::trace::RecordSender;
 pub(crate) const LATE: u64 = 50_000;
 /// Idle time in an interval that switches alone explain, ns.
 pub(crate) const SWITCHING: u64 = 30_000;
-
-/// A request of the control side. [`Doorbell::request_stop`] ends an engine.
-pub enum Command {
-    /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
-    Begin(u64),
-    /// A new member, parked; its task is the dispatcher's to give.
-    Add(Box<Member>),
-    /// The processes of the task with this index are gone.
-    Gone(u32),
-    /// The task with this index has this budget, ns, from its next release on.
-    ChangeBudget(u32, u64),
-}
 
 /// An engine's ends of what it shares with the control side.
 pub struct Ends {
@@ -270,7 +262,7 @@ impl Engine {
             let Some(m) = self.members.get_mut(i as usize).and_then(|m| m.as_deref_mut()) else {
                 break;
             };
-            let Who::Thread(control) = &m.who else { break };
+            let MemberKind::Thread(control) = &m.kind else { break };
             let (request, following) = control.take_request();
             next = following;
             match request {
@@ -287,7 +279,7 @@ impl Engine {
                             m.run_mode = RunMode::Parked;
                         }
                     }
-                    if let Who::Thread(control) = &m.who {
+                    if let MemberKind::Thread(control) = &m.kind {
                         control.answered();
                     }
                 }
@@ -298,105 +290,6 @@ impl Engine {
                 Request::Nothing => {}
             }
         }
-    }
-
-    /// Takes the control side's commands.
-    fn process_commands(&mut self, now: u64) {
-        while let Ok(command) = self.commands.pop() {
-            match command {
-                Command::Begin(origin) => {
-                    let Engine { dispatcher, allocators, notices, .. } = self;
-                    if let Err(why) =
-                        allocators.begin(&mut LocalDispatcher::new(dispatcher, now), origin)
-                    {
-                        notices.send(Notice::NotBegun(why));
-                    }
-                }
-                Command::Add(member) => self.add(member, now),
-                Command::Gone(index) => {
-                    if let Some(i) = self.slot_of(index) {
-                        self.remove(i as u32, now, false);
-                    }
-                }
-                Command::ChangeBudget(index, budget) => {
-                    if let Some(i) = self.slot_of(index) {
-                        self.change_budget(i, budget, now);
-                    }
-                }
-            }
-        }
-        // An abandoned ring: start_engine() has given up waiting for this thread.
-        self.stop |= self.doorbell.stop_requested() || self.commands.is_abandoned();
-    }
-
-    /// Where the task with this index is.
-    fn slot_of(&self, index: u32) -> Option<usize> {
-        self.members
-            .iter()
-            .position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
-    }
-
-    fn change_budget(&mut self, i: usize, budget: u64, now: u64) {
-        let Engine { dispatcher, allocators, members, .. } = self;
-        let Some(m) = members[i].as_deref_mut() else { return };
-        // The control side has checked the budget and the policy, so that nothing refuses it.
-        if allocators
-            .change_budget(&mut LocalDispatcher::new(dispatcher, now), m.task, budget)
-            .is_ok()
-        {
-            m.periods.set_budget(budget);
-            m.grain = if m.confined { m.grain.min(budget) } else { budget };
-        }
-    }
-
-    fn add(&mut self, mut member: Box<Member>, now: u64) {
-        let task = match self.dispatcher.add_task(now) {
-            Ok(task) => task,
-            Err(why) => {
-                self.notices.send(Notice::Refused(member, why));
-                return;
-            }
-        };
-        let index = member.periods.params().task;
-        let mut gsi = LocalDispatcher::new(&mut self.dispatcher, now);
-        let added = match &member.other {
-            None => self.allocators.add(&mut gsi, index as usize, task),
-            // Indices grow as long as a program adds tasks; task numbers are used again.
-            Some(spec) => {
-                self.allocators.add_other(&mut gsi, self.of_the_set + task.0 as usize, task, spec)
-            }
-        };
-        if let Err(why) = added {
-            let _ = self.dispatcher.task_gone(task, now);
-            self.notices.send(Notice::Refused(member, why));
-            return;
-        }
-        member.task = task;
-        if let Some(trace) = &mut self.trace {
-            // Charges of the task that had this number before come first.
-            trace.send_new(&self.dispatcher);
-            trace.send(Record::task_place(task.0, index));
-        }
-        member.charges_idle = !member.confined
-            && member.periods.params().suspends
-            && self.allocators.cuts_on_waking(task);
-        member.defers_charges = member.confined || self.allocators.reservation_of(task).is_none();
-        if let Who::Thread(control) = &member.who {
-            control.slot.store(task.0, Relaxed);
-        }
-        member.charged = member.clock(now);
-        member.moving = true;
-        self.moving.push(task.0);
-        self.members[task.0 as usize] = Some(member);
-    }
-
-    fn remove(&mut self, i: u32, now: u64, returned: bool) {
-        let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
-        let _ = self.dispatcher.task_gone(member.task, now);
-        self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
-        self.moving.retain(|&m| m != i);
-        self.cpu.ranked.retain(|&m| m != i);
-        self.notices.send(Notice::Removed { member, returned });
     }
 
     /// Marks the periods that a late instant may have spoilt: a task that ran may have run too
@@ -418,12 +311,12 @@ impl Engine {
     /// them.
     fn release_all(&mut self) {
         for m in self.members.iter_mut().flatten() {
-            match &m.who {
-                Who::Thread(control) => {
+            match &m.kind {
+                MemberKind::Thread(control) => {
                     control.detach();
                     m.send_to_background();
                 }
-                Who::Program(_) => m.set_level(0),
+                MemberKind::Program(_) => m.set_level(0),
             }
         }
     }
@@ -443,7 +336,8 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
-        if let (Who::Thread(control), Some(job)) = (&m.who, dispatcher.job_of_task(m.task)) {
+        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, dispatcher.job_of_task(m.task))
+        {
             control
                 .exhausted_at
                 .store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);

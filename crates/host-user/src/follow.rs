@@ -7,7 +7,7 @@ use punctual_dispatcher::{End, Event, TaskId};
 use punctual_policies::{LocalDispatcher, PeriodBuilder, PeriodParams, ReleaseEvent};
 
 use crate::engine::{Engine, LATE};
-use crate::member::{Member, RunMode, Who};
+use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::{Notice, Report};
 use crate::task_control::TaskControl;
 
@@ -82,7 +82,7 @@ impl Engine {
     fn ended(&mut self, task: TaskId, end: End, unused: u64, now: u64) {
         let Some(m) = self.member(task) else { return };
         let mut completed = now;
-        if let Who::Thread(control) = &m.who {
+        if let MemberKind::Thread(control) = &m.kind {
             note_start(&mut m.periods, control);
             completed = Some(control.done())
                 .filter(|at| (m.periods.latest().release..=now).contains(at))
@@ -104,7 +104,7 @@ impl Engine {
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else {
             return;
         };
-        if let Who::Thread(control) = &m.who {
+        if let MemberKind::Thread(control) = &m.kind {
             note_start(&mut m.periods, control);
             control.lost.fetch_add(lost, Relaxed);
             control.number.store(number, Relaxed);

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::engine::{Engine, LATE};
-use crate::member::{Member, Program, Who};
+use crate::member::{Member, MemberKind, Program};
 use crate::sched;
 use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
@@ -213,18 +213,18 @@ fn serve(doorbell: &Doorbell, mut requests: Consumer<Arc<Program>>, stats: &Engi
 impl Member {
     /// Its freezer is still to be written.
     pub fn freezer_is_pending(&self) -> bool {
-        matches!(&self.who, Who::Program(p) if p.freezer.is_pending())
+        matches!(&self.kind, MemberKind::Program(p) if p.freezer.is_pending())
     }
 
     /// That write, begun `waited` ns ago, takes longer than one that does not wait.
     pub fn freezer_waits(&self, waited: u64) -> bool {
-        matches!(&self.who, Who::Program(p) if waited > WAITS + p.write_time())
+        matches!(&self.kind, MemberKind::Program(p) if waited > WAITS + p.write_time())
     }
 
     /// It was unparked, and its freezer kept it from executing until then. A delay that may have
     /// cost it budget is the machine's, not its own.
     pub fn note_held(&mut self, until: u64, now: u64) {
-        let Who::Program(p) = &self.who else { return };
+        let MemberKind::Program(p) = &self.kind else { return };
         self.ran_at = now;
         let late = until.saturating_sub(p.freezer.requested_at());
         if late > LATE + p.write_time() {
@@ -235,9 +235,9 @@ impl Member {
     /// Until when its freezer kept it from executing although it was unparked, if that is after
     /// `since`.
     pub fn held_until(&self, since: u64, now: u64) -> Option<u64> {
-        match &self.who {
-            Who::Program(p) => p.freezer.held_until(since + p.write_time(), now),
-            Who::Thread(_) => None,
+        match &self.kind {
+            MemberKind::Program(p) => p.freezer.held_until(since + p.write_time(), now),
+            MemberKind::Thread(_) => None,
         }
     }
 }
@@ -252,7 +252,7 @@ impl Engine {
             let Some(m) = members[i as usize].as_deref_mut().filter(|m| m.freezer_requested) else {
                 continue;
             };
-            if let Who::Program(p) = &m.who {
+            if let MemberKind::Program(p) = &m.kind {
                 // Where the queue is full of programs that are gone the request stays for the next
                 // instant.
                 m.freezer_requested = !freezer.push(p);

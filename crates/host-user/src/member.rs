@@ -17,7 +17,7 @@ use crate::{park_signal, sched};
 use punctual_sys::clock::{self, CpuClock};
 
 /// What executes a task.
-pub enum Who {
+pub enum MemberKind {
     /// A thread of this process.
     Thread(Arc<TaskControl>),
     /// Processes of another program.
@@ -101,7 +101,7 @@ pub struct Member {
     pub confined: bool,
     /// The least of the budgets that limit it, ns: what is far less matters to none.
     pub grain: u64,
-    pub who: Who,
+    pub kind: MemberKind,
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,
@@ -141,12 +141,12 @@ pub struct Member {
 impl Member {
     /// Its CPU clock, ns; what was last read when it is gone. Real-time safe.
     pub fn clock(&self, now: u64) -> u64 {
-        match &self.who {
-            Who::Thread(control) => {
+        match &self.kind {
+            MemberKind::Thread(control) => {
                 let tid = control.tid.load(Relaxed) as i32;
                 CpuClock::of_thread(tid).read().unwrap_or(self.charged)
             }
-            Who::Program(p) => {
+            MemberKind::Program(p) => {
                 p.clock(self.charged, now, if self.confined { 0 } else { LEADER_ONLY_NS })
             }
         }
@@ -158,14 +158,14 @@ impl Member {
         self.run_mode = RunMode::Parked;
         self.asleep = false;
         self.moving = true;
-        match &self.who {
-            Who::Thread(control) => {
+        match &self.kind {
+            MemberKind::Thread(control) => {
                 if control.close() {
                     park_signal::send_in(control.tid.load(Relaxed) as i32);
                     self.watch(clock::monotonic_ns());
                 }
             }
-            Who::Program(p) => {
+            MemberKind::Program(p) => {
                 let now = clock::monotonic_ns();
                 match &p.park {
                     Park::Stop(group) => drop(group.park()),
@@ -185,9 +185,9 @@ impl Member {
         self.moving = true;
         self.unwatch();
         self.quiet = false;
-        match &self.who {
-            Who::Thread(control) => control.open(),
-            Who::Program(p) => match &p.park {
+        match &self.kind {
+            MemberKind::Thread(control) => control.open(),
+            MemberKind::Program(p) => match &p.park {
                 Park::Stop(group) => {
                     drop(group.resume());
                     p.threads.restore_order();
@@ -218,16 +218,16 @@ impl Member {
     /// Ranks the program's threads by the priorities that the program chose for them;
     /// [`set_level`](Self::set_level) then sets their levels.
     pub fn rank_threads(&mut self) {
-        if let Who::Program(p) = &self.who {
+        if let MemberKind::Program(p) = &self.kind {
             self.reranked |= p.threads.rank_choices();
         }
     }
 
     /// The highest level that a thread of it has.
     pub fn top_level(&self) -> i32 {
-        match &self.who {
-            Who::Program(p) => self.level + p.threads.height(),
-            Who::Thread(_) => self.level,
+        match &self.kind {
+            MemberKind::Program(p) => self.level + p.threads.height(),
+            MemberKind::Thread(_) => self.level,
         }
     }
 
@@ -241,12 +241,12 @@ impl Member {
     }
 
     fn apply_level(&self, level: i32) {
-        match &self.who {
-            Who::Thread(control) => {
+        match &self.kind {
+            MemberKind::Thread(control) => {
                 let tid = control.tid.load(Relaxed) as i32;
                 drop(sched::set_level(tid, level));
             }
-            Who::Program(p) => p.set_level(level),
+            MemberKind::Program(p) => p.set_level(level),
         }
     }
 
@@ -255,12 +255,12 @@ impl Member {
         // SAFETY: system calls without memory; a thread or process that is gone is an error that
         // changes nothing.
         unsafe {
-            match &self.who {
-                Who::Thread(control) => {
+            match &self.kind {
+                MemberKind::Thread(control) => {
                     let tid = control.tid.load(Relaxed) as i32;
                     libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGXCPU);
                 }
-                Who::Program(p) => {
+                MemberKind::Program(p) => {
                     libc::kill(p.leader, libc::SIGXCPU);
                 }
             }
@@ -269,7 +269,7 @@ impl Member {
 
     /// Ends a thread that no engine has. It still waits in its gate and executes nothing.
     pub fn dismiss(&self) {
-        if let Who::Thread(control) = &self.who {
+        if let MemberKind::Thread(control) = &self.kind {
             control.detach();
             self.apply_level(0);
             control.open();
@@ -280,9 +280,9 @@ impl Member {
     /// executes.
     pub fn at_rest(&self) -> bool {
         self.run_mode == RunMode::Parked
-            && match &self.who {
-                Who::Thread(control) => control.is_inside(),
-                Who::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),
+            && match &self.kind {
+                MemberKind::Thread(control) => control.is_inside(),
+                MemberKind::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),
             }
     }
 }

@@ -13,7 +13,7 @@ use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::children::Child;
 use crate::host::{Host, Pending, TaskEntry};
-use crate::member::{Member, Program, RunMode, Who};
+use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
 use crate::task::{Entry, ThreadTask};
 use crate::task_control::TaskControl;
@@ -56,14 +56,14 @@ impl Host {
         Ok(())
     }
 
-    fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, who: Who) {
+    fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, kind: MemberKind) {
         let unreported = Arc::new(AtomicU64::new(0));
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),
             confined: spec.group.is_some() || spec.budget_group.is_some(),
             grain: grain(&self.set, spec),
-            who,
+            kind,
             run_mode: RunMode::Parked,
             level: sched::LOWEST,
             reranked: false,
@@ -83,9 +83,9 @@ impl Host {
             saturated: false,
             park_watch: ParkWatch::new(),
         });
-        let control = match &member.who {
-            Who::Thread(control) => Some(control.clone()),
-            Who::Program(_) => None,
+        let control = match &member.kind {
+            MemberKind::Thread(control) => Some(control.clone()),
+            MemberKind::Program(_) => None,
         };
         self.pending.push(Pending { engine, member });
         self.tasks.insert(index, TaskEntry { engine, unreported, control });
@@ -149,7 +149,7 @@ impl Host {
             }
             Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {}
         }
-        self.push(index, engine, spec, Who::Thread(control));
+        self.push(index, engine, spec, MemberKind::Thread(control));
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl Host {
         entry: &Entry,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(entry.domain)?;
-        self.push(index, engine, spec, Who::Thread(entry.control.clone()));
+        self.push(index, engine, spec, MemberKind::Thread(entry.control.clone()));
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Host {
         let pid = spawned.id().pid;
         let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::started(index, program.clone(), spawned));
-        self.push(index, engine, spec, Who::Program(program));
+        self.push(index, engine, spec, MemberKind::Program(program));
         Ok(pid)
     }
 
@@ -236,7 +236,7 @@ impl Host {
             )
         })?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
-        self.push(index, engine, spec, Who::Program(program));
+        self.push(index, engine, spec, MemberKind::Program(program));
         Ok(())
     }
 

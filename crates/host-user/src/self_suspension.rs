@@ -7,7 +7,7 @@ use punctual_dispatcher::Dispatcher;
 use punctual_policies::{PeriodBuilder, PeriodParams};
 
 use crate::engine::{Engine, SWITCHING};
-use crate::member::{Member, RunMode, Who};
+use crate::member::{Member, MemberKind, RunMode};
 
 /// A task that could have run and did not for this long is suspended, ns. For shorter times,
 /// interrupts or a descheduled virtual CPU are as likely.
@@ -101,7 +101,7 @@ fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now
     let cut = dispatcher.remaining(job).saturating_sub(kept).min(most);
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
-        if let Who::Thread(control) = &m.who {
+        if let MemberKind::Thread(control) = &m.kind {
             control
                 .exhausted_at
                 .store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);

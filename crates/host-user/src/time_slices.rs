@@ -9,7 +9,7 @@
 use punctual_process::{Executed, Threads};
 
 use crate::engine::Engine;
-use crate::member::{Member, RunMode, Who};
+use crate::member::{Member, MemberKind, RunMode};
 
 /// The shortest slice, ns.
 const SLICE: u64 = 1_000_000;
@@ -52,8 +52,8 @@ impl TimeSlice {
 impl Member {
     /// The threads of a program that has several.
     fn several_threads(&self) -> Option<&Threads> {
-        match &self.who {
-            Who::Program(p) if p.threads.count() > 1 => Some(&p.threads),
+        match &self.kind {
+            MemberKind::Program(p) if p.threads.count() > 1 => Some(&p.threads),
             _ => None,
         }
     }

@@ -23,7 +23,7 @@
 use punctual_process::Park;
 
 use crate::engine::Engine;
-use crate::member::{Member, RunMode, Who};
+use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::Notice;
 
 /// What a parked member may execute on its way to rest, ns: handlers of other signals, short system
@@ -79,7 +79,7 @@ impl Member {
             idle: 0,
             ..self.park_watch
         };
-        if self.park_watch.unresponsive && matches!(self.who, Who::Thread(_)) {
+        if self.park_watch.unresponsive && matches!(self.kind, MemberKind::Thread(_)) {
             self.demote();
         }
     }

@@ -28,6 +28,7 @@ mod imprecise;
 mod period_builder;
 mod policy;
 mod release_event;
+mod reserve;
 mod resync;
 mod rm;
 mod servers;

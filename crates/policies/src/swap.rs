@@ -3,10 +3,11 @@
 use punctual_dispatcher::{Refusal, TaskId};
 use punctual_taskset::PolicySpec;
 
-use crate::allocators::{in_windows, standing, Allocators};
 use crate::error::refused;
 use crate::policy::Setup;
+use crate::reserve::{in_windows, standing};
 use crate::slot::Phase;
+use crate::Allocators;
 use crate::Gsi;
 use punctual_diagnostic::Diagnostic;
 

@@ -1,12 +1,13 @@
 //! The commands of one run: held at their exec, released together, ended with all that they
 //! started.
 
+use crate::command_spec::{CommandSpec, Hold};
 use crate::guardian::Guardian;
 use crate::journal::Journal;
 use crate::lock::CpuLock;
 use crate::park::Park;
 use crate::restore::restore;
-use crate::spawn::{spawn, CommandSpec, Hold, Spawned};
+use crate::spawn::{spawn, Spawned};
 use punctual_diagnostic::Diagnostic;
 use std::io;
 use std::process::ExitStatus;

@@ -19,113 +19,21 @@
 //! user, does not get them, for it is traced at exec. Do not wait for "any child" in another thread
 //! meanwhile.
 
+use crate::command_spec::{CommandSpec, Hold, Stream};
 use crate::exec::{self, wait_blocking, wait_for_exec, Plan, Step};
 use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::Identity;
+use crate::spawn_failure::Failure;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::{pidfd, process, sched};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ffi::{c_char, c_int, CString, OsStr, OsString};
+use std::ffi::{c_char, CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
-
-/// Where a standard stream of a command goes.
-#[derive(Debug)]
-pub enum Stream {
-    /// That of this process. A terminal as standard input stops a command of another process group
-    /// that reads it (SIGTTIN).
-    Inherit,
-    /// Our standard error.
-    StandardError,
-    /// /dev/null.
-    Null,
-    /// This file.
-    File(OwnedFd),
-}
-
-/// Where the output of all commands of a run goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// Where that of this process goes.
-    Inherit,
-    /// All of it to our standard error.
-    StandardError,
-    /// Nowhere.
-    Nowhere,
-}
-
-impl Output {
-    /// The standard streams of a command; `stdin`: it gets our standard input, and otherwise none.
-    #[must_use]
-    pub fn streams(self, stdin: bool) -> [Stream; 3] {
-        let input = if stdin { Stream::Inherit } else { Stream::Null };
-        match self {
-            Output::Inherit => [input, Stream::Inherit, Stream::Inherit],
-            Output::StandardError => [input, Stream::StandardError, Stream::Inherit],
-            Output::Nowhere => [input, Stream::Null, Stream::Null],
-        }
-    }
-}
-
-/// Where a command stands until [`Spawned::release`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// Nowhere: it executes at once.
-    Nowhere,
-    /// It is parked.
-    Parked,
-    /// Before its first instruction, not parked. The thread that started it has to release it.
-    /// Where tracing is forbidden it is stopped some microseconds later (SIGSTOP).
-    AtExec,
-}
-
-/// A command to be started.
-#[derive(Debug)]
-pub struct CommandSpec {
-    /// Program (looked up in PATH) and arguments.
-    pub argv: Vec<OsString>,
-    /// The CPU that it is pinned to; `None`: all that we may use.
-    pub cpu: Option<u32>,
-    /// Its SCHED_FIFO level, 1 to 98; 0 is SCHED_OTHER.
-    pub level: i32,
-    /// Where it stands until its first release.
-    pub hold: Hold,
-    /// Whether it gets a process group of its own, so that Ctrl-C reaches us and not it.
-    pub own_group: bool,
-    /// Standard input, output and error.
-    pub streams: [Stream; 3],
-    /// Added to our environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// Working directory; by default that of this process.
-    pub directory: Option<PathBuf>,
-}
-
-impl CommandSpec {
-    /// Parked, not pinned, at level 0, in a process group of its own, without standard input.
-    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self {
-            argv: argv.into_iter().map(Into::into).collect(),
-            cpu: None,
-            level: 0,
-            hold: Hold::Parked,
-            own_group: true,
-            streams: [Stream::Null, Stream::Inherit, Stream::Inherit],
-            env: Vec::new(),
-            directory: None,
-        }
-    }
-
-    /// Pinned to a CPU.
-    #[must_use]
-    pub fn on(self, cpu: u32) -> Self {
-        Self { cpu: Some(cpu), ..self }
-    }
-}
 
 /// A command that was started. Dropping this leaves the command running and in the journal.
 #[derive(Debug)]
@@ -162,62 +70,6 @@ pub fn spawn(journal: &Journal, spec: CommandSpec, park: &Park) -> Result<Spawne
             wait_blocking(id.pid);
             let _ = spawned.journal.write(&Entry::ChildGone { id });
             Err(e)
-        }
-    }
-}
-
-struct Failure {
-    step: Step,
-    errno: c_int,
-}
-
-impl Failure {
-    fn explain(&self, name: &str, spec: &CommandSpec) -> Diagnostic {
-        let why = io::Error::from_raw_os_error(self.errno);
-        let refused = |cause: String, help: &str| Diagnostic::command(cause, help, self.errno);
-        match (self.step, self.errno) {
-            (Step::Exec, libc::ENOENT)
-                if name.contains('/') && std::path::Path::new(name).exists() =>
-            {
-                refused(
-                    format!("cannot start {name}: the interpreter it names does not exist"),
-                    "correct its first line (#!), or install that interpreter or loader",
-                )
-            }
-            (Step::Exec, libc::ENOENT) => refused(
-                format!("there is no program {name}"),
-                "correct its name, install it, or give its whole path",
-            ),
-            (Step::Exec, libc::EACCES) => refused(
-                format!("{name} may not be executed"),
-                "chmod +x it, or name a program and not a directory",
-            ),
-            (Step::Exec, libc::ENOEXEC) => refused(
-                format!("{name} is no program for this machine"),
-                "a script needs a first line such as #!/bin/sh",
-            ),
-            (Step::Exec, _) => refused(
-                format!("cannot start {name}: {why}"),
-                "check the program and its arguments",
-            ),
-            (Step::Directory, _) => {
-                let dir = spec.directory.clone().unwrap_or_default();
-                refused(
-                    format!("cannot start {name} in {}: {why}", dir.display()),
-                    "give a directory that exists",
-                )
-            }
-            (Step::Cgroup, _) => Diagnostic::refused(
-                format!("{name} cannot join its cgroup"),
-                why,
-                "run as root, or in a group of your own: systemd-run --user --scope -p \
-                 Delegate=yes punctual ...",
-            ),
-            (step, _) => Diagnostic::refused(
-                format!("cannot start {name} ({step:?})"),
-                why,
-                "raise the limits on processes and open files (ulimit -u, ulimit -n)",
-            ),
         }
     }
 }

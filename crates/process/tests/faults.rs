@@ -345,13 +345,11 @@ fn runaways_above_every_ordinary_process_on_two_cpus_cannot_keep_the_guardian_fr
         spec.level = 50;
         all.push((spawn(&journal, spec, &park).unwrap(), park));
     }
-    // As a dispatcher we are above them; then, its place given up, they are above us.
+    // At a dispatcher's level this thread is above them; in the ordinary class it is below.
     let own_level = |policy, sched_priority| {
+        let param = libc::sched_param { sched_priority };
         // SAFETY: the kernel reads one sched_param, which lives here.
-        assert_eq!(
-            unsafe { libc::sched_setscheduler(0, policy, &libc::sched_param { sched_priority }) },
-            0
-        );
+        assert_eq!(unsafe { libc::sched_setscheduler(0, policy, &param) }, 0);
     };
     own_level(libc::SCHED_FIFO, 99);
     for (child, park) in &all {

@@ -183,17 +183,17 @@ prop_compose! {
         let (group_count, node_count) = (groups.len(), nodes.len());
         let policy = PolicySpec { name: policy.to_owned() };
         // A parent comes before its group in the list, so that there is no cycle.
-        let node_of = |(n, ([budget, _, period], parent))| BudgetGroupSpec {
+        let nodes = nodes.into_iter().enumerate();
+        let budget_groups = nodes.map(|(n, ([budget, _, period], parent))| BudgetGroupSpec {
             name: format!("node {n}"), parent: pick(parent, n, n % many, many), period, budget,
             domain: domain(n), line: None,
-        };
-        let budget_groups = nodes.into_iter().enumerate().map(node_of).collect();
-        let group_of = |(n, (server, priority, (parent, node)))| GroupSpec {
+        }).collect();
+        let groups = groups.into_iter().enumerate();
+        let groups = groups.map(|(n, (server, priority, (parent, node)))| GroupSpec {
             name: format!("group {n}"), parent: pick(parent, n, n % many, many),
             policy: policy.clone(), server, priority,
             budget_group: pick(node, node_count, n % many, many), domain: domain(n), line: None,
-        };
-        let groups = groups.into_iter().enumerate().map(group_of).collect();
+        }).collect();
         for (n, task) in tasks.iter_mut().enumerate() {
             task.name = format!("{}{n}", task.name);
             task.domain = domain(n);

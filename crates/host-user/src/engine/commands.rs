@@ -1,0 +1,123 @@
+//! The control side's commands: tasks are added, changed and removed between two instants.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use punctual_policies::LocalDispatcher;
+use punctual_trace::Record;
+
+use super::Engine;
+use crate::member::{Member, MemberKind};
+use crate::reports::Notice;
+
+/// A request of the control side. [`Doorbell::request_stop`] ends an engine.
+pub enum Command {
+    /// The set's groups begin, at this origin (CLOCK_MONOTONIC ns); comes before the first task.
+    Begin(u64),
+    /// A new member, parked; its task is the dispatcher's to give.
+    Add(Box<Member>),
+    /// The processes of the task with this index are gone.
+    Gone(u32),
+    /// The task with this index has this budget, ns, from its next release on.
+    ChangeBudget(u32, u64),
+}
+
+impl Engine {
+    /// Takes the control side's commands.
+    pub(super) fn process_commands(&mut self, now: u64) {
+        while let Ok(command) = self.commands.pop() {
+            match command {
+                Command::Begin(origin) => {
+                    let Engine { dispatcher, allocators, notices, .. } = self;
+                    if let Err(why) =
+                        allocators.begin(&mut LocalDispatcher::new(dispatcher, now), origin)
+                    {
+                        notices.send(Notice::NotBegun(why));
+                    }
+                }
+                Command::Add(member) => self.add(member, now),
+                Command::Gone(index) => {
+                    if let Some(i) = self.slot_of(index) {
+                        self.remove(i as u32, now, false);
+                    }
+                }
+                Command::ChangeBudget(index, budget) => {
+                    if let Some(i) = self.slot_of(index) {
+                        self.change_budget(i, budget, now);
+                    }
+                }
+            }
+        }
+        // An abandoned ring: start_engine() has given up waiting for this thread.
+        self.stop |= self.doorbell.stop_requested() || self.commands.is_abandoned();
+    }
+
+    /// Where the task with this index is.
+    pub(super) fn slot_of(&self, index: u32) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
+    }
+
+    fn change_budget(&mut self, i: usize, budget: u64, now: u64) {
+        let Engine { dispatcher, allocators, members, .. } = self;
+        let Some(m) = members[i].as_deref_mut() else { return };
+        // The control side has checked the budget and the policy, so that nothing refuses it.
+        if allocators
+            .change_budget(&mut LocalDispatcher::new(dispatcher, now), m.task, budget)
+            .is_ok()
+        {
+            m.periods.set_budget(budget);
+            m.grain = if m.confined { m.grain.min(budget) } else { budget };
+        }
+    }
+
+    fn add(&mut self, mut member: Box<Member>, now: u64) {
+        let task = match self.dispatcher.add_task(now) {
+            Ok(task) => task,
+            Err(why) => {
+                self.notices.send(Notice::Refused(member, why));
+                return;
+            }
+        };
+        let index = member.periods.params().task;
+        let mut gsi = LocalDispatcher::new(&mut self.dispatcher, now);
+        let added = match &member.other {
+            None => self.allocators.add(&mut gsi, index as usize, task),
+            // Indices grow as long as a program adds tasks; task numbers are used again.
+            Some(spec) => {
+                self.allocators.add_other(&mut gsi, self.of_the_set + task.0 as usize, task, spec)
+            }
+        };
+        if let Err(why) = added {
+            let _ = self.dispatcher.task_gone(task, now);
+            self.notices.send(Notice::Refused(member, why));
+            return;
+        }
+        member.task = task;
+        if let Some(trace) = &mut self.trace {
+            // Charges of the task that had this number before come first.
+            trace.send_new(&self.dispatcher);
+            trace.send(Record::task_place(task.0, index));
+        }
+        member.charges_idle = !member.confined
+            && member.periods.params().suspends
+            && self.allocators.cuts_on_waking(task);
+        member.defers_charges = member.confined || self.allocators.reservation_of(task).is_none();
+        if let MemberKind::Thread(control) = &member.kind {
+            control.slot.store(task.0, Relaxed);
+        }
+        member.charged = member.clock(now);
+        member.moving = true;
+        self.moving.push(task.0);
+        self.members[task.0 as usize] = Some(member);
+    }
+
+    pub(super) fn remove(&mut self, i: u32, now: u64, returned: bool) {
+        let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
+        let _ = self.dispatcher.task_gone(member.task, now);
+        self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
+        self.moving.retain(|&m| m != i);
+        self.cpu.ranked.retain(|&m| m != i);
+        self.notices.send(Notice::Removed { member, returned });
+    }
+}
