@@ -4,29 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use punctual_test_support::Scratch;
 use serde_json::Value;
-
-/// A folder of one test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("output-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -104,7 +83,7 @@ fn a_requirement_that_cannot_be_meant_is_refused_before_anything_is_measured() {
 
 #[test]
 fn every_subcommand_prints_its_result_in_the_envelope() {
-    let scratch = Scratch::new("results");
+    let scratch = Scratch::new();
     let trace = scratch.path("trace");
     let fits = "examples/rtai-table2.toml";
     assert_eq!(
@@ -249,9 +228,9 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
         let text = String::from_utf8_lossy(&script.stdout).into_owned();
         assert!(script.status.success() && text.contains("no-idle"), "{shell}: {text}");
     }
-    let scratch = Scratch::new("man");
+    let scratch = Scratch::new();
     assert!(punctual(&["man", &scratch.path("")]).status.success());
-    let mut pages: Vec<String> = std::fs::read_dir(&scratch.0)
+    let mut pages: Vec<String> = std::fs::read_dir(scratch.folder())
         .unwrap()
         .map(|f| f.unwrap().file_name().into_string().unwrap())
         .collect();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use punctual_test_support::Scratch;
 use serde_json::Value;
 
 /// Misses deadlines; its names would be executed if they were taken for HTML.
@@ -24,43 +25,25 @@ budget = "1ms"
 work = { spin = "600us" }
 "#;
 
-/// A folder of one test's own, with a trace and a result.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("report-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        let scratch = Scratch(path);
-        std::fs::write(scratch.path("set.toml"), SET).unwrap();
-        let (set, trace) = (scratch.path("set.toml"), scratch.path("a.trace"));
-        let simulated = punctual(&["sim", &set, "--trace", &trace, "--json", "-q"]);
-        std::fs::write(scratch.path("a.json"), simulated.stdout).unwrap();
-        scratch
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// The exit code and the standard error of a report of these files, and the page.
-    fn report(&self, files: &[&str]) -> (i32, String, Option<String>) {
-        let page = self.path("page.html");
-        let _ = std::fs::remove_file(&page);
-        let files: Vec<String> = files.iter().map(|file| self.path(file)).collect();
-        let mut args = vec!["report", "-o", &page];
-        args.extend(files.iter().map(String::as_str));
-        let output = punctual(&args);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        (output.status.code().unwrap(), errors, std::fs::read_to_string(&page).ok())
-    }
+/// A folder with a trace and a result.
+fn recorded() -> Scratch {
+    let scratch = Scratch::new();
+    let (set, trace) = (scratch.file("set.toml", SET), scratch.path("a.trace"));
+    let simulated = punctual(&["sim", &set, "--trace", &trace, "--json", "-q"]);
+    scratch.file("a.json", &simulated.stdout);
+    scratch
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// The exit code and the standard error of a report of these files, and the page.
+fn report(scratch: &Scratch, files: &[&str]) -> (i32, String, Option<String>) {
+    let page = scratch.path("page.html");
+    let _ = std::fs::remove_file(&page);
+    let files: Vec<String> = files.iter().map(|file| scratch.path(file)).collect();
+    let mut args = vec!["report", "-o", &page];
+    args.extend(files.iter().map(String::as_str));
+    let output = punctual(&args);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), errors, std::fs::read_to_string(&page).ok())
 }
 
 fn root() -> PathBuf {
@@ -79,8 +62,8 @@ fn a_page_works_in_a_browser() {
     {
         return punctual_test_support::missing("chromium and chromium-driver (scripts/setup test)");
     }
-    let scratch = Scratch::new("browser");
-    let (code, errors, _) = scratch.report(&["a.trace", "a.json"]);
+    let scratch = recorded();
+    let (code, errors, _) = report(&scratch, &["a.trace", "a.json"]);
     assert_eq!(code, 0, "{errors}");
     let script = root().join("crates/page/tests/browser.py");
     let output = Command::new(script).arg(scratch.path("page.html")).output().unwrap();
@@ -89,8 +72,8 @@ fn a_page_works_in_a_browser() {
 
 #[test]
 fn a_page_has_the_verdict_without_scripts_and_names_are_text() {
-    let scratch = Scratch::new("names");
-    let (code, errors, page) = scratch.report(&["a.trace", "a.json"]);
+    let scratch = recorded();
+    let (code, errors, page) = report(&scratch, &["a.trace", "a.json"]);
     let page = page.unwrap_or_else(|| panic!("{code}: {errors}"));
     assert!(page.contains("<h1 class=\"bad\">0 of 2 runs met all deadlines"), "{}", &page[..1000]);
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;document.title"));
@@ -102,7 +85,7 @@ fn a_page_has_the_verdict_without_scripts_and_names_are_text() {
 
 #[test]
 fn pictures_are_written_and_the_report_is_in_the_envelope() {
-    let scratch = Scratch::new("pictures");
+    let scratch = recorded();
     let (trace, folder) = (scratch.path("a.trace"), scratch.path("pictures"));
     let output = punctual(&["report", &trace, "--svg", &folder, "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -122,7 +105,7 @@ fn pictures_are_written_and_the_report_is_in_the_envelope() {
 
 #[test]
 fn what_can_be_read_of_a_damaged_trace_is_shown_with_a_banner() {
-    let scratch = Scratch::new("damaged");
+    let scratch = recorded();
     let whole = std::fs::read(scratch.path("a.trace")).unwrap();
     std::fs::write(scratch.path("cut.trace"), &whole[..whole.len() * 3 / 4]).unwrap();
     let mut changed = whole.clone();
@@ -133,7 +116,7 @@ fn what_can_be_read_of_a_damaged_trace_is_shown_with_a_banner() {
         ("cut.trace", "cut short at record"),
         ("changed.trace", "was changed since it was written"),
     ] {
-        let (code, errors, page) = scratch.report(&[file]);
+        let (code, errors, page) = report(&scratch, &[file]);
         let page = page.unwrap_or_else(|| panic!("{file}: {code}: {errors}"));
         let banner =
             page.split("role=\"alert\">").nth(1).and_then(|rest| rest.split("</p>").next());
@@ -146,7 +129,7 @@ fn what_can_be_read_of_a_damaged_trace_is_shown_with_a_banner() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_one_error_and_no_page() {
-    let scratch = Scratch::new("unreadable");
+    let scratch = recorded();
     let trace = std::fs::read_to_string(scratch.path("a.json")).unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(scratch.path(name), bytes).unwrap();
     write("empty", b"");
@@ -170,11 +153,11 @@ fn a_file_that_cannot_be_read_is_one_error_and_no_page() {
         ("future.trace", "it is of version 9, this is version 3"),
         ("nowhere", "No such file"),
     ] {
-        let (code, errors, page) = scratch.report(&[file]);
+        let (code, errors, page) = report(&scratch, &[file]);
         assert_eq!((code, page.is_none()), (2, true), "{file}: {errors}");
         assert!(errors.contains(words) && errors.matches("help:").count() == 1, "{file}: {errors}");
         // Beside one that can be read, it is named in a banner.
-        let (code, errors, page) = scratch.report(&[file, "a.trace"]);
+        let (code, errors, page) = report(&scratch, &[file, "a.trace"]);
         let page = page.unwrap_or_else(|| panic!("{file}: {errors}"));
         assert_eq!((code, page.matches("is left out").count()), (1, 1), "{file}");
     }
@@ -182,7 +165,7 @@ fn a_file_that_cannot_be_read_is_one_error_and_no_page() {
 
 #[test]
 fn a_page_that_cannot_be_written_leaves_the_one_before() {
-    let scratch = Scratch::new("full");
+    let scratch = recorded();
     let trace = scratch.path("a.trace");
     let output = punctual(&["report", &trace, "-o", "/dev/full"]);
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -197,7 +180,7 @@ fn a_page_that_cannot_be_written_leaves_the_one_before() {
     let output = Command::new("bash").args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "the page before");
-    let left = std::fs::read_dir(&scratch.0).unwrap().filter(|file| {
+    let left = std::fs::read_dir(scratch.folder()).unwrap().filter(|file| {
         file.as_ref().is_ok_and(|file| file.file_name().to_string_lossy().starts_with(".punctual"))
     });
     assert_eq!(left.count(), 0, "no temporary file is left");

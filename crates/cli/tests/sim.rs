@@ -1,41 +1,15 @@
 //! `punctual sim` as a user meets it: nothing of it needs any privilege or a quiet machine.
 
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use punctual_test_support::Scratch;
 
 const FULL: &str = "cpu = 0\npolicy = \"edf\"\n\
     [[task]]\nname = \"short\"\nperiod = \"5ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
     [[task]]\nname = \"long\"\nperiod = \"7ms\"\nbudget = \"4ms\"\nwork = { spin = \"4ms\" }\n";
-
-/// A folder of one test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("sim-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the target folder can be written");
-        Scratch(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).expect("the target folder can be written");
-        path.display().to_string()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn sim(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual"))
@@ -72,7 +46,7 @@ fn refused(arguments: &[&str]) -> String {
 
 #[test]
 fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
-    let scratch = Scratch::new("exits");
+    let scratch = Scratch::new();
     let (fits, misses) =
         (scratch.file("edf.toml", FULL), scratch.file("rm.toml", &FULL.replace("edf", "rm")));
     let good = ended(&[&fits], 0);
@@ -90,7 +64,7 @@ fn a_set_that_fits_and_one_that_misses_say_so_and_exit_so() {
 /// by sleeping, its task gave up the rest.
 #[test]
 fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
-    let scratch = Scratch::new("cut");
+    let scratch = Scratch::new();
     let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"sleeper\"\nperiod = \"10ms\"\n\
                budget = \"2ms\"\n\
                work = { steps = [{ spin = \"100us\" }, { sleep = \"4900us\" }, { spin = \
@@ -112,7 +86,7 @@ fn a_task_that_sleeps_and_is_cut_is_not_ready_in_that_period() {
 
 #[test]
 fn the_json_is_that_of_run_and_two_runs_are_the_same() {
-    let scratch = Scratch::new("json");
+    let scratch = Scratch::new();
     let file = scratch.file("set.toml", FULL);
     let out = ended(&[&file, "--json"], 0);
     let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
@@ -130,7 +104,7 @@ fn the_json_is_that_of_run_and_two_runs_are_the_same() {
 
 #[test]
 fn the_drawing_comes_before_the_table() {
-    let scratch = Scratch::new("gantt");
+    let scratch = Scratch::new();
     let out = ended(&[&scratch.file("set.toml", FULL), "--gantt"], 0);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("All deadlines met"), "the verdict comes first: {out}");
@@ -140,7 +114,7 @@ fn the_drawing_comes_before_the_table() {
 
 #[test]
 fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
-    let scratch = Scratch::new("replay");
+    let scratch = Scratch::new();
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     ended(&[&file, "--trace", &trace], 0);
     assert!(ended(&["--replay", &trace], 0).contains("led to the same"));
@@ -181,7 +155,7 @@ fn a_trace_replays_the_same_and_a_changed_one_is_found_out() {
 #[test]
 fn another_decision_is_reported_with_its_record() {
     use punctual_trace::Trace;
-    let scratch = Scratch::new("different");
+    let scratch = Scratch::new();
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     ended(&[&file, "--trace", &trace], 0);
     let mut read =
@@ -201,7 +175,7 @@ fn another_decision_is_reported_with_its_record() {
 
 #[test]
 fn each_cpu_has_its_trace() {
-    let scratch = Scratch::new("cpus");
+    let scratch = Scratch::new();
     let text = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"partitioned\"");
     let text = text
         .replace("name = \"short\"", "name = \"short\"\ncpu = 0")
@@ -216,7 +190,7 @@ fn each_cpu_has_its_trace() {
 
 #[test]
 fn a_domain_of_several_cpus_is_refused_with_its_place() {
-    let scratch = Scratch::new("global");
+    let scratch = Scratch::new();
     let text = FULL.replace("cpu = 0", "cpus = [0, 1]\ndomain = \"global\"");
     let file = scratch.file("set.toml", &text);
     let error = refused(&[&file]);
@@ -228,7 +202,7 @@ fn a_domain_of_several_cpus_is_refused_with_its_place() {
 
 #[test]
 fn every_example_is_simulated_and_its_trace_replays() {
-    let scratch = Scratch::new("examples");
+    let scratch = Scratch::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).expect("it is there") {
@@ -247,7 +221,7 @@ fn every_example_is_simulated_and_its_trace_replays() {
 
 #[test]
 fn bad_requests_are_refused_with_a_cause_and_a_help() {
-    let scratch = Scratch::new("refused");
+    let scratch = Scratch::new();
     let file = scratch.file("set.toml", FULL);
     let random = FULL
         .replace("name = \"long\"", "name = \"long\"\narrival = { sporadic = \"9ms\", seed = 1 }");
@@ -279,7 +253,7 @@ fn bad_requests_are_refused_with_a_cause_and_a_help() {
 
 #[test]
 fn hyperperiods_beyond_64_bits_and_very_long_ones_are_named_and_not_waited_for() {
-    let scratch = Scratch::new("long");
+    let scratch = Scratch::new();
     let set = |periods: &[u32]| {
         let task = |p: &u32| {
             format!(
@@ -300,7 +274,7 @@ fn hyperperiods_beyond_64_bits_and_very_long_ones_are_named_and_not_waited_for()
 
 #[test]
 fn ten_thousand_tasks_are_simulated() {
-    let scratch = Scratch::new("many");
+    let scratch = Scratch::new();
     let task = |n: u32| {
         format!(
             "[[task]]\nname = \"t{n}\"\nperiod = \"1s\"\nbudget = \"50us\"\n\
@@ -314,7 +288,7 @@ fn ten_thousand_tasks_are_simulated() {
 
 #[test]
 fn an_interrupted_simulation_prints_what_it_reached_and_exits_130() {
-    let scratch = Scratch::new("interrupt");
+    let scratch = Scratch::new();
     let (file, trace) = (scratch.file("set.toml", FULL), scratch.path("trace"));
     let child = Command::new(env!("CARGO_BIN_EXE_punctual"))
         .args(["sim", &file, "--duration", "30000min", "--trace", &trace])
@@ -353,7 +327,7 @@ fn pipe_without_reader() -> OwnedFd {
 
 #[test]
 fn results_that_are_not_read_are_a_failure_unless_the_reader_has_gone() {
-    let scratch = Scratch::new("full");
+    let scratch = Scratch::new();
     let file = scratch.file("set.toml", FULL);
     for arguments in [vec!["sim", &file], vec!["sim", &file, "--json"]] {
         let full =
@@ -374,7 +348,7 @@ fn results_that_are_not_read_are_a_failure_unless_the_reader_has_gone() {
 
 #[test]
 fn what_a_refused_simulation_would_have_written_over_is_still_there() {
-    let scratch = Scratch::new("kept");
+    let scratch = Scratch::new();
     let task = |p: u64| {
         format!(
             "[[task]]\nname = \"t{p}\"\nperiod = \"{p}ns\"\nbudget = \"1ms\"\n\
@@ -401,7 +375,7 @@ fn what_is_left_out_of_rt_app_s_json_is_named() {
 
 #[test]
 fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
-    let scratch = Scratch::new("instead");
+    let scratch = Scratch::new();
     let full = scratch.file("full.toml", FULL);
     let about = |arguments: &[&str]| {
         text(&sim(&[&[full.as_str(), "--quiet", "--duration", "35ms"], arguments].concat()).stdout)
@@ -440,7 +414,7 @@ fn cpu_and_policy_on_the_command_line_replace_those_of_the_file() {
 
 #[test]
 fn a_trace_carries_its_set_which_leads_to_the_same_trace() {
-    let scratch = Scratch::new("carries");
+    let scratch = Scratch::new();
     scratch.file("times.txt", "1ms\n1500us\n");
     let several = FULL
         .replace("cpu = 0", "cpus = [1, 0]\ndomain = \"partitioned\"")

@@ -14,15 +14,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, Wait};
-use punctual_policies::{Allocators, LocalDispatcher, ReleaseEvent};
+use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock;
-use punctual_trace::Record;
 use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
 use crate::member::{Member, MemberKind, RunMode};
-use crate::reports::{Notice, NoticeSender, ReportSender};
+use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
 use crate::task_control::{Doorbell, Request};

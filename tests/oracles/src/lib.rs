@@ -2,12 +2,14 @@
 //! come round. How many is `PUNCTUAL_SETS`, the first seed `PUNCTUAL_SEED`; a set that fails is
 //! named with its seed.
 
+mod admitted;
 mod costs;
 mod random;
 mod timed;
 mod tree;
 mod watch;
 
+pub use admitted::check_admitted;
 pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
 pub use timed::timed;

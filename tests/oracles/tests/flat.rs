@@ -2,7 +2,7 @@
 //! its critical instant.
 
 use punctual_analysis::{analyse, Fit};
-use punctual_oracles::{flat, seeds, simulate, Flat, Random};
+use punctual_oracles::{check_admitted, flat, seeds, simulate, Flat, Random};
 use punctual_taskset::Body;
 
 /// Twice round all periods and the longest offset.
@@ -12,34 +12,10 @@ fn none_misses(policy: &str) {
     let (mut admitted, mut suspending) = (0, 0);
     for seed in seeds(4000) {
         let set = flat(policy, Flat::Any, &mut Random::new(seed));
-        let cpu = analyse(&set).domains.remove(0);
-        if !cpu.tasks.iter().any(|t| t.fit == Fit::Fits) {
-            continue;
-        }
-        // Policies refuse some sets themselves, none that was admitted.
-        let seen = match simulate(&set, LONG) {
-            Ok(seen) => seen,
-            Err(e) => {
-                assert!(!cpu.schedulable(), "seed {seed}: admitted, but {e}: {set:#?}");
-                continue;
-            }
-        };
-        for (t, seen) in cpu.tasks.iter().zip(&seen).filter(|(t, _)| t.fit == Fit::Fits) {
-            assert_eq!(
-                seen.misses, 0,
-                "seed {seed}: {} misses at {:?}: {set:#?}",
-                t.name, seen.first_miss
-            );
-            let bound = t.response.unwrap();
-            assert!(
-                seen.worst <= bound,
-                "seed {seed}: {} took {} of {bound}: {set:#?}",
-                t.name,
-                seen.worst
-            );
+        check_admitted(seed, &set, LONG, |task, seen| {
             admitted += seen.releases.min(1);
-            suspending += u64::from(matches!(set.tasks[t.task].body, Body::Steps(_)));
-        }
+            suspending += u64::from(matches!(task.body, Body::Steps(_)));
+        });
     }
     println!("{policy}: {admitted} admitted, {suspending} of them sleep");
     assert!(admitted > 0 && suspending > 0);

@@ -8,6 +8,7 @@
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -111,5 +112,50 @@ pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(PAUSE);
         waited += since.elapsed().min(LONGEST);
+    }
+}
+
+/// A folder of one test's own, removed at its end. If the test fails in the test-bed, the guest
+/// brings it back.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new, empty one.
+    #[allow(clippy::new_without_default)] // it creates a folder
+    pub fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("punctual-test-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("room for a folder");
+        Scratch(folder)
+    }
+
+    /// The folder itself.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a file in it, which need not exist.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// Writes a file, and returns its path.
+    pub fn file(&self, name: &str, contents: &(impl AsRef<[u8]> + ?Sized)) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, contents).expect("room for a small file");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let results = Path::new("/job/results");
+        if std::thread::panicking() && clock_is_counted() && results.is_dir() {
+            let _ = std::process::Command::new("cp").arg("-R").args([&self.0, results]).status();
+        }
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -71,7 +71,7 @@ impl Elsewhere {
         let scratch = Scratch::new();
         let open =
             |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
-        open(scratch.0.to_str().unwrap());
+        open(scratch.folder().to_str().unwrap());
         let (punctual, helper) = (scratch.path("punctual"), scratch.path("helper"));
         std::fs::copy(&*PUNCTUAL, &punctual).unwrap();
         std::fs::copy(std::env::current_exe().unwrap(), &helper).unwrap();

@@ -1,12 +1,11 @@
 //! Starting the command.
 
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub use punctual_test_support::PUNCTUAL;
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
+pub use punctual_test_support::{Scratch, PUNCTUAL};
 use serde_json::Value;
 
 use crate::bounded::{end_all, end_within, tidy, wait, Said};
@@ -21,34 +20,6 @@ const TAKEN: &str = "already has a dispatcher";
 fn number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// A directory of this test's own, removed at its end.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn new() -> Scratch {
-        let dir =
-            std::env::temp_dir().join(format!("punctual-real-{}-{}", std::process::id(), number()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Scratch(dir)
-    }
-
-    pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
-    pub fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// This test binary in a role, as words of a command.

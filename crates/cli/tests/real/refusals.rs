@@ -13,11 +13,13 @@ use crate::punctual::{adversarial, command, list, new_mark, run, task, Running, 
 /// there.
 fn refused(args: &[&str]) -> (Option<i32>, String, String) {
     let scratch = Scratch::new();
-    let output =
-        crate::bounded::output(command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", &scratch.0));
+    let output = crate::bounded::output(
+        command(&new_mark(), args).env("PUNCTUAL_STATE_DIR", scratch.folder()),
+    );
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
     let (out, err) = (text(output.stdout), text(output.stderr));
-    let made: Vec<_> = std::fs::read_dir(&scratch.0).unwrap().flatten().map(|f| f.path()).collect();
+    let made: Vec<_> =
+        std::fs::read_dir(scratch.folder()).unwrap().flatten().map(|f| f.path()).collect();
     assert!(made.is_empty(), "{args:?} started something: {made:?}");
     assert!(!err.contains("panicked"), "{args:?}: {err}");
     (output.status.code(), out, err)

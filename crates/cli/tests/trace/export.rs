@@ -1,12 +1,12 @@
 //! `trace export`: what is drawn is what happened, in formats that others read.
 
 use crate::perfetto::{decode, instants, slices, Event, COUNTER};
-use crate::{json, punctual, records_at, text, trace, Scratch, FITS, OVERRUNS};
+use crate::{json, punctual, records_at, simulated, text, trace, Scratch, FITS, OVERRUNS};
 
 const MS: u64 = 1_000_000;
 
 fn exported(scratch: &Scratch, set: &str) -> (Vec<Event>, serde_json::Value) {
-    let (file, results) = scratch.simulated(set);
+    let (file, results) = simulated(scratch, set);
     let output = trace(&["export", &file]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let picture = std::fs::read(format!("{file}.pftrace")).expect("it was written");
@@ -15,7 +15,7 @@ fn exported(scratch: &Scratch, set: &str) -> (Vec<Event>, serde_json::Value) {
 
 #[test]
 fn jobs_execution_and_deadlines_are_drawn_where_they_were() {
-    let scratch = Scratch::new("drawn");
+    let scratch = Scratch::new();
     let (events, _) = exported(&scratch, FITS);
     // EDF by hand; at 30 ms both have the same deadline, and `long` is not preempted.
     let on_cpu: Vec<_> = slices(&events, "CPU 0 (sim host, edf)");
@@ -53,7 +53,7 @@ fn jobs_execution_and_deadlines_are_drawn_where_they_were() {
 
 #[test]
 fn a_flow_leads_from_each_release_to_where_it_executes_first() {
-    let scratch = Scratch::new("flows");
+    let scratch = Scratch::new();
     let (events, _) = exported(&scratch, FITS);
     for (task, expected) in
         [("short", vec![0, 6, 12, 15, 20, 26, 32]), ("long", vec![2, 8, 14, 22, 28])]
@@ -75,7 +75,7 @@ fn a_flow_leads_from_each_release_to_where_it_executes_first() {
 
 #[test]
 fn a_budget_goes_from_all_of_it_to_nothing() {
-    let scratch = Scratch::new("budget");
+    let scratch = Scratch::new();
     let (events, _) = exported(&scratch, OVERRUNS);
     let of_wild =
         |event: &&Event| event.kind == COUNTER && event.track == "wild \"one\"/remaining budget";
@@ -88,7 +88,7 @@ fn a_budget_goes_from_all_of_it_to_nothing() {
 
 #[test]
 fn overruns_and_misses_are_those_of_the_results() {
-    let scratch = Scratch::new("misses");
+    let scratch = Scratch::new();
     let (events, results) = exported(&scratch, OVERRUNS);
     for task in results["result"]["tasks"].as_array().expect("tasks") {
         let name = task["name"].as_str().expect("a name");
@@ -101,7 +101,7 @@ fn overruns_and_misses_are_those_of_the_results() {
 
 #[test]
 fn the_json_for_chrome_has_the_same() {
-    let scratch = Scratch::new("chrome");
+    let scratch = Scratch::new();
     let (events, _) = exported(&scratch, OVERRUNS);
     let (file, picture) = (scratch.path("t"), scratch.path("picture"));
     let output = trace(&["export", &file, "--format", "chrome", "-o", &picture]);
@@ -123,13 +123,13 @@ fn the_json_for_chrome_has_the_same() {
 
 #[test]
 fn the_traces_of_several_cpus_are_one_picture() {
-    let scratch = Scratch::new("cpus");
+    let scratch = Scratch::new();
     let set = "cpus = [0, 1]\ndomain = \"partitioned\"\npolicy = \"edf\"\nduration = \"20ms\"\n\
                [[task]]\nname = \"a\"\ncpu = 0\nperiod = \"5ms\"\nbudget = \"2ms\"\n\
                work = { spin = \"2ms\" }\n\
                [[task]]\nname = \"b\"\ncpu = 1\nperiod = \"5ms\"\nbudget = \"3ms\"\n\
                work = { spin = \"3ms\" }\n";
-    let (file, _) = scratch.simulated(set);
+    let (file, _) = simulated(&scratch, set);
     let (first, second, picture) =
         (format!("{file}.cpu0"), format!("{file}.cpu1"), scratch.path("picture"));
     let output = trace(&["export", &first, &second, "-o", &picture]);
@@ -150,8 +150,8 @@ fn the_traces_of_several_cpus_are_one_picture() {
 
 #[test]
 fn of_a_damaged_trace_what_stands_before_is_exported_and_the_damage_named() {
-    let scratch = Scratch::new("damaged");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let whole = std::fs::read(&file).expect("it was written");
     let middle = records_at(&whole) + 36 * 60;
     let mut changed = whole.clone();
@@ -160,7 +160,7 @@ fn of_a_damaged_trace_what_stands_before_is_exported_and_the_damage_named() {
         (&whole[..middle + 20], "cut short at record 60"),
         (&changed[..], "record 60 was changed since it was written"),
     ] {
-        let damaged = scratch.write("damaged", bytes);
+        let damaged = scratch.file("damaged", bytes);
         let output = trace(&["export", &damaged, "--json"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let document = json(&output);
@@ -184,8 +184,8 @@ fn of_a_damaged_trace_what_stands_before_is_exported_and_the_damage_named() {
 
 #[test]
 fn what_is_no_trace_of_this_version_is_refused_and_nothing_written() {
-    let scratch = Scratch::new("foreign");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let whole = std::fs::read(&file).expect("it was written");
     let end = records_at(&whole) - 4;
     let header = text(&whole[..end]).replace("\"version\":3", "\"version\":4");
@@ -197,7 +197,7 @@ fn what_is_no_trace_of_this_version_is_refused_and_nothing_written() {
         (b"\x0a\x05\xff\xfe\n", "not a trace"),
         (&later, "it is of version 4, this is version 3"),
     ] {
-        let foreign = scratch.write("foreign", bytes);
+        let foreign = scratch.file("foreign", bytes);
         let output = trace(&["export", &foreign]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(text(&output.stderr).contains(cause), "{output:?}");
@@ -209,8 +209,8 @@ fn what_is_no_trace_of_this_version_is_refused_and_nothing_written() {
 
 #[test]
 fn a_full_disk_is_one_error_and_a_trace_is_never_written_over() {
-    let scratch = Scratch::new("full");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let before = std::fs::read(&file).expect("it was written");
     let itself = trace(&["export", &file, "-o", &file]);
     assert_eq!(itself.status.code(), Some(2));

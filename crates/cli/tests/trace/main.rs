@@ -4,8 +4,9 @@ mod export;
 mod perfetto;
 mod stats;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use punctual_test_support::Scratch;
 
 /// Two tasks that fit, until everything repeats at 35 ms.
 const FITS: &str = "cpu = 0\npolicy = \"edf\"\nduration = \"35ms\"\n\
@@ -18,40 +19,12 @@ const OVERRUNS: &str = "cpu = 0\npolicy = \"rm\"\nduration = \"40ms\"\n\
     work = { spin = \"1500us\" }\n\
     [[task]]\nname = \"calm\"\nperiod = \"8ms\"\nbudget = \"4ms\"\nwork = { spin = \"4ms\" }\n";
 
-/// A folder of one test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("trace-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the target folder can be written");
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn write(&self, name: &str, contents: &[u8]) -> String {
-        let path = self.path(name);
-        std::fs::write(&path, contents).expect("the target folder can be written");
-        path
-    }
-
-    /// The trace of a set that is simulated, and what `sim --json` says of it.
-    fn simulated(&self, set: &str) -> (String, serde_json::Value) {
-        let trace = self.path("t");
-        let set = self.write("set.toml", set.as_bytes());
-        let output = punctual(&["sim", &set, "--trace", &trace, "--json"]);
-        (trace, json(&output))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// The trace of a set that is simulated, and what `sim --json` says of it.
+fn simulated(scratch: &Scratch, set: &str) -> (String, serde_json::Value) {
+    let trace = scratch.path("t");
+    let set = scratch.file("set.toml", set);
+    let output = punctual(&["sim", &set, "--trace", &trace, "--json"]);
+    (trace, json(&output))
 }
 
 fn punctual(arguments: &[&str]) -> Output {

@@ -1,11 +1,11 @@
 //! `trace stats`: figures that follow from the schedule.
 
-use crate::{json, records_at, text, trace, Scratch, FITS};
+use crate::{json, records_at, simulated, text, trace, Scratch, FITS};
 
 #[test]
 fn figures_are_those_of_the_schedule() {
-    let scratch = Scratch::new("figures");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let output = trace(&["stats", &file, "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let tasks = json(&output)["result"]["stats"]["tasks"].clone();
@@ -26,10 +26,10 @@ fn figures_are_those_of_the_schedule() {
 
 #[test]
 fn what_stands_before_the_damage_is_counted() {
-    let scratch = Scratch::new("counted");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let whole = std::fs::read(&file).expect("it was written");
-    let cut = scratch.write("cut", &whole[..records_at(&whole) + 36 * 60]);
+    let cut = scratch.file("cut", &whole[..records_at(&whole) + 36 * 60]);
     let output = trace(&["stats", &cut, "--json"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let document = json(&output);
