@@ -109,9 +109,13 @@ impl Search<'_> {
     /// The least change with which all of the domain fits.
     fn help(&mut self, analysis: &DomainAnalysis, late: &[usize]) -> Help {
         let utilization = DomainUtilization::new(self.set, self.domain);
-        if let Some(help) =
-            overload::for_overload(self.set, self.domain, &self.capacity, &utilization)
-        {
+        if let Some(help) = overload::for_overload(
+            self.set,
+            self.domain,
+            &self.capacity,
+            &utilization,
+            &analysis.tables,
+        ) {
             // Exact where the CPU is too full and no deadline is missed otherwise.
             let enough = match &help {
                 Help::Change(change) => self.with(change, change.to, &DomainAnalysis::fits),

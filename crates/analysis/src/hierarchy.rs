@@ -5,7 +5,7 @@ use punctual_taskset::{fmt_ns, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::budget_groups::BudgetGroups;
 use crate::group_test::GroupTest;
-use crate::interference::Interference;
+use crate::interference::{Interference, TableLoad};
 use crate::members::{self, Policy};
 use crate::record::{group_result, task_result};
 use crate::results::{BudgetGroupResult, Fit, GroupAnalysis, TaskAnalysis, Test};
@@ -16,13 +16,15 @@ use crate::supply::Supply;
 pub(crate) struct Hierarchy<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) domain: DomainId,
-    costs: Costs,
+    pub(crate) costs: Costs,
     pub(crate) budget_groups: BudgetGroups,
     pub(crate) steps: StepLimit,
     /// For response times on which no decision depends.
     pub(crate) figures: StepLimit,
     /// Some time table's cycle is too long, which no change of a budget shortens.
     pub(crate) no_cycle: bool,
+    /// The time tables that were synthesised.
+    pub(crate) tables: Vec<TableLoad>,
     /// By index in the set.
     pub(crate) tasks: Vec<Option<TaskAnalysis>>,
     pub(crate) groups: Vec<Option<GroupAnalysis>>,
@@ -38,6 +40,7 @@ pub(crate) struct Results {
     /// The steps that are left.
     pub(crate) left: u64,
     pub(crate) no_cycle: bool,
+    pub(crate) tables: Vec<TableLoad>,
 }
 
 impl<'a> Hierarchy<'a> {
@@ -57,6 +60,7 @@ impl<'a> Hierarchy<'a> {
             budget_groups: BudgetGroups::new(set),
             steps: StepLimit::new(steps),
             no_cycle: false,
+            tables: Vec::new(),
             figures: StepLimit::new(if figures { step_limit::FIGURES } else { 0 }),
             tasks: vec![None; set.tasks.len()],
             groups: vec![None; set.groups.len()],
@@ -127,8 +131,18 @@ impl<'a> Hierarchy<'a> {
 
     /// Members that no path of servers connects with group 0 are never executed.
     fn results(self) -> Results {
-        let Hierarchy { set, domain, costs, budget_groups, steps, tasks, groups, no_cycle, .. } =
-            self;
+        let Hierarchy {
+            set,
+            domain,
+            costs,
+            budget_groups,
+            steps,
+            tasks,
+            groups,
+            no_cycle,
+            tables,
+            ..
+        } = self;
         let unreached = || Some("no path of servers leads to it from group 0".to_owned());
         let groups =
             groups.into_iter().enumerate().filter(|(g, _)| set.groups[*g].domain == domain);
@@ -170,6 +184,7 @@ impl<'a> Hierarchy<'a> {
             budget_groups: budgets.collect(),
             left: steps.left(),
             no_cycle,
+            tables,
         }
     }
 }

@@ -50,59 +50,12 @@ impl Interference {
             return Interference::default();
         }
         let mut terms = Terms::default();
-        let mut add = |period: u64, jitter: u64, amount: u64| {
-            if amount > 0 {
-                *terms.entry((period, jitter)).or_default() += u128::from(amount);
-            }
-        };
+        host_work(set, domain, costs, &|task| task.group != group, &mut |work| {
+            *terms.entry((work.period, work.jitter)).or_default() += u128::from(work.amount);
+        });
         let end = costs.timer.max(costs.command);
-        let switches = costs.switch.saturating_mul(2);
-        let policy = |group: Option<usize>| {
-            Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name)
-        };
-        for task in set.tasks.iter().filter(|t| t.domain == domain) {
-            let policy = policy(task.group);
-            let period = distance(task);
-            let in_dispatcher =
-                task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
-            add(period, task.jitter, costs.release + if in_dispatcher { 0 } else { costs.timer });
-            let late = task.deadline.min(period).saturating_add(task.jitter);
-            let suspensions = suspensions(&task.body);
-            let jobs = 1 + u64::from(policy == Some(Policy::Imprecise) && task.mandatory.is_some());
-            if task.group != group || suspensions > 0 || task.budget_group.is_some() {
-                // The suspension of a program is no command on the user host, and how often it
-                // occurs is unknown.
-                let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
-                let suspended = switches
-                    .saturating_add(costs.command.saturating_mul(commands))
-                    .saturating_mul(suspensions);
-                add(period, late, suspended.saturating_add((switches + end).saturating_mul(jobs)));
-            }
-            if policy == Some(Policy::Dual) {
-                // The promotion: a timer, and the job may preempt once more.
-                add(period, late, switches + costs.timer);
-            }
-        }
-        for spec in set.groups.iter().filter(|g| g.domain == domain) {
-            let release = costs.release + costs.timer;
-            match &spec.server {
-                ServerSpec::Periodic { period, deadline, .. } => {
-                    add((*period).max(1), 0, release);
-                    add((*period).max(1), *deadline, switches + costs.timer);
-                }
-                ServerSpec::Windows { cycle, windows } => {
-                    for window in windows {
-                        add((*cycle).max(1), 0, release);
-                        add((*cycle).max(1), window.length, switches + costs.timer);
-                    }
-                }
-            }
-        }
-        for node in set.budget_groups.iter().filter(|b| b.domain == domain) {
-            add(node.period.max(1), 0, costs.release);
-            add(node.period.max(1), node.period, switches + costs.timer);
-        }
-        Interference { terms, blocking: costs.switch + end, per_job: switches + end }
+        let per_job = costs.switch.saturating_mul(2) + end;
+        Interference { terms, blocking: costs.switch + end, per_job }
     }
 
     /// Whether the host takes nothing.
@@ -126,11 +79,135 @@ pub(crate) fn jobs_within(w: u64, (period, jitter): (u64, u64)) -> u64 {
     w.saturating_add(jitter).div_ceil(period)
 }
 
-/// The largest part of a CPU that a host with these costs takes for a set.
-pub(crate) fn share(set: &TaskSet, domain: DomainId, costs: &Costs) -> Utilization {
-    // No task is a member of this group, so that the terms have all of each job.
-    let all = Interference::new(set, domain, Some(usize::MAX), costs);
-    Utilization::sum_wide(all.terms.iter().map(|(term, amount)| (*amount, term.0)))
+/// The largest part of a CPU that a host with these costs takes for a set. `tables`: the time
+/// tables that were synthesised for it.
+pub(crate) fn share(
+    set: &TaskSet,
+    domain: DomainId,
+    costs: &Costs,
+    tables: &[TableLoad],
+) -> Utilization {
+    let found = |task: &TaskSpec| {
+        task.windows.is_empty() && tables.iter().any(|table| table.group == task.group)
+    };
+    let mut terms: Vec<(u128, u64)> = Vec::new();
+    if !costs.is_free() {
+        host_work(set, domain, costs, &|task| !found(task), &mut |work| {
+            terms.push((u128::from(work.amount), work.period));
+        });
+        let job = u128::from(of_window(costs));
+        terms.extend(tables.iter().map(|table| (table.windows as u128 * job, table.cycle)));
+    }
+    Utilization::sum_wide(terms.into_iter())
+}
+
+/// How many windows a synthesised table has in its cycle, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableLoad {
+    pub(crate) group: Option<usize>,
+    pub(crate) windows: usize,
+    pub(crate) cycle: u64,
+}
+
+/// Work of the host that occurs once in each period. Times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// The earliest time in a period, from the start of the run; `None`: at any time.
+    pub(crate) at: Option<u64>,
+    pub(crate) period: u64,
+    /// By how much it may be later.
+    pub(crate) jitter: u64,
+    pub(crate) amount: u64,
+}
+
+/// What the host takes for a job in a window of a table: its start, its end, and the switches to it
+/// and from it.
+pub(crate) fn of_window(costs: &Costs) -> u64 {
+    costs.release + costs.switch.saturating_mul(2) + costs.timer.max(costs.command)
+}
+
+/// Adds all that a host does for a domain. Of a task whose jobs the caller counts by itself
+/// (`jobs`: false), the releases only; jobs in windows that the set specifies are always added.
+pub(crate) fn host_work(
+    set: &TaskSet,
+    domain: DomainId,
+    costs: &Costs,
+    jobs: &dyn Fn(&TaskSpec) -> bool,
+    add: &mut dyn FnMut(Work),
+) {
+    let mut add = |at: Option<u64>, period: u64, jitter: u64, amount: u64| {
+        if amount > 0 {
+            add(Work { at, period, jitter, amount });
+        }
+    };
+    let end = costs.timer.max(costs.command);
+    let switches = costs.switch.saturating_mul(2);
+    let policy = |group: Option<usize>| {
+        Policy::named(&group.map_or(&set.policy, |g| &set.groups[g].policy).name)
+    };
+    let is_table = |task: &TaskSpec| policy(task.group) == Some(Policy::Table);
+    // A window that the set specifies may split one of a table that is not known yet.
+    let unknown =
+        |t: &TaskSpec| t.domain == domain && is_table(t) && t.windows.is_empty() && jobs(t);
+    let splits = if set.tasks.iter().any(unknown) { of_window(costs) } else { 0 };
+    for task in set.tasks.iter().filter(|t| t.domain == domain) {
+        let policy = policy(task.group);
+        let period = distance(task);
+        let in_dispatcher =
+            task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
+        let at = (task.arrival == Arrival::Periodic && task.jitter == 0).then_some(task.offset);
+        let release = costs.release + if in_dispatcher { 0 } else { costs.timer };
+        add(at, period, task.jitter, release);
+        let late = task.deadline.min(period).saturating_add(task.jitter);
+        let suspensions = suspensions(&task.body);
+        // The suspension of a program is no command on the user host, and how often it occurs is
+        // unknown.
+        let commands = if matches!(task.body, Body::Steps(_)) { 2 } else { 0 };
+        let suspended = switches
+            .saturating_add(costs.command.saturating_mul(commands))
+            .saturating_mul(suspensions);
+        if policy == Some(Policy::Table) {
+            add(None, period, late, suspended);
+            for window in &task.windows {
+                let at = task.offset.saturating_add(window.start);
+                add(Some(at), period, window.length, of_window(costs) + splits);
+            }
+            if task.windows.is_empty() && jobs(task) {
+                // Each release has a window, and splits at most one other.
+                add(None, period, late, of_window(costs).saturating_mul(2));
+            }
+            continue;
+        }
+        let parts = 1 + u64::from(policy == Some(Policy::Imprecise) && task.mandatory.is_some());
+        if jobs(task) || suspensions > 0 || task.budget_group.is_some() {
+            let all = (switches + end).saturating_mul(parts);
+            add(None, period, late, suspended.saturating_add(all));
+        }
+        if policy == Some(Policy::Dual) {
+            // The promotion: a timer, and the job may preempt once more.
+            add(None, period, late, switches + costs.timer);
+        }
+    }
+    for spec in set.groups.iter().filter(|g| g.domain == domain) {
+        let release = costs.release + costs.timer;
+        match &spec.server {
+            ServerSpec::Periodic { period, deadline, .. } => {
+                add(None, (*period).max(1), 0, release);
+                add(None, (*period).max(1), *deadline, switches + costs.timer);
+            }
+            ServerSpec::Windows { cycle, windows } => {
+                for window in windows {
+                    let (at, cycle) = (Some(window.start), (*cycle).max(1));
+                    add(at, cycle, 0, release);
+                    add(at, cycle, window.length, switches + costs.timer + splits);
+                }
+            }
+        }
+    }
+    for node in set.budget_groups.iter().filter(|b| b.domain == domain) {
+        add(None, node.period.max(1), 0, costs.release);
+        add(None, node.period.max(1), node.period, switches + costs.timer);
+    }
 }
 
 /// The least time between two releases, ns; where it is unbounded, the mean.

@@ -52,6 +52,7 @@ mod time_driven;
 mod time_table;
 mod utilization;
 mod verdict;
+mod window_costs;
 mod window_supply;
 
 use punctual_taskset::{DomainId, TaskSet};
@@ -74,6 +75,7 @@ pub use time_table::{
 };
 pub use utilization::{Ppm, WHOLE};
 pub use verdict::{verdict, DomainLoad, DomainRefusal, Unschedulable, Verdict};
+pub use window_costs::HostWork;
 
 /// Tests all tasks and groups of a set, in each of its domains, for a host that takes no time
 /// itself.
@@ -122,9 +124,9 @@ fn analyse_domain(
 ) -> (DomainAnalysis, u64) {
     let Capacity { limit, total, costs } = *capacity;
     let utilization = DomainUtilization::new(set, domain);
-    let Results { tasks, groups, budget_groups, left, no_cycle } =
+    let Results { tasks, groups, budget_groups, left, no_cycle, tables } =
         Hierarchy::new(set, domain, costs, figures, steps).run();
-    let host = interference::share(set, domain, &costs);
+    let host = interference::share(set, domain, &costs, &tables);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]);
     // The larger excess, so that one change removes both.
     let excess = [utilization.exact.above(limit), together.above(total)];
@@ -139,6 +141,7 @@ fn analyse_domain(
         groups,
         budget_groups,
         no_cycle,
+        tables,
     };
     (analysis, taken)
 }

@@ -30,7 +30,7 @@ impl Policy {
     /// Whether its periodic tasks are reservations, which the dispatcher releases without a timer
     /// of the policy.
     pub(crate) fn is_reservation(self) -> bool {
-        matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf)
+        matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table)
     }
 
     /// By the name in the task set; `None`: there is no test for it.

@@ -6,7 +6,7 @@ use punctual_taskset::{DomainId, ServerSpec, TaskSet};
 use crate::capacity::Capacity;
 use crate::change::{Change, ChangeTarget, Help, Quantity};
 use crate::domain_utilization::DomainUtilization;
-use crate::interference;
+use crate::interference::{self, TableLoad};
 use crate::utilization::Ppm;
 
 /// The least change that brings a domain within its capacity: of one budget, that of the task or
@@ -18,8 +18,9 @@ pub(crate) fn for_overload(
     domain: DomainId,
     capacity: &Capacity,
     utilization: &DomainUtilization,
+    tables: &[TableLoad],
 ) -> Option<Help> {
-    let host = interference::share(set, domain, &capacity.costs);
+    let host = interference::share(set, domain, &capacity.costs, tables);
     let over = utilization.exact.above(capacity.limit);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]).above(capacity.total);
     let excess =

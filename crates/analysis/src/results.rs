@@ -4,6 +4,7 @@ use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
 use crate::capacity::Capacity;
+use crate::interference::TableLoad;
 use crate::utilization::Ppm;
 use crate::verdict::DomainLoad;
 
@@ -64,6 +65,9 @@ pub struct DomainAnalysis {
     /// Some time table is not made because its cycle is too long: no change is searched for.
     #[serde(skip)]
     pub(crate) no_cycle: bool,
+    /// The time tables that were synthesised.
+    #[serde(skip)]
+    pub(crate) tables: Vec<TableLoad>,
 }
 
 impl DomainAnalysis {

@@ -125,6 +125,11 @@ impl<'a> Plan<'a> {
 mod tests {
     use crate::reserved_time::ReservedTime;
     use crate::time_table::{TableError, TableTask, TimeTable};
+    use crate::window_costs::HostWork;
+
+    fn synthesise(tasks: &[TableTask], reserved: &[ReservedTime]) -> Result<TimeTable, TableError> {
+        TimeTable::synthesise(tasks, reserved, &HostWork::default())
+    }
 
     fn task(offset: u64, period: u64, budget: u64, deadline: u64) -> TableTask {
         TableTask { offset, period, budget, deadline }
@@ -172,8 +177,7 @@ mod tests {
             &[task(7, 6, 3, 4), task(0, 9, 2, 9), task(100, 18, 1, 12)],
         ];
         for all in sets {
-            let table =
-                TimeTable::synthesise(all, &[]).unwrap_or_else(|e| panic!("{all:?}: {e:?}"));
+            let table = synthesise(all, &[]).unwrap_or_else(|e| panic!("{all:?}: {e:?}"));
             assert!(laid_out(&table, all, 0, 700).is_some(), "{all:?}");
         }
     }
@@ -186,7 +190,7 @@ mod tests {
             ReservedTime { start: 2, cycle: 5, length: 1 },
             ReservedTime { start: 19, cycle: 20, length: 3 },
         ];
-        let table = TimeTable::synthesise(&all, &reserved).unwrap();
+        let table = synthesise(&all, &reserved).unwrap();
         let tasks = laid_out(&table, &all, 0, 200).unwrap();
         for at in 40..200u64 {
             let closed = reserved.iter().any(|t| (at - t.start) % t.cycle < t.length);
@@ -202,38 +206,34 @@ mod tests {
     fn a_late_task_is_named_with_the_missing_time() {
         let all = [task(0, 10, 2, 3), task(0, 10, 2, 3)];
         assert_eq!(
-            TimeTable::synthesise(&all, &[]),
+            synthesise(&all, &[]),
             Err(TableError::Late { task: 1, deadline: 3, missing: 1 }),
         );
         let all = [task(0, 2, 1, 2), task(0, 3, 2, 3)];
-        assert_eq!(
-            TimeTable::synthesise(&all, &[]),
-            Err(TableError::Overload { excess: 1 }),
-            "7/6 of a CPU"
-        );
+        assert_eq!(synthesise(&all, &[]), Err(TableError::Overload { excess: 1 }), "7/6 of a CPU");
     }
 
     #[test]
     fn an_overload_that_offsets_hide_for_many_cycles_is_refused() {
         // 25/24 of a CPU; simulated, the first job is late after some 150 ns, in the seventh cycle.
         let all = [task(13, 24, 1, 24), task(7, 12, 4, 11), task(15, 24, 16, 24)];
-        assert_eq!(TimeTable::synthesise(&all, &[]), Err(TableError::Overload { excess: 1 }));
+        assert_eq!(synthesise(&all, &[]), Err(TableError::Overload { excess: 1 }));
         let fits = [task(13, 24, 1, 24), task(7, 12, 4, 11), task(15, 24, 15, 24)];
-        assert!(TimeTable::synthesise(&fits, &[]).is_ok());
+        assert!(synthesise(&fits, &[]).is_ok());
         // Time that is reserved twice counts once.
         let reserved = [
             ReservedTime { start: 3, cycle: 12, length: 1 },
             ReservedTime { start: 3, cycle: 24, length: 1 },
         ];
-        let excess = TimeTable::synthesise(&fits, &reserved);
+        let excess = synthesise(&fits, &reserved);
         assert_eq!(excess, Err(TableError::Overload { excess: 2 }));
     }
 
     #[test]
     fn tables_that_are_too_long_are_refused_before_the_synthesis() {
         let long = [task(0, (1 << 31) - 1, 1, 1), task(0, 1 << 31, 1, 1)];
-        assert_eq!(TimeTable::synthesise(&long, &[]), Err(TableError::LongCycle));
+        assert_eq!(synthesise(&long, &[]), Err(TableError::LongCycle));
         let large = [task(0, 10, 1, 10), task(0, 1_000_003, 1, 10)];
-        assert_eq!(TimeTable::synthesise(&large, &[]), Err(TableError::TooLarge));
+        assert_eq!(synthesise(&large, &[]), Err(TableError::TooLarge));
     }
 }

@@ -3,20 +3,23 @@
 //!
 //! The test is exact: each window is compared with every other, in all cycles. Where tasks have no
 //! windows, the table is synthesised that the policy will use (earliest deadline first, which is
-//! optimal).
+//! optimal). On a host that takes time for itself, the test is sufficient: a task must receive its
+//! budget beside what the host takes of its windows at most ([`HostWork`]).
 
 use std::collections::HashMap;
 
-use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec};
+use punctual_taskset::{fmt_ns, Arrival, Body, ServerSpec, TaskSpec, Window};
 
 use crate::hierarchy::Hierarchy;
+use crate::interference::TableLoad;
 use crate::record::{group_result, task_result};
 use crate::reserved_time::{OutsideServers, ReservedTime};
 use crate::results::{Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::self_suspension::{self, segments, ExecutionSegment};
 use crate::step_limit::Exhausted;
 use crate::supply::Supply;
-use crate::time_table::{TableError, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
+use crate::time_table::{TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS};
+use crate::window_costs::{FoundWindows, HostWork};
 use crate::window_supply::WindowSupply;
 
 /// The owner of a window, by its index in the set.
@@ -24,6 +27,14 @@ use crate::window_supply::WindowSupply;
 enum Owner {
     Task(usize),
     Group(usize),
+}
+
+/// The table of a group's tasks without windows.
+#[derive(Default)]
+struct Synthesised {
+    /// By task (an index in the set): the longest response, ns.
+    responses: Vec<(usize, Option<u64>)>,
+    windows: FoundWindows,
 }
 
 /// What is wrong with an owner's windows.
@@ -40,6 +51,7 @@ impl Hierarchy<'_> {
         let groups: Vec<usize> = (0..set.groups.len())
             .filter(|&g| set.groups[g].domain == domain && set.groups[g].parent == group)
             .collect();
+        let host = HostWork::new(set, domain, group, &self.costs);
         let mut faults: Vec<Fault> = Vec::new();
         let mut windows: Vec<(Owner, ReservedTime)> = Vec::new();
         for &g in &groups {
@@ -78,15 +90,26 @@ impl Hierarchy<'_> {
             faults.extend(groups.iter().map(|&g| (Owner::Group(g), fault.to_owned())));
         }
         let closed = if outside.unfixed.is_some() { Vec::new() } else { outside.times };
-        let computed = self.find_overlaps(&windows, &closed, &mut faults).is_ok();
+        let computed = self.steps.spend(windows.len().saturating_mul(host.terms())).is_ok()
+            && self.find_overlaps(&windows, &closed, &mut faults).is_ok();
 
         let free: Vec<usize> =
             tasks.iter().copied().filter(|&t| set.tasks[t].windows.is_empty()).collect();
-        let responses = if computed && faults.is_empty() && !free.is_empty() {
-            self.synthesise(&free, &windows, closed, &mut faults)
+        let table = if computed && faults.is_empty() && !free.is_empty() {
+            self.synthesise(group, &free, &windows, closed, &host, &mut faults)
         } else {
-            HashMap::new()
+            None
         };
+        let table = table.unwrap_or_default();
+        let given = tasks.iter().filter(|&&t| !set.tasks[t].windows.is_empty());
+        let mut responses: HashMap<usize, Option<u64>> = table.responses.into_iter().collect();
+        for &t in given {
+            let received = received(&set.tasks[t], &host, &table.windows);
+            if let Some(fault) = late(&set.tasks[t], received, &host, &table.windows) {
+                faults.push((Owner::Task(t), fault));
+            }
+            responses.insert(t, received);
+        }
         let mut first: HashMap<Owner, String> = HashMap::new();
         for (owner, fault) in faults {
             first.entry(owner).or_insert(fault);
@@ -96,7 +119,8 @@ impl Hierarchy<'_> {
                 t,
                 first.remove(&Owner::Task(t)),
                 computed,
-                responses.get(&t).copied(),
+                responses.get(&t).copied().flatten(),
+                host.is_none(),
             );
             self.put_task(result);
         }
@@ -123,23 +147,12 @@ impl Hierarchy<'_> {
         if self_suspension::ends_suspended(&task.body, task.budget) {
             return Some(self_suspension::ENDS_SUSPENDED.to_owned());
         }
-        if task.windows.is_empty() {
-            // The table is synthesised for jobs that never suspend themselves.
-            let suspends = !segments(&task.body, task.budget).is_empty();
-            return suspends.then(|| self_suspension::MISSED_WINDOWS.to_owned());
-        }
-        let sum = task.windows.iter().fold(0u64, |sum, w| sum.saturating_add(w.length));
-        if sum < task.budget {
-            let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
-            return Some(format!("its windows are {sum} long together, its budget is {budget}"));
-        }
-        let Some(end) = received(task) else {
+        // A table is synthesised for jobs that never suspend themselves.
+        let suspends = || !segments(&task.body, task.budget).is_empty();
+        if task.windows.is_empty() && suspends() {
             return Some(self_suspension::MISSED_WINDOWS.to_owned());
-        };
-        (end > task.deadline).then(|| {
-            let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
-            format!("in its windows it has its budget after {end}, its deadline is {deadline}")
-        })
+        }
+        None
     }
 
     /// Reports windows that overlap each other, or lie outside those of the servers above.
@@ -185,36 +198,51 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// Synthesises the table of the tasks without windows (`free`); their longest responses.
+    /// Synthesises the table of the tasks without windows (`free`).
     fn synthesise(
         &mut self,
+        group: Option<usize>,
         free: &[usize],
         windows: &[(Owner, ReservedTime)],
         closed: Vec<ReservedTime>,
+        host: &HostWork,
         faults: &mut Vec<Fault>,
-    ) -> HashMap<usize, u64> {
+    ) -> Option<Synthesised> {
         let reserved: Vec<ReservedTime> = windows.iter().map(|w| w.1).chain(closed).collect();
-        let tasks: Vec<_> = free.iter().map(|&t| (&self.set.tasks[t]).into()).collect();
-        match TimeTable::synthesise(&tasks, &reserved) {
-            Ok(table) => free
-                .iter()
-                .enumerate()
-                .filter_map(|(n, &t)| Some((t, table.response(n)?)))
-                .collect(),
+        let tasks: Vec<TableTask> = free.iter().map(|&t| (&self.set.tasks[t]).into()).collect();
+        match TimeTable::synthesise(&tasks, &reserved, host) {
+            Ok(table) => {
+                let windows = table.found(&tasks);
+                self.tables.push(TableLoad {
+                    group,
+                    windows: table.count(),
+                    cycle: windows.cycle(),
+                });
+                let responses = free.iter().enumerate();
+                let responses = responses.map(|(n, &t)| (t, table.response(n))).collect();
+                Some(Synthesised { responses, windows })
+            }
             Err(error) => {
-                self.report_no_table(error, free, faults);
-                HashMap::new()
+                self.report_no_table(error, free, host, faults);
+                None
             }
         }
     }
 
-    fn report_no_table(&mut self, error: TableError, free: &[usize], faults: &mut Vec<Fault>) {
+    fn report_no_table(
+        &mut self,
+        error: TableError,
+        free: &[usize],
+        host: &HostWork,
+        faults: &mut Vec<Fault>,
+    ) {
         self.no_cycle |= matches!(error, TableError::LongCycle | TableError::TooLarge);
         let text = match error {
             TableError::Late { task, missing, .. } => {
                 let missing = fmt_ns(missing);
+                let needed = if host.is_none() { "" } else { ", with what the host takes," };
                 let text = format!(
-                    "no time table can be met: {missing} of its budget is missing at a deadline"
+                    "no time table can be met: {missing} of its budget{needed} is missing at a deadline"
                 );
                 // The first fault of a task counts.
                 faults.push((Owner::Task(free[task]), text));
@@ -224,8 +252,10 @@ impl Hierarchy<'_> {
                 )
             }
             TableError::Overload { .. } => {
-                "no time table can be met: the budgets are more than the time that is left for them"
-                    .to_owned()
+                let needed = if host.is_none() { "" } else { ", with what the host takes," };
+                format!(
+                    "no time table can be met: the budgets{needed} are more than the time that is left for them"
+                )
             }
             TableError::LongCycle => {
                 "no time table: the periods together come again only after more than 36 years"
@@ -243,18 +273,18 @@ impl Hierarchy<'_> {
         t: usize,
         fault: Option<String>,
         computed: bool,
-        found: Option<u64>,
+        response: Option<u64>,
+        exact: bool,
     ) -> TaskAnalysis {
         let task = &self.set.tasks[t];
-        let response = if task.windows.is_empty() { found } else { received(task) };
         let fit = fit(&fault, computed && response.is_some());
         let response = response.filter(|_| fit == Fit::Fits);
         TaskAnalysis {
             fit,
             // A program may suspend itself throughout its windows.
-            exact: matches!(task.body, Body::Spin(_)),
+            exact: exact && matches!(task.body, Body::Spin(_)),
             response,
-            reached: response.is_some(),
+            reached: exact && response.is_some(),
             slack: response.and_then(|r| task.deadline.checked_sub(r)),
             why: fault,
             ..task_result(self.set, t, Test::Table)
@@ -289,9 +319,44 @@ fn fit(fault: &Option<String>, computed: bool) -> Fit {
     }
 }
 
-/// When a task has received its budget within its own windows, ns after its release; `None`: its
-/// windows end before.
-fn received(task: &TaskSpec) -> Option<u64> {
+/// The most that the host takes of a window that the set specifies, ns. `found`: the windows of the
+/// group's synthesised table.
+fn taken(task: &TaskSpec, window: &Window, host: &HostWork, found: &FoundWindows) -> u64 {
+    let period = task.period.max(1);
+    let start = (task.offset % period).saturating_add(window.start);
+    host.within((start, period, window.length), found)
+}
+
+/// Why a task with windows of its own is late; `received`: when it has its budget.
+fn late(
+    task: &TaskSpec,
+    received: Option<u64>,
+    host: &HostWork,
+    found: &FoundWindows,
+) -> Option<String> {
+    let windows = &task.windows;
+    let sum = windows.iter().fold(0u64, |sum, w| sum.saturating_add(w.length));
+    let taken = windows.iter().fold(0u64, |sum, w| sum.saturating_add(taken(task, w, host, found)));
+    if sum.saturating_sub(taken) < task.budget {
+        let (sum, budget) = (fmt_ns(sum), fmt_ns(task.budget));
+        let taken = match taken {
+            0 => String::new(),
+            _ => format!(", of which the host takes up to {}", fmt_ns(taken)),
+        };
+        return Some(format!("its windows are {sum} long together{taken}, its budget is {budget}"));
+    }
+    let Some(end) = received else {
+        return Some(self_suspension::MISSED_WINDOWS.to_owned());
+    };
+    (end > task.deadline).then(|| {
+        let (end, deadline) = (fmt_ns(end), fmt_ns(task.deadline));
+        format!("in its windows it has its budget after {end}, its deadline is {deadline}")
+    })
+}
+
+/// When a task has received its budget within its own windows, at the latest, ns after its release;
+/// `None`: its windows end before.
+fn received(task: &TaskSpec, host: &HostWork, found: &FoundWindows) -> Option<u64> {
     let mut segments = segments(&task.body, task.budget);
     if segments.is_empty() {
         segments.push(ExecutionSegment { suspension: 0, execution: task.budget });
@@ -302,9 +367,11 @@ fn received(task: &TaskSpec) -> Option<u64> {
         let mut left = segment.execution.max(1);
         at = task.windows.iter().find_map(|w| {
             let (from, end) = (at.max(w.start), w.start.saturating_add(w.length));
-            let room = end.saturating_sub(from);
+            // Of a window with two segments the host may take its time in either.
+            let taken = if from < end { taken(task, w, host, found) } else { 0 };
+            let room = end.saturating_sub(from).saturating_sub(taken);
             if left <= room {
-                return Some(from + left);
+                return Some(from + taken + left);
             }
             left -= room;
             None

@@ -5,6 +5,7 @@ use punctual_taskset::{TaskSpec, Window};
 use crate::hyperperiod::lcm;
 use crate::reserved_time::{merge, ReservedTime};
 use crate::synthesis::Plan;
+use crate::window_costs::{FoundWindows, HostWork};
 
 /// Windows in one synthesised table at most.
 pub const LARGEST_TABLE: usize = 1 << 16;
@@ -14,6 +15,9 @@ pub const MOST_WINDOWS: usize = 4_096;
 
 /// A table's cycle is shorter than this, ns.
 pub const LONGEST_CYCLE: u64 = 1 << 60;
+
+/// How often a table is synthesised again with more room for what the host takes.
+const ROUNDS: u32 = 32;
 
 /// A periodic task for which windows are sought. Times are ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub enum TableError {
         task: usize,
         /// The deadline, ns from the start of the cycle.
         deadline: u64,
-        /// Execution time missing at the deadline, ns.
+        /// Execution time missing at the deadline, with what the host takes of it, ns.
         missing: u64,
     },
     /// The budgets and the reserved time are more than there is in each cycle of all periods.
@@ -100,6 +104,11 @@ impl TimeTable {
         self.rows.get(task).map_or(0, |rows| rows.ranges.len() as u64)
     }
 
+    /// How many windows a cycle has.
+    pub(crate) fn count(&self) -> usize {
+        self.windows.len()
+    }
+
     /// The longest time, ns, from a release of a task to the end of its last window; `None` for a
     /// task without windows.
     pub(crate) fn response(&self, task: usize) -> Option<u64> {
@@ -107,12 +116,81 @@ impl TimeTable {
         last.map(|w| w.start + w.length).max()
     }
 
-    /// Finds windows for all tasks, outside of the reserved time, by earliest deadline first.
+    /// Finds windows for all tasks, outside of the reserved time, by earliest deadline first. In
+    /// its windows each task has its budget beside what the host takes.
     ///
     /// # Errors
     /// No table meets all deadlines, or it would be too long ([`LARGEST_TABLE`],
-    /// [`LONGEST_CYCLE`]).
+    /// [`LONGEST_CYCLE`]). With a host that takes time, another table might meet them.
     pub fn synthesise(
+        tasks: &[TableTask],
+        reserved: &[ReservedTime],
+        host: &HostWork,
+    ) -> Result<TimeTable, TableError> {
+        let mut enlarged = tasks.to_vec();
+        let mut late = TableError::TooLarge;
+        for _ in 0..ROUNDS {
+            let table = TimeTable::for_budgets(&enlarged, reserved)?;
+            let Some((task, missing)) = table.enlarge(tasks, &mut enlarged, host) else {
+                return Ok(table);
+            };
+            late = TableError::Late { task, deadline: tasks[task].deadline, missing };
+        }
+        Err(late)
+    }
+
+    /// Enlarges the budget of each task that lacks time in its windows because of the host; the
+    /// last such task, and how much it lacks, ns.
+    fn enlarge(
+        &self,
+        tasks: &[TableTask],
+        enlarged: &mut [TableTask],
+        host: &HostWork,
+    ) -> Option<(usize, u64)> {
+        if host.is_none() {
+            return None;
+        }
+        let found = self.found(tasks);
+        let mut rooms: Vec<Vec<u64>> =
+            (0..tasks.len()).map(|task| vec![0; self.rows(task) as usize]).collect();
+        for (task, number, at, length) in self.intervals(tasks) {
+            let taken = host.within((at, found.cycle(), length), &found);
+            rooms[task][number as usize] += length - taken;
+        }
+        let mut last = None;
+        for (task, rooms) in rooms.iter().enumerate() {
+            let least = rooms.iter().min().copied().unwrap_or(0);
+            let missing = tasks[task].budget.saturating_sub(least);
+            if missing > 0 {
+                enlarged[task].budget = enlarged[task].budget.saturating_add(missing);
+                last = Some((task, missing));
+            }
+        }
+        last
+    }
+
+    /// Where its windows lie; `tasks` are those that it was synthesised for.
+    pub(crate) fn found(&self, tasks: &[TableTask]) -> FoundWindows {
+        let cycle = tasks.first().map_or(1, |task| task.period * self.rows(0));
+        FoundWindows::new(cycle, self.intervals(tasks).map(|(_, _, at, length)| (at, length)))
+    }
+
+    /// All windows of a cycle: task, release, start from the beginning of the run, length.
+    fn intervals<'a>(
+        &'a self,
+        tasks: &'a [TableTask],
+    ) -> impl Iterator<Item = (usize, u64, u64, u64)> + 'a {
+        tasks.iter().enumerate().flat_map(move |(n, task)| {
+            (0..self.rows(n)).flat_map(move |number| {
+                let release = task.offset + number * task.period;
+                let windows = self.windows(n, number).iter();
+                windows.map(move |w| (n, number, release + w.start, w.length))
+            })
+        })
+    }
+
+    /// As [`synthesise`](TimeTable::synthesise), for a host that takes nothing.
+    fn for_budgets(
         tasks: &[TableTask],
         reserved: &[ReservedTime],
     ) -> Result<TimeTable, TableError> {

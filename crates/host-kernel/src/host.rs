@@ -17,6 +17,7 @@ use punctual_sys::memory;
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 
+use crate::costs::capacity;
 use crate::domain::{self, Command, Config, DomainEvent, Joining};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
@@ -106,7 +107,7 @@ impl KernelHost {
     /// What the set or the machine does not permit. Nothing is left behind.
     pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
         let set = Arc::new(set.clone());
-        let parts = parts(&set)?;
+        let parts = parts(&set, capacity(&set).costs)?;
         machine::check(&set.cpus())?;
         let locks = parts.iter().map(|part| CpuLock::take(part.cpu, &options.owner));
         let locks = locks.collect::<Result<Vec<_>, _>>()?;

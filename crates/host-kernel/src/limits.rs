@@ -1,8 +1,8 @@
 //! What this host makes of a set, before anything is started.
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
-use punctual_policies::{Allocators, LocalDispatcher};
-use punctual_taskset::{Arrival, DomainId, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher};
+use punctual_taskset::{Arrival, Costs, DomainId, ServerKind, ServerSpec, TaskSet, TaskSpec};
 
 use crate::abi::{arena_limits, domains};
 use crate::diagnostics::{not_done_here, OTHERS};
@@ -27,11 +27,11 @@ pub(crate) struct Part {
 /// # Errors
 /// What of it only the other hosts can do.
 pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
-    parts(set).map(drop)
+    parts(set, Costs::NONE).map(drop)
 }
 
-/// A set by its domains.
-pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
+/// A set by its domains, for a host that takes `costs` for its own work.
+pub(crate) fn parts(set: &TaskSet, costs: Costs) -> Result<Vec<Part>, Diagnostic> {
     if set.domains.len() > domains() {
         return Err(not_done_here(format!(
             "the kernel host serves {} CPUs in a set; this one has {:?}",
@@ -41,12 +41,13 @@ pub(crate) fn parts(set: &TaskSet) -> Result<Vec<Part>, Diagnostic> {
     }
     set.tasks.iter().try_for_each(|task| waits(set, task))?;
     groups_wait(set)?;
-    set.domain_ids().map(|domain| part(set, domain)).collect()
+    set.domain_ids().map(|domain| part(set, domain, costs)).collect()
 }
 
-fn part(set: &TaskSet, domain: DomainId) -> Result<Part, Diagnostic> {
+fn part(set: &TaskSet, domain: DomainId, costs: Costs) -> Result<Part, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
-    let allocators = Allocators::new(set, domain)?;
+    let options = AllocatorOptions { costs, ..AllocatorOptions::default() };
+    let allocators = Allocators::with(set, domain, options)?;
     let limits = allocators.limits();
     let arena = arena_limits();
     // Tasks for which the windows are too few are carried out by the policy.
@@ -54,7 +55,7 @@ fn part(set: &TaskSet, domain: DomainId) -> Result<Part, Diagnostic> {
     let events = limits.events.max(arena.events);
     let limits = Limits { events, records: arena.records, windows, ..limits };
     room(cpu, &limits)?;
-    let asks_policies = rehearse(set, domain, limits)?;
+    let asks_policies = rehearse(set, domain, options, limits)?;
     Ok(Part { domain, cpu, allocators, limits, asks_policies })
 }
 
@@ -80,12 +81,17 @@ fn room(cpu: u32, asked: &Limits) -> Result<(), Diagnostic> {
 
 /// What a dispatcher and its allocators make of the set, tried in this process: whether some policy
 /// is asked at each job.
-fn rehearse(set: &TaskSet, domain: DomainId, limits: Limits) -> Result<bool, Diagnostic> {
+fn rehearse(
+    set: &TaskSet,
+    domain: DomainId,
+    options: AllocatorOptions,
+    limits: Limits,
+) -> Result<bool, Diagnostic> {
     let refused = |e: &dyn std::fmt::Display| {
         let cpus = set.domain(domain);
         not_done_here(format!("{cpus}: the dispatcher refuses the set: {e}"))
     };
-    let mut allocators = Allocators::new(set, domain)?;
+    let mut allocators = Allocators::with(set, domain, options)?;
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
     allocators.begin(&mut LocalDispatcher::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
     let polling = |g: &punctual_taskset::GroupSpec| {
@@ -168,7 +174,7 @@ mod tests {
 
     fn asks_policies(policy: &str, more: &str) -> bool {
         let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
-        parts(&set(&text)).expect("it can be carried out")[0].asks_policies
+        parts(&set(&text), Costs::NONE).expect("it can be carried out")[0].asks_policies
     }
 
     #[test]

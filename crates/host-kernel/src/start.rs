@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use punctual_taskset::{Body, Spin, TaskSet};
 
+use crate::costs::capacity;
 use crate::diagnostics::not_done_here;
 use crate::limits::parts;
 use crate::machine;
@@ -38,7 +39,7 @@ impl Start {
         let set =
             TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
         let set = set.map_err(|e| not_done_here(e.to_string()))?;
-        let parts = parts(&set)?;
+        let parts = parts(&set, capacity(&set).costs)?;
         machine::check(&set.cpus())?;
         let mut last = Instant::now();
         let mut lap = || {

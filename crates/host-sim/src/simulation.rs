@@ -166,7 +166,9 @@ fn engine(
     trace: Option<TraceSink>,
 ) -> Result<Engine, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
-    let mut allocators = Allocators::with(set, domain, options.allocators)?;
+    let with_costs =
+        punctual_policies::AllocatorOptions { costs: options.costs, ..options.allocators };
+    let mut allocators = Allocators::with(set, domain, with_costs)?;
     let mut limits = allocators.limits();
     limits.records = match trace {
         Some(_) => limits.records_at_once(),

@@ -11,6 +11,7 @@ use punctual_sys::sched::{pin, thread_id};
 use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
+use crate::costs::capacity;
 use crate::engine::{Command, Ends, Engine};
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
@@ -83,7 +84,8 @@ pub(crate) fn start_engine(
     options: &HostOptions,
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
-    let with_room = AllocatorOptions { room: options.room, ..AllocatorOptions::default() };
+    let costs = capacity(&options.set).costs;
+    let with_room = AllocatorOptions { room: options.room, costs, ..AllocatorOptions::default() };
     let allocators = Allocators::with(&options.set, domain, with_room)?;
     let sink = options.traces.iter().find(|(of, _)| *of == domain).map(|(_, sink)| sink.clone());
     let limits = allocators.limits();

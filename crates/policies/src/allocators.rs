@@ -1,7 +1,7 @@
 //! All policies of one dispatcher, and the tasks that they release.
 
 use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, ReservationId, TaskId, Wait};
-use punctual_taskset::{DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{Costs, DomainId, TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator, TaskParams};
 use crate::arrival::Stream;
@@ -21,11 +21,13 @@ pub struct AllocatorOptions {
     pub job_by_job: bool,
     /// Room for so many tasks beside those of the set.
     pub room: u32,
+    /// What the host takes for its own work: time tables have room for it.
+    pub costs: Costs,
 }
 
 impl Default for AllocatorOptions {
     fn default() -> AllocatorOptions {
-        AllocatorOptions { policies: POLICIES, job_by_job: false, room: 0 }
+        AllocatorOptions { policies: POLICIES, job_by_job: false, room: 0, costs: Costs::NONE }
     }
 }
 
@@ -87,9 +89,10 @@ impl Allocators {
             polling: false,
             unarmed: 0,
         };
+        let costs = options.costs;
         for group in 0..=set.groups.len() as u32 {
             let policy = all.named(group)?;
-            let allocator = (policy.make)(policy, &Setup { set, domain, group })?;
+            let allocator = (policy.make)(policy, &Setup { set, domain, group, costs })?;
             all.groups.push((policy, all.at_work.len() as u32));
             all.at_work.push(allocator);
         }

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Attribute, For, OverrunPolicy, Reservation, TaskId};
 use punctual_taskset as taskset;
-use taskset::{DomainId, TaskSet, TaskSpec};
+use taskset::{Costs, DomainId, TaskSet, TaskSpec};
 
 use crate::allocator::{number, Allocator};
 use punctual_diagnostic::Diagnostic;
@@ -40,6 +40,8 @@ pub struct Setup<'a> {
     pub domain: DomainId,
     /// The scheduling group.
     pub group: u32,
+    /// What the host takes for its own work.
+    pub costs: Costs,
 }
 
 impl<'a> Setup<'a> {

@@ -29,8 +29,10 @@ impl Allocators {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
         let policy = self.find(&to.name, place())?;
-        let allocator =
-            (policy.make)(policy, &Setup { set: &self.set, domain: self.domain, group })?;
+        let allocator = (policy.make)(
+            policy,
+            &Setup { set: &self.set, domain: self.domain, group, costs: self.options.costs },
+        )?;
         let refused = |e| {
             refused(
                 place(),

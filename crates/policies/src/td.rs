@@ -3,10 +3,12 @@
 //! Each window of the table is a job whose start and finish are the window's, ordered by start: the
 //! dispatcher's reservations make them, so that no host needs a round trip for each. A task's
 //! windows are specified in the set, or synthesised off line by earliest deadline first, in the
-//! time that no other windows reserve (crates/analysis).
+//! time that no other windows reserve (crates/analysis). Synthesised windows have room for what the
+//! host takes, if there is a table with it; else (in an overload) for the budgets alone.
 
 use punctual_analysis::{
-    OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE, MOST_WINDOWS,
+    HostWork, OutsideServers, ReservedTime, TableError, TableTask, TimeTable, LARGEST_TABLE,
+    MOST_WINDOWS,
 };
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
@@ -77,7 +79,11 @@ fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>
     } else {
         let wanted: Vec<TableTask> = free.iter().map(|&(_, t)| t.into()).collect();
         let reserved: Vec<ReservedTime> = given.iter().map(|n| n.time).chain(closed).collect();
-        TimeTable::synthesise(&wanted, &reserved).map_err(|e| explain(e, &free))?
+        let group = setup.group.checked_sub(1).map(|g| g as usize);
+        let host = HostWork::new(setup.set, setup.domain, group, &setup.costs);
+        TimeTable::synthesise(&wanted, &reserved, &host)
+            .or_else(|_| TimeTable::synthesise(&wanted, &reserved, &HostWork::default()))
+            .map_err(|e| explain(e, &free))?
     };
     for (n, (index, _)) in free.iter().enumerate() {
         sources[*index] = Source::Found(n);

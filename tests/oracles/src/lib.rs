@@ -12,7 +12,7 @@ mod watch;
 pub use admitted::check_admitted;
 pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
-pub use timed::timed;
+pub use timed::{table, timed};
 pub use tree::hierarchy;
 pub use watch::{simulate, simulate_with, Seen};
 

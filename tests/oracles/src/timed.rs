@@ -1,5 +1,5 @@
-//! Random time-driven hierarchies: windows in group 0, and within them any policy, with servers
-//! that begin where they like.
+//! Random time-driven sets: windows in group 0, and within them any policy, with servers that begin
+//! where they like; or tasks of group 0 itself, with windows of their own and without.
 
 use punctual_taskset::{
     Body, DomainId, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin, TaskSet, TaskSpec, Window,
@@ -58,6 +58,66 @@ pub fn timed(random: &mut Random) -> TaskSet {
         }
     }
     tree
+}
+
+/// Tasks with windows of one or two cycles, tasks for which a table is synthesised, and now and
+/// then a group on windows beside them.
+pub fn table(random: &mut Random) -> TaskSet {
+    let mut set = set("td", Vec::new());
+    let cycle = random.of(&[20, 24, 40]);
+    let mut at = random.within(0, 5);
+    while at < cycle && set.tasks.len() < 4 {
+        let length = random.within(3, 8).min(cycle - at);
+        if random.once_in(4) && set.groups.is_empty() {
+            let server = ServerSpec::Windows { cycle, windows: vec![Window { start: at, length }] };
+            let policy = random.of(&["rm", "td"]);
+            set.groups.push(group("w".to_owned(), None, policy, server, random));
+            let member = if policy == "td" {
+                let period = cycle * random.within(1, 2);
+                let budget = random.within(1, (length / 2).max(1));
+                TaskSpec { group: Some(0), ..bare(set.tasks.len(), period, budget, random) }
+            } else {
+                task(set.tasks.len(), 0, cycle, length, cycle, random)
+            };
+            set.tasks.push(member);
+        } else {
+            let period = cycle * random.of(&[1, 1, 2]);
+            let budget = random.within(1, length);
+            let mut windowed = bare(set.tasks.len(), period, budget, random);
+            // Its first window begins at the release or after it, in one piece or two.
+            windowed.offset = at - random.within(0, at.min(4));
+            let start = at - windowed.offset;
+            let half = length / 2;
+            windowed.windows = match random.once_in(2) {
+                true => vec![Window { start, length }],
+                false => vec![
+                    Window { start, length: half },
+                    Window { start: start + half, length: length - half },
+                ],
+            };
+            windowed.deadline = random.within((start + length).min(period), period);
+            set.tasks.push(windowed);
+        }
+        at += length + random.within(0, 6);
+    }
+    for _ in 0..random.within(0, 3) {
+        let period = random.of(&[cycle, 2 * cycle, cycle / 2, 30]);
+        let budget = random.within(1, (period / 6).max(1));
+        let mut free = bare(set.tasks.len(), period, budget, random);
+        free.offset = random.within(0, period);
+        free.deadline = random.within(budget, period);
+        set.tasks.push(free);
+    }
+    set
+}
+
+/// A task of group 0 that may use all of its budget.
+fn bare(n: usize, period: u64, budget: u64, random: &mut Random) -> TaskSpec {
+    let body = match random.once_in(2) {
+        true => Body::Spin(Spin::For(budget)),
+        false => Body::Spin(Spin::Uniform { min: 1, max: budget, seed: random.within(0, 1 << 40) }),
+    };
+    TaskSpec::new(format!("t{n}"), period, budget, body)
 }
 
 fn group(

@@ -3,7 +3,7 @@
 
 use punctual_analysis::{analyse_within, Capacity, Fit, Ppm, WHOLE};
 use punctual_oracles::{
-    costs, enlarged, flat, hierarchy, seeds, simulate_with, timed, Flat, Random,
+    costs, enlarged, flat, hierarchy, seeds, simulate_with, table, timed, Flat, Random,
 };
 use punctual_taskset::{Arrival, TaskSet};
 
@@ -70,4 +70,9 @@ fn no_hierarchy_admitted_with_the_costs_misses() {
 #[test]
 fn no_set_within_windows_admitted_with_the_costs_misses() {
     none_misses(timed, 1200);
+}
+
+#[test]
+fn no_time_table_admitted_with_the_costs_misses() {
+    none_misses(table, 1200);
 }

@@ -77,3 +77,36 @@ fn tiny_budgets_are_refused_and_the_largest_set_that_is_admitted_is_kept() {
         assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
     }
 }
+
+/// Tasks of 4 to 20 ms without windows of their own, with so many thousandths of the CPU together.
+fn table(share: u64) -> String {
+    let mut text = "cpu = 0\npolicy = \"td\"\nduration = \"200ms\"\n".to_owned();
+    for (n, period) in [4_000, 5_000, 8_000, 10_000, 20_000].into_iter().enumerate() {
+        let budget = period * share / 5_000;
+        let times = format!("period = \"{period}us\"\nbudget = \"{budget}us\"");
+        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}")
+            .expect("room");
+    }
+    text
+}
+
+#[test]
+fn a_full_time_table_that_is_admitted_is_kept() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let full = "cpu = 0\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\n\
+        budget = \"1ms\"\nwindows = [{ start = \"1ms\", length = \"1ms\" }]\nwork = { spin = \"forever\" }\n";
+    let full = scratch.file("full.toml", full);
+    let refused = run(&[full.to_str().expect("a plain path")]).output();
+    says(&refused, 3, &["its windows are 1 ms long together, of which the host takes up to"]);
+
+    // A fuller one may use up the 95 ms that jobs have in 100 ms before its last window.
+    let share = (400..=900).rev().find(|&share| check(&scratch, &table(share))["fits"] == true);
+    let share = share.expect("some table fits");
+    let fullest = scratch.file("table.toml", &table(share));
+    let results = results(&run(&[fullest.to_str().expect("a plain path")]).output());
+    eprintln!("{share} thousandths, {}", results["kernel_dispatcher"]);
+    for task in results["tasks"].as_array().expect("tasks") {
+        assert_eq!((&task["misses"], &task["shortfall_ns"]), (&0.into(), &0.into()), "{task:#}");
+    }
+}
