@@ -43,7 +43,7 @@ pub enum Command {
     /// Check whether a task set fits: worst-case response times, slack, and the smallest change
     /// that would help; starts nothing
     Check(Check),
-    /// Work with a recorded run: draw it for Perfetto or Chrome, sum it up
+    /// Work with a recorded run: sum it up, explain its misses, compare, cut, draw it
     Trace(TraceArgs),
     /// What is in the way of real time on this machine; changes nothing
     Doctor(Doctor),

@@ -36,6 +36,9 @@ pub fn run(args: &Sim, path: &Path) -> Result<Outcome<ReplayResult>, Diagnostic>
             ReplayError::Trace(TraceError::Io(_) | TraceError::Format(_)) => {
                 "name a trace that this version's `run --trace` or `sim --trace` wrote"
             }
+            ReplayError::Cut => {
+                "replay the trace that it was cut from, or cut it without --from and --task"
+            }
             _ => "use the file as it was written, or record the run again",
         };
         Diagnostic::usage(format!("{name}: {e}"), help)

@@ -1,5 +1,7 @@
 //! `punctual trace`: what can be made of a recorded run.
 
+mod cut;
+mod diff;
 mod export;
 mod stats;
 pub mod why;
@@ -12,7 +14,7 @@ use std::process::ExitCode;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_timeline::Timeline;
-use punctual_trace::TraceError;
+use punctual_trace::{TraceError, TraceReader};
 use serde::Serialize;
 
 use crate::args_trace::{TraceArgs, TraceCommand};
@@ -25,6 +27,8 @@ pub fn run(args: &TraceArgs, caller: Caller) -> ExitCode {
     match &args.command {
         TraceCommand::Export(args) => caller.finish(export::run(args)),
         TraceCommand::Stats(args) => caller.finish(stats::run(args)),
+        TraceCommand::Diff(args) => caller.finish(diff::run(args)),
+        TraceCommand::Cut(args) => caller.finish(cut::run(args)),
         TraceCommand::Why(args) => caller.finish(why::run(args)),
     }
 }
@@ -34,6 +38,8 @@ pub fn caller(args: &TraceArgs) -> (&'static str, bool) {
     match &args.command {
         TraceCommand::Export(args) => ("trace export", args.json),
         TraceCommand::Stats(args) => ("trace stats", args.json),
+        TraceCommand::Diff(args) => ("trace diff", args.json),
+        TraceCommand::Cut(args) => ("trace cut", args.json),
         TraceCommand::Why(args) => ("trace why", args.json),
     }
 }
@@ -47,18 +53,30 @@ pub enum TraceResult {
     Export(export::ExportResult),
     /// `trace stats`.
     Stats(stats::StatsResult),
+    /// `trace diff`.
+    Diff(diff::DiffResult),
+    /// `trace cut`.
+    Cut(cut::CutResult),
 }
 
-type Reader = Timeline<BufReader<File>>;
+type Input = BufReader<File>;
 
 /// Opens a trace and reads its header.
-fn open(path: &Path) -> Result<Reader, Diagnostic> {
-    let name = path.display();
+fn open(path: &Path) -> Result<Timeline<Input>, Diagnostic> {
+    Timeline::new(file(path)?).map_err(|e| damaged(path, &e, None))
+}
+
+/// The same for those who read records.
+fn reader(path: &Path) -> Result<TraceReader<Input>, Diagnostic> {
+    TraceReader::new(file(path)?).map_err(|e| damaged(path, &e, None))
+}
+
+fn file(path: &Path) -> Result<Input, Diagnostic> {
     let file = File::open(path).map_err(|e| {
         let help = "name a trace that `run --trace` or `sim --trace` wrote";
-        Diagnostic::usage(format!("{name}: {e}"), help)
+        Diagnostic::usage(format!("{}: {e}", path.display()), help)
     })?;
-    Timeline::new(BufReader::with_capacity(BUFFER, file)).map_err(|e| damaged(path, &e, None))
+    Ok(BufReader::with_capacity(BUFFER, file))
 }
 
 /// Why a trace was not read to its end. `kept`: what was made of the records before.

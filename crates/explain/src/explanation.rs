@@ -63,13 +63,19 @@ impl Explainer {
     /// Reads all of a trace once; memory grows with its records.
     ///
     /// # Errors
-    /// Its header has no set, or one that this version does not read.
+    /// Its header has no set, or one that this version does not read; or it was cut to some tasks.
     pub fn new(trace: &Trace) -> Result<Explainer, Diagnostic> {
         if trace.header.set.is_empty() {
             let help = "record the run with `punctual run --trace` or `punctual sim --trace`";
             return Err(Diagnostic::usage(
                 "the trace has no task set: nothing says what was promised",
                 help,
+            ));
+        }
+        if trace.header.cut.as_ref().is_some_and(|cut| !cut.tasks.is_empty()) {
+            return Err(Diagnostic::usage(
+                "the trace was cut to some of its tasks: nothing says what the others did",
+                "use the trace that it was cut from, or cut it without --task",
             ));
         }
         let set = Loaded::parse(&trace.header.set, "the trace's set", &Overrides::default())?.set;

@@ -62,6 +62,11 @@ pub enum ReplayError {
     /// No dispatcher can have its limits.
     #[error("its header has limits that no dispatcher can have: {0}")]
     Limits(Refusal),
+    /// It is a part that does not begin with the run, or has not all tasks.
+    #[error(
+        "it is cut out of a longer run: nothing says in which state the dispatcher was before"
+    )]
+    Cut,
     /// An input that makes no sense.
     #[error("record {number} is no input of a dispatcher: {what}")]
     Input {
@@ -83,6 +88,9 @@ pub fn replay(
 ) -> Result<Replayed, ReplayError> {
     let reader = TraceReader::new(input)?;
     let header = reader.header().clone();
+    if header.cut.as_ref().is_some_and(|cut| !cut.is_from_the_start()) {
+        return Err(ReplayError::Cut);
+    }
     let mut limits = Limits::from(header.limits);
     // What one input leads to; it is read at once.
     limits.records = limits.records_at_once();

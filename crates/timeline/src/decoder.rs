@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use punctual_trace::{kind, kind::event, Header, JobEnd, Period, Record};
+use punctual_trace::{kind, kind::event, Cut, Header, JobEnd, Period, Record};
 
 use crate::places::{Places, MOST_TASKS};
 use crate::{Moment, What};
@@ -12,6 +12,8 @@ use crate::{Moment, What};
 pub(crate) struct Decoder {
     /// Execution is known by charges (docs/traces.md, the user host).
     by_charges: bool,
+    /// Outside this part only what completes it is read.
+    cut: Option<Cut>,
     /// The latest time of a record, ns.
     now: u64,
     /// Threads that execute: the dispatcher's task, thread, since when, in the background.
@@ -32,6 +34,7 @@ impl Decoder {
     pub fn new(header: &Header) -> Decoder {
         Decoder {
             by_charges: header.host == "user",
+            cut: header.cut.clone(),
             now: 0,
             running: Vec::new(),
             charged: (0, 0, Vec::new()),
@@ -68,7 +71,23 @@ impl Decoder {
             k if k > kind::EVENT => return self.event(number, r, places),
             _ => None,
         };
-        self.found.extend(moment);
+        moment.into_iter().for_each(|moment| self.add(moment));
+    }
+
+    /// A moment, unless the trace is of a part of its run that it is not in.
+    fn add(&mut self, mut moment: Moment) {
+        if let Some(cut) = &self.cut {
+            match &mut moment.what {
+                What::Executed { from, .. } => match cut.clip(*from, moment.at) {
+                    Some(part) => (*from, moment.at) = part,
+                    None => return,
+                },
+                What::LostRecords { .. } => moment.at = moment.at.max(cut.from),
+                _ if !cut.has(moment.at) => return,
+                _ => {}
+            }
+        }
+        self.found.push_back(moment);
     }
 
     fn event(&mut self, number: u64, r: &Record, places: &Places) {
@@ -99,7 +118,7 @@ impl Decoder {
             _ => None,
         };
         let Some(what) = what else { return };
-        self.found.push_back(Moment { at: r.time, record: number, what });
+        self.add(Moment { at: r.time, record: number, what });
         match what {
             What::Released { task, budget, .. } => self.refill(number, r.time, task, budget),
             What::JobEnded { task: Some(task), .. } => {
@@ -113,7 +132,7 @@ impl Decoder {
     fn job_added(&mut self, number: u64, r: &Record) {
         let Some((at, task, start, finish)) = self.job.take() else { return };
         let what = What::JobAdded { task, start, finish, budget: r.time };
-        self.found.push_back(Moment { at, record: number, what });
+        self.add(Moment { at, record: number, what });
         self.refill(number, at, task, r.time);
     }
 
@@ -122,7 +141,9 @@ impl Decoder {
         if self.remaining.len() <= task as usize {
             self.remaining.resize(task as usize + 1, None);
         }
-        self.remaining[task as usize] = (budget != u64::MAX).then_some(budget);
+        // Of a job that began before a part, what it executed there is not known.
+        let before = self.cut.as_ref().is_some_and(|cut| at < cut.from);
+        self.remaining[task as usize] = (budget != u64::MAX && !before).then_some(budget);
         self.remains(number, at, task, |budget| budget);
     }
 
@@ -133,7 +154,7 @@ impl Decoder {
         if let Some(budget) = &mut self.remaining[task as usize] {
             *budget = now(*budget);
             let what = What::Remaining { task, budget: *budget };
-            self.found.push_back(Moment { at, record: number, what });
+            self.add(Moment { at, record: number, what });
         }
     }
 
@@ -170,7 +191,7 @@ impl Decoder {
 
     fn executed(&mut self, number: u64, task: Option<u32>, from: u64, at: u64, background: bool) {
         if let Some(task) = task.filter(|_| from < at) {
-            self.found.push_back(Moment {
+            self.add(Moment {
                 at,
                 record: number,
                 what: What::Executed { task, from, background },
@@ -188,11 +209,7 @@ impl Decoder {
         if r.kind == kind::PERIOD_3 {
             let period = Period::from_records(&self.period);
             if let Some(period) = period.filter(|period| period.task < MOST_TASKS) {
-                self.found.push_back(Moment {
-                    at: period.release,
-                    record: number,
-                    what: What::Period(period),
-                });
+                self.add(Moment { at: period.release, record: number, what: What::Period(period) });
             }
             self.period.clear();
         }
@@ -203,11 +220,7 @@ impl Decoder {
         self.line_up(places);
         self.running.clear();
         self.remaining.clear();
-        self.found.push_back(Moment {
-            at: self.now,
-            record: number,
-            what: What::LostRecords { count: r.a },
-        });
+        self.add(Moment { at: self.now, record: number, what: What::LostRecords { count: r.a } });
     }
 
     /// Tasks charged at one event executed one after the other, in the order of the charges.

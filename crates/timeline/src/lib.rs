@@ -7,6 +7,8 @@
 //! [`Timeline`] reads record by record, and [`Exporter`] draws it for Perfetto or Chrome: their
 //! memory does not grow with the trace.
 
+mod comparison;
+mod cut;
 mod decoder;
 mod export;
 mod moment;
@@ -14,6 +16,8 @@ mod places;
 mod stats;
 mod timeline;
 
+pub use comparison::{Comparison, Figures, Parting, Percentiles, Side, TaskComparison};
+pub use cut::{cut, start, CutTrace};
 pub use export::{Exported, Exporter, Format};
 pub use moment::{Moment, What};
 pub use stats::{Stats, TaskStats};

@@ -28,6 +28,48 @@ pub struct Header {
     pub set: String,
     /// What the dispatcher was made with.
     pub limits: TraceLimits,
+    /// Which part of a run it is; `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+}
+
+/// The part of a run that a trace was cut to (`punctual trace cut`). Times are ns on the
+/// recording's clock.
+///
+/// Before and after the records of the part stand some that complete it: what was in force when it
+/// begins, and the ends of what executes when it ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// When the run began.
+    pub start: u64,
+    /// Where the part begins; 0: with the run, so that it can be replayed.
+    pub from: u64,
+    /// Where it ends.
+    pub to: u64,
+    /// Only these tasks are in it; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
+}
+
+impl Cut {
+    /// Of an execution, ns, what is in the part; `None`: nothing.
+    #[must_use]
+    pub fn clip(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let (from, to) = (from.max(self.from), to.min(self.to));
+        (from < to).then_some((from, to))
+    }
+
+    /// Whether it begins with the run and has all tasks, so that it can be replayed.
+    #[must_use]
+    pub fn is_from_the_start(&self) -> bool {
+        self.from == 0 && self.tasks.is_empty()
+    }
+
+    /// Whether this time, ns, is in the part.
+    #[must_use]
+    pub fn has(&self, at: u64) -> bool {
+        (self.from..self.to).contains(&at)
+    }
 }
 
 /// A dispatcher's limits, as `dispatcher/punctual_dispatcher.h` has them (it says what each means).
@@ -64,6 +106,7 @@ impl Header {
             tasks,
             set: String::new(),
             limits,
+            cut: None,
         }
     }
 }

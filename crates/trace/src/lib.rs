@@ -16,7 +16,7 @@ mod tests;
 
 pub use error::TraceError;
 pub use file::*;
-pub use header::{Header, TraceLimits};
+pub use header::{Cut, Header, TraceLimits};
 pub use period::*;
 pub use record::*;
 pub use run_event::{Interval, RunEvent};

@@ -2,7 +2,7 @@
 //! They are neither inputs nor decisions: a replay passes over them.
 
 use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, RUNNING, STOPPED, TASK_PLACE};
-use crate::{kind, Header, Interval, JobEnd, Period, Record, Trace};
+use crate::{kind, Cut, Header, Interval, JobEnd, Period, Record, Trace};
 
 /// How jobs end, by the number in a record.
 const ENDS: [JobEnd; 5] =
@@ -118,6 +118,7 @@ impl Trace {
 /// What executes, as far as the records were read.
 struct Intervals {
     cpu: u32,
+    cut: Option<Cut>,
     /// Execution is known by charges.
     by_charges: bool,
     /// By the dispatcher's task numbers.
@@ -133,6 +134,7 @@ impl Intervals {
     fn new(header: &Header) -> Intervals {
         Intervals {
             cpu: header.cpu,
+            cut: header.cut.clone(),
             by_charges: header.host == "user",
             places: Vec::new(),
             running: Vec::new(),
@@ -153,7 +155,8 @@ impl Intervals {
         let Some(&task) = self.places.get(task as usize).filter(|&&place| place != u32::MAX) else {
             return;
         };
-        if from < to {
+        let part = self.cut.as_ref().map_or(Some((from, to)), |cut| cut.clip(from, to));
+        if let Some((from, to)) = part.filter(|(from, to)| from < to) {
             self.found.push(Interval { cpu: self.cpu, task, from, to, background });
         }
     }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_timeline::{Exporter, Format};
+use punctual_timeline::{Exporter, Format, Timeline};
 use serde::Serialize;
 
-use super::{create, damaged, not_written, open, Reader, TraceResult, BUFFER};
+use super::{create, damaged, not_written, open, Input, TraceResult, BUFFER};
 use crate::args_trace::{Export, FormatArg};
 use crate::drive::stop_on_signals;
 use crate::output::{Outcome, INTERRUPTED};
@@ -116,7 +116,7 @@ pub fn run(args: &Export) -> Result<Outcome<TraceResult>, Diagnostic> {
 }
 
 /// All of them name the same set, and each another CPU.
-fn are_of_one_run(traces: &[(&Path, Reader)]) -> Result<(), Diagnostic> {
+fn are_of_one_run(traces: &[(&Path, Timeline<Input>)]) -> Result<(), Diagnostic> {
     let (first, others) =
         traces.split_first().map_or((None, &[][..]), |(first, others)| (Some(first), others));
     let Some((first, first_trace)) = first else { return Ok(()) };

@@ -1,19 +1,21 @@
 //! `punctual trace why`: why deadlines were missed.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_explain::{Explainer, Explanation};
 use punctual_report::why::{all, one, WhyResult};
-use punctual_trace::{Period, Trace, TraceError, TraceReader};
+use punctual_trace::{Period, Trace};
 
+use super::{damaged, reader};
 use crate::args_trace::Why;
-use crate::output::{Outcome, MISSED};
+use crate::drive::stop_on_signals;
+use crate::output::{Outcome, INTERRUPTED, MISSED};
+use crate::progress::Progress;
 
 pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
-    let (trace, cut) = read(&args.file)?;
+    let stop = stop_on_signals()?;
+    let (trace, cut, interrupted) = read(args, &stop)?;
     let explainer = Explainer::new(&trace)?;
     let task = args.task.as_deref().map(|name| place(&explainer, name)).transpose()?;
     let result = match (task, args.number) {
@@ -33,11 +35,14 @@ pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
     let (verdict, text) = one_or_all(args, &result);
     let ok = result.misses.is_empty();
     let code = match &cut {
+        _ if interrupted => INTERRUPTED,
         Some(error) => error.exit_code(),
         None if ok => 0,
         None => MISSED,
     };
-    Ok(Outcome { verdict, ok: ok && cut.is_none(), code, result, text, error: cut })
+    let text =
+        if interrupted { format!("Interrupted, and explained until then: {text}") } else { text };
+    Ok(Outcome { verdict, ok: code == 0, code, result, text, error: cut })
 }
 
 fn one_or_all(args: &Why, result: &WhyResult) -> (String, String) {
@@ -47,28 +52,26 @@ fn one_or_all(args: &Why, result: &WhyResult) -> (String, String) {
     }
 }
 
-/// What can be read of a trace, and why not all of it, if it is cut off.
-fn read(path: &Path) -> Result<(Trace, Option<Diagnostic>), Diagnostic> {
-    let name = path.display();
-    let is_none = "name a trace that this version's `run --trace` or `sim --trace` wrote";
-    let file = File::open(path).map_err(|e| Diagnostic::usage(format!("{name}: {e}"), is_none))?;
-    let refuse = |e: TraceError| {
-        let help = match e {
-            TraceError::Io(_) | TraceError::Format(_) => is_none,
-            _ => "use the file as it was written, or record the run again",
-        };
-        Diagnostic::usage(format!("{name}: {e}"), help)
-    };
-    let mut reader = TraceReader::new(BufReader::new(file)).map_err(refuse)?;
-    let (mut records, mut cut) = (Vec::new(), None);
+/// What can be read of a trace; why not all of it, if it is damaged; whether it was interrupted.
+fn read(args: &Why, stop: &AtomicBool) -> Result<(Trace, Option<Diagnostic>, bool), Diagnostic> {
+    let mut reader = reader(&args.file)?;
+    let mut progress = Progress::new(args.quiet, None);
+    let (mut records, mut damage, mut interrupted) = (Vec::new(), None, false);
     for record in reader.by_ref() {
         match record {
             Ok(record) => records.push(record),
-            Err(error @ TraceError::Io(_)) => return Err(refuse(error)),
-            Err(error) => cut = Some(refuse(error)),
+            Err(error) => damage = Some(damaged(&args.file, &error, Some("explained"))),
+        }
+        if records.len() % 65_536 == 0 {
+            progress.count(records.len() as u64, &"records read");
+            interrupted = stop.load(Ordering::Relaxed);
+            if interrupted {
+                break;
+            }
         }
     }
-    Ok((Trace { header: reader.header().clone(), records }, cut))
+    progress.clear();
+    Ok((Trace { header: reader.header().clone(), records }, damage, interrupted))
 }
 
 /// The place of a task in the set.

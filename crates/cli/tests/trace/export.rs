@@ -183,32 +183,7 @@ fn of_a_damaged_trace_what_stands_before_is_exported_and_the_damage_named() {
 }
 
 #[test]
-fn what_is_no_trace_of_this_version_is_refused_and_nothing_written() {
-    let scratch = Scratch::new();
-    let (file, _) = simulated(&scratch, FITS);
-    let whole = std::fs::read(&file).expect("it was written");
-    let end = records_at(&whole) - 4;
-    let header = text(&whole[..end]).replace("\"version\":3", "\"version\":4");
-    let check = crc32fast::hash(header.as_bytes()).to_le_bytes();
-    let later = [header.as_bytes(), &check, &whole[end + 4..]].concat();
-    for (bytes, cause) in [
-        (&b""[..], "not a trace"),
-        (b"{\"traceEvents\":[]}\n", "not a trace"),
-        (b"\x0a\x05\xff\xfe\n", "not a trace"),
-        (&later, "it is of version 4, this is version 3"),
-    ] {
-        let foreign = scratch.file("foreign", bytes);
-        let output = trace(&["export", &foreign]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(text(&output.stderr).contains(cause), "{output:?}");
-        assert!(!std::path::Path::new(&format!("{foreign}.pftrace")).exists());
-    }
-    let missing = trace(&["export", &scratch.path("missing")]);
-    assert_eq!(missing.status.code(), Some(2));
-}
-
-#[test]
-fn a_full_disk_is_one_error_and_a_trace_is_never_written_over() {
+fn a_full_disk_is_one_error_in_each_format_and_a_trace_is_never_written_over() {
     let scratch = Scratch::new();
     let (file, _) = simulated(&scratch, FITS);
     let before = std::fs::read(&file).expect("it was written");

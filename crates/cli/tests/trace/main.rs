@@ -1,5 +1,8 @@
 //! `punctual trace` as a user meets it, on traces that the simulator records.
 
+mod bad_input;
+mod cut;
+mod diff;
 mod export;
 mod perfetto;
 mod stats;
@@ -37,6 +40,19 @@ fn punctual(arguments: &[&str]) -> Output {
 
 fn trace(arguments: &[&str]) -> Output {
     punctual(&[&["trace"], arguments].concat())
+}
+
+/// What is printed on a terminal of so many columns.
+fn in_columns(columns: usize, arguments: &[&str]) -> String {
+    let punctual = env!("CARGO_BIN_EXE_punctual");
+    let line = format!("stty cols {columns} rows 24; exec {punctual} {}", arguments.join(" "));
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("script is a part of every Debian");
+    text(&output.stdout).replace('\r', "")
 }
 
 fn text(bytes: &[u8]) -> String {
