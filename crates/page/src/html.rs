@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use punctual_report::units::{grouped, percent, time};
-use punctual_session::results::{Machine, TaskResult, TimeSpread};
+use punctual_session::results::{HostKind, Machine, TaskResult, TimeSpread};
 use punctual_trace::{Period, NEVER};
 use serde_json::{json, Value};
 
@@ -93,7 +93,7 @@ impl Page {
                 out,
                 &[
                     &run.title,
-                    r.host.title(),
+                    host(r.host),
                     &r.policy,
                     kernel,
                     &grouped(totals.periods),
@@ -224,6 +224,16 @@ fn columns(recorded: &Recorded) -> Columns {
         columns.push(periods.iter().map(|period| since(period.release)));
     }
     columns
+}
+
+/// What executed a run, as the comparison names it.
+fn host(kind: HostKind) -> &'static str {
+    match kind {
+        HostKind::User => "user host",
+        HostKind::Kernel => "kernel host",
+        HostKind::Sim => "simulator",
+        baseline => baseline.title(),
+    }
 }
 
 fn figures_table(out: &mut String, tasks: &[TaskResult]) {

@@ -7,8 +7,8 @@ use std::path::Path;
 use punctual_diagnostic::{Diagnostic, Place};
 use punctual_report::{headline, RunResult, SCHEMA};
 use punctual_session::results::{Machine, Results};
-use punctual_taskset::TaskSet;
-use punctual_trace::{Trace, TraceError, TraceReader};
+use punctual_taskset::{fmt_ns, TaskSet};
+use punctual_trace::{Cut, Trace, TraceError, TraceReader};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -113,6 +113,10 @@ fn trace(
         }
     }
     let trace = Trace { header, records };
+    let title = match &trace.header.cut {
+        None => name.to_owned(),
+        Some(cut) => format!("{name} ({})", part(cut)),
+    };
     match trace.lost() {
         0 => {}
         lost => {
@@ -126,13 +130,20 @@ fn trace(
     let recorded = Recorded::of(&trace);
     let results = recorded.results(&trace, set.as_ref().ok());
     Ok(PageRun {
-        title: name.to_owned(),
+        title,
         verdict: headline(&results),
         results,
         recorded: Some(recorded),
         machine_known: false,
         damage: (!damage.is_empty()).then(|| format!("{name}: {}.", damage.join("; "))),
     })
+}
+
+/// Which part of its run a trace was cut to.
+fn part(cut: &Cut) -> String {
+    let since = |at: u64| fmt_ns(at.saturating_sub(cut.start));
+    let to = if cut.to == u64::MAX { "its end".to_owned() } else { since(cut.to) };
+    format!("{} to {to} of its run", since(cut.from))
 }
 
 fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {

@@ -48,8 +48,16 @@ impl Recorded {
         for (interval, place) in intervals.iter().zip(&mut places) {
             tasks[place].add(interval);
         }
+        let mut ended = trace.records.iter().filter_map(Record::at).max();
+        // What is behind a part is known of the periods that began in it.
+        if trace.header.cut.as_ref().is_some_and(|cut| cut.to != u64::MAX) {
+            ended = ended.max(periods.iter().map(|period| period.deadline).max());
+        }
         for (period, place) in periods.iter().zip(&mut places) {
-            tasks[place].periods.push(*period);
+            // Of one that the end of the run cut off, nothing is known.
+            if period.miss || ended.is_none_or(|ended| period.deadline <= ended) {
+                tasks[place].periods.push(*period);
+            }
         }
         tasks.retain(|task| !task.intervals.is_empty() || !task.periods.is_empty());
         for task in &mut tasks {
@@ -58,8 +66,8 @@ impl Recorded {
         }
         let origin = tasks.iter().filter_map(Track::first).min().unwrap_or(0);
         let end = tasks.iter().filter_map(Track::last).max().unwrap_or(0);
-        let ended = trace.records.iter().filter_map(Record::at).max().unwrap_or(end);
-        Recorded { origin, length: end.saturating_sub(origin).max(1), ended, tasks }
+        let length = end.saturating_sub(origin).max(1);
+        Recorded { origin, length, ended: ended.unwrap_or(end), tasks }
     }
 
     /// The results that the trace's periods make.
