@@ -6,14 +6,15 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Args)]
 #[command(after_help = "From a run to its cause:\n  \
-punctual run SET.toml --trace T          record it, on any host (sim --trace: in virtual time)\n  \
-punctual trace stats T                   who missed, how often, how late\n  \
-punctual trace why T                     why: one line for each missed deadline\n  \
-punctual trace why T TASK N              one of them in full, with its time line\n  \
-punctual trace cut T --around TASK N -o P   that part alone, to look at or to send\n  \
-punctual trace export P                  the picture, for ui.perfetto.dev (punctual report P: HTML)\n  \
-punctual trace diff T U                  against another host, kernel, policy, or the run before\n  \
-punctual sim --replay T                  do the same inputs still lead to the same decisions\n\n\
+punctual run SET.toml --trace T            record it, on any host (sim: in virtual time)\n  \
+punctual trace stats T                     who missed, how often, how late\n  \
+punctual trace why T                       why: one line for each missed deadline\n  \
+punctual trace why T TASK N                one of them in full, with its time line\n  \
+punctual trace cut T --around TASK N -o P  that part alone, to look at or to send\n  \
+punctual trace export P                    the picture, for ui.perfetto.dev\n  \
+punctual report P -o P.html                the picture and figures as a page\n  \
+punctual trace diff T U                    another host, kernel, policy, or the run before\n  \
+punctual sim --replay T                    do the same inputs lead to the same decisions\n\n\
 docs/traces.md")]
 pub struct TraceArgs {
     #[command(subcommand)]

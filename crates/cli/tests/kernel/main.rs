@@ -17,6 +17,7 @@ mod check_finds;
 mod costs;
 mod ended_results;
 mod exits;
+mod explained;
 mod kernels_own;
 mod loader;
 mod machine;

@@ -12,6 +12,7 @@ mod cgroup_roles;
 mod cgroup_work;
 mod costs;
 mod determinism;
+mod explained;
 mod freezer_lock;
 mod hierarchy;
 mod kills;
