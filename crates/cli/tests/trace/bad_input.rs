@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use punctual_trace::{Header, Record, TraceLimits, TraceWriter};
 
-use crate::{json, punctual, records_at, text, trace, Scratch, FITS};
+use crate::{json, punctual, records_at, simulated, text, trace, Scratch, FITS};
 
 /// The records of `FITS` before the damage.
 const WHOLE: u64 = 60;
@@ -31,9 +31,9 @@ struct Files {
 }
 
 impl Files {
-    fn new(name: &str) -> Files {
-        let scratch = Scratch::new(name);
-        let (file, _) = scratch.simulated(FITS);
+    fn new() -> Files {
+        let scratch = Scratch::new();
+        let (file, _) = simulated(&scratch, FITS);
         let whole = std::fs::read(file).expect("it was written");
         Files { scratch, whole }
     }
@@ -68,7 +68,7 @@ fn one_error(output: &Output, file: &str, cause: &str, case: &str) {
 
 #[test]
 fn of_a_damaged_trace_each_subcommand_uses_what_stands_before() {
-    let files = Files::new("damage");
+    let files = Files::new();
     let middle = records_at(&files.whole) + 36 * WHOLE as usize;
     let mut changed = files.whole.clone();
     changed[middle + 5] ^= 1;
@@ -82,7 +82,7 @@ fn of_a_damaged_trace_each_subcommand_uses_what_stands_before() {
     for (arguments, codes) in READERS {
         for (damage, bytes, which, cause) in damages {
             let case = format!("{damage}: {arguments:?}");
-            let file = files.scratch.write("damaged", bytes);
+            let file = files.scratch.file("damaged", bytes);
             let output = files.read(arguments, &file);
             assert_eq!(output.status.code(), Some(codes[which]), "{case}: {output:?}");
             match codes[which] {
@@ -100,9 +100,9 @@ fn of_a_damaged_trace_each_subcommand_uses_what_stands_before() {
 
 #[test]
 fn figures_of_a_damaged_trace_are_those_of_its_whole_part() {
-    let files = Files::new("kept");
+    let files = Files::new();
     let middle = records_at(&files.whole) + 36 * WHOLE as usize;
-    let cut = files.scratch.write("cut", &files.whole[..middle + 20]);
+    let cut = files.scratch.file("cut", &files.whole[..middle + 20]);
     let part = files.scratch.path("part");
     let output = trace(&["cut", &cut, "--to", "1s", "-o", &part, "--json"]);
     let document = json(&output);
@@ -127,7 +127,7 @@ fn figures_of_a_damaged_trace_are_those_of_its_whole_part() {
 
 #[test]
 fn what_is_no_trace_of_this_version_is_one_error_and_nothing_is_written() {
-    let files = Files::new("none");
+    let files = Files::new();
     let end = records_at(&files.whole) - 4;
     let versioned = |version: &str| {
         let header = text(&files.whole[..end]).replace("\"version\":3", version);
@@ -154,7 +154,7 @@ fn what_is_no_trace_of_this_version_is_one_error_and_nothing_is_written() {
     for (arguments, _) in READERS {
         for (what, bytes, cause) in foreign {
             let case = format!("{what}: {arguments:?}");
-            let file = files.scratch.write("foreign", bytes);
+            let file = files.scratch.file("foreign", bytes);
             let output = files.read(arguments, &file);
             assert_eq!(output.status.code(), Some(2), "{case}: {output:?}");
             one_error(&output, &file, cause, &case);
@@ -170,7 +170,7 @@ fn what_is_no_trace_of_this_version_is_one_error_and_nothing_is_written() {
     }
     // A result is no trace, and a damaged one no result.
     for (arguments, _) in READERS.iter().filter(|(arguments, _)| arguments[0] != "report") {
-        let file = files.scratch.write("result", &result);
+        let file = files.scratch.file("result", &result);
         let output = files.read(arguments, &file);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         one_error(&output, &file, "not a trace", "a result");
@@ -179,7 +179,7 @@ fn what_is_no_trace_of_this_version_is_one_error_and_nothing_is_written() {
 
 #[test]
 fn a_full_disk_is_one_error() {
-    let files = Files::new("disk");
+    let files = Files::new();
     let (file, set) = (files.scratch.path("t"), files.scratch.path("set.toml"));
     let to_full: [&[&str]; 4] = [
         &["trace", "export", &file, "-o", "/dev/full"],
@@ -228,7 +228,7 @@ fn endless(mut pipe: impl Write) {
 
 #[test]
 fn an_interrupted_command_keeps_what_it_read() {
-    let scratch = Scratch::new("interrupted");
+    let scratch = Scratch::new();
     let out = scratch.path("out");
     let readers: [&[&str]; 2] =
         [&["trace", "export", "/dev/stdin", "-o", &out], &["trace", "stats", "/dev/stdin"]];

@@ -1,6 +1,6 @@
 //! `trace cut`: a part is a trace, and says of its time what the whole says.
 
-use crate::{json, punctual, text, trace, Scratch, FITS, OVERRUNS};
+use crate::{json, punctual, simulated, text, trace, Scratch, FITS, OVERRUNS};
 
 const MS: u64 = 1_000_000;
 
@@ -20,8 +20,8 @@ fn schedule(file: &str, (from, to): (u64, u64)) -> (Vec<(u32, u64, u64)>, Vec<(u
 
 #[test]
 fn a_part_has_the_schedule_of_its_time_and_no_other() {
-    let scratch = Scratch::new("part");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let part = scratch.path("part");
     // 8 to 12 ms: `long` executes at both ends of it.
     for (from, to) in [(9, 11), (5, 20), (0, 12), (14, 100)] {
@@ -61,8 +61,8 @@ fn a_part_has_the_schedule_of_its_time_and_no_other() {
 
 #[test]
 fn a_part_of_a_part_is_that_part_of_the_whole() {
-    let scratch = Scratch::new("again");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let (once, twice, direct) =
         (scratch.path("once"), scratch.path("twice"), scratch.path("direct"));
     for (of, from, to, out) in [
@@ -97,10 +97,10 @@ fn around_a_miss_the_cause_is_the_same() {
         [[task]]\nname = \"video\"\ngroup = \"media\"\npriority = 1\nperiod = \"20ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n";
     let skips =
         OVERRUNS.replace("8ms", "7ms").replace("duration = \"40ms\"", "duration = \"300ms\"");
-    let scratch = Scratch::new("around");
+    let scratch = Scratch::new();
     let part = scratch.path("part");
     for set in [late, server, &skips] {
-        let (file, _) = scratch.simulated(set);
+        let (file, _) = simulated(&scratch, set);
         let all = json(&trace(&["why", &file, "--json"]));
         let misses = all["result"]["misses"].as_array().expect("misses").clone();
         assert!(misses.len() > 3, "{all}");
@@ -127,8 +127,8 @@ fn around_a_miss_the_cause_is_the_same() {
 
 #[test]
 fn one_task_alone_is_a_picture_but_no_explanation() {
-    let scratch = Scratch::new("alone");
-    let (file, _) = scratch.simulated(OVERRUNS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, OVERRUNS);
     let part = scratch.path("part");
     let output = trace(&["cut", &file, "--task", "calm", "-o", &part]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -144,8 +144,8 @@ fn one_task_alone_is_a_picture_but_no_explanation() {
 
 #[test]
 fn what_makes_no_part_is_refused() {
-    let scratch = Scratch::new("nopart");
-    let (file, _) = scratch.simulated(FITS);
+    let scratch = Scratch::new();
+    let (file, _) = simulated(&scratch, FITS);
     let part = scratch.path("part");
     for arguments in [
         &["--from", "3ms", "--to", "2ms"][..],

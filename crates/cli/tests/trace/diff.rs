@@ -1,11 +1,11 @@
 //! `trace diff`: how two runs differ, and that the same run does not.
 
-use crate::{json, text, trace, Scratch, FITS, OVERRUNS};
+use crate::{json, simulated, text, trace, Scratch, FITS, OVERRUNS};
 
 /// Traces of two sets.
 fn pair(scratch: &Scratch, a: &str, b: &str) -> [String; 2] {
     let traced = |name: &str, set: &str| {
-        let (file, _) = scratch.simulated(set);
+        let (file, _) = simulated(&scratch, set);
         let to = scratch.path(name);
         std::fs::rename(file, &to).expect("it was written");
         to
@@ -20,7 +20,7 @@ fn diff(a: &str, b: &str, more: &[&str]) -> (Option<i32>, serde_json::Value) {
 
 #[test]
 fn a_run_is_the_same_as_itself() {
-    let scratch = Scratch::new("same");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, FITS);
     let (code, document) = diff(&a, &b, &[]);
     assert_eq!(code, Some(0), "{document}");
@@ -36,7 +36,7 @@ fn a_run_is_the_same_as_itself() {
 fn another_policy_differs_by_its_misses_and_the_first_other_execution() {
     // At 5 ms `short` has the shorter period; `long` has the earlier deadline, 7 ms.
     let rm = FITS.replace("edf", "rm");
-    let scratch = Scratch::new("policies");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &rm);
     let (code, document) = diff(&a, &b, &[]);
     assert_eq!(code, Some(1), "{document}");
@@ -55,7 +55,7 @@ fn another_policy_differs_by_its_misses_and_the_first_other_execution() {
 
 #[test]
 fn times_within_the_tolerance_are_the_same() {
-    let scratch = Scratch::new("tolerance");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &FITS.replace("spin = \"2ms\"", "spin = \"1990us\""));
     let (code, document) = diff(&a, &b, &[]);
     assert_eq!(code, Some(1), "{document}");
@@ -70,7 +70,7 @@ fn times_within_the_tolerance_are_the_same() {
 #[test]
 fn a_task_that_only_one_has_is_named() {
     let third = "[[task]]\nname = \"third\"\nperiod = \"35ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
-    let scratch = Scratch::new("third");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &format!("{FITS}{third}"));
     let (code, document) = diff(&a, &b, &["--tolerance", "20ms"]);
     assert_eq!(code, Some(1), "{document}");
@@ -81,7 +81,7 @@ fn a_task_that_only_one_has_is_named() {
 
 #[test]
 fn a_longer_run_is_compared_as_long_as_both_go_on() {
-    let scratch = Scratch::new("longer");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &FITS.replace("35ms", "105ms"));
     let (code, document) = diff(&a, &b, &[]);
     assert_eq!(code, Some(0), "{document}");
@@ -95,7 +95,7 @@ fn a_longer_run_is_compared_as_long_as_both_go_on() {
 
 #[test]
 fn forty_columns_are_enough() {
-    let scratch = Scratch::new("narrow");
+    let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, OVERRUNS);
     let output = crate::in_columns(40, &["trace", "diff", &a, &b]);
     assert!(output.contains("only in A") && output.contains("only in B"), "{output}");
