@@ -1,9 +1,12 @@
 //! The arguments of `punctual measure`.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use punctual_measure::latency::JobClass;
 use punctual_measure::loads::{Generator, Workload};
+use punctual_measure::overhead::{gaps::MOST_SPINNERS, OverheadPart};
 use punctual_measure::require::Requirement;
 
 #[derive(Args)]
@@ -18,6 +21,11 @@ pub enum Instrument {
     Determinism(Determinism),
     /// How late a job wakes, idle and under load (RED-Linux, Table 6)
     Latency(MeasureLatency),
+    /// What Punctual costs, beside the figures of the RTAI, RED-Linux and RT-Linux papers
+    Overhead(MeasureOverhead),
+    /// A program that `overhead` measures
+    #[command(hide = true)]
+    Spinner(SpinnerArgs),
 }
 
 #[derive(Args)]
@@ -109,6 +117,51 @@ pub struct MeasureLatency {
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "events: what an event takes from spinning tasks (RTAI, Tables 2 and 3)\n\
+decisions: one decision of the dispatcher with 1 to 10,000 jobs (RED-Linux, Table 5)\n\
+budgets: received per assigned execution time of 500 periods (RTAI, Fig. 6)\n\
+square-wave: edges each 100 us, of one and two tasks, idle and under load (RT-Linux)\n\n\
+Each stands beside the paper's figures, in time and in cycles; docs/measure.md says how it is measured.\n\n\
+Exit codes: 0 measured, and all requirements kept; 1 a requirement is not kept; 2 bad usage; 4 the machine does \
+not permit it; 130 interrupted: what was measured is printed.")]
+pub struct MeasureOverhead {
+    /// Measure these parts only
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(value_parser = PossibleValuesParser::new(OverheadPart::ALL.map(OverheadPart::name)))]
+    pub part: Vec<String>,
+    /// Some twenty seconds in all, instead of some four minutes: fewer periods, shorter rows
+    #[arg(long)]
+    pub quick: bool,
+    /// CPU of tasks and loads [default: the last that we may use]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// What makes the square wave's loads [default: stress-ng where it is installed]
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub generator: Option<GeneratorArg>,
+    /// Fail (exit code 1) unless each row of Punctual's keeps these bounds: event-average,
+    /// event-max, decision-average, decision-max, variation, such as event-average=30us
+    #[arg(long, value_name = "BOUNDS")]
+    pub require: Option<String>,
+    /// Results as JSON on standard output (docs/measure.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct SpinnerArgs {
+    /// What the spinners share
+    pub page: PathBuf,
+    /// Which of them this is
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_SPINNERS))]
+    pub number: u64,
+    /// When it ends: CLOCK_MONOTONIC, ns
+    pub until: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]

@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         Command::Measure(args) => match &args.instrument {
             Instrument::Determinism(args) => caller.finish(measure::determinism::run(args)),
             Instrument::Latency(args) => caller.finish(measure::latency::run(args)),
+            Instrument::Overhead(args) => caller.finish(measure::overhead::run(args)),
+            Instrument::Spinner(args) => caller.finish(measure::overhead::spin(args)),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

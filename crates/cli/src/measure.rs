@@ -2,3 +2,4 @@
 
 pub mod determinism;
 pub mod latency;
+pub mod overhead;

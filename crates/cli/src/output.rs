@@ -68,6 +68,8 @@ impl Caller {
             Command::Measure(measure) => match &measure.instrument {
                 Instrument::Determinism(args) => caller("measure determinism", args.json),
                 Instrument::Latency(args) => caller("measure latency", args.json),
+                Instrument::Overhead(args) => caller("measure overhead", args.json),
+                Instrument::Spinner(_) => caller("measure spinner", false),
             },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),

@@ -33,7 +33,7 @@ impl Progress {
     pub fn tick(&mut self, now: u64, what: &dyn std::fmt::Display) {
         let seconds = |ns: u64| format!("{}.{} s", ns / 1_000_000_000, ns / 100_000_000 % 10);
         let end = self.end;
-        self.show(&|| match end {
+        self.line(&|| match end {
             Some(end) => {
                 let percent = u128::from(now) * 100 / u128::from(end.max(1));
                 format!("{} of {} ({percent} %): {what}", seconds(now), seconds(end))
@@ -44,10 +44,11 @@ impl Progress {
 
     /// The same for work that is counted.
     pub fn count(&mut self, done: u64, what: &dyn std::fmt::Display) {
-        self.show(&|| format!("{done} {what}"));
+        self.line(&|| format!("{done} {what}"));
     }
 
-    fn show(&mut self, line: &dyn Fn() -> String) {
+    /// Shows a line when it is time to.
+    pub fn line(&mut self, line: &dyn Fn() -> String) {
         let since = self.shown.unwrap_or(self.begun).elapsed();
         let every = if self.terminal && self.shown.is_some() { REDRAWN } else { PATIENCE };
         if self.quiet || since < every {

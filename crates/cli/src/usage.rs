@@ -32,10 +32,11 @@ fn caller(words: &[OsString]) -> Caller {
         .skip(1)
         .find_map(|word| names.into_iter().find(|name| word == name))
         .unwrap_or("punctual");
-    let name = if name == "measure" && own.iter().any(|word| word == "latency") {
-        "measure latency"
-    } else {
-        name
+    let instrument = |word: &str| own.iter().any(|own| own == word);
+    let name = match name {
+        "measure" if instrument("latency") => "measure latency",
+        "measure" if instrument("overhead") => "measure overhead",
+        name => name,
     };
     let wraps = name == "run" && end.is_some();
     Caller { name, json: own.iter().any(|word| word == "--json"), wraps, to_error: wraps }
@@ -63,6 +64,7 @@ mod tests {
         assert_eq!((check.name, check.json, check.wraps), ("check", true, false));
         let measure = of("punctual measure latency --json --cpu x");
         assert_eq!((measure.name, measure.json), ("measure latency", true));
+        assert_eq!(of("punctual measure overhead --cpu x").name, "measure overhead");
         assert_eq!(of("punctual walk").name, "punctual");
     }
 }

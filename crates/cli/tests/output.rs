@@ -73,12 +73,38 @@ fn latencies_of_an_ordinary_job_come_in_the_envelope_with_the_machine() {
 }
 
 #[test]
+fn decisions_come_in_the_envelope_with_the_papers_figures() {
+    let args = ["measure", "overhead", "--quick", "--part", "decisions", "--quiet", "--json"];
+    let document = document_of("measure overhead", "measure-overhead", &args);
+    assert_eq!(document["exit_code"], 0, "{document:#}");
+    let result = &document["result"];
+    assert!(result["machine"]["kernel"].is_string() && result["events"].is_null());
+    let decisions = &result["decisions"];
+    let paper = &decisions["paper"][2];
+    assert_eq!((&paper["jobs"], &paper["average"]["ns"]), (&100.into(), &4_110.into()));
+    assert_eq!(paper["average"]["cycles"], 4_110, "at 1 GHz");
+    let native = decisions["rows"].as_array().unwrap().iter().filter(|r| r["build"] == "native");
+    let jobs: Vec<_> = native.map(|row| row["jobs"].as_u64().unwrap()).collect();
+    assert_eq!(jobs, [1, 10, 100, 1_000, 10_000]);
+}
+
+#[test]
 fn a_requirement_that_cannot_be_meant_is_refused_before_anything_is_measured() {
-    for bounds in ["p98=1ms", "p99", "max=soon"] {
-        let output = punctual(&["measure", "latency", "--require", bounds]);
+    for (instrument, bounds) in [
+        ("latency", "p98=1ms"),
+        ("latency", "p99"),
+        ("latency", "max=soon"),
+        ("overhead", "p99=1ms"),
+        ("overhead", "variation"),
+    ] {
+        let output = punctual(&["measure", instrument, "--require", bounds]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("the requirement"), "{output:?}");
     }
+    let output = punctual(&["measure", "overhead", "--part", "table-2", "--json"]);
+    let refused: Value = serde_json::from_slice(&output.stdout).expect("an envelope");
+    assert_eq!((output.status.code(), &refused["error"]["kind"]), (Some(2), &"usage".into()));
+    assert_eq!(refused["command"], "measure overhead");
 }
 
 #[test]
@@ -237,7 +263,7 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
     pages.sort();
     let of = |name: &&str| format!("punctual-{name}.1");
     let wanted: Vec<String> =
-        ["check", "clean", "completions", "doctor", "measure", "measure-determinism", "run", "sim"]
+        ["check", "clean", "completions", "doctor", "measure", "measure-overhead", "run", "sim"]
             .iter()
             .map(of)
             .collect();
@@ -245,6 +271,7 @@ fn completions_and_man_pages_are_made_from_the_command_line() {
         wanted.iter().all(|page| pages.contains(page)) && pages.contains(&"punctual.1".to_owned()),
         "{pages:?}"
     );
+    assert!(!pages.iter().any(|page| page.contains("spinner")), "a part of overhead: {pages:?}");
     let run = std::fs::read_to_string(scratch.path("punctual-run.1")).unwrap();
     assert!(run.contains("Exit codes with") && run.contains(".TH punctual-run 1"), "{run}");
     let refused = punctual(&["man", "/no/such/directory"]);

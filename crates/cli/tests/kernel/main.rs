@@ -21,6 +21,7 @@ mod explained;
 mod kernels_own;
 mod loader;
 mod machine;
+mod measure;
 mod papers;
 mod policies;
 mod punctual;

@@ -1,4 +1,4 @@
-//! `punctual measure latency`: rows, requirements, and that loads never outlive it.
+//! `punctual measure latency` and `overhead`: rows, requirements, and that nothing outlives them.
 
 use punctual_test_support::comes_true;
 
@@ -111,4 +111,62 @@ fn loads_die_with_a_measurement_that_is_killed() {
         assert!(comes_true(|| marked(&mark).is_empty()), "{load} lives on");
         assert_nothing_left(pid, &mark, &[cpu.0]);
     }
+}
+
+const OVERHEAD: [&str; 4] = ["measure", "overhead", "--quick", "--generator"];
+
+/// Whether a row was measured, or says why this machine cannot have it.
+fn measured_or_explained(row: &serde_json::Value, figure: &str) {
+    assert_ne!(row[figure].is_null(), row["not_possible"].is_null(), "{row:#}");
+}
+
+#[test]
+fn overhead_measures_each_part_on_each_host_that_there_is() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let number = cpu.0.to_string();
+    let args = ["built-in", "--cpu", &number, "--part", "events,budgets,square-wave", "--json"];
+    let ended = run(&[&OVERHEAD[..], &args].concat());
+    ended.assert_code(0).assert_nothing_left(&[cpu.0]);
+    let result = ended.result();
+    let rows = |part: &str| result[part]["rows"].as_array().unwrap().clone();
+    for row in rows("events") {
+        measured_or_explained(&row, "switch");
+        assert_ne!(row["switch"]["count"], 0, "tasks were switched to: {row:#}");
+    }
+    assert!(!rows("events")[0]["dispatcher"].is_null(), "the user host has a dispatcher thread");
+    let user = &rows("budgets")[0];
+    for task in user["tasks"].as_array().unwrap() {
+        let counted = task["periods"].as_u64().unwrap() + task["not_ready"].as_u64().unwrap();
+        assert_eq!(counted, 100, "{task:#}");
+        assert_eq!(task["rates_ppm"].as_array().map(Vec::len), Some(100), "{task:#}");
+    }
+    let waves = rows("square_wave");
+    assert_eq!(waves.len(), 20, "two hosts, one and two tasks, five loads");
+    for row in &waves {
+        measured_or_explained(row, "variation");
+    }
+    assert_eq!(result["square_wave"]["paper_variation"]["cycles"], 1_800);
+}
+
+#[test]
+fn an_interrupted_overhead_keeps_what_was_measured() {
+    if !permitted(&NEEDS) {
+        return;
+    }
+    let cpu = one_cpu();
+    let number = cpu.0.to_string();
+    let args = ["measure", "overhead", "--cpu", &number, "--part", "events,square-wave", "--json"];
+    let mut running = Running::start(&args);
+    running.wait_for("the dispatcher", |r| r.dispatcher().is_some());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    kill(running.pid(), libc::SIGINT);
+    let ended = running.end();
+    ended.assert_code(130).assert_nothing_left(&[cpu.0]);
+    let result = ended.result();
+    assert_eq!(result["interrupted"], true);
+    assert_eq!(result["events"]["rows"].as_array().map(Vec::len), Some(1), "{result:#}");
+    assert!(result["square_wave"].is_null(), "{result:#}");
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 
-use super::job::FIFO_PRIORITY;
 use super::{JobClass, SLEEP};
 use crate::cyclictest::percentiles;
 use crate::loads::become_load;
+use crate::periodic::FIFO_PRIORITY;
 
 const HELP: &str = "install it (package rt-tests), or leave --reference away";
 /// Its histogram ends here, ns.

@@ -22,6 +22,8 @@ const CHUNK: usize = 64 << 10;
 /// Chunks of a round: written ones go to the disk after so many.
 const CHUNKS: u64 = 16;
 const DATAGRAM: usize = 1_400;
+/// A picture of 1920 by 1080, four bytes each: more than a cache holds.
+const PICTURE: usize = 1_920 * 1_080 * 4;
 
 /// Prepares a load: files are made, and what it needs is tried.
 pub fn prepare(workload: Workload) -> Result<Rounds, String> {
@@ -33,6 +35,7 @@ pub fn prepare(workload: Workload) -> Result<Rounds, String> {
         Workload::Procfs => Ok(procfs()),
         Workload::Fork => Ok(Rounds::new(fork_one)),
         Workload::Network => network(),
+        Workload::Graphics => graphics(),
         Workload::Console => console::switching(),
         Workload::CapsLock => console::caps_lock(),
         Workload::Idle | Workload::NonRealTime => Err("it is no load".to_owned()),
@@ -132,6 +135,24 @@ fn io_rounds(reads: bool, writes: bool) -> Result<Rounds, String> {
         // What was read comes from the disk again, not from memory.
         // SAFETY: advice about a descriptor that `file` owns; no memory is concerned.
         unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) };
+        Ok(())
+    }))
+}
+
+/// Fills a picture and copies it, as a program without a graphics processor draws.
+fn graphics() -> Result<Rounds, String> {
+    let refused = |_| "there is no memory for its pictures".to_owned();
+    let (mut drawn, mut shown) = (Vec::new(), Vec::new());
+    for picture in [&mut drawn, &mut shown] {
+        picture.try_reserve_exact(PICTURE).map_err(refused)?;
+        picture.resize(PICTURE, 0u8);
+    }
+    let mut color = 0u8;
+    Ok(Rounds::new(move || {
+        color = color.wrapping_add(1);
+        drawn.fill(color);
+        shown.copy_from_slice(std::hint::black_box(&drawn));
+        std::hint::black_box(&mut shown);
         Ok(())
     }))
 }

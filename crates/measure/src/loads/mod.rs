@@ -12,8 +12,7 @@ mod stress_ng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-pub(crate) use process::become_load;
-use process::LoadProcess;
+pub(crate) use process::{become_load, LoadProcess, Rounds};
 use punctual_workload::BackgroundLoad;
 
 /// A row of Table 6, and one for the network.
@@ -41,12 +40,14 @@ pub enum Workload {
     Fork,
     /// Datagrams on the loopback interface.
     Network,
+    /// Pictures are filled and copied in memory; for the square wave, in no table.
+    Graphics,
     /// An ordinary job (SCHED_OTHER) beside a CPU-bound process.
     NonRealTime,
 }
 
 impl Workload {
-    /// All, in the paper's order; the network, which it does not have, before the last.
+    /// The rows, in the paper's order; the network, which it does not have, before the last.
     pub const ALL: [Workload; 11] = [
         Workload::Idle,
         Workload::Memory,
@@ -75,6 +76,7 @@ impl Workload {
             Workload::Procfs => "procfs",
             Workload::Fork => "fork",
             Workload::Network => "network",
+            Workload::Graphics => "graphics",
             Workload::NonRealTime => "non-real-time",
         }
     }
@@ -177,7 +179,7 @@ mod tests {
     }
 
     /// Loads that need no console.
-    const PLAIN: [Workload; 7] = [
+    const PLAIN: [Workload; 8] = [
         Workload::Memory,
         Workload::IoBoth,
         Workload::IoWrite,
@@ -185,6 +187,7 @@ mod tests {
         Workload::Procfs,
         Workload::Fork,
         Workload::Network,
+        Workload::Graphics,
     ];
 
     #[test]

@@ -20,6 +20,7 @@ fn stressor(workload: Workload) -> Option<&'static [&'static str]> {
         Workload::Procfs => Some(&["--procfs", "1"]),
         Workload::Fork => Some(&["--fork", "1"]),
         Workload::Network => Some(&["--udp", "1", "--udp-if", "lo"]),
+        Workload::Graphics => Some(&["--stream", "1"]),
         Workload::Idle | Workload::CapsLock | Workload::Console | Workload::NonRealTime => None,
     }
 }
