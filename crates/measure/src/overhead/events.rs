@@ -181,22 +181,25 @@ pub(super) struct Losses {
 
 /// `releases`: first release and period of each task. Gaps that began before `from` are left out.
 ///
-/// Where the load executed before, another program may have executed after it, before the release:
-/// the loss begins at the release at the earliest. Where the load executes after, another program
-/// may have been first, and the gap says nothing.
+/// Where the task after a gap was released in it, another program may have executed before: the
+/// loss begins at the release. Where the load executes after a gap, another program may have been
+/// first, and the gap says nothing.
 pub(super) fn losses(gaps: &[Gap], releases: &[(u64, u64)], from: u64) -> Losses {
     let mut losses = Losses::default();
     for gap in gaps.iter().filter(|gap| gap.begin >= from && gap.after != LOAD) {
-        let release = |&(first, period): &(u64, u64)| {
-            gap.end.checked_sub(first).map(|since| first + since / period * period)
-        };
-        let begin = match gap.before {
-            LOAD => gap.begin.max(releases.iter().filter_map(release).max().unwrap_or(0)),
-            _ => gap.begin,
-        };
-        let of =
-            if gap.before == gap.after { &mut losses.interruptions } else { &mut losses.switches };
-        of.add(gap.end - begin);
+        let release = usize::try_from(gap.after - LOAD - 1)
+            .ok()
+            .and_then(|place| releases.get(place))
+            .and_then(|&(first, period)| {
+                Some(first + gap.end.checked_sub(first)? / period * period)
+            })
+            .filter(|&release| release > gap.begin);
+        let lost = gap.end - release.unwrap_or(gap.begin);
+        if gap.before == gap.after && release.is_none() {
+            losses.interruptions.add(lost);
+        } else {
+            losses.switches.add(lost);
+        }
     }
     losses
 }

@@ -46,21 +46,24 @@ fn a_loss_begins_at_the_release_where_another_program_may_have_executed_before()
         gap(900_000, 1_010_000, LOAD, 1),
         // Another program had the CPU since 2.5 ms; the release is at 3 ms.
         gap(2_500_000, 3_008_000, LOAD, 1),
-        // From task to task: all of it.
-        gap(4_000_000, 4_012_000, 1, 2),
+        // The same after the task's own last job.
+        gap(4_200_000, 5_004_000, 1, 1),
+        // From task to task, which was released long before: all of it.
+        gap(6_000_000, 6_012_000, 1, 2),
         // The load: another program may have been first.
-        gap(5_000_000, 9_000_000, 1, LOAD),
-        // An interrupt.
-        gap(5_500_000, 5_502_000, 2, 2),
+        gap(6_500_000, 6_900_000, 2, LOAD),
         // The load executed until after the release.
         gap(7_003_000, 7_009_000, LOAD, 1),
+        // An interrupt.
+        gap(7_500_000, 7_502_000, 1, 1),
     ];
     let found = losses(&gaps, &releases, 1_000_000);
     let spread = |of: &Distribution| of.spread().expect("some");
     let switches = spread(&found.switches);
-    assert_eq!((switches.count, switches.min_ns, switches.max_ns), (3, 6_000, 12_000));
-    assert_eq!(switches.average_ns, (8_000 + 12_000 + 6_000) / 3);
-    assert_eq!(spread(&found.interruptions).max_ns, 2_000);
+    assert_eq!((switches.count, switches.min_ns, switches.max_ns), (4, 4_000, 12_000));
+    assert_eq!(switches.average_ns, (8_000 + 4_000 + 12_000 + 6_000) / 4);
+    let interruptions = spread(&found.interruptions);
+    assert_eq!((interruptions.count, interruptions.max_ns), (1, 2_000));
 }
 
 #[test]
