@@ -1,5 +1,5 @@
 //! System calls, each once and typed, over rustix where it has them: scheduling attributes, CPU
-//! clocks, futexes, locked memory, pidfds, children, cgroup hierarchies.
+//! clocks, futexes, locked memory, pidfds, children, cgroup hierarchies, context switches.
 //!
 //! A function that says *real-time safe* makes system calls alone: it neither allocates nor takes a
 //! lock of this process, so that a dispatcher may call it, and the child of a fork.
@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod futex;
 pub mod memory;
+pub mod perf;
 pub mod pidfd;
 pub mod process;
 pub mod sched;
