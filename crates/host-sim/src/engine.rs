@@ -238,7 +238,7 @@ impl Engine {
             return true;
         }
         loop {
-            match task.act() {
+            match task.act(now) {
                 Act::Execute(Demand::For(0)) | Act::Sleep(0) => {}
                 Act::Execute(Demand::For(ns)) => {
                     task.left = ns;

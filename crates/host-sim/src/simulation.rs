@@ -6,6 +6,7 @@ use punctual_taskset::{Costs, DomainId, TaskSet};
 use punctual_trace::{Interval, Period, Record, TraceSink};
 
 use crate::engine::{Count, Engine};
+use crate::program::RecordedProgram;
 use crate::record::Recorder;
 use crate::task::Task;
 use punctual_diagnostic::Diagnostic;
@@ -48,6 +49,8 @@ pub struct Options {
     pub costs: Costs,
     /// Traces of domains.
     pub traces: Vec<(DomainId, TraceSink)>,
+    /// What programs do; a program without a recording wants all of every budget.
+    pub programs: Vec<RecordedProgram>,
     /// How the allocators are made.
     pub allocators: punctual_policies::AllocatorOptions,
 }
@@ -191,7 +194,8 @@ fn engine(
         allocators
             .add(&mut gsi, index, id)
             .map_err(|e| refused(&format!("task \"{}\"", spec.name), e))?;
-        tasks.push(Task::new(index as u32, spec));
+        let program = options.programs.iter().find(|program| program.task == index);
+        tasks.push(Task::new(index as u32, spec, program.cloned()));
     }
     let recorder = trace.map(|sink| {
         sink.begin(dispatcher.limits().into());

@@ -6,6 +6,8 @@ use punctual_taskset::{Body, Spin, Step, TaskSpec};
 use punctual_trace::Period;
 use punctual_workload::{Act, Demand, Script};
 
+use crate::program::{Playback, RecordedProgram};
+
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -17,20 +19,27 @@ pub(crate) enum State {
     Sleeping,
 }
 
+/// Where a task's acts are from.
+enum Behaviour {
+    Synthetic(Script),
+    Recorded(Playback),
+    /// A program: it wants all that it can get.
+    Greedy,
+}
+
 /// One task.
 pub(crate) struct Task {
     pub(crate) state: State,
     /// Execution until it does something else, ns; 0 when it is not known before it has the CPU.
     pub(crate) left: u64,
-    /// `None` for a program: it wants all that it can get.
-    script: Option<Script>,
+    behaviour: Behaviour,
     /// The job of the latest release has ended.
     ended: bool,
     periods: PeriodBuilder,
 }
 
 impl Task {
-    pub(crate) fn new(index: u32, spec: &TaskSpec) -> Task {
+    pub(crate) fn new(index: u32, spec: &TaskSpec, program: Option<RecordedProgram>) -> Task {
         let waits = match &spec.body {
             Body::Spin(spin) => *spin != Spin::Forever,
             Body::Steps(steps) => !steps.contains(&Step::Spin(Spin::Forever)),
@@ -39,7 +48,11 @@ impl Task {
         Task {
             state: State::Waiting,
             left: 0,
-            script: Script::of(&spec.body),
+            behaviour: match (program, Script::of(&spec.body)) {
+                (Some(program), _) => Behaviour::Recorded(Playback::new(program)),
+                (None, Some(script)) => Behaviour::Synthetic(script),
+                (None, None) => Behaviour::Greedy,
+            },
             ended: false,
             periods: PeriodBuilder::new(PeriodParams::new(index, spec), waits),
         }
@@ -50,9 +63,13 @@ impl Task {
         self.periods.params().task
     }
 
-    /// What it does now that it has the CPU.
-    pub(crate) fn act(&mut self) -> Act {
-        self.script.as_mut().map_or(Act::Execute(Demand::Forever), Script::next)
+    /// What it does at `now`, when it has the CPU.
+    pub(crate) fn act(&mut self, now: u64) -> Act {
+        match &mut self.behaviour {
+            Behaviour::Synthetic(script) => script.next(),
+            Behaviour::Recorded(playback) => playback.act(now),
+            Behaviour::Greedy => Act::Execute(Demand::Forever),
+        }
     }
 
     pub(crate) fn sleep(&mut self) {
