@@ -43,6 +43,12 @@ impl Single {
         self
     }
 
+    /// What the task is called.
+    #[must_use]
+    pub fn task_name(&self) -> &str {
+        &self.task.name
+    }
+
     /// The CPU, 0 to [`LARGEST_CPU`](crate::LARGEST_CPU).
     pub fn cpu(mut self, cpu: u32) -> Self {
         self.cpu = cpu;
