@@ -5,6 +5,7 @@ use punctual_session::HostKind;
 use std::path::PathBuf;
 
 use crate::args_measure::MeasureCommand;
+use crate::args_profile::Profile;
 use crate::args_report::ReportArgs;
 use crate::args_trace::TraceArgs;
 
@@ -21,6 +22,7 @@ macro_rules! exit_codes {
 #[command(name = "punctual", version, max_term_width = 100)]
 #[command(after_help = concat!("Exit codes: ", exit_codes!(), "\n\nFirst steps:\n  \
 punctual doctor                                      what is in the way of real time here\n  \
+punctual profile -- COMMAND                          which budget a program needs\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
 punctual check SET.toml                              does it fit\n  \
 punctual run SET.toml                                run a task set (docs/task-set.md)\n  \
@@ -51,6 +53,8 @@ pub enum Command {
     Top(crate::top::Top),
     /// Results and traces as one HTML page to look at, and as SVG pictures
     Report(ReportArgs),
+    /// Which period and budget a program needs: watches it, and proposes an entry for a task set
+    Profile(Profile),
     /// Measure this machine: how late jobs wake, and why not to believe it
     Measure(MeasureCommand),
     /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups

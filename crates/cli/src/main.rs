@@ -2,6 +2,7 @@
 
 mod args;
 mod args_measure;
+mod args_profile;
 mod args_report;
 mod args_trace;
 mod check;
@@ -12,6 +13,7 @@ mod drive;
 mod generate;
 mod measure;
 mod output;
+mod profile;
 mod progress;
 mod replay;
 mod report;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
             Instrument::Overhead(args) => caller.finish(measure::overhead::run(args)),
             Instrument::Spinner(args) => caller.finish(measure::overhead::spin(args)),
         },
+        Command::Profile(args) => caller.finish(profile::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Command, Run};
 use crate::args_measure::Instrument;
+use crate::args_profile::Profile;
 
 /// Exit codes (design, 5); those of errors are [`punctual_diagnostic::Kind`]'s.
 pub const MISSED: u8 = 1;
@@ -45,7 +46,7 @@ pub struct Outcome<T> {
 pub struct Caller {
     pub name: &'static str,
     pub json: bool,
-    /// `run ... -- COMMAND`: the exit code is the command's.
+    /// `run` or `profile`, with `-- COMMAND`: the exit code is the command's.
     pub wraps: bool,
     /// Standard output is the command's: results go to standard error.
     pub to_error: bool,
@@ -65,6 +66,7 @@ impl Caller {
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Top(top) => caller("top", top.json),
             Command::Report(report) => caller("report", report.json),
+            Command::Profile(profile) => Caller::of_profile(profile),
             Command::Measure(measure) => match &measure.instrument {
                 Instrument::Determinism(args) => caller("measure determinism", args.json),
                 Instrument::Latency(args) => caller("measure latency", args.json),
@@ -80,6 +82,11 @@ impl Caller {
     pub fn of_run(run: &Run) -> Caller {
         let to_error = run.file.is_none() && !run.json;
         Caller { name: "run", json: run.json, wraps: run.wraps(), to_error }
+    }
+
+    pub fn of_profile(profile: &Profile) -> Caller {
+        let wraps = profile.pid.is_none();
+        Caller { name: "profile", json: profile.json, wraps, to_error: wraps && !profile.json }
     }
 
     /// The exit code of an error.

@@ -167,7 +167,7 @@ fn exit_code(args: &Run, ran: &Ran, interrupted: bool) -> u8 {
 
 /// The exit code of a command that ended so, if at all; and of one that did well if deadlines were
 /// `missed`.
-fn command_code(end: Option<&TaskEnd>, missed: u8) -> u8 {
+pub fn command_code(end: Option<&TaskEnd>, missed: u8) -> u8 {
     match end {
         Some(TaskEnd::Exited(0)) => missed,
         // Exit codes are 0 to 255, signals 1 to 64.

@@ -6,6 +6,7 @@ use punctual_doctor::Document;
 use punctual_measure::determinism::DeterminismResult;
 use punctual_measure::latency::LatencyResult;
 use punctual_measure::overhead::OverheadResult;
+use punctual_profile::ProfileResult;
 use punctual_report::why::WhyResult;
 use punctual_report::{Envelope, RunResult, SCHEMA};
 use punctual_session::results::Results;
@@ -56,6 +57,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("trace why", schema_for!(Envelope<WhyResult>));
     is_published("measure latency", schema_for!(Envelope<LatencyResult>));
     is_published("measure overhead", schema_for!(Envelope<OverheadResult>));
+    is_published("profile", schema_for!(Envelope<ProfileResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
     is_published("report", schema_for!(Envelope<ReportResult>));

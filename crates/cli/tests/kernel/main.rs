@@ -24,6 +24,8 @@ mod machine;
 mod measure;
 mod papers;
 mod policies;
+#[path = "../real/profile_roles.rs"]
+mod profile_roles;
 mod punctual;
 mod refusals;
 mod slices;

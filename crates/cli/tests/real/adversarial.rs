@@ -9,6 +9,7 @@ use punctual_test_support::execute_briefly;
 
 use crate::busy_threads;
 use crate::cgroup_roles;
+use crate::profile_roles;
 
 pub const LIFE: Duration = Duration::from_secs(60);
 
@@ -24,6 +25,8 @@ extern "C" fn play() {
     };
     let args: Vec<String> = words.collect();
     let arg = |n: usize| args.get(n).map_or("", String::as_str);
+    let numbers: Vec<u64> = args.iter().filter_map(|arg| arg.parse().ok()).collect();
+    let number = |n: usize| numbers.get(n).copied().unwrap_or(1);
     match role.as_str() {
         "spin" => spin(LIFE),
         "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
@@ -63,6 +66,11 @@ extern "C" fn play() {
         "move-between-groups" => cgroup_roles::move_between_groups(arg(0), arg(1)),
         "make-groups" => cgroup_roles::make_groups(arg(0), arg(1)),
         "victim" => victim(),
+        "periodic" => profile_roles::periodic(number(0), number(1), &numbers[2..]),
+        "periodic-threads" => {
+            profile_roles::periodic_threads(number(0), number(1), number(2), number(3));
+        }
+        "scattered" => profile_roles::scattered(number(0)),
         _ => std::process::exit(99),
     }
     std::process::exit(0);

@@ -22,6 +22,8 @@ mod machine;
 mod measure;
 mod privileges;
 mod process;
+mod profile;
+mod profile_roles;
 mod punctual;
 mod refusals;
 mod screen;
