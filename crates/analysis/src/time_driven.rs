@@ -242,7 +242,8 @@ impl Hierarchy<'_> {
                 let missing = fmt_ns(missing);
                 let needed = if host.is_none() { "" } else { ", with what the host takes," };
                 let text = format!(
-                    "no time table can be met: {missing} of its budget{needed} is missing at a deadline"
+                    "no time table can be met: {missing} of its budget{needed} is missing at a \
+                    deadline"
                 );
                 // The first fault of a task counts.
                 faults.push((Owner::Task(free[task]), text));
@@ -254,7 +255,8 @@ impl Hierarchy<'_> {
             TableError::Overload { .. } => {
                 let needed = if host.is_none() { "" } else { ", with what the host takes," };
                 format!(
-                    "no time table can be met: the budgets{needed} are more than the time that is left for them"
+                    "no time table can be met: the budgets{needed} are more than the time that is \
+                    left for them"
                 )
             }
             TableError::LongCycle => {

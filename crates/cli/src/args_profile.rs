@@ -8,13 +8,19 @@ use crate::args::OutputArg;
 
 #[derive(Args)]
 #[command(
-    override_usage = "punctual profile [OPTIONS] -- COMMAND [ARG]...\n       punctual profile [OPTIONS] --pid PID",
-    after_help = "The program runs as it would without Punctual. Let it do what it is to do under a budget, for as long \
-as there are some thousand jobs. docs/profile.md says how the proposal is made.\n\nWith -- COMMAND the standard streams are the \
-command's: the results go to standard error; with --json they go to standard output, and the command's output to standard \
-error.\n\nExit codes with -- COMMAND, as of `punctual run`: the command's own, or 128 + N if signal N ended it; 124 if \
---duration did; 125 Punctual failed; 126 the command cannot be executed; 127 there is no such command; 130 interrupted, with \
-what was seen until then.\n\nExit codes with --pid: 0 observed; 2 bad usage; 4 the machine does not permit it; 130 interrupted, \
+    override_usage = "punctual profile [OPTIONS] -- COMMAND [ARG]...
+       punctual profile [OPTIONS] --pid PID",
+    after_help = "The program runs as it would without Punctual. Let it do the work that it will \
+do under a budget, for some thousand jobs. docs/profile.md says how the proposal is made.
+
+With -- COMMAND the standard streams are the command's: the results go to standard error; with \
+--json they go to standard output, and the command's output to standard error.
+
+Exit codes with -- COMMAND, as of `punctual run`: the command's own, or 128 + N if signal N ended \
+it; 124 if --duration did; 125 Punctual failed; 126 the command cannot be executed; 127 there is \
+no such command; 130 interrupted, with what was seen until then.
+
+Exit codes with --pid: 0 observed; 2 bad usage; 4 the machine does not permit it; 130 interrupted, \
 with what was seen until then."
 )]
 pub struct Profile {

@@ -78,7 +78,8 @@ impl PeriodicJobs {
         let mut text = format!("cpu = {cpu}\npolicy = \"edf\"\n");
         for (place, PeriodicJob { offset, .. }) in jobs.iter().enumerate() {
             text += &format!(
-                "[[task]]\nname = \"job{place}\"\nperiod = \"{period}ns\"\nbudget = \"{budget}ns\"\n\
+                "[[task]]\nname = \"job{place}\"\nperiod = \"{period}ns\"\n\
+                budget = \"{budget}ns\"\n\
                  offset = \"{offset}ns\"\noverrun = \"skip\"\nwork = {{ spin = \"{budget}ns\" }}\n"
             );
         }

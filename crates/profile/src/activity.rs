@@ -4,7 +4,7 @@
 //! ```text
 //!   thread 1   ──███████──────────────██──       in, blocked, in, blocked
 //!   thread 2   ─────█████░░██─────────────       in, preempted, in, blocked: ░ is ready
-//!   program      └──burst──┘          └┘         one task, as in Punctual, whatever thread executes
+//!   program      └──burst──┘          └┘         one task, whichever thread executes
 //! ```
 
 use std::collections::BTreeMap;

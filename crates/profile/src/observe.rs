@@ -135,9 +135,11 @@ fn refused(error: &io::Error) -> Diagnostic {
             let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
             match paranoid.ok().and_then(|text| text.trim().parse::<i32>().ok()) {
                 Some(level) if level > 2 => format!(
-                    "run it as root, or permit it: sysctl kernel.perf_event_paranoid=2 (it is {level})"
+                    "run it as root, or permit it: sysctl kernel.perf_event_paranoid=2 (it is \
+                    {level})"
                 ),
-                _ => "run it as root; in a container, permit perf_event_open in its seccomp profile, \
+                _ => "run it as root; in a container, permit perf_event_open in its seccomp \
+                    profile, \
                       or add CAP_PERFMON"
                     .to_owned(),
             }

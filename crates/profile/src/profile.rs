@@ -116,7 +116,8 @@ fn empty(
     warnings.extend(seen.noise.doubts());
     if ready * 100 > executed * MUCH_READY {
         warnings.push(format!(
-            "threads stood ready for {} % of the time that they executed ({preemptions} preemptions): \
+            "threads stood ready for {} % of the time that they executed ({preemptions} \
+            preemptions): \
              the CPUs were not theirs alone",
             ready * 100 / executed.max(1)
         ));

@@ -112,7 +112,8 @@ fn describe(result: &ProfileResult, notes: &mut Vec<String>) {
     let parallel = match result.parallel {
         0 | 1 => String::new(),
         n => format!(
-            ", on up to {n} CPUs at a time; in a reservation its threads share one CPU, and the figures are for that"
+            ", on up to {n} CPUs at a time; in a reservation its threads share one CPU, and the \
+            figures are for that"
         ),
     };
     notes.push(format!(
@@ -137,7 +138,8 @@ fn describe(result: &ProfileResult, notes: &mut Vec<String>) {
     let deadline = short(result.deadline_ns.unwrap_or(0));
     if let (Pattern::Aperiodic, Some(busiest)) = (result.pattern, result.busiest_window_ns) {
         notes.push(format!(
-            "Its jobs have no period, so they are judged by {deadline} from waking (--deadline); in the busiest \
+            "Its jobs have no period, so they are judged by {deadline} from waking (--deadline); \
+            in the busiest \
              {deadline} it computed {}.",
             short(busiest)
         ));
@@ -145,7 +147,8 @@ fn describe(result: &ProfileResult, notes: &mut Vec<String>) {
     let missed_for_one = 1_000_000u64.saturating_sub(result.wanted_ppm);
     if result.proposal.is_some() && result.jobs > 0 && result.jobs * missed_for_one < 1_000_000 {
         notes.push(format!(
-            "{} jobs are few for {} %: all of them were to be in time. Watch it for longer, or ask for less (--meet).",
+            "{} jobs are few for {} %: all of them were to be in time. Watch it for longer, or \
+            ask for less (--meet).",
             result.jobs,
             share(result.wanted_ppm)
         ));

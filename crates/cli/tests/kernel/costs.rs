@@ -94,8 +94,10 @@ fn table(share: u64) -> String {
 fn a_full_time_table_that_is_admitted_is_kept() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
-    let full = "cpu = 0\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\n\
-        budget = \"1ms\"\nwindows = [{ start = \"1ms\", length = \"1ms\" }]\nwork = { spin = \"forever\" }\n";
+    let full = "cpu = 0\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\n\
+        period = \"5ms\"\n\
+        budget = \"1ms\"\nwindows = [{ start = \"1ms\", length = \"1ms\" }]\n\
+            work = { spin = \"forever\" }\n";
     let full = scratch.file("full.toml", full);
     let refused = run(&[full.to_str().expect("a plain path")]).output();
     says(&refused, 3, &["its windows are 1 ms long together, of which the host takes up to"]);

@@ -80,7 +80,8 @@ fn the_fullest_time_table_that_is_admitted_is_kept() {
     let (cpu, scratch) = (one_cpu(), Scratch::new());
     let window = |length: &str| {
         format!(
-            "cpu = {}\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\nperiod = \"5ms\"\n\
+            "cpu = {}\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\n\
+            period = \"5ms\"\n\
              budget = \"1ms\"\nwindows = [{{ start = \"1ms\", length = \"{length}\" }}]\n\
              work = {{ spin = \"forever\" }}\n",
             cpu.0

@@ -62,7 +62,8 @@ fn a_periodic_program_is_seen_and_its_proposal_keeps_what_it_says() {
         let set = std::fs::read_to_string(&file).unwrap();
         let period = &result["proposal"]["period_ns"];
         let others = format!(
-            "[[task]]\nname = \"others\"\nperiod = \"{period}ns\"\nbudget = \"{}ns\"\nwork = {{ spin = \"forever\" }}\n",
+            "[[task]]\nname = \"others\"\nperiod = \"{period}ns\"\nbudget = \"{}ns\"\n\
+            work = {{ spin = \"forever\" }}\n",
             period.as_u64().unwrap() * 3 / 5
         );
         let set = set.replacen("[[task]]", &(others + "\n[[task]]"), 1);

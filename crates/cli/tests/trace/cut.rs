@@ -90,11 +90,14 @@ fn why(file: &str, task: &str, number: &str) -> serde_json::Value {
 fn around_a_miss_the_cause_is_the_same() {
     // Work that is carried over, servers that are exhausted, and a budget that overran before.
     let late = "cpu = 0\npolicy = \"edf\"\nduration = \"200ms\"\n[[task]]\nname = \"servo\"\n\
-        period = \"10ms\"\nbudget = \"3ms\"\nwork = { recorded = [\"1ms\", \"5ms\", \"4ms\", \"2ms\", \"500us\"] }\n";
+        period = \"10ms\"\nbudget = \"3ms\"\n\
+            work = { recorded = [\"1ms\", \"5ms\", \"4ms\", \"2ms\", \"500us\"] }\n";
     let server = "cpu = 0\npolicy = \"edf\"\nduration = \"200ms\"\n\
         [[group]]\nname = \"media\"\npolicy = \"fp\"\nperiod = \"40ms\"\nbudget = \"6ms\"\n\
-        [[task]]\nname = \"audio\"\ngroup = \"media\"\npriority = 2\nperiod = \"10ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
-        [[task]]\nname = \"video\"\ngroup = \"media\"\npriority = 1\nperiod = \"20ms\"\nbudget = \"2ms\"\nwork = { spin = \"2ms\" }\n";
+        [[task]]\nname = \"audio\"\ngroup = \"media\"\npriority = 2\nperiod = \"10ms\"\n\
+            budget = \"2ms\"\nwork = { spin = \"2ms\" }\n\
+        [[task]]\nname = \"video\"\ngroup = \"media\"\npriority = 1\nperiod = \"20ms\"\n\
+            budget = \"2ms\"\nwork = { spin = \"2ms\" }\n";
     let skips =
         OVERRUNS.replace("8ms", "7ms").replace("duration = \"40ms\"", "duration = \"300ms\"");
     let scratch = Scratch::new();

@@ -69,7 +69,8 @@ fn times_within_the_tolerance_are_the_same() {
 
 #[test]
 fn a_task_that_only_one_has_is_named() {
-    let third = "[[task]]\nname = \"third\"\nperiod = \"35ms\"\nbudget = \"1ms\"\nwork = { spin = \"1ms\" }\n";
+    let third = "[[task]]\nname = \"third\"\nperiod = \"35ms\"\nbudget = \"1ms\"\n\
+        work = { spin = \"1ms\" }\n";
     let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &format!("{FITS}{third}"));
     let (code, document) = diff(&a, &b, &["--tolerance", "20ms"]);

@@ -55,7 +55,8 @@ pub fn parts(result: &OverheadResult, view: &View) -> String {
     };
     if let Some(events) = &result.events {
         part(
-            "Events: time that tasks of 2 ms/1 ms and 5 ms/1 ms lose at each switch (RTAI, Tables 2 and 3)",
+            "Events: time that tasks of 2 ms/1 ms and 5 ms/1 ms lose at each switch (RTAI, Tables \
+            2 and 3)",
             events_table(events, view),
         );
     }
@@ -232,7 +233,8 @@ fn wave_table(wave: &SquareWaveResult, view: &View) -> String {
     let mut text = grid(columns, view.width, view.color);
     if let Some(SwitchCost { min, average, .. }) = wave.switch {
         let line = format!(
-            "A switch between SCHED_FIFO threads with its system call: {} us, {} cycles on average; \
+            "A switch between SCHED_FIFO threads with its system call: {} us, {} cycles on \
+            average; \
              {} at least. The paper's: {} cycles, calculated for a 486.",
             fine(average.ns),
             cycles(average),
@@ -260,7 +262,8 @@ pub fn machine(result: &OverheadResult) -> String {
         None => "cycles are not known".to_owned(),
     };
     format!(
-        "Machine: {}{}, Linux {} ({}), CPU {}; {cycles}. The papers' cycles are of their clock rates.",
+        "Machine: {}{}, Linux {} ({}), CPU {}; {cycles}. The papers' cycles are of their clock \
+        rates.",
         or(&machine.cpu_model),
         if machine.virtual_machine == Some(true) { " (virtual)" } else { "" },
         or(&machine.kernel),
