@@ -30,7 +30,7 @@ function newHistogram(figure, task) {
       { stroke: color, fill: color + "55", width: 1.5, paths: bars, points: { show: false } }))],
     axes: [
       logAxis(showTime, { space: 60 }),
-      logAxis(String, { size: 64, label: "periods" }),
+      logAxis((n) => n.toLocaleString("en"), { size: 64, label: "periods" }),
     ],
     cursor: { drag: { x: true, y: false } },
     hooks: { draw: [(u) => shown.forEach((times) => drawPercentiles(u, times))] },

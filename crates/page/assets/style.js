@@ -24,7 +24,11 @@ function showTime(ns) {
 function timeTicks(u, splits, axis, space, step) {
   const longest = Math.max(...splits.map(Math.abs));
   const [size, name] = UNITS.find(([size]) => longest >= size) || UNITS[3];
-  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / size))));
+  const whole = (digits) => {
+    const value = (step / size) * 10 ** digits;
+    return value > 0.5 && Math.abs(value - Math.round(value)) < 1e-6;
+  };
+  const digits = [0, 1, 2, 3, 4, 5, 6, 7, 8].find(whole) ?? 9;
   return splits.map((ns) => (ns / size).toFixed(digits) + " " + name);
 }
 
