@@ -86,7 +86,7 @@ impl Change {
         Change { target, index, name: name.clone(), line, quantity, from, to }
     }
 
-    /// Whether it changes its number by a smaller part of it than `other`.
+    /// Whether its relative change is smaller than that of `other`.
     pub(crate) fn is_smaller_than(&self, other: &Change) -> bool {
         let (own, others) = (self.from.abs_diff(self.to), other.from.abs_diff(other.to));
         u128::from(own) * u128::from(other.from) < u128::from(others) * u128::from(self.from)

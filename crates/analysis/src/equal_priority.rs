@@ -12,7 +12,7 @@ use crate::interference::Interference;
 use crate::step_limit::{Exhausted, StepLimit};
 use crate::supply::Supply;
 
-/// What is common to all tasks of one priority.
+/// The common values of all tasks of one priority.
 pub(crate) struct EqualPriority {
     /// Whether at most one job of each is ahead of another's.
     pub(crate) one_job_each: bool,

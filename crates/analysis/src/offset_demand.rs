@@ -32,7 +32,7 @@ struct Job {
 }
 
 impl Job {
-    /// What it can execute from x on before its deadline.
+    /// Its possible execution from x to its deadline.
     fn demand(&self, x: u64) -> u64 {
         match (self.keeps_budget, self.release >= x) {
             (_, true) => self.budget,

@@ -101,7 +101,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// Whether it may run.
+    /// Whether the set is admitted here.
     #[must_use]
     pub fn admitted(self) -> bool {
         matches!(self, Fit::Fits | Fit::BestEffort)

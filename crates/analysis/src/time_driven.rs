@@ -37,7 +37,7 @@ struct Synthesised {
     windows: FoundWindows,
 }
 
-/// What is wrong with an owner's windows.
+/// The fault in an owner's windows.
 type Fault = (Owner, String);
 
 impl Hierarchy<'_> {

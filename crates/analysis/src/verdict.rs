@@ -63,7 +63,7 @@ pub struct DomainRefusal {
 }
 
 impl Unschedulable {
-    /// What is wrong in each domain, in one line.
+    /// The cause in each domain, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
         self.over.iter().map(DomainRefusal::cause).collect::<Vec<_>>().join("; ")
@@ -89,7 +89,7 @@ impl fmt::Display for Unschedulable {
 }
 
 impl DomainRefusal {
-    /// What is wrong, in one line.
+    /// The cause, in one line.
     #[must_use]
     pub fn cause(&self) -> String {
         let cpus = self.load.name();

@@ -13,9 +13,7 @@ fn more_windows_than_a_table_takes_are_named() {
     set.groups.push(group("edf", windows(10_000, &many)));
     let cpu = cpu(&set);
     assert_eq!(cpu.groups[0].fit, Fit::Late);
-    assert!(cpu.groups[0]
-        .cause()
-        .contains("5000 windows are given beside each other, 4096 is the most"));
+    assert!(cpu.groups[0].cause().contains("5000 windows are given in one group, more than 4096"));
 }
 
 #[test]

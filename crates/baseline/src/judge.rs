@@ -25,7 +25,7 @@ pub struct Terms {
     pub deadline: u64,
     /// Budget, ns.
     pub budget: u64,
-    /// What it is.
+    /// The kind of its work.
     pub nature: Nature,
     /// Its jobs suspend themselves.
     pub suspends: bool,

@@ -104,7 +104,7 @@ pub fn nature(body: &Body) -> Option<Nature> {
     }
 }
 
-/// Whether its jobs contain sleeps. When they take place is not known to the observer.
+/// Whether its jobs contain sleeps. The observer does not know their times.
 pub fn suspends(body: &Body) -> bool {
     matches!(body, Body::Steps(steps) if steps.iter().any(|step| matches!(step, Step::Sleep(_))))
 }

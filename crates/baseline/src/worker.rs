@@ -20,7 +20,7 @@ pub struct Worker<'a> {
     pub offset: u64,
     /// Time between releases, ns.
     pub period: u64,
-    /// What it executes.
+    /// The work of its jobs.
     pub work: Work,
     /// By what.
     pub spinner: Spinner,

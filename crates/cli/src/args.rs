@@ -47,7 +47,7 @@ pub enum Command {
     Check(Check),
     /// Work with a recorded run: sum it up, explain its misses, compare, cut, draw it
     Trace(TraceArgs),
-    /// What is in the way of real time on this machine; changes nothing
+    /// Find what impairs real time on this machine; changes nothing
     Doctor(Doctor),
     /// Watch a running set, and change its budgets: live, from another terminal
     Top(crate::top::Top),
@@ -331,7 +331,7 @@ pub struct Doctor {
 
 #[derive(Args)]
 pub struct Clean {
-    /// What was done as JSON on standard output
+    /// The report as JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

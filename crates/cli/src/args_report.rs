@@ -20,7 +20,7 @@ pub struct ReportArgs {
     /// Write the pictures of traces into this folder, as SVG
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// What was written as JSON on standard output
+    /// The report as JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// No progress

@@ -58,7 +58,7 @@ pub fn run(args: &Sim, path: &Path) -> Result<Outcome<ReplayResult>, Diagnostic>
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayResult {
-    /// What was replayed.
+    /// The replayed trace.
     replay: Replay,
 }
 
@@ -88,7 +88,7 @@ struct Replay {
     interrupted: bool,
     /// The file is cut short at this record, or records are missing there; `null` if it is whole.
     cut_at_record: Option<u64>,
-    /// So many records are missing there; 0 where the file is cut short.
+    /// The number of missing records; 0 where the file is cut short.
     lost_records: u64,
     /// The first decision that was different; `null` without one.
     difference: Option<Difference>,
@@ -102,9 +102,9 @@ struct Difference {
     record: u64,
     /// Its time, ns on the recording's clock.
     at_ns: u64,
-    /// What was recorded.
+    /// The recorded decision.
     recorded: String,
-    /// What was decided now.
+    /// The decision of the replay.
     replayed: String,
 }
 

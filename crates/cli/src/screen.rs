@@ -16,7 +16,7 @@ enum Kind {
     Nothing,
 }
 
-/// What is shown: a table that is redrawn, or a line without a line break.
+/// The display: a table that is redrawn, or a line without a line break.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Table,

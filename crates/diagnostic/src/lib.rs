@@ -45,6 +45,19 @@ impl Kind {
     }
 }
 
+/// Its name in JSON: `usage`, `not_admitted`, `machine`, `scheduler_ended` or `command`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Usage => "usage",
+            Kind::NotAdmitted => "not_admitted",
+            Kind::Machine => "machine",
+            Kind::SchedulerEnded => "scheduler_ended",
+            Kind::Command => "command",
+        })
+    }
+}
+
 /// One error, complete: nothing is left started or changed by what failed.
 ///
 /// Prints as one line, `set.toml:7:10: task "servo": budget 2 ms is more than its period 1 ms;

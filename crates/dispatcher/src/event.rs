@@ -42,9 +42,9 @@ pub enum Event {
         job: JobId,
         task: TaskId,
         cookie: u64,
-        /// What it executed, ns.
+        /// Its execution time, ns.
         used: u64,
-        /// What it did not use of its budget, ns.
+        /// Its remaining budget, ns.
         remaining: u64,
     },
     /// The job of a window ended, exhausted or expired; its release continues in the next window.
@@ -69,8 +69,8 @@ pub enum Event {
     },
     /// A timer that an allocator asked for, due at `due`.
     Timer { at: u64, timer: TimerId, cookie: u64, due: u64 },
-    /// A reservation released a job, due at `release` (not the time anybody noticed). `task` is
-    /// [`TaskId::NONE`] for server jobs and segments.
+    /// A reservation released a job, due at `release` (not the time of the call that noticed it).
+    /// `task` is [`TaskId::NONE`] for server jobs and segments.
     Released { at: u64, job: JobId, task: TaskId, number: u64, release: u64, budget: u64 },
     /// Releases `first .. first + count` of the task were never made: `advance` was called too
     /// late.
@@ -91,6 +91,6 @@ pub enum Event {
     GroupActive { at: u64, group: u32 },
     /// A scheduling group lost its last ready member.
     GroupIdle { at: u64, group: u32 },
-    /// So many events had no room.
+    /// The number of events that had no room.
     Lost { at: u64, count: u64 },
 }

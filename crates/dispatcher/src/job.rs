@@ -30,7 +30,7 @@ pub enum For {
 /// A job's attributes (design, "Job"; RED-Linux, IV-B and V). Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What its budget is for.
+    /// What its budget serves.
     pub serves: For,
     /// Not eligible before.
     pub start: u64,

@@ -29,7 +29,7 @@ impl Dispatcher {
         checked(unsafe { ffi::pd_job_complete(self.raw(), job.0, now) }).map(drop)
     }
 
-    /// What is left of a job's budget, ns; 0 when it has ended.
+    /// The remaining budget of a job, ns; 0 when it has ended.
     pub fn remaining(&self, job: JobId) -> u64 {
         // SAFETY: as above; this one only reads.
         unsafe { ffi::pd_job_remaining(self.raw.as_ptr(), job.0) }

@@ -1,4 +1,4 @@
-//! What is fixed at a dispatcher's creation.
+//! The limits of a dispatcher, which its creation fixes.
 
 /// Limits of a dispatcher, fixed at its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::For;
 /// A periodic reservation (design, "Reservation"). Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// What its jobs' budgets are for; a task has one reservation at most.
+    /// What its jobs' budgets serve; a task has one reservation at most.
     pub serves: For,
     /// First release.
     pub start: u64,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// What was examined.
+    /// The examined machine.
     pub machine: Machine,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 

@@ -20,7 +20,7 @@ pub enum Severity {
     Good,
 }
 
-/// What was read, verbatim, and where.
+/// A reading, verbatim, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -47,11 +47,11 @@ pub struct Finding {
     pub title: String,
     /// How much it matters.
     pub verdict: Severity,
-    /// What was read, verbatim, and from where.
+    /// The readings, verbatim, with their places.
     pub value: Vec<Evidence>,
     /// Why it is so; empty if good.
     pub cause: String,
-    /// What it does to programs here.
+    /// Its effect on programs here.
     pub effect: String,
     /// Commands for a root shell on Debian, to be run in this order; a line that begins with `#` is
     /// not a command.

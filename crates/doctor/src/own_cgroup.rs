@@ -61,7 +61,7 @@ impl OwnCgroup {
         dirs
     }
 
-    /// What was read, to be shown.
+    /// The readings, for the finding.
     pub fn reading(&self) -> Evidence {
         Evidence::new("/proc/self/cgroup", self.line.clone())
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// No file that is read whole is longer; what is beyond is not looked at.
 const LONGEST: u64 = 4 << 20;
 
-/// What is examined.
+/// The file tree that is examined.
 #[derive(Debug)]
 pub struct Probe {
     root: PathBuf,

@@ -1,4 +1,4 @@
-//! The findings for people: the verdict, then a line each, worst first; verbose, beneath each that
+//! The findings as text: the verdict, then a line each, worst first; verbose, beneath each that
 //! is not good its cause, effect and help.
 
 use crate::finding::{Finding, Severity};

@@ -29,7 +29,7 @@ use punctual_diagnostic::Diagnostic;
 const NO_TASK: u32 = u32::MAX;
 /// Instants between two checks for an interruption.
 const BETWEEN_LOOKS: u32 = 8_192;
-/// So many instants in a row at one time, or events at one instant, are a policy that never comes
+/// This many instants in a row at one time, or events at one instant, are a policy that never comes
 /// to an end: more than ten for each job that there can be.
 const STUCK: u32 = 20_000_000;
 
@@ -168,7 +168,7 @@ impl Engine {
         loop {
             self.deliver_events(watcher)?;
             self.select();
-            // What it does first, it does as soon as it has the CPU.
+            // Its first step begins as soon as it has the CPU.
             if !self.is_at_an_end() || !self.proceed(self.cpu.running) {
                 break;
             }
@@ -180,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// What was executed since the last instant.
+    /// Charges the execution since the last instant.
     fn charge<W: Watcher>(&mut self, now: u64, watcher: &mut W) {
         let lapse = now - self.now;
         self.now = now;

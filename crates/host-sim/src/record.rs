@@ -11,7 +11,7 @@ pub(crate) struct Recorder {
     read: u64,
     /// The task that executed last, until its stop is recorded.
     running: Option<Running>,
-    /// What is new at one instant.
+    /// The changes of one instant.
     batch: Vec<Record>,
 }
 

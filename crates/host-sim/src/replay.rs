@@ -4,7 +4,7 @@
 //! A dispatcher records its inputs and its decisions in one stream. So each input of the trace is
 //! applied to the new one, and whatever the new one records then must be what stands next in the
 //! trace, word by word. Selecting is no input, and is recorded only when its answer changes: so it
-//! is asked where the trace has an answer, and whenever time goes on, since a host selects at the
+//! is asked where the trace has an answer, and whenever time advances, since a host selects at the
 //! end of each instant. What hosts record for themselves is passed over.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub struct Replayed {
     pub decisions: u64,
     /// The time of the last record, ns.
     pub until: u64,
-    /// Where it first was different; what follows was not looked at.
+    /// The first difference; later records are not examined.
     pub difference: Option<Difference>,
     /// The watcher ended it early.
     pub interrupted: bool,
@@ -195,7 +195,7 @@ impl<R: BufRead> Replay<R> {
         self.numbers.front().copied().unwrap_or(self.read)
     }
 
-    /// Time goes on to that record: the instant before it has come to its end.
+    /// Time advances to that record: the instant before it has ended.
     fn until(&mut self, record: &Record, begun: bool) -> Found {
         let at = record.at().unwrap_or(self.now);
         if at < self.now {

@@ -63,7 +63,7 @@ impl Task {
         self.periods.params().task
     }
 
-    /// What it does at `now`, when it has the CPU.
+    /// Its next step at `now`, when it has the CPU.
     pub(crate) fn act(&mut self, now: u64) -> Act {
         match &mut self.behaviour {
             Behaviour::Synthetic(script) => script.next(),

@@ -75,7 +75,7 @@ impl FreezerState {
         self.wanted.store(if frozen { FROZEN } else { THAWED }, SeqCst);
     }
 
-    /// What is wanted is not written yet.
+    /// Whether the wanted state is not written yet.
     pub fn is_pending(&self) -> bool {
         self.written.load(SeqCst) != self.wanted.load(SeqCst)
     }

@@ -72,13 +72,13 @@ pub struct EngineCost {
     pub cpu: u32,
     /// Its events.
     pub reading: EngineReading,
-    /// What was calibrated at its start.
+    /// The precision that its start measured.
     pub precision: Precision,
     /// Its CPU time in all, that of its freezer thread included, ns.
     pub cpu_time: u64,
 }
 
-/// What is left of a host at its end.
+/// The result of a host at its end.
 pub struct Finished {
     /// Per CPU: what the dispatcher thread cost.
     pub readings: Vec<EngineCost>,

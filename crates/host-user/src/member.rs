@@ -16,7 +16,7 @@ use crate::unresponsive::ParkWatch;
 use crate::{park_signal, sched};
 use punctual_sys::clock::{self, CpuClock};
 
-/// What executes a task.
+/// The executing thread or processes of a task.
 pub enum MemberKind {
     /// A thread of this process.
     Thread(Arc<TaskControl>),
@@ -95,7 +95,7 @@ pub enum RunMode {
 /// One task of an engine.
 pub struct Member {
     pub task: TaskId,
-    /// What it is, if it is not one of the set's tasks.
+    /// Its parameters, if it is not one of the set's tasks.
     pub other: Option<TaskSpec>,
     /// It stands in a scheduling group or under a budget group.
     pub confined: bool,
@@ -123,7 +123,7 @@ pub struct Member {
     pub charges_idle: bool,
     /// When it was last unparked or found to have run, CLOCK_MONOTONIC ns.
     pub ran_at: u64,
-    /// What it executed since the last event, ns.
+    /// Its execution since the last event, ns.
     pub ran: u64,
     /// Execution on its way to rest is charged before it next runs: its servers and segments may
     /// have ended, and only a reservation of its own in group 0 carries such execution over.

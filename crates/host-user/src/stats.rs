@@ -94,7 +94,7 @@ impl EngineStats {
         }
     }
 
-    /// So many events had no room in the dispatcher's ring.
+    /// Counts events that had no room in the dispatcher's ring.
     pub fn events_lost(&self, count: u64) {
         self.events_lost.fetch_add(count, Relaxed);
     }

@@ -62,7 +62,7 @@ impl ThreadTask {
         }
     }
 
-    /// What is left of the budget of this release, ns of execution.
+    /// The remaining budget of this release, ns of execution.
     pub fn remaining_budget(&self) -> u64 {
         let used = clock::thread_cpu_ns();
         self.control().exhausted_at.load(Relaxed).saturating_sub(used)

@@ -41,7 +41,7 @@ pub struct ParkWatch {
     since: u64,
     /// When to poll next whether it came to rest.
     poll_at: u64,
-    /// What it executed since, ns.
+    /// Its execution since then, ns.
     ran: u64,
     /// It was parked at this event: there is no reading yet.
     fresh: bool,
@@ -95,12 +95,12 @@ impl Member {
         self.park_watch.poll_at
     }
 
-    /// What it executes is charged: it is not in the ordinary class.
+    /// Whether its execution is charged: it is not in the ordinary class.
     pub fn is_charged(&self) -> bool {
         self.run_mode != RunMode::Background && !self.park_watch.demoted
     }
 
-    /// What it executed since the last event at a job's level although it is parked, ns.
+    /// Its execution since the last event at a job's level although it is parked, ns.
     pub fn ran_on_its_way(&self) -> u64 {
         if self.run_mode == RunMode::Parked && self.is_charged() {
             self.ran

@@ -35,7 +35,7 @@ pub struct Release {
     pub number: u64,
     /// When it was due, ns.
     pub at: u64,
-    /// What is left of its budget, ns.
+    /// Its remaining budget, ns.
     pub left: u64,
     /// How many jobs were made of it so far.
     pub part: u32,
@@ -48,7 +48,7 @@ pub struct Part {
     pub start: u64,
     /// Not eligible at or after; [`INFINITE`](punctual_dispatcher::INFINITE) for none.
     pub finish: u64,
-    /// What it may use of the release's budget: no more than [`Release::left`].
+    /// Its share of the release's budget: at most [`Release::left`].
     pub budget: u64,
     /// Importance: larger first.
     pub priority: i64,

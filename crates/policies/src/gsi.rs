@@ -16,7 +16,7 @@ pub trait Gsi {
     fn add_job(&mut self, job: &Job) -> Result<JobId, Refusal>;
     /// Takes a job back; it ends as cancelled.
     fn cancel_job(&mut self, job: JobId) -> Result<(), Refusal>;
-    /// What is left of a job's budget, ns; 0 when it has ended.
+    /// The remaining budget of a job, ns; 0 when it has ended.
     fn remaining(&self, job: JobId) -> u64;
     /// What a job has executed, ns; 0 when it has ended.
     fn used(&self, job: JobId) -> u64;

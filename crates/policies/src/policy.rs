@@ -11,11 +11,11 @@ use punctual_diagnostic::Diagnostic;
 pub struct PolicyEntry {
     /// Its name in task sets.
     pub name: &'static str,
-    /// What it is, for people.
+    /// Its title, for people.
     pub title: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
-    /// What it cannot do, for people.
+    /// Its limits, for people.
     pub limits: &'static str,
     /// The ordering of its scheduling group.
     pub order: &'static [Attribute],
@@ -25,7 +25,7 @@ pub struct PolicyEntry {
     /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
     /// admission counts the jitter instead (design, "Reservation").
     pub wakeup_rule: bool,
-    /// Makes one for a group of a set, or says why it cannot.
+    /// Makes one for a group of a set, or returns why it cannot.
     pub make: Make,
 }
 

@@ -71,7 +71,7 @@ impl Allocators {
             slot.cut_off = 0;
             slot.granted = gsi.used(job) + gsi.remaining(job);
             if self.at_work[slot.by as usize].rows(&slot.member) > 0 {
-                // What its earlier windows used was lost; of several, this one has a part only.
+                // The execution in its earlier windows is lost; of several, this has a part only.
                 slot.granted = slot.granted.max(slot.member.budget);
             }
             report(self.released_now(s, now));

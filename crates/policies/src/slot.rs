@@ -32,7 +32,7 @@ pub(crate) struct Slot {
     pub(crate) member: TaskParams,
     pub(crate) overrun: OverrunPolicy,
     pub(crate) stream: Stream,
-    /// What its offset and list count from, ns.
+    /// The origin of its offset and list, ns.
     pub(crate) origin: u64,
     pub(crate) phase: Phase,
     /// The allocators of the release in flight and of the next one: indices in `at_work`.
@@ -59,7 +59,7 @@ pub(crate) struct Slot {
     pub(crate) cut_off: u64,
     /// Its present reservation has made a release that was reported.
     pub(crate) seen: bool,
-    /// What it was given, and what it has executed in jobs that have ended, ns.
+    /// Its budget, and its execution in jobs that have ended, ns.
     pub(crate) granted: u64,
     pub(crate) used: u64,
     /// Enforcement error, ns: executed beyond (+) or short of (-) what was granted, and still to be

@@ -17,7 +17,7 @@ pub struct Leftover {
     pub path: PathBuf,
     /// The process that left it.
     pub owner: i32,
-    /// What it is, in words for people.
+    /// Its description for people.
     pub cause: String,
     /// How to be rid of it.
     pub help: String,

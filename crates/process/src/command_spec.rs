@@ -8,10 +8,10 @@ use rustix::fd::OwnedFd;
 /// Where a standard stream of a command goes.
 #[derive(Debug)]
 pub enum Stream {
-    /// That of this process. A terminal as standard input stops a command of another process group
-    /// that reads it (SIGTTIN).
+    /// The stream of this process. A terminal as standard input stops a command of another process
+    /// group that reads it (SIGTTIN).
     Inherit,
-    /// Our standard error.
+    /// Standard error of this process.
     StandardError,
     /// /dev/null.
     Null,
@@ -24,14 +24,15 @@ pub enum Stream {
 pub enum Output {
     /// Where that of this process goes.
     Inherit,
-    /// All of it to our standard error.
+    /// All of it to standard error of this process.
     StandardError,
     /// Nowhere.
     Nowhere,
 }
 
 impl Output {
-    /// The standard streams of a command; `stdin`: it gets our standard input, and otherwise none.
+    /// The standard streams of a command; `stdin`: it inherits standard input, and otherwise gets
+    /// none.
     #[must_use]
     pub fn streams(self, stdin: bool) -> [Stream; 3] {
         let input = if stdin { Stream::Inherit } else { Stream::Null };
@@ -43,10 +44,10 @@ impl Output {
     }
 }
 
-/// Where a command stands until [`Spawned::release`].
+/// How a command is held until its release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nowhere: it executes at once.
+    /// Not at all: it executes at once.
     Nowhere,
     /// It is parked.
     Parked,
@@ -60,17 +61,17 @@ pub enum Hold {
 pub struct CommandSpec {
     /// Program (looked up in PATH) and arguments.
     pub argv: Vec<OsString>,
-    /// The CPU that it is pinned to; `None`: all that we may use.
+    /// The CPU that it is pinned to; `None`: all CPUs of this process.
     pub cpu: Option<u32>,
     /// Its SCHED_FIFO level, 1 to 98; 0 is SCHED_OTHER.
     pub level: i32,
-    /// Where it stands until its first release.
+    /// How it is held until its first release.
     pub hold: Hold,
-    /// Whether it gets a process group of its own, so that Ctrl-C reaches us and not it.
+    /// Whether it gets a process group of its own, so that Ctrl-C reaches Punctual only.
     pub own_group: bool,
     /// Standard input, output and error.
     pub streams: [Stream; 3],
-    /// Added to our environment.
+    /// Added to the environment of this process.
     pub env: Vec<(OsString, OsString)>,
     /// Working directory; by default that of this process.
     pub directory: Option<PathBuf>,

@@ -18,7 +18,7 @@ pub const OWN_LEVELS: i32 = 8;
 /// Levels that were given lately.
 const RECENT: usize = 4;
 
-/// What is known of the choices in one table.
+/// The known choices of one table.
 #[derive(Debug)]
 pub(crate) struct OwnPriorities {
     /// The latest levels of the task: threads inherit them from their creators.

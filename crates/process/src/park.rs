@@ -57,7 +57,7 @@ impl Park {
         }
     }
 
-    /// What its threads hand on: a new process is in the cgroup of its parent at once, but no stop
+    /// What its threads inherit: a new process is in the cgroup of its parent at once, but no stop
     /// signal reaches it before the housekeeper has found it.
     pub(crate) fn children(&self) -> Children {
         match self {

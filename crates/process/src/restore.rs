@@ -158,7 +158,7 @@ pub(crate) fn kill_group(dir: &Path, dying: &mut Dying, report: &mut RestoreRepo
     if let Err(e) = cgroup::kill_all(dir) {
         report.problems.push(format!("cannot kill what runs in {}: {e}", dir.display()));
     }
-    // What was forked before the kill and after the list.
+    // Processes that were forked between the list and the kill.
     report.killed += dying.add_group(dir);
     dying.await_end(FIRST_WAIT);
 }

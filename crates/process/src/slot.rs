@@ -29,7 +29,7 @@ pub(crate) struct Slot {
     pub above: AtomicI32,
     /// The level that it was given last.
     pub given: AtomicI32,
-    /// What it hands on to the threads and processes that it creates.
+    /// What the threads and processes that it creates inherit.
     pub children: Children,
     /// [`requeue`](Self::requeue) is changing its priority: what it has is not the program's
     /// choice.

@@ -1,5 +1,7 @@
 //! Which of the ready tasks runs.
 
+use std::fmt;
+
 /// Which of the ready tasks of a CPU runs; the others wait or are preempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -29,6 +31,13 @@ impl Policy {
     }
 }
 
+/// Its name in task-set files.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,7 +47,7 @@ mod tests {
         for policy in
             [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority]
         {
-            assert!(punctual_policies::by_name(policy.name()).is_some(), "{policy:?}");
+            assert!(punctual_policies::by_name(&policy.to_string()).is_some(), "{policy:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What `--json` prints, for every subcommand: one object, on standard output, whether it went well
 //! or not.
 
-use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_diagnostic::Diagnostic;
 use punctual_session::results::Results;
 use serde::{Deserialize, Serialize};
 
@@ -78,15 +78,8 @@ pub struct ErrorPlace {
 
 impl From<&Diagnostic> for ErrorInfo {
     fn from(error: &Diagnostic) -> ErrorInfo {
-        let kind = match error.kind {
-            Kind::NotAdmitted => "not_admitted",
-            Kind::Machine => "machine",
-            Kind::SchedulerEnded => "scheduler_ended",
-            Kind::Command => "command",
-            _ => "usage",
-        };
         ErrorInfo {
-            kind: kind.to_owned(),
+            kind: error.kind.to_string(),
             place: error.place().map(|place| ErrorPlace {
                 name: place.name.clone(),
                 line: place.position.map(|at| at.line),

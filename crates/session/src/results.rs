@@ -277,3 +277,10 @@ impl HostKind {
         }
     }
 }
+
+/// As [`HostKind::title`].
+impl std::fmt::Display for HostKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.title())
+    }
+}

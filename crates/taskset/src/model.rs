@@ -242,6 +242,18 @@ pub enum Overrun {
     Signal,
 }
 
+/// Its name in task-set files.
+impl std::fmt::Display for Overrun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Overrun::Carry => "carry",
+            Overrun::Skip => "skip",
+            Overrun::Background => "background",
+            Overrun::Signal => "signal",
+        })
+    }
+}
+
 /// What a task executes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

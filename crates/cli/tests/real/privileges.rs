@@ -16,7 +16,7 @@ use crate::punctual::{
 
 const UNPRIVILEGED: u32 = 65534;
 
-/// The command where anybody may execute it.
+/// A copy of the command that every user may execute.
 struct Elsewhere {
     punctual: String,
     helper: String,
