@@ -98,7 +98,7 @@ pub(crate) fn share(
         let job = u128::from(of_window(costs));
         terms.extend(tables.iter().map(|table| (table.windows as u128 * job, table.cycle)));
     }
-    Utilization::sum_wide(terms.into_iter())
+    Utilization::sum_wide(terms)
 }
 
 /// How many windows a synthesised table has in its cycle, ns.
