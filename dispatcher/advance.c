@@ -93,8 +93,9 @@ PD_API int pd_advance(pd_ref d, pd_u64 now)
 	/* A job without a finish has PD_INFINITE, which no horizon reaches. */
 	pd_u64 horizon = pd_min(pd_later(now, PD(d)->granularity), PD_INFINITE - 1);
 
-	if ((PD(d)->first_due & PD(d)->first_due_segment) != PD_NONE || pd_next_finish(d) <= horizon ||
-	    pd_heap_least(d, PD_STARTS) <= now || PD(d)->rare <= horizon)
+	if ((PD(d)->first_due & PD(d)->first_due_segment) != PD_NONE ||
+	    pd_next_finish(d) <= horizon || pd_heap_least(d, PD_STARTS) <= now ||
+	    PD(d)->rare <= horizon)
 		return pd_advance_due(d, now, horizon);
 	return 0;
 }

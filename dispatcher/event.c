@@ -53,7 +53,8 @@ PD_FOLD int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
 	pd_event_p e;
 
 	/* A segment that ends by itself has its own events, which tell the node. */
-	if (PD_UNLIKELY(j->attr.budget_server) && (kind == PD_EV_EXHAUSTED || kind == PD_EV_EXPIRED)) {
+	if (PD_UNLIKELY(j->attr.budget_server) &&
+	    (kind == PD_EV_EXHAUSTED || kind == PD_EV_EXPIRED)) {
 		task = j->attr.budget_server;
 		kind = kind == PD_EV_EXHAUSTED ? PD_EV_SEGMENT_EXHAUSTED : PD_EV_SEGMENT_EXPIRED;
 	}

@@ -70,7 +70,7 @@ PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
 		s->key = pd_ready_key(d, PD_JOB(d, s->item));
 		/* The queue may begin or cease to serve for the finishes. */
 		pd_job_watch(d, s->item);
-		position++;
+		position += PD_ZERO(d) + 1;
 	}
 	return pd_heap_mend(d, PD_GROUPS + group);
 }

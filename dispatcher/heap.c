@@ -103,7 +103,7 @@ PD_FN int pd_heap_up(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, pd_u32 
 			break;
 		pd_heap_place(hole, where, position, s->key, s->item);
 		hole = s;
-		position = parent;
+		position = PD_ZERO(d) + parent;
 	}
 	pd_heap_place(hole, where, position, key, item);
 	if (position == PD_ROOT)
@@ -141,7 +141,7 @@ PD_INLINE int pd_heap_rise(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, p
 PD_FOLD pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 siblings)
 {
 	pd_slot_p best = s;
-	pd_u32 i = PD_ZERO(d) + 1;
+	pd_u32 i = 1;
 
 	siblings = siblings < 4 ? siblings : PD_ZERO(d) + 4;
 	pd_while (i < siblings) {
@@ -320,7 +320,7 @@ PD_FN int pd_heap_mend(pd_ref d, pd_u32 heap)
 	pd_while (position >= PD_ROOT) {
 		s = pd_slot_at(d, chunks, position);
 		pd_heap_down(d, heap, position, s->key, s->item);
-		position--;
+		position += PD_ZERO(d) - 1;
 	}
 	s = pd_slot_at(d, chunks, PD_ROOT);
 	pd_heap_top(h, s->key, s->item);

@@ -17,6 +17,18 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 	       l->windows <= 1U << 20;
 }
 
+/* Elements from `e` on are free: each links to the next one. */
+#define PD_LINK_FREE(e, link, count)                               \
+	do {                                                       \
+		i = PD_ZERO(d);                                    \
+		pd_while (i < (count)) {                           \
+			PD_WALKS(e);                               \
+			e->link = i + 1 < (count) ? i + 1 : PD_NONE; \
+			e++;                                       \
+			i++;                                       \
+		}                                                  \
+	} while (0)
+
 /* Jobs, tasks, reservations, timers and windows: all free. */
 PD_FOLD int pd_start_free(pd_ref d)
 {
@@ -35,21 +47,9 @@ PD_FOLD int pd_start_free(pd_ref d)
 		j++;
 		i++;
 	}
-	i = PD_ZERO(d);
-	pd_while (i < p->limits.tasks) {
-		PD_WALKS(t);
-		t->next_free = i + 1 < p->limits.tasks ? i + 1 : PD_NONE;
-		t++;
-		i++;
-	}
+	PD_LINK_FREE(t, next_free, p->limits.tasks);
 	p->free_reservation = p->limits.reservations ? 0 : PD_NONE;
-	i = PD_ZERO(d);
-	pd_while (i < p->limits.reservations) {
-		PD_WALKS(v);
-		v->next_free = i + 1 < p->limits.reservations ? i + 1 : PD_NONE;
-		v++;
-		i++;
-	}
+	PD_LINK_FREE(v, next_free, p->limits.reservations);
 	p->free_timer = p->limits.timers ? 0 : PD_NONE;
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.timers) {
@@ -60,13 +60,7 @@ PD_FOLD int pd_start_free(pd_ref d)
 		i++;
 	}
 	p->free_window = p->limits.windows ? 0 : PD_NONE;
-	i = PD_ZERO(d);
-	pd_while (i < p->limits.windows) {
-		PD_WALKS(w);
-		w->next = i + 1 < p->limits.windows ? i + 1 : PD_NONE;
-		w++;
-		i++;
-	}
+	PD_LINK_FREE(w, next, p->limits.windows);
 	return 0;
 }
 

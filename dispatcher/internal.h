@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The dispatcher's objects, all in arrays and named by index. */
-#ifndef PUNCTUAL_DISPATCHER_INTERNAL_H
-#define PUNCTUAL_DISPATCHER_INTERNAL_H
+#pragma once
 
 #include "punctual_dispatcher.h"
 #include "record.h"
@@ -279,7 +278,8 @@ struct pd {
 #define PD_RUNNERS_UP 1
 #else
 #include "arena.h"
-/* Where a counter starts. The verifier must not know it, or it follows the loop turn by turn. */
+/* Where a counter starts, and what is added where the verifier should not know a value: it would
+ * follow the loop turn by turn, or go on with each value for itself. */
 #define PD_ZERO(d) (PD(d)->zero)
 #endif
 
@@ -340,5 +340,3 @@ PD_INLINE void pd_record(pd_ref d, pd_u32 kind, pd_u32 small, pd_u64 time, pd_u6
 	r->small = small;
 	r->kind = kind;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * task's wait_period leaves one wait that is late, and is ignored when it comes. Scalars only:
  * the state is in the arena, in a BPF map, or in Rust.
  */
-#ifndef PUNCTUAL_DISPATCHER_LATE_WAIT_H
-#define PUNCTUAL_DISPATCHER_LATE_WAIT_H
+#pragma once
 
 #include "platform.h"
 
@@ -31,5 +30,3 @@ PD_INLINE int pd_late_is(pd_u32 late, int ended)
 {
 	return late > pd_late_own(late, ended);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * of functions, at most five arguments, no recursion, at most eight frames (two are the host's),
  * every loop through pd_while, no struct assignment, no 128-bit arithmetic, no signed division.
  */
-#ifndef PUNCTUAL_DISPATCHER_PLATFORM_H
-#define PUNCTUAL_DISPATCHER_PLATFORM_H
+#pragma once
 
 typedef unsigned char pd_u8;
 typedef unsigned short pd_u16;
@@ -79,7 +78,18 @@ typedef struct pd *pd_ref;
  * it adds by itself is eight million turns, far beyond any heap's depth. */
 #define pd_while(condition) while ((condition) && pd_can_loop)
 
+/* One struct over another of its type; `space` is that of `from`. Word by word: an assignment would
+ * be a memcpy, which forgets the arena's address space. */
+typedef pd_u64 __attribute__((may_alias)) pd_word;
+#define pd_copy(to, from, space)                                                            \
+	do {                                                                                \
+		const pd_word space *pd_from = (const pd_word space *)(from);               \
+		pd_word PD_ARENA *pd_to = (pd_word PD_ARENA *)(to);                         \
+		pd_u32 pd_i;                                                                \
+                                                                                            \
+		for (pd_i = 0; pd_i < sizeof(*(to)) / sizeof(pd_word); pd_i++)              \
+			pd_to[pd_i] = pd_from[pd_i];                                        \
+	} while (0)
+
 #define PD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PD_UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-#endif

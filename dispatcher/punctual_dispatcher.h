@@ -21,8 +21,7 @@
  *   -EBUSY    it is in use
  * Nothing is allocated after pd_init. A dispatcher is used by one thread at a time.
  */
-#ifndef PUNCTUAL_DISPATCHER_H
-#define PUNCTUAL_DISPATCHER_H
+#pragma once
 
 #include "errors.h"
 #include "late_wait.h"
@@ -278,5 +277,3 @@ PD_API pd_u32 pd_late_waits_is(pd_u32 late, pd_u32 ended);
 PD_API int pd_window_add(pd_ref d, pd_u64 start, pd_u64 length, pd_u32 begins, pd_u64 now);
 /* Takes back what was drafted, as after a refusal. */
 PD_API int pd_window_drop(pd_ref d, pd_u64 now);
-
-#endif

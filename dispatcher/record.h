@@ -4,8 +4,7 @@
  * inputs in the same order make the same decisions (design, invariant 6), so a recorded run can
  * be replayed.
  */
-#ifndef PUNCTUAL_DISPATCHER_RECORD_H
-#define PUNCTUAL_DISPATCHER_RECORD_H
+#pragma once
 
 #include "platform.h"
 
@@ -53,5 +52,3 @@ struct pd_record {
 	pd_u32 small;
 	pd_u32 kind;
 };
-
-#endif

@@ -165,29 +165,13 @@ PD_FN int pd_reservation_lose(pd_ref d, pd_u32 r, pd_u64 lost, pd_u64 now)
 	return 0;
 }
 
-/* One set of terms over another; field by field, for the arena (host-kernel's bpf/arena.h). */
-PD_INLINE void pd_terms_copy(struct pd_terms PD_ARENA *to, struct pd_terms PD_ARENA *from)
-{
-	to->period = from->period;
-	to->budget = from->budget;
-	to->deadline = from->deadline;
-	to->priority = from->priority;
-	to->cookie = from->cookie;
-	to->group = from->group;
-	to->overrun = from->overrun;
-	to->wakeup_rule = from->wakeup_rule;
-	to->own_cookie = from->own_cookie;
-	to->table = from->table;
-	to->rows = from->rows;
-}
-
 /* What was changed takes effect. */
 PD_FN int pd_reservation_renew(pd_ref d, pd_u32 r)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 
 	pd_table_free(d, v->now.table);
-	pd_terms_copy(&v->now, &v->next);
+	pd_copy(&v->now, &v->next, PD_ARENA);
 	v->changes = 0;
 	if (v->now.table != PD_NONE) {
 		v->row = PD_WINDOW(d, v->now.table)->next;

@@ -105,6 +105,8 @@ PD_FN int pd_path_before(pd_ref d, pd_u32 a, pd_u32 b)
 			b = pd_server_of(d, PD_JOB(d, b)->attr.group);
 			above_b--;
 		}
+		above_a += PD_ZERO(d);
+		above_b += PD_ZERO(d);
 	}
 	return pd_member_before(d, a, b);
 }

@@ -37,7 +37,7 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
  * queue and leaves it again meanwhile was starved before and is starved after. */
 PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 {
-	pd_u32 node = top;
+	pd_u32 node = PD_ZERO(d) + top;
 
 	pd_while (node) {
 		pd_node_p n = PD_NODE(d, node);

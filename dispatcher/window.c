@@ -70,15 +70,20 @@ PD_FN int pd_table_free(pd_ref d, pd_u32 table)
 	return 0;
 }
 
+PD_INLINE void pd_table_draft(pd_ref d)
+{
+	PD(d)->drafted_last = PD_NONE;
+	PD(d)->drafted = 0;
+	PD(d)->drafted_rows = 0;
+	PD(d)->drafted_end = 0;
+}
+
 /* Moves the drafted windows into `t`; the next draft is empty. */
 PD_INLINE void pd_table_take(pd_ref d, struct pd_terms PD_ARENA *t)
 {
 	t->table = PD(d)->drafted_last;
 	t->rows = PD(d)->drafted_rows;
-	PD(d)->drafted_last = PD_NONE;
-	PD(d)->drafted = 0;
-	PD(d)->drafted_rows = 0;
-	PD(d)->drafted_end = 0;
+	pd_table_draft(d);
 }
 
 PD_API int pd_window_drop(pd_ref d, pd_u64 now)
@@ -87,10 +92,7 @@ PD_API int pd_window_drop(pd_ref d, pd_u64 now)
 		return 0;
 	pd_record(d, PD_REC_WINDOW_DROP, 0, now, 0, 0);
 	pd_table_free(d, PD(d)->drafted_last);
-	PD(d)->drafted_last = PD_NONE;
-	PD(d)->drafted = 0;
-	PD(d)->drafted_rows = 0;
-	PD(d)->drafted_end = 0;
+	pd_table_draft(d);
 	return 0;
 }
 

@@ -3,8 +3,7 @@
  * What a dispatcher was given and what it said, kept beside it, so that the invariants of the
  * design (section 3) can be checked from the outside after every call (check.c).
  */
-#ifndef PUNCTUAL_FUZZ_SHADOW_H
-#define PUNCTUAL_FUZZ_SHADOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_gro
 void check_charge(struct shadow *s, pd_u64 job, pd_u64 ran);
 /* After every call. */
 void check_all(struct shadow *s);
-
-#endif

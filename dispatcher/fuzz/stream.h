@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A fuzzer's input, read as a stream of small numbers; zeros follow its end. */
-#ifndef PUNCTUAL_FUZZ_STREAM_H
-#define PUNCTUAL_FUZZ_STREAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline uint32_t stream_below(struct stream *s, uint32_t limit)
 			abort();                                                     \
 		}                                                                    \
 	} while (0)
-
-#endif
