@@ -5,15 +5,24 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "../dispatcher/numbers.rs"]
+mod numbers;
+
 const DISPATCHER: &str = "../../dispatcher";
 
 fn main() {
     println!("cargo:rerun-if-changed={DISPATCHER}");
     println!("cargo:rerun-if-changed=bpf");
+    println!("cargo:rerun-if-changed=../dispatcher/numbers.rs");
     println!("cargo:rerun-if-env-changed=PUNCTUAL_CLANG");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let table = numbers::table(Path::new("bpf"), &["commands.h"], "punctual_numbers");
+    let table = format!("#include \"punctual_dispatcher.h\"\n{table}");
+    std::fs::write(out.join("numbers.c"), table).expect("cargo made OUT_DIR");
     cc::Build::new()
         .file("bpf/selftest/native.c")
         .file("bpf/abi.c")
+        .file(out.join("numbers.c"))
         .include(DISPATCHER)
         .include("bpf")
         .std("gnu11")
@@ -23,7 +32,6 @@ fn main() {
         .warnings(true)
         .flag("-Wno-unused-function")
         .compile("punctual_host_kernel");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // libbpf's own headers, from the version that is linked.
     let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     for source in ["selftest/dispatcher", "probe", "scheduler"] {

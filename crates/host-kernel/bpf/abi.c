@@ -1,58 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* The headers' numbers for Rust: limits that it uses, and what its tests compare (src/abi.rs). */
+/* For Rust: the limits that it uses, and commands for its tests to compare (src/abi.rs). */
 #include "punctual_dispatcher.h"
-#include "record.h"
 #include "commands.h"
 #include "limits.h"
 
 const pd_u32 punctual_domains = PD_DOMAINS;
 const struct pd_limits punctual_limits = PD_ARENA_LIMITS;
-
-#define NUMBER(of) { #of, (pd_u64)(of) }
-#define FIELD(type, field) { #type "." #field, __builtin_offsetof(struct type, field) }
-
-const struct punctual_number {
-	const char *name;
-	pd_u64 value;
-} punctual_numbers[] = {
-	NUMBER(PUNCTUAL_COOPERATES),
-	NUMBER(PUNCTUAL_ALLOCATOR),
-	NUMBER(PUNCTUAL_LATE),
-	NUMBER(PUNCTUAL_IN_BACKGROUND),
-	NUMBER(PUNCTUAL_EXIT_CPU_GONE),
-	NUMBER(PUNCTUAL_EXIT_TIMER_GONE),
-	NUMBER(PUNCTUAL_EXIT_TIMER_STORM),
-	NUMBER(PUNCTUAL_EXIT_UNARMED),
-	NUMBER(PUNCTUAL_EXIT_CORE_SCHEDULING),
-	NUMBER(PUNCTUAL_REC_RUNNING),
-	NUMBER(PUNCTUAL_REC_STOPPED),
-	NUMBER(sizeof(struct punctual_create)),
-	FIELD(punctual_create, domain),
-	FIELD(punctual_create, cpu),
-	FIELD(punctual_create, asks_policies),
-	FIELD(punctual_create, limits),
-	FIELD(punctual_create, granularity),
-	NUMBER(sizeof(struct punctual_command)),
-	FIELD(punctual_command, result),
-	FIELD(punctual_command, now),
-	FIELD(punctual_command, kind),
-	NUMBER(sizeof(struct punctual_poll)),
-	FIELD(punctual_poll, domain),
-	FIELD(punctual_poll, pop),
-	FIELD(punctual_poll, records),
-	FIELD(punctual_poll, events),
-	FIELD(punctual_poll, record_count),
-	FIELD(punctual_poll, event_tail),
-	FIELD(punctual_poll, throttles),
-	FIELD(punctual_poll, arm_failures),
-	FIELD(punctual_poll, head),
-	NUMBER(sizeof(struct punctual_exit)),
-	FIELD(punctual_exit, code),
-	FIELD(punctual_exit, kind),
-	FIELD(punctual_exit, reason),
-	FIELD(punctual_exit, message),
-	{ 0, 0 },
-};
 
 /* A command of that kind, whose arguments have the values 1, 2, 3 ... in the order of the header;
  * 0 if there is no such kind. */

@@ -1,5 +1,6 @@
 //! The structures and numbers of this side against `bpf/commands.h`, through `bpf/abi.c`.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, CStr};
 use std::mem::{offset_of, MaybeUninit};
 
@@ -19,14 +20,14 @@ extern "C" {
     fn punctual_sample(call: *mut Call, kind: u32) -> i32;
 }
 
-fn numbers() -> Vec<(String, u64)> {
-    let mut all = Vec::new();
+fn numbers() -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
     // SAFETY: the table's names are C strings; one that is null ends it.
     unsafe {
         let mut at = (&raw const punctual_numbers).cast::<Number>();
         while !(*at).name.is_null() {
             let name = CStr::from_ptr((*at).name).to_str().expect("plain").to_owned();
-            all.push((name, (*at).value));
+            all.insert(name, (*at).value);
             at = at.add(1);
         }
     }
@@ -35,9 +36,12 @@ fn numbers() -> Vec<(String, u64)> {
 
 #[test]
 fn numbers_sizes_and_offsets_are_those_of_the_header() {
-    macro_rules! fields {
-        ($($ty:ident . $field:ident = $name:literal),*) => {
-            vec![$(($name, offset_of!($ty, $field) as u64)),*]
+    macro_rules! structure {
+        ($c:literal, $ty:ident, $($field:ident)*) => {
+            vec![
+                ($c, size_of::<$ty>() as u64),
+                $((concat!($c, ".", stringify!($field)), offset_of!($ty, $field) as u64)),*
+            ]
         };
     }
     let mut here = vec![
@@ -52,39 +56,20 @@ fn numbers_sizes_and_offsets_are_those_of_the_header() {
         ("PUNCTUAL_EXIT_CORE_SCHEDULING", CORE_SCHEDULING as u64),
         ("PUNCTUAL_REC_RUNNING", kind::RUNNING.into()),
         ("PUNCTUAL_REC_STOPPED", kind::STOPPED.into()),
-        ("sizeof(struct punctual_create)", size_of::<Create>() as u64),
-        ("sizeof(struct punctual_command)", size_of::<Call>() as u64),
-        ("sizeof(struct punctual_poll)", size_of::<Poll>() as u64),
-        ("sizeof(struct punctual_exit)", size_of::<Exit>() as u64),
+        ("punctual_command.kind", offset_of!(Call, command) as u64),
     ];
-    here.extend(fields![
-        Create.domain = "punctual_create.domain",
-        Create.cpu = "punctual_create.cpu",
-        Create.asks_policies = "punctual_create.asks_policies",
-        Create.limits = "punctual_create.limits",
-        Create.granularity = "punctual_create.granularity",
-        Call.result = "punctual_command.result",
-        Call.now = "punctual_command.now",
-        Call.command = "punctual_command.kind",
-        Poll.domain = "punctual_poll.domain",
-        Poll.pop = "punctual_poll.pop",
-        Poll.records = "punctual_poll.records",
-        Poll.events = "punctual_poll.events",
-        Poll.record_count = "punctual_poll.record_count",
-        Poll.event_tail = "punctual_poll.event_tail",
-        Poll.throttles = "punctual_poll.throttles",
-        Poll.arm_failures = "punctual_poll.arm_failures",
-        Poll.head = "punctual_poll.head",
-        Exit.code = "punctual_exit.code",
-        Exit.kind = "punctual_exit.kind",
-        Exit.reason = "punctual_exit.reason",
-        Exit.message = "punctual_exit.message"
-    ]);
-    let mut here: Vec<_> = here.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let mut there = numbers();
-    here.sort();
-    there.sort();
-    assert_eq!(here, there);
+    here.extend(structure!("punctual_create", Create,
+        domain cpu asks_policies limits granularity
+    ));
+    here.extend(structure!("punctual_command", Call, domain result now));
+    here.extend(structure!("punctual_poll", Poll,
+        domain pop records events record_count event_tail throttles arm_failures head
+    ));
+    here.extend(structure!("punctual_exit", Exit, code kind reason message));
+    let there = numbers();
+    for (name, value) in here {
+        assert_eq!(there.get(name), Some(&value), "{name}");
+    }
 }
 
 fn job() -> JobAttr {
