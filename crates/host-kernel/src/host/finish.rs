@@ -1,0 +1,122 @@
+//! The end of a run: domains stop, the scheduler is detached, what was started is ended.
+
+use std::time::{Duration, Instant};
+
+use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_sys::clock::monotonic_ns;
+use punctual_sys::memory;
+use punctual_trace::RunEvent;
+
+use super::{silent, Domain, KernelHost, Outcome, Reading, PATIENCE};
+use crate::domain::{Command, DomainEvent};
+use crate::exit_reason;
+use crate::tasks::Tasks;
+
+/// Longest time after which the kernel reports how it ended the scheduler.
+const END_KNOWN: Duration = Duration::from_secs(10);
+
+impl KernelHost {
+    /// The end of the run.
+    ///
+    /// # Errors
+    /// Something failed, and not because the kernel ended the scheduler.
+    pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<Outcome, Diagnostic> {
+        let ended = monotonic_ns();
+        if self.failure.is_none() {
+            self.failure = self.stop(sink).err();
+        }
+        let failure = self.failure.take();
+        let exit = self.exit_by_kernel(failure.as_ref());
+        if exit.is_some() && failure.is_some() {
+            // Domains that can still read their rings report what was recorded until the end.
+            drop(self.stop(sink));
+        }
+        self.end();
+        if let (Some(e), None) = (failure, &exit) {
+            return Err(e);
+        }
+        let (events, lateness, notes) = self.state.finish(sink);
+        Ok(Outcome { ended, events, lateness, notes, exit })
+    }
+
+    /// Why the kernel ended the scheduler, if it did. That is the cause of other failures then, and
+    /// may be known a moment after them: a CPU that goes offline first takes our threads to another
+    /// one.
+    pub(super) fn exit_by_kernel(&self, failure: Option<&Diagnostic>) -> Option<Diagnostic> {
+        let limit = Instant::now() + END_KNOWN;
+        let mut exit = self.scheduler.ended();
+        while exit.is_none()
+            && failure.is_some_and(|e| e.kind == Kind::Machine)
+            && Instant::now() < limit
+        {
+            std::thread::sleep(Duration::from_millis(10));
+            exit = self.scheduler.ended();
+        }
+        exit.map(|exit| exit_reason::explain(&exit))
+    }
+
+    /// Each domain looks once more; then its reader, which finds all that came of it.
+    fn stop(&mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
+        for domain in &self.domains {
+            drop(domain.commands.send(Command::Stop));
+        }
+        self.await_stopped(self.domains.len(), sink)?;
+        let readers =
+            self.readers.drain(..).map(|r| (drop(r.running), r.thread).1).collect::<Vec<_>>();
+        let all = self.await_stopped(readers.len(), sink);
+        readers.into_iter().for_each(|thread| drop(thread.join()));
+        all
+    }
+
+    /// Receives until so many threads have sent their last message, also after one of them has
+    /// failed.
+    fn await_stopped(
+        &mut self,
+        threads: usize,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<(), Diagnostic> {
+        let limit = Instant::now() + PATIENCE;
+        let (mut stopped, mut failure) = (0, Ok(()));
+        while stopped < threads {
+            let Some(events) = &self.events else { return failure };
+            match events.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+                Ok((_, DomainEvent::Stopped)) => stopped += 1,
+                Ok((_, DomainEvent::Failed(e))) => {
+                    (stopped, failure) = (stopped + 1, failure.and(Err(e)))
+                }
+                Ok((domain, event)) => self.handle(domain, event, sink)?,
+                Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
+            }
+        }
+        failure
+    }
+
+    /// Ends everything, in this order: commands, the domains' threads, the scheduler, its timers,
+    /// all other processes.
+    fn end(&mut self) {
+        self.tasks.iter().for_each(Tasks::end);
+        self.events = None;
+        for Domain { commands, thread } in self.domains.drain(..) {
+            drop(commands);
+            drop(thread.join());
+        }
+        for Reading { running, thread } in self.readers.drain(..) {
+            drop(running);
+            drop(thread.join());
+        }
+        self.scheduler.detach();
+        self.timers.clear();
+        for left in self.tasks.take().map(Tasks::finish).unwrap_or_default() {
+            self.state.note(left);
+        }
+        if std::mem::take(&mut self.memory_locked) {
+            memory::unlock_all();
+        }
+    }
+}
+
+impl Drop for KernelHost {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
