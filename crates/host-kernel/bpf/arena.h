@@ -9,8 +9,7 @@
  * ranges would make it follow loops turn by turn, and kernels up to 6.18 refuse the sum of a
  * number and an arena pointer (PD_WALKS, PD_NTH).
  */
-#ifndef PUNCTUAL_ARENA_H
-#define PUNCTUAL_ARENA_H
+#pragma once
 
 #include "limits.h"
 
@@ -85,16 +84,15 @@ pd_ref pd_blocks[PD_DOMAINS];
 #define PD_EVENT(d, i) PD_ITEM(d, struct pd_event, events, i)
 #define PD_RECORD(d, i) PD_ITEM(d, struct pd_record, records, i)
 
-extern void PD_ARENA *bpf_arena_alloc_pages(void *map, void PD_ARENA *address, pd_u32 pages, int node,
-					    pd_u64 flags) __ksym;
+extern void PD_ARENA *bpf_arena_alloc_pages(void *map, void PD_ARENA *address, pd_u32 pages,
+					    int node, pd_u64 flags) __ksym;
 extern void bpf_arena_free_pages(void *map, void PD_ARENA *address, pd_u32 pages) __ksym;
 
-/* Makes the dispatcher of a domain, with these limits; in a program that may sleep. -EBUSY if
+/* Makes the dispatcher of a domain, with these limits. No lock is held: it may sleep. -EBUSY if
  * there is one, -ENOSPC if there is no memory. */
 #define pd_make(domain, given) pd_make_in(&arena, domain, given)
 PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 {
-	struct pd_limits PD_ARENA *l;
 	void PD_ARENA *block;
 	pd_u32 pages;
 	int refused;
@@ -104,24 +102,13 @@ PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 		return -EINVAL;
 	if (pd_blocks[domain])
 		return -EBUSY;
-	pages = (PD_OFFSET(records) + given->records * sizeof(struct pd_record) + PD_ARENA_PAGE - 1) /
-		PD_ARENA_PAGE;
+	pages = (PD_OFFSET(records) + given->records * sizeof(struct pd_record) +
+		 PD_ARENA_PAGE - 1) / PD_ARENA_PAGE;
 	block = bpf_arena_alloc_pages(in, (void PD_ARENA *)0, pages, -1, 0);
 	if (!block)
 		return -ENOSPC;
 	d = (pd_ref)block;
-	l = &PD(d)->limits;
-	l->jobs = given->jobs;
-	l->tasks = given->tasks;
-	l->reservations = given->reservations;
-	l->groups = given->groups;
-	l->budget_groups = given->budget_groups;
-	l->timers = given->timers;
-	l->depth = given->depth;
-	l->events = given->events;
-	l->records = given->records;
-	l->cpus = given->cpus;
-	l->windows = given->windows;
+	pd_copy(&PD(d)->limits, given, );
 	refused = pd_create(d);
 	if (refused)
 		bpf_arena_free_pages(in, block, pages);
@@ -129,5 +116,3 @@ PD_INLINE int pd_make_in(void *in, pd_u32 domain, const struct pd_limits *given)
 		pd_blocks[domain] = d;
 	return refused;
 }
-
-#endif

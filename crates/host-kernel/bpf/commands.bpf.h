@@ -4,23 +4,15 @@
  * selects again, atomically: interrupts are off, and the domain's dispatcher is called on its CPU
  * only.
  */
-#ifndef PUNCTUAL_COMMANDS_BPF_H
-#define PUNCTUAL_COMMANDS_BPF_H
+#pragma once
 
-/* Turns interrupts off, also if it fails; 0, or -EXDEV on another CPU. A macro: the verifier has
- * the flags of bpf_local_irq_save in the frame that restores them. */
-#define command_begin(command, irq)                                                                \
-	({                                                                                         \
-		bpf_local_irq_save(irq);                                                           \
-		(command)->now = bpf_ktime_get_ns();                                               \
-		bool here = domain_on((__s32)bpf_get_smp_processor_id()) == (command)->domain &&   \
-			    (command)->domain < PD_DOMAINS;                                        \
-		if (here)                                                                          \
-			domain_update((command)->domain, (command)->now, scx_bpf_now());           \
-		here ? 0 : -EXDEV;                                                                 \
-	})
+/* Whether this is the domain's CPU. */
+PD_INLINE bool command_is_here(__u32 domain) __irqs_off
+{
+	return domain < PD_DOMAINS && domain_on((__s32)bpf_get_smp_processor_id()) == domain;
+}
 
-PD_INLINE void command_end(__u32 domain, pd_u64 now)
+PD_INLINE void command_end(__u32 domain, pd_u64 now) __irqs_off
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
@@ -32,138 +24,52 @@ PD_INLINE void command_end(__u32 domain, pd_u64 now)
 	timer_arm(domain);
 }
 
-/* Field by field: the draft is in the arena. */
-PD_INLINE void draft_job(pd_ref d, const struct pd_job_attr *from)
-{
-	struct pd_job_attr PD_ARENA *a = pd_draft(d);
-
-	a->start = from->start;
-	a->finish = from->finish;
-	a->budget = from->budget;
-	a->priority = from->priority;
-	a->cookie = from->cookie;
-	a->task = from->task;
-	a->group = from->group;
-	a->server = from->server;
-	a->budget_group = from->budget_group;
-	a->budget_server = from->budget_server;
-	a->reserved = 0;
-}
-
-/* Starts with the records of this reservation. Earlier records belong to other reservations, and
- * the ring may already have overwritten them. */
-PD_INLINE void handle_overruns(pd_ref d, __u32 domain, __u32 overrun)
+/* Overruns are handled from the records of the first reservation on that asks for it: earlier ones
+ * belong to other reservations, and the ring may already have overwritten them. */
+PD_INLINE void draft_reservation(pd_ref d, __u32 domain,
+				 const struct pd_reservation_attr *from) __irqs_off
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	if (c->handles_overruns || (overrun != PD_SIGNAL && overrun != PD_BACKGROUND))
+	pd_copy(&PD(d)->reservation_draft, from, );
+	if (c->handles_overruns || (from->overrun != PD_SIGNAL && from->overrun != PD_BACKGROUND))
 		return;
 	c->overrun_pos = PD(d)->record_count;
 	c->handles_overruns = 1;
 }
 
-PD_INLINE void draft_reservation(pd_ref d, __u32 domain, const struct pd_reservation_attr *from)
-{
-	struct pd_reservation_attr PD_ARENA *a = &PD(d)->reservation_draft;
-
-	a->start = from->start;
-	a->period = from->period;
-	a->budget = from->budget;
-	a->deadline = from->deadline;
-	a->priority = from->priority;
-	a->cookie = from->cookie;
-	a->task = from->task;
-	a->group = from->group;
-	a->overrun = from->overrun;
-	a->wakeup_rule = from->wakeup_rule;
-	a->server = from->server;
-	a->budget_group = from->budget_group;
-	a->budget_server = from->budget_server;
-	a->own_cookie = from->own_cookie;
-	handle_overruns(d, domain, a->overrun);
-}
-
 /* A job that an allocator adds ends its task's wait (late_wait.h). */
-PD_INLINE pd_i64 command_job_add(pd_ref d, struct punctual_command *command)
+PD_INLINE pd_i64 command_job_add(pd_ref d, struct punctual_command *command) __irqs_off
 {
 	pd_i64 job;
 
-	draft_job(d, &command->job);
+	pd_copy(pd_draft(d), &command->job, );
 	job = pd_job_add(d, command->now);
 	if (job > 0 && command->job.task < PUNCTUAL_TASKS)
 		wait_job_added(command->domain, command->job.task, command->now);
 	return job;
 }
 
-PD_INLINE pd_i64 command_change(pd_ref d, struct punctual_command *command)
-{
-	switch (command->kind) {
-	case PUNCTUAL_JOB_ADD:
-		return command_job_add(d, command);
-	case PUNCTUAL_JOB_CANCEL:
-		return pd_job_cancel(d, command->job_id, command->now);
-	case PUNCTUAL_RESERVATION_ADD:
-		draft_reservation(d, command->domain, &command->reservation_add);
-		return pd_reservation_add(d, command->now);
-	case PUNCTUAL_RESERVATION_CHANGE:
-		draft_reservation(d, command->domain, &command->reservation_change.to);
-		return pd_reservation_change(d, command->reservation_change.reservation,
-					     command->now);
-	case PUNCTUAL_RESERVATION_REMOVE:
-		return pd_reservation_remove(d, command->reservation, command->now);
-	case PUNCTUAL_WINDOW_ADD:
-		return pd_window_add(d, command->window.start, command->window.length,
-				     command->window.begins, command->now);
-	case PUNCTUAL_WINDOW_DROP:
-		return pd_window_drop(d, command->now);
-	}
-	return -EINVAL;
-}
-
-PD_INLINE pd_i64 command_query(pd_ref d, struct punctual_command *command)
-{
-	switch (command->kind) {
-	case PUNCTUAL_JOB_REMAINING:
-		return (pd_i64)pd_job_remaining(d, command->job_id);
-	case PUNCTUAL_JOB_USED:
-		return (pd_i64)pd_job_used(d, command->job_id);
-	case PUNCTUAL_JOB_STANDING:
-		return pd_job_standing(d, command->job_id);
-	case PUNCTUAL_RESERVATION_JOB:
-		return (pd_i64)pd_reservation_job(d, command->reservation);
-	case PUNCTUAL_RESERVATION_DELAYED:
-		return pd_reservation_delayed(d, command->reservation);
-	case PUNCTUAL_RESERVATION_ERROR:
-		command->reservation_error.error =
-			pd_reservation_error(d, command->reservation_error.reservation);
-		return 0;
-	}
-	return -EINVAL;
-}
-
 /* Blocked until a thread of it is runnable. */
-PD_INLINE pd_i64 command_task_add(pd_ref d, struct punctual_command *command)
+PD_INLINE pd_i64 command_task_add(pd_ref d, __u32 domain, pd_u64 now) __irqs_off
 {
-	pd_i64 number = pd_task_add(d, command->now);
+	pd_i64 number = pd_task_add(d, now);
 
 	if (number < 0)
 		return number;
 	/* Threads of the previous task of this number may still be in its queue. */
-	if (number >= PUNCTUAL_TASKS || TASK_OF(command->domain, number)->runnable) {
-		pd_task_gone(d, (pd_u32)number, command->now);
+	if (number >= PUNCTUAL_TASKS || TASK_OF(domain, number)->runnable) {
+		pd_task_gone(d, (pd_u32)number, now);
 		return number >= PUNCTUAL_TASKS ? -ENOSPC : -EBUSY;
 	}
-	pd_task_blocked(d, (pd_u32)number, command->now);
-	wait_begins(command->domain, (pd_u32)number);
+	pd_task_blocked(d, (pd_u32)number, now);
+	wait_begins(TASK_OF(domain, number));
 	return number;
 }
 
-PD_INLINE bool in_real_time_class(struct task_struct *p)
-{
-	return p->policy == SCHED_FIFO || p->policy == SCHED_RR || p->policy == SCHED_DEADLINE;
-}
-
-PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *command)
+/* The thread's own lock is not held: it may run, wake or exit on another CPU. Safe, for `left` is
+ * cleared last: until then its callbacks treat it as a best-effort thread. */
+PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *command) __irqs_off
 {
 	struct punctual_task *t = TASK_OF(command->domain, command->join.task);
 	bool allocator = command->join.flags & PUNCTUAL_ALLOCATOR;
@@ -172,7 +78,7 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *com
 
 	if (p->flags & (PF_EXITING | PF_KTHREAD))
 		return -ESRCH;
-	if (in_real_time_class(p))
+	if (p->policy == SCHED_FIFO || p->policy == SCHED_RR || p->policy == SCHED_DEADLINE)
 		return -EOPNOTSUPP;
 	if (!allocator && (command->join.task >= PUNCTUAL_TASKS ||
 			   !PD_TASK(PD_AT(command->domain), command->join.task)->used))
@@ -193,18 +99,16 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *com
 	m->task = joins.task;
 	m->generation = joins.generation;
 	m->flags = joins.flags;
-	if (!allocator) {
-		if (!__sync_fetch_and_add(&t->members, 1))
-			t->leader = (__u32)p->tgid;
-	}
-	m->left = 0;
+	if (!allocator && !__sync_fetch_and_add(&t->members, 1))
+		t->leader = (__u32)p->tgid;
+	__sync_lock_test_and_set(&m->left, 0);
 	has_members = 1;
 	return 0;
 }
 
 /* Not inline: its variables would be on the stack below the dispatcher's deepest calls, which takes
  * all 512 bytes. */
-static __noinline pd_i64 command_join(struct punctual_command *command)
+static __noinline pd_i64 command_join(struct punctual_command *command) __irqs_off
 {
 	struct task_struct *p = bpf_task_from_vpid((__s32)command->join.thread);
 	pd_i64 result;
@@ -216,31 +120,64 @@ static __noinline pd_i64 command_join(struct punctual_command *command)
 	return result;
 }
 
-PD_INLINE pd_i64 command_task(pd_ref d, struct punctual_command *command)
+PD_INLINE pd_i64 command_execute(pd_ref d, struct punctual_command *command) __irqs_off
 {
+	__u32 domain = command->domain;
+	pd_u64 now = command->now;
+
 	switch (command->kind) {
+	case PUNCTUAL_JOB_ADD:
+		return command_job_add(d, command);
+	case PUNCTUAL_JOB_CANCEL:
+		return pd_job_cancel(d, command->job_id, now);
+	case PUNCTUAL_RESERVATION_ADD:
+		draft_reservation(d, domain, &command->reservation_add);
+		return pd_reservation_add(d, now);
+	case PUNCTUAL_RESERVATION_CHANGE:
+		draft_reservation(d, domain, &command->reservation_change.to);
+		return pd_reservation_change(d, command->reservation_change.reservation, now);
+	case PUNCTUAL_RESERVATION_REMOVE:
+		return pd_reservation_remove(d, command->reservation, now);
+	case PUNCTUAL_WINDOW_ADD:
+		return pd_window_add(d, command->window.start, command->window.length,
+				     command->window.begins, now);
+	case PUNCTUAL_WINDOW_DROP:
+		return pd_window_drop(d, now);
+	case PUNCTUAL_JOB_REMAINING:
+		return (pd_i64)pd_job_remaining(d, command->job_id);
+	case PUNCTUAL_JOB_USED:
+		return (pd_i64)pd_job_used(d, command->job_id);
+	case PUNCTUAL_JOB_STANDING:
+		return pd_job_standing(d, command->job_id);
+	case PUNCTUAL_RESERVATION_JOB:
+		return (pd_i64)pd_reservation_job(d, command->reservation);
+	case PUNCTUAL_RESERVATION_DELAYED:
+		return pd_reservation_delayed(d, command->reservation);
+	case PUNCTUAL_RESERVATION_ERROR:
+		command->reservation_error.error =
+			pd_reservation_error(d, command->reservation_error.reservation);
+		return 0;
 	case PUNCTUAL_TASK_ADD:
-		return command_task_add(d, command);
+		return command_task_add(d, domain, now);
 	case PUNCTUAL_TASK_JOIN:
 		return command_join(command);
 	case PUNCTUAL_GROUP_ORDER:
 		return pd_group_set_order(d, command->group.group, command->group.order);
 	case PUNCTUAL_TIMER_ADD:
-		return pd_timer_ask(d, command->timer.at, command->timer.cookie, command->now);
+		return pd_timer_ask(d, command->timer.at, command->timer.cookie, now);
 	case PUNCTUAL_TIMER_CANCEL:
-		return pd_timer_cancel(d, command->timer_id, command->now);
+		return pd_timer_cancel(d, command->timer_id, now);
 	case PUNCTUAL_RELEASE_END:
 		if (command->release_end.task >= PUNCTUAL_TASKS)
 			return -ENOENT;
-		return wait_release_ended(command->domain, command->release_end.task,
+		return wait_release_ended(domain, command->release_end.task,
 					  command->release_end.flags);
 	}
 	return -EINVAL;
 }
 
-/* Not within command_begin and command_end: the first may sleep, the second makes several
- * decisions. */
-PD_INLINE pd_i64 command_timer(struct punctual_command *command)
+/* Interrupts stay on: the first may sleep, the second makes several decisions. */
+PD_INLINE pd_i64 command_timer(struct punctual_command *command) __may_sleep
 {
 	if (command->domain >= PD_DOMAINS)
 		return -EINVAL;
@@ -255,22 +192,17 @@ SEC("syscall")
 int punctual_command(struct punctual_command *command)
 {
 	unsigned long irq;
-	pd_i64 result;
+	pd_i64 result = -EXDEV;
 
 	if (command->kind >= PUNCTUAL_TIMER_CREATE) {
 		command->result = command_timer(command);
 		return 0;
 	}
-	result = command_begin(command, &irq);
-	if (!result) {
-		pd_ref d = PD_AT(command->domain);
-
-		if (command->kind < PUNCTUAL_JOB_REMAINING)
-			result = command_change(d, command);
-		else if (command->kind < PUNCTUAL_TASK_ADD)
-			result = command_query(d, command);
-		else
-			result = command_task(d, command);
+	bpf_local_irq_save(&irq);
+	command->now = bpf_ktime_get_ns();
+	if (command_is_here(command->domain)) {
+		domain_update(command->domain, command->now, scx_bpf_now());
+		result = command_execute(PD_AT(command->domain), command);
 		command_end(command->domain, command->now);
 	}
 	bpf_local_irq_restore(&irq);
@@ -281,7 +213,6 @@ int punctual_command(struct punctual_command *command)
 	return 0;
 }
 
-/* Interrupts are off while it reads the dispatcher, on the domain's CPU. */
 SEC("syscall")
 int punctual_poll(struct punctual_poll *poll)
 {
@@ -289,10 +220,8 @@ int punctual_poll(struct punctual_poll *poll)
 	pd_ref d = PD_AT(poll->domain);
 	unsigned long irq;
 
-	if (poll->domain >= PD_DOMAINS || !d)
-		return -EINVAL;
 	bpf_local_irq_save(&irq);
-	if (domain_on((__s32)bpf_get_smp_processor_id()) != poll->domain) {
+	if (!command_is_here(poll->domain)) {
 		bpf_local_irq_restore(&irq);
 		return -EXDEV;
 	}
@@ -338,5 +267,3 @@ int punctual_create(struct punctual_create *create)
 	domain_of[create->cpu % MOST_CPUS] = create->domain + 1;
 	return 0;
 }
-
-#endif

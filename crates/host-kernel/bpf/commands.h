@@ -11,8 +11,7 @@
  *   -EOPNOTSUPP   its class is above sched_ext: SCHED_FIFO, SCHED_RR or SCHED_DEADLINE
  *   -ENOMEM       no memory for its storage
  */
-#ifndef PUNCTUAL_COMMANDS_H
-#define PUNCTUAL_COMMANDS_H
+#pragma once
 
 /* punctual_create: makes a domain, before the scheduler is attached; returns 0 or an error. */
 struct punctual_create {
@@ -154,5 +153,3 @@ enum punctual_record_kind {
 	PUNCTUAL_REC_RUNNING = 96, /* small = task, time = when it began to run, a = thread */
 	PUNCTUAL_REC_STOPPED = 97, /* small = task, a = executed, kernel's count, b = thread */
 };
-
-#endif

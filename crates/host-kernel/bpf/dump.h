@@ -4,17 +4,9 @@
  * ops.dump_task, with interrupts off and on any CPU. Domains are read without a lock: a value may
  * be out of date, or two values of different decisions, which a reader of the dump can live with.
  */
-#ifndef PUNCTUAL_DUMP_H
-#define PUNCTUAL_DUMP_H
+#pragma once
 
-#define dump_line(format, ...)                                             \
-	({                                                                 \
-		static char line[] = format;                               \
-		unsigned long long values[] = { __VA_ARGS__ };             \
-		scx_bpf_dump_bstr(line, values, sizeof(values));           \
-	})
-
-PD_INLINE void dump_domain(__u32 domain)
+PD_INLINE void dump_domain(__u32 domain) __any_state
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	pd_ref d = PD_AT(domain);
@@ -32,7 +24,7 @@ PD_INLINE void dump_domain(__u32 domain)
 		  fair_nr_queued(domain_cpu(domain)));
 }
 
-PD_INLINE void dump_domains(void)
+PD_INLINE void dump_domains(void) __any_state
 {
 	__u32 domain = 0;
 
@@ -43,7 +35,7 @@ PD_INLINE void dump_domains(void)
 	}
 }
 
-PD_INLINE void dump_member(struct member *m)
+PD_INLINE void dump_member(struct member *m) __any_state
 {
 	struct punctual_task *t = TASK_OF(m->domain, m->task);
 
@@ -52,5 +44,3 @@ PD_INLINE void dump_member(struct member *m)
 	dump_line("  its task: %llu threads, %llu runnable, %lld ns uncharged, background %llu\n",
 		  t->members, t->runnable, t->uncharged, t->background);
 }
-
-#endif

@@ -23,20 +23,16 @@
  * A thread that wakes and is behind the running one by more than a threshold preempts it, and
  * ends its turn.
  *
- * A member is here too while it cannot run with its task (member.h). Callbacks hold the lock of
- * the thread's run queue, with interrupts off; none may call the dispatcher. fair_clock is
- * written by all CPUs without a common lock: a lost update leaves it behind until the next thread
- * begins to run, and threads that wake meanwhile begin that much earlier.
+ * A member is here too while it cannot run with its task (member.h). fair_clock is written by all
+ * CPUs without a common lock: a lost update leaves it behind until the next thread begins to run,
+ * and threads that wake meanwhile begin that much earlier.
  */
-#ifndef PUNCTUAL_FAIR_H
-#define PUNCTUAL_FAIR_H
+#pragma once
 
 #include "fair_time.h"
 
 #define FAIR_SHARED 1ULL
 #define FAIR_OWN(cpu) (1ULL << 32 | (__u32)(cpu))
-/* The most CPUs; a power of two. */
-#define FAIR_CPUS 1024U
 
 /* ns: less is not worth a switch of its own. */
 #define FAIR_REST 300000ULL
@@ -75,38 +71,39 @@ struct fair_cpu {
 	__u8 past;    /* a thread was inserted past the queues */
 } __attribute__((aligned(128)));
 
-struct fair_cpu fair_cpus[FAIR_CPUS];
+struct fair_cpu fair_cpus[MOST_CPUS];
 /* Of the shared queue; not 0, which is the time of a new task. */
 __u64 fair_clock = 1ULL << 40;
 __u32 fair_several; /* the number of CPUs, if more than one */
 /* When fair_init was called: the length of a jiffy is derived from it. */
 __u64 fair_begin, fair_begin_jiffies;
 
-#define FAIR_CPU(cpu) (&fair_cpus[(__u32)(cpu) & (FAIR_CPUS - 1)])
+#define FAIR_CPU(cpu) (&fair_cpus[(__u32)(cpu) & (MOST_CPUS - 1)])
 
 /* It can run on its CPU only. (The kernel's call of this program may count as one disabled
  * migration of `current`.) */
-static inline bool fair_bound(struct task_struct *p)
+static inline bool fair_bound(struct task_struct *p) __rq_locked
 {
-	return fair_several && (p->nr_cpus_allowed == 1 || p->migration_disabled > 1 ||
-				(p->migration_disabled && p->pid != (__s32)bpf_get_current_pid_tgid()));
+	return fair_several &&
+	       (p->nr_cpus_allowed == 1 || p->migration_disabled > 1 ||
+		(p->migration_disabled && p->pid != (__s32)bpf_get_current_pid_tgid()));
 }
 
 /* The runner's virtual time, by the shared queue's clock; approximate when read on another CPU. */
-static inline __u64 fair_now(struct fair_cpu *c)
+static inline __u64 fair_now(struct fair_cpu *c) __rq_locked
 {
 	__s64 ran = (__s64)(scx_bpf_now() - c->since);
 
 	return c->time + (ran > 0 ? fair_virtual(ran, c->rate) : 0) + (c->own ? c->shift : 0);
 }
 
-/* From ops.init, which may sleep. 0 or a negative error. */
-static inline __s32 fair_init(void)
+/* From ops.init. 0 or a negative error. */
+static inline __s32 fair_init(void) __may_sleep
 {
 	__u32 cpus = scx_bpf_nr_cpu_ids();
 	__s32 failed = scx_bpf_create_dsq(FAIR_SHARED, -1);
 
-	if (cpus > FAIR_CPUS)
+	if (cpus > MOST_CPUS)
 		return -E2BIG;
 	fair_begin = bpf_ktime_get_ns();
 	fair_begin_jiffies = bpf_jiffies64();
@@ -122,7 +119,7 @@ static inline __s32 fair_init(void)
 
 /* The virtual time of the first in a queue that can run on the CPU, FAIR_NEVER for none; its rate
  * is noted. */
-PD_FN __u64 fair_first(__u64 queue, __s32 cpu)
+PD_FN __u64 fair_first(__u64 queue, __s32 cpu) __rq_locked
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -143,7 +140,8 @@ PD_FN __u64 fair_first(__u64 queue, __s32 cpu)
 
 /* Moves the shift so that neither queue's first is further ahead of the other's than by turns of
  * its own. */
-static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate, __u64 own, __u32 own_rate)
+static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate, __u64 own,
+			    __u32 own_rate) __rq_locked
 {
 	__s64 ahead = (__s64)(own + c->shift - shared);
 	__s64 most = FAIR_AHEAD * fair_virtual(FAIR_TURN, own_rate);
@@ -157,7 +155,7 @@ static inline void fair_lay(struct fair_cpu *c, __u64 shared, __u32 shared_rate,
 
 /* A thread that has waited for seconds gets a turn, whatever its virtual time: the kernel's
  * watchdog would end the scheduler for a weight that is served less often. */
-static inline bool fair_unstarve(__u64 queue, __s32 cpu)
+static inline bool fair_unstarve(__u64 queue, __s32 cpu) __rq_locked
 {
 	__u64 jiffies = bpf_jiffies64();
 	__u64 age = bpf_ktime_get_ns() - fair_begin;
@@ -171,10 +169,10 @@ static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 	limit = (jiffies - fair_begin_jiffies) * 1000 / (age / (FAIR_PATIENCE / 1000));
 	FAIR_CPU(cpu)->looked = 0;
 	/* From the end: they are late by virtual time. */
-	bpf_iter_scx_dsq_new(&it, queue, SCX_ENUM(scx_dsq_iter_flags, SCX_DSQ_ITER_REV));
+	bpf_iter_scx_dsq_new(&it, queue, SCX_DSQ_ITER_REV);
 	while (!found && FAIR_CPU(cpu)->looked++ < FAIR_DEPTH && (p = bpf_iter_scx_dsq_next(&it))) {
 		if (jiffies - p->scx.runnable_at > limit && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			found = scx_bpf_dsq_move(&it, p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
+			found = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return found;
@@ -183,7 +181,7 @@ static inline bool fair_unstarve(__u64 queue, __s32 cpu)
 /* A turn begins at this virtual time of the runner's queue, whose clock follows, also if the runner
  * had the turn before: the place of a thread that stops is limited by the clock, and it would not
  * be charged all that it executed in turns without a switch. */
-static inline void fair_begin_turn(struct fair_cpu *c, __u64 time)
+static inline void fair_begin_turn(struct fair_cpu *c, __u64 time) __rq_locked
 {
 	__u64 *clock = c->own ? &c->clock : &fair_clock;
 
@@ -194,14 +192,16 @@ static inline void fair_begin_turn(struct fair_cpu *c, __u64 time)
 
 /* Whether `first` runs before the runner, which is still runnable. Then the runner's turn is
  * over. */
-static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, __u64 first)
+static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev,
+				  __u64 first) __rq_locked
 {
 	__u64 ran = scx_bpf_now() - c->since;
 	__u64 time = fair_now(c);
 	__s64 left = c->given - (__s64)ran;
 
 	if (first != FAIR_NEVER &&
-	    (c->yielded || fair_before(left > (__s64)FAIR_REST ? first + FAIR_PREEMPT : first, time))) {
+	    (c->yielded ||
+	     fair_before(left > (__s64)FAIR_REST ? first + FAIR_PREEMPT : first, time))) {
 		c->over = 1;
 		return true;
 	}
@@ -218,7 +218,7 @@ static inline bool fair_gives_way(struct fair_cpu *c, struct task_struct *prev, 
 }
 
 /* Queued threads that could run on this CPU; approximate if some may run on a few CPUs only. */
-static inline __u32 fair_nr_queued(__s32 cpu)
+static inline __u32 fair_nr_queued(__s32 cpu) __any_state
 {
 	__s32 own = fair_several ? scx_bpf_dsq_nr_queued(FAIR_OWN(cpu)) : 0;
 	__s32 shared = scx_bpf_dsq_nr_queued(FAIR_SHARED);
@@ -227,11 +227,12 @@ static inline __u32 fair_nr_queued(__s32 cpu)
 }
 
 /* From time to time. Whether a thread that has waited for long got this CPU. */
-PD_FN bool fair_search(__s32 cpu)
+PD_FN bool fair_search(__s32 cpu) __rq_locked
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 
-	if (fair_unstarve(FAIR_SHARED, cpu) || (fair_several && fair_unstarve(FAIR_OWN(cpu), cpu))) {
+	if (fair_unstarve(FAIR_SHARED, cpu) ||
+	    (fair_several && fair_unstarve(FAIR_OWN(cpu), cpu))) {
 		c->over = 1;
 		return true;
 	}
@@ -240,9 +241,9 @@ PD_FN bool fair_search(__s32 cpu)
 }
 
 /* From ops.dispatch, when no job is to run on this CPU. `prev` is the thread that ran, if it is a
- * best-effort one and still runnable, else NULL. Whether the CPU got a thread, or prev continues.
- * */
-PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg_nullable)
+ * best-effort one and still runnable, else NULL. Whether the CPU got a thread, or prev runs on. */
+PD_FN bool fair_dispatch(__s32 cpu,
+			 struct task_struct *prev __arg_trusted __arg_nullable) __rq_locked
 {
 	struct fair_cpu *c = FAIR_CPU(cpu);
 	__u64 shared = FAIR_NEVER, own = FAIR_NEVER;
@@ -281,14 +282,14 @@ PD_FN bool fair_dispatch(__s32 cpu, struct task_struct *prev __arg_trusted __arg
 }
 
 /* From ops.yield. */
-static inline void fair_yield(void)
+static inline void fair_yield(void) __rq_locked
 {
 	FAIR_CPU(bpf_get_smp_processor_id())->yielded = 1;
 }
 
 /* From ops.running, at scx_bpf_now(); on another CPU if that changes an affinity. Whether the
  * thread was inserted past the queues. */
-static inline bool fair_running(struct task_struct *p, __u64 now)
+static inline bool fair_running(struct task_struct *p, __u64 now) __rq_locked
 {
 	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 given = p->scx.slice;
@@ -313,7 +314,7 @@ static inline bool fair_running(struct task_struct *p, __u64 now)
 }
 
 /* From ops.stopping. If it is still runnable its slice is set to 0 after this. */
-static inline void fair_stopping(struct task_struct *p, bool runnable)
+static inline void fair_stopping(struct task_struct *p, bool runnable) __rq_locked
 {
 	struct fair_cpu *c = FAIR_CPU(scx_bpf_task_cpu(p));
 	__u64 ran = p->se.sum_exec_runtime - c->executed;
@@ -329,5 +330,3 @@ static inline void fair_stopping(struct task_struct *p, bool runnable)
 	}
 	c->rate = 0;
 }
-
-#endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The virtual time of best-effort tasks: execution divided by weight, and how much of a lead or a
- * lag they keep over sleep. It is in p->scx.dsq_vtime, by which their queues are ordered. Called
- * under the lock of the thread's run queue.
+ * lag they keep over sleep. It is in p->scx.dsq_vtime, by which their queues are ordered.
  */
-#ifndef PUNCTUAL_FAIR_TIME_H
-#define PUNCTUAL_FAIR_TIME_H
+#pragma once
 
 /* ns. The kernel's tick ends a turn. */
 #define FAIR_TURN 3000000ULL
@@ -26,10 +24,11 @@
 /* Virtual per real time, times 2^20, by nice value from -20: a quarter more per step (sched(7)).
  * SCHED_IDLE has a weight of 3 where nice 0 has 1,024. */
 const __u32 fair_rates[64] = {
-	12089,	  15112,    18889,    23612,	29515,	  36893,    46117,    57646,	72058,	  90072,
-	112590,	  140737,   175922,   219902,	274878,	  343597,   429497,   536871,	671089,	  838861,
-	1048576,  1310720,  1638400,  2048000,	2560000,  3200000,  4000000,  5000000,	6250000,  7812500,
-	9765625,  12207031, 15258789, 19073486, 23841858, 29802322, 37252903, 46566129, 58207661, 72759576,
+	12089,	 15112,	   18889,    23612,    29515,	 36893,	   46117,    57646,
+	72058,	 90072,	   112590,   140737,   175922,	 219902,   274878,   343597,
+	429497,	 536871,   671089,   838861,   1048576,	 1310720,  1638400,  2048000,
+	2560000, 3200000,  4000000,  5000000,  6250000,	 7812500,  9765625,  12207031,
+	15258789, 19073486, 23841858, 29802322, 37252903, 46566129, 58207661, 72759576,
 };
 #define FAIR_RATE_IDLE 357913941U
 
@@ -38,11 +37,11 @@ static inline bool fair_before(__u64 a, __u64 b)
 	return (__s64)(a - b) < 0;
 }
 
-static inline __u32 fair_rate(struct task_struct *p)
+static inline __u32 fair_rate(struct task_struct *p) __rq_locked
 {
 	if (p->policy == SCHED_IDLE)
 		return FAIR_RATE_IDLE;
-	return fair_rates[(__u32)(p->static_prio - 100) & 63];
+	return fair_rates[(__u32)(p->static_prio - MAX_RT_PRIO) & 63];
 }
 
 static inline __u64 fair_virtual(__u64 executed, __u32 rate)
@@ -51,7 +50,8 @@ static inline __u64 fair_virtual(__u64 executed, __u32 rate)
 }
 
 /* Where p stands against its queue's clock: what it comes with, within what it may keep. */
-static inline __u64 fair_place(struct task_struct *p, __u64 clock, __u32 rate, bool own)
+static inline __u64 fair_place(struct task_struct *p, __u64 clock, __u32 rate,
+			       bool own) __rq_locked
 {
 	__u64 time = p->scx.dsq_vtime;
 	__u64 credit = own && p->flags & PF_KTHREAD ? FAIR_CREDIT_KERNEL : FAIR_CREDIT;
@@ -63,5 +63,3 @@ static inline __u64 fair_place(struct task_struct *p, __u64 clock, __u32 rate, b
 	clock += FAIR_AHEAD * fair_virtual(FAIR_TURN, rate);
 	return fair_before(clock, time) ? clock : time;
 }
-
-#endif

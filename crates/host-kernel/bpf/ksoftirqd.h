@@ -9,11 +9,8 @@
  * each switch and tick. A decision there may find that the timer is overdue (run.h), and sends
  * the CPU an interrupt, at whose end the soft ones are executed: until then a timer that is armed
  * again does not expire either.
- *
- * Called under the run queue's lock of that CPU.
  */
-#ifndef PUNCTUAL_KSOFTIRQD_H
-#define PUNCTUAL_KSOFTIRQD_H
+#pragma once
 
 #define SOFTIRQS_WINDOW 10000000ULL
 #define SOFTIRQS_SHARE (SOFTIRQS_WINDOW / 4)
@@ -26,13 +23,13 @@ struct softirqs {
 } softirqs[PD_DOMAINS];
 
 /* The slice of a job that could have this one: minimal where the timer may wait. */
-PD_INLINE __u64 softirqs_slice(__u32 domain, __u64 slice)
+PD_INLINE __u64 softirqs_slice(__u32 domain, __u64 slice) __rq_locked
 {
 	return softirqs[IN_DOMAINS(domain)].waits ? 1 : slice;
 }
 
 /* From ops.enqueue. Whether the thread is put before all others. */
-PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
+PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags) __rq_locked
 {
 	__s32 cpu = scx_bpf_task_cpu(p);
 	__u32 domain = domain_on(cpu);
@@ -51,15 +48,13 @@ PD_INLINE bool softirqs_enqueue(struct task_struct *p, __u64 enq_flags)
 		s->window = now;
 		s->executed = p->se.sum_exec_runtime;
 	}
-	s->waits = !(enq_flags & SCX_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP));
+	s->waits = !(enq_flags & SCX_ENQ_WAKEUP);
 	if (p->se.sum_exec_runtime - s->executed >= SOFTIRQS_SHARE) {
 		s->waits = 1;
 		return false;
 	}
 	if (!s->waits)
-		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD) | SCX_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT);
-	insert(p, SCX_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL), FAIR_TURN, enq_flags);
+		enq_flags |= SCX_ENQ_HEAD | SCX_ENQ_PREEMPT;
+	insert(p, SCX_DSQ_LOCAL, FAIR_TURN, enq_flags);
 	return true;
 }
-
-#endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Waits for the next release, of tasks whose jobs an allocator in user space makes, one by one,
- * by the rule of dispatcher/late_wait.h. A wait is answered at once, under the run queue's lock
- * (ops.yield); the allocator's command on the job's end comes some microseconds later, with
- * interrupts off on the same CPU. So neither comes within the other:
+ * by the rule of dispatcher/late_wait.h. A wait is answered at once, in ops.yield; the allocator's
+ * command on the job's end comes some microseconds later, with interrupts off on the same CPU. So
+ * neither comes within the other:
  *
  *   job added ──> in flight ──> completed by the task's wait: over
  *                    │
@@ -12,14 +12,11 @@
  *                             └─ a wait meanwhile is early: it was that release's own, and ends
  *                                that job
  */
-#ifndef PUNCTUAL_LATE_WAIT_H
-#define PUNCTUAL_LATE_WAIT_H
+#pragma once
 
 /* A new task of that number. */
-PD_INLINE void wait_begins(__u32 domain, __u32 task)
+PD_INLINE void wait_begins(struct punctual_task *t) __irqs_off
 {
-	struct punctual_task *t = TASK_OF(domain, task);
-
 	t->waits = 0;
 	t->delayed = 0;
 	t->over = 1;
@@ -27,7 +24,7 @@ PD_INLINE void wait_begins(__u32 domain, __u32 task)
 }
 
 /* The task waits. Whether that is a late wait: it is ignored, and the task continues. */
-PD_INLINE bool wait_is_late(__u32 domain, __u32 task)
+PD_INLINE bool wait_is_late(__u32 domain, __u32 task) __rq_locked
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 	pd_task_p u = PD_TASK(PD_AT(domain), task);
@@ -48,7 +45,7 @@ PD_INLINE bool wait_is_late(__u32 domain, __u32 task)
 }
 
 /* An allocator's job of the task was added. */
-PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
+PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now) __irqs_off
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 
@@ -62,19 +59,15 @@ PD_FN int wait_job_added(pd_u32 domain, pd_u32 task, pd_u64 now)
 
 /* A release has ended, and not by the task's wait. How many waits are late, if this added one;
  * else 0. */
-PD_INLINE pd_i64 wait_release_ended(__u32 domain, __u32 task, __u64 flags)
+PD_INLINE pd_i64 wait_release_ended(__u32 domain, __u32 task, __u64 flags) __irqs_off
 {
 	struct punctual_task *t = TASK_OF(domain, task);
-	__u32 late = pd_late_after_release(t->delayed,
-					   flags & PUNCTUAL_LATE && t->waits && !t->early);
 	__u32 before = t->delayed;
 
 	if (flags & PUNCTUAL_IN_BACKGROUND && !t->early)
 		domain_background(domain, task, 1);
+	t->delayed = pd_late_after_release(before, flags & PUNCTUAL_LATE && t->waits && !t->early);
 	t->over = 1;
 	t->early = 0;
-	t->delayed = late;
-	return late == before ? 0 : late;
+	return t->delayed == before ? 0 : t->delayed;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* What the arena has room for: the number of domains, and the limits of each, where the object does
  * not say otherwise. Rust takes these numbers from abi.c. */
-#ifndef PUNCTUAL_LIMITS_H
-#define PUNCTUAL_LIMITS_H
+#pragma once
 
 /* A power of two. */
 #define PD_DOMAINS 8U
@@ -32,5 +31,3 @@
 		.events = PD_ARENA_EVENTS, .records = PD_ARENA_RECORDS, .cpus = PD_ARENA_CPUS, \
 		.windows = PD_ARENA_WINDOWS,                                                   \
 	}
-
-#endif

@@ -16,13 +16,11 @@
  * ops.enqueue. ops.disable is for one that leaves the class for a real-time one; ops.running
  * counts it again when it is back.
  *
- * These callbacks run on any CPU, with the lock of the thread's run queue held and interrupts
- * off; the dispatcher is not called there. They leave notes: atomic counts, a bit for the task,
- * and one for that bit's word. The next decision on the domain's CPU applies the state that it
- * finds then (domain.h), so a thread that woke and slept in between needs no queue of notes.
+ * On a remote CPU the dispatcher cannot be called. So all callbacks leave notes: atomic counts, a
+ * bit for the task, and one for that bit's word. The next decision on the domain's CPU applies the
+ * state that it finds then (decide.h): a thread that woke and slept in between needs no queue.
  */
-#ifndef PUNCTUAL_MEMBER_H
-#define PUNCTUAL_MEMBER_H
+#pragma once
 
 /* Of each domain. */
 #define PUNCTUAL_TASKS PD_ARENA_TASKS
@@ -56,7 +54,7 @@ struct member {
 	__u32 counted;	/* among its task's runnable threads */
 	__u32 put_back; /* the enqueue that follows is no wake-up */
 	__u64 turn;	/* executed of it */
-	__u64 waits;	/* scheduler's clock since it waits for one */
+	__u64 waits;	/* since when it waits for one, scheduler's clock */
 	__u64 recorded;	/* its execution time + 1 at the record that it runs; 0: none */
 };
 
@@ -67,7 +65,8 @@ struct {
 	__type(value, struct member);
 } members SEC(".maps");
 
-/* Notes about a task. */
+/* Notes about a task: written in any state on any CPU, each field by an atomic operation or as one
+ * store. */
 struct punctual_task {
 	__u32 runnable;	  /* threads in its queue or running from there */
 	__u32 members;	  /* threads */
@@ -116,16 +115,16 @@ PD_INLINE __u32 ffs64(__u64 bits)
 
 /* The value before, fully ordered: when the result is not used, the compiler takes a form that
  * orders nothing (arm64). */
-#define fetch_or(at, bits)                                        \
-	({                                                        \
-		__u64 fetched = __sync_fetch_and_or(at, bits);    \
-		asm volatile("" ::"r"(fetched));                  \
+#define fetch_or(at, bits)                                     \
+	({                                                     \
+		__u64 fetched = __sync_fetch_and_or(at, bits); \
+		asm volatile("" ::"r"(fetched));               \
 	})
 
 /* The state is written before, the task's bit next, and the bit's word last. Pairs with
  * domain_update, which exchanges the word, then the bits, and then reads the state: a bit that it
  * misses has its word set again. */
-PD_INLINE void note(__u32 domain, __u32 task)
+PD_INLINE void note(__u32 domain, __u32 task) __any_state
 {
 	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
 	__u32 word = task / 64 % TASK_WORDS;
@@ -134,19 +133,19 @@ PD_INLINE void note(__u32 domain, __u32 task)
 	fetch_or(&n->words, 1ULL << word);
 }
 
-PD_INLINE void kick(__s32 cpu)
+PD_INLINE void kick(__s32 cpu) __any_state
 {
-	scx_bpf_kick_cpu(cpu, SCX_ENUM(scx_kick_flags, SCX_KICK_PREEMPT));
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-PD_INLINE struct member *member_of(struct task_struct *p)
+PD_INLINE struct member *member_of(struct task_struct *p) __any_state
 {
 	return has_members ? bpf_task_storage_get(&members, p, 0, 0) : 0;
 }
 
 /* Counts a thread among its task's runnable ones. The first makes the task ready, the second
  * makes the first take turns: returns whether it is one of these. */
-PD_INLINE bool member_count(struct member *m)
+PD_INLINE bool member_count(struct member *m) __rq_locked
 {
 	if (__sync_lock_test_and_set(&m->counted, 1))
 		return false;
@@ -156,8 +155,9 @@ PD_INLINE bool member_count(struct member *m)
 	return true;
 }
 
-/* The reverse. Counted once, whatever callbacks of two CPUs come first: `counted` is exchanged. */
-PD_INLINE void member_uncount(struct member *m)
+/* The reverse, also from commands, which do not hold the thread's lock. `counted` is exchanged here
+ * and in member_count: a thread is counted once, whichever of two CPUs comes first. */
+PD_INLINE void member_uncount(struct member *m) __any_state
 {
 	if (!__sync_lock_test_and_set(&m->counted, 0))
 		return;
@@ -169,7 +169,7 @@ PD_INLINE void member_uncount(struct member *m)
 		note(m->domain, m->task);
 }
 
-PD_INLINE void member_leave(struct member *m)
+PD_INLINE void member_leave(struct member *m) __any_state
 {
 	struct punctual_task *t = TASK_OF(m->domain, m->task);
 
@@ -183,9 +183,9 @@ PD_INLINE void member_leave(struct member *m)
 	note(m->domain, m->task);
 }
 
-/* Exiting threads, kernel threads, and those that may not run on the domain's CPU are not with
- * their task. */
-PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
+/* Where a thread belongs. Exiting threads, kernel threads, and those that may not run on the
+ * domain's CPU are not with their task. */
+PD_INLINE __u32 member_place(struct task_struct *p, struct member *m) __rq_locked
 {
 	if (m->left)
 		return BEST_EFFORT;
@@ -204,16 +204,9 @@ PD_INLINE __u32 member_place(struct task_struct *p, struct member *m)
 	return WITH_TASK;
 }
 
-/* It waits for a turn from now on. */
-PD_INLINE void member_waits(struct member *m)
-{
-	m->turn = 0;
-	m->waits = scx_bpf_now();
-}
-
 /* It runs as a best-effort thread, and could be with its task: it became a member while it ran,
  * or its affinity changed. It must not continue, even on an idle CPU. */
-PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m)
+PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m) __rq_locked
 {
 	return m && m->place == BEST_EFFORT && !m->left && !(m->flags & PUNCTUAL_ALLOCATOR) &&
 	       !(p->flags & (PF_EXITING | PF_KTHREAD)) &&
@@ -222,19 +215,21 @@ PD_INLINE bool member_misplaced(struct task_struct *p, struct member *m)
 
 /* A thread is put into its task's queue: at the head if it did not end its turn. */
 PD_INLINE void member_enqueue(struct task_struct *p, struct member *m, bool put_back,
-			      __u64 enq_flags)
+			      __u64 enq_flags) __rq_locked
 {
-	if (put_back && m->turn < TURN)
-		enq_flags |= SCX_ENUM(scx_enq_flags, SCX_ENQ_HEAD);
-	else
-		member_waits(m);
+	if (put_back && m->turn < TURN) {
+		enq_flags |= SCX_ENQ_HEAD;
+	} else {
+		m->turn = 0;
+		m->waits = scx_bpf_now();
+	}
 	insert(p, TASK_QUEUE(m->domain, m->task), QUEUED_SLICE, enq_flags);
 	if (member_count(m))
 		kick(domain_cpu(m->domain));
 }
 
 PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool put_back,
-				 __u64 enq_flags)
+				 __u64 enq_flags) __rq_locked
 {
 	insert(p, ALLOCATOR_QUEUE(m->domain), QUEUED_SLICE, enq_flags);
 	if (m->counted)
@@ -246,12 +241,10 @@ PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool p
 		kick(domain_cpu(m->domain));
 }
 
-/* A new thread or process belongs to its parent's task. In the parent's context, which may sleep.
- * */
-PD_INLINE __s32 member_fork(struct task_struct *child)
+/* A new thread or process belongs to its parent's task. */
+PD_INLINE __s32 member_fork(struct task_struct *child) __may_sleep
 {
-	struct task_struct *parent = bpf_get_current_task_btf();
-	struct member *m = member_of(parent);
+	struct member *m = member_of(bpf_get_current_task_btf());
 	struct member born = {};
 
 	if (!m || m->left || m->generation != TASK_OF(m->domain, m->task)->generation)
@@ -266,5 +259,3 @@ PD_INLINE __s32 member_fork(struct task_struct *child)
 		__sync_fetch_and_add(&TASK_OF(born.domain, born.task)->members, 1);
 	return 0;
 }
-
-#endif

@@ -5,15 +5,6 @@
  */
 #include "kernel.h"
 
-enum {
-	BPF_MAP_TYPE_ARRAY = 2,
-};
-
-/* linux/bpf.h's; the kernel knows it by name and size. */
-struct bpf_timer {
-	__u64 opaque[2];
-} __attribute__((aligned(8)));
-
 struct domain_timer {
 	struct bpf_timer timer;
 };
@@ -24,8 +15,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct domain_timer);
 } timers SEC(".maps");
-
-#define CLOCK_MONOTONIC 1
 
 SEC("syscall")
 int punctual_probe(void *context)

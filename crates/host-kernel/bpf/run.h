@@ -7,28 +7,23 @@
  *
  * and when the previous one continues, it calls none of the last three.
  *
- * All callbacks are called with the run queue's lock held and interrupts off: `dispatch` on the
- * domain's CPU; `running` and `stopping` also on another one that changes an attribute of the
- * running thread. What only the domain's CPU may do (records, the timer) is left out there, and
- * the kick makes it up.
+ * `dispatch` is called on the domain's CPU; `running` and `stopping` also on a remote one that
+ * changes an attribute of the running thread. What only the domain's CPU may do (records, the
+ * timer) is left out there, and the kick makes it up. What both may write (`switching`, `stopping`,
+ * `decided`) are measurements: one that is lost changes a prediction by some microseconds.
  */
-#ifndef PUNCTUAL_RUN_H
-#define PUNCTUAL_RUN_H
+#pragma once
 
 /* The next schedule() keeps the run queue's clock, and does not count what was executed until
- * then. */
+ * then. A macro in the kernel, which BTF does not have. */
 #define RQCF_REQ_SKIP 1U
 
 /* Whether a dispatch has left that request behind: on a CPU that was idle, from 7.x on. It is
- * meant for a schedule() that directly follows an update of the clock, but was made within one.
- * */
-PD_INLINE bool clock_stands(void)
+ * meant for a schedule() that directly follows an update of the clock, but was made within one. */
+PD_INLINE bool clock_stands(void) __rq_locked
 {
-	struct rq *rq;
+	struct rq *rq = bpf_ksym_exists(scx_bpf_locked_rq) ? scx_bpf_locked_rq() : 0;
 
-	if (!bpf_ksym_exists(scx_bpf_locked_rq))
-		return false;
-	rq = scx_bpf_locked_rq();
 	return rq && (rq->clock_update_flags & RQCF_REQ_SKIP);
 }
 
@@ -46,7 +41,7 @@ PD_INLINE bool clock_stands(void)
 /* Records are written on the domain's CPU only; what another CPU's callback leaves out is in the
  * next record of the thread. */
 PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p, __u64 executed,
-			  __u64 now, bool stopped)
+			  __u64 now, bool stopped) __rq_locked
 {
 	if (on_remote_cpu(domain))
 		return;
@@ -62,7 +57,7 @@ PD_INLINE void run_record(__u32 domain, struct member *m, struct task_struct *p,
 
 /* The slice of a job's thread: until the next event. If the timer is missed, the kernel's tick
  * calls ops.dispatch. After domain_set_next_event; `now` is CLOCK_MONOTONIC. */
-PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
+PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now) __rq_locked
 {
 	__u64 next_event = DOMAIN(domain)->next_event;
 	__u64 left = next_event > now ? pd_min(next_event - now, SLICE_MOST) : 0;
@@ -70,16 +65,18 @@ PD_FN pd_u64 run_slice(pd_u32 domain, pd_u64 now)
 	return softirqs_slice(domain, left + SLICE_MARGIN);
 }
 
-/* Continues the allocator's thread, with a timer for the end of its budget. On the domain's CPU. */
-PD_INLINE void run_allocator_on(__u32 domain, struct task_struct *p, __u64 now)
+/* Sets the timer, and the slice of the thread that executes until then: from `from` (scheduler's
+ * clock), or PD_INFINITE for one that is charged to no job. */
+PD_INLINE void run_until_event(__u32 domain, struct task_struct *p, __u64 from,
+			       __u64 now) __on_domain __rq_locked
 {
-	domain_set_next_event(domain, PD_INFINITE);
+	domain_set_next_event(domain, from);
 	set_slice(p, run_slice(domain, now));
 	timer_arm(domain);
 }
 
 /* An allocator's thread began. Its budget ends as a turn does. */
-PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member *m)
+PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member *m) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 now = bpf_ktime_get_ns();
@@ -94,16 +91,17 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 	c->turn_end = now;
 	if (c->of_allocators < ALLOCATOR_SHARE)
 		c->turn_end += ALLOCATOR_SHARE - c->of_allocators;
-	set_slice(p, QUEUED_SLICE);
 	if (on_remote_cpu(domain)) {
+		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
-		return;
+	} else {
+		run_until_event(domain, p, PD_INFINITE, now);
 	}
-	run_allocator_on(domain, p, now);
 }
 
 /* A task's thread began, from its queue. */
-PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m, __u64 now)
+PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
+			  __u64 now) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_task *t = TASK_OF(domain, m->task);
@@ -124,31 +122,29 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 	run_record(domain, m, p, c->base, now, false);
 	/* It is not selected any more; or another CPU changed an attribute of it while it runs: a
 	 * timer armed there would expire there. */
-	if (c->choice != m->task || c->throttled || on_remote_cpu(domain)) {
+	if (domain_selected(c) != m->task || on_remote_cpu(domain)) {
 		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
 		return;
 	}
 	if (now - c->clock - c->offset > OFFSET_MOST)
 		c->offset = (__s64)(now - c->clock);
-	domain_set_next_event(domain, c->clock - t->uncharged);
-	set_slice(p, run_slice(domain, now));
-	timer_arm(domain);
+	run_until_event(domain, p, c->clock - t->uncharged, now);
 }
 
 /* A best-effort thread began. */
-PD_INLINE void run_fair(__u32 domain, struct task_struct *p)
+PD_INLINE void run_fair(__u32 domain, struct task_struct *p) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
 	c->fair_runs = 1;
 	if (fair_running(p, c->clock) &&
-	    ((c->choice != PD_NONE && !c->throttled) || notes[IN_DOMAINS(domain)].words))
+	    (domain_selected(c) != PD_NONE || notes[IN_DOMAINS(domain)].words))
 		kick(domain_cpu(domain));
 }
 
 /* Whether the switch at `clock` follows a decision of the timer's callback. */
-PD_INLINE bool run_was_requested(struct punctual_domain *c, __u64 clock)
+PD_INLINE bool run_was_requested(struct punctual_domain *c, __u64 clock) __rq_locked
 {
 	return c->decided && clock - c->decided < SWITCH_MOST;
 }
@@ -156,7 +152,7 @@ PD_INLINE bool run_was_requested(struct punctual_domain *c, __u64 clock)
 /* The scheduler's clock from which the kernel counts the execution of a thread that begins: the
  * beginning of schedule(). A kernel that subtracts the time of interrupts counts by another
  * clock, far behind this one: then the time now. */
-PD_INLINE __u64 run_counted_from(struct task_struct *p)
+PD_INLINE __u64 run_counted_from(struct task_struct *p) __rq_locked
 {
 	__u64 now = scx_bpf_now();
 	__u64 began = p->se.exec_start;
@@ -164,7 +160,8 @@ PD_INLINE __u64 run_counted_from(struct task_struct *p)
 	return now - began < BEGIN_MOST ? began : now;
 }
 
-PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
+/* From ops.running. */
+PD_INLINE void run_begins(__u32 domain, struct task_struct *p) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct member *m = member_of(p);
@@ -190,13 +187,13 @@ PD_INLINE void run_begins(__u32 domain, struct task_struct *p)
 
 /* A job's execution ends here; what the thread does next is not its job's. */
 PD_INLINE void run_job_stopped(__u32 domain, struct task_struct *p, struct member *m,
-			       __u64 executed)
+			       __u64 executed) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
 	domain_account(domain, c->task, executed);
-	/* Charged at the next decision. On another CPU, a decision on the domain's CPU may take
-	 * the tail between these two: then it is set for the decision after that. */
+	/* Charged at the next decision. Pairs with the exchange in domain_update: where that takes
+	 * the tail between these two lines, the tail is set for the decision after that. */
 	if (c->tail == PD_NONE)
 		c->tail = c->task;
 	else if (c->tail != c->task)
@@ -204,7 +201,8 @@ PD_INLINE void run_job_stopped(__u32 domain, struct task_struct *p, struct membe
 	run_record(domain, m, p, executed, bpf_ktime_get_ns(), true);
 }
 
-PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
+/* From ops.stopping. */
+PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable) __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = p->se.sum_exec_runtime;
@@ -241,7 +239,8 @@ PD_INLINE void run_ends(__u32 domain, struct task_struct *p, bool runnable)
 }
 
 /* The running thread's task is selected again. */
-PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u64 now)
+PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m,
+		      __u64 now) __on_domain __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (c->taken - c->clock);
@@ -257,13 +256,11 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m, __u
 	}
 	if (c->turn_end == PD_INFINITE && TASK_OF(domain, c->task)->runnable > 1)
 		c->turn_end = now + TURN;
-	domain_set_next_event(domain, c->taken);
-	set_slice(p, run_slice(domain, now));
-	timer_arm(domain);
+	run_until_event(domain, p, c->taken, now);
 }
 
 /* The next task in the background, round-robin; PD_NONE for none. */
-PD_FN pd_u32 run_next_background(pd_u32 domain)
+PD_FN pd_u32 run_next_background(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 word = c->background / 64;
@@ -279,7 +276,7 @@ PD_FN pd_u32 run_next_background(pd_u32 domain)
 }
 
 /* A thread that continues in the background, turn after turn, is not stopped in between. */
-PD_FN int run_count_background(pd_u32 domain)
+PD_FN int run_count_background(pd_u32 domain) __on_domain __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (scx_bpf_now() - c->clock);
@@ -290,7 +287,8 @@ PD_FN int run_count_background(pd_u32 domain)
 }
 
 /* All tasks in the background together share as one more best-effort task. */
-PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct member *m)
+PD_INLINE bool run_background(__u32 domain, struct task_struct *prev,
+			      struct member *m) __on_domain __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u32 task;
@@ -321,14 +319,14 @@ PD_INLINE bool run_background(__u32 domain, struct task_struct *prev, struct mem
 
 /* The allowance of the chosen task is exhausted without a decision since: the tick ended its
  * slice, and a higher class preempted it before this ops.dispatch. */
-PD_INLINE bool run_exhausted(struct punctual_domain *c, __u32 domain)
+PD_INLINE bool run_exhausted(struct punctual_domain *c, __u32 domain) __on_domain
 {
 	return c->choice != PD_NONE && c->task == PD_NONE && c->allowance != PD_INFINITE &&
 	       TASK_OF(domain, c->choice)->uncharged >= (__s64)c->allowance;
 }
 
 /* Whether this ops.dispatch makes a new decision. */
-PD_FN int run_decides(pd_u32 domain, pd_u64 now)
+PD_FN int run_decides(pd_u32 domain, pd_u64 now) __on_domain __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
@@ -338,7 +336,9 @@ PD_FN int run_decides(pd_u32 domain, pd_u64 now)
 	return !c->fresh && ((c->task != PD_NONE && c->by_job) || run_exhausted(c, domain));
 }
 
-PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
+/* From ops.dispatch. */
+PD_INLINE void run_dispatch(__u32 domain, __s32 cpu,
+			    struct task_struct *prev) __on_domain __rq_locked
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct member *m = prev && c->task != PD_NONE ? member_of(prev) : 0;
@@ -364,10 +364,10 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 		return;
 	/* The kick was for the timer process only (timer_process_arm). */
 	if (prev && c->by_allocator && now < c->turn_end) {
-		run_allocator_on(domain, prev, now);
+		run_until_event(domain, prev, PD_INFINITE, now);
 		return;
 	}
-	task = c->throttled ? PD_NONE : c->choice;
+	task = domain_selected(c);
 	if (task != PD_NONE) {
 		bool runs = prev && m && c->task == task;
 
@@ -388,5 +388,3 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu, struct task_struct *prev)
 		timer_arm(domain);
 	}
 }
-
-#endif

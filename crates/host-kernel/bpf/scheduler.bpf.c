@@ -2,22 +2,23 @@
 /*
  * A sched_ext scheduler around the dispatcher (design, "Host: kernel").
  *
- *   member.h   which thread belongs to which task, and the notes of what happened to it
- *   domain.h   a dispatcher and its CPU: applies the notes, and decides
- *   late_wait.h late waits, where an allocator makes the jobs
- *   run.h      executes a decision, and measures execution
- *   ksoftirqd.h soft interrupts for which the timer may have to wait
- *   timer.h    when to decide next; timer_process.h: where bpf_timer is refused
- *   commands.bpf.h   commands of user space
- *   dump.h     the state of a stalled machine
- *   fair.h, fair_wake.h, fair_time.h   best-effort tasks
+ *   states.h        in which state of the kernel a function may be called
+ *   member.h        which thread belongs to which task, and the notes of what happened to it
+ *   domain.h        a dispatcher and its CPU
+ *   decide.h        charges, applies the notes, and decides
+ *   late_wait.h     late waits, where an allocator makes the jobs
+ *   run.h           executes a decision, and measures execution
+ *   timer.h         when to decide next; timer_process.h: where bpf_timer is refused
+ *   ksoftirqd.h     soft interrupts for which the timer may have to wait
+ *   fair.h          best-effort tasks, with fair_wake.h and fair_time.h
+ *   commands.bpf.h  commands of user space; reports.h: what it learns without asking
+ *   dump.h          the state of a stalled machine
  *
- * A callback that concerns neither a member's thread nor a domain's CPU is fair.h's. The kernel
- * calls all of them with the lock of the thread's run queue held and interrupts off, except
- * init_task, init and exit, which may sleep (init_task in the parent's context).
+ * A callback that concerns neither a member's thread nor a domain's CPU is fair.h's.
  */
 #include "kernel.h"
 #include "scx.h"
+#include "states.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
@@ -27,12 +28,12 @@ struct {
 
 #include "dispatcher.c"
 #include "commands.h"
-#include "exit.h"
 #include "cpus.h"
+#include "reports.h"
 #include "fair.h"
 #include "member.h"
-#include "doorbell.h"
 #include "domain.h"
+#include "decide.h"
 #include "late_wait.h"
 #include "fair_wake.h"
 #include "timer_process.h"
@@ -44,7 +45,8 @@ struct {
 
 /* Members are always queued: an idle CPU would run a member's thread at once. */
 SEC("struct_ops/punctual_select_cpu")
-__s32 BPF_PROG(punctual_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
+__s32 BPF_PROG(punctual_select_cpu, struct task_struct *p, __s32 prev_cpu,
+	       __u64 wake_flags) __waking
 {
 	struct member *m = member_of(p);
 
@@ -54,7 +56,7 @@ __s32 BPF_PROG(punctual_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64
 }
 
 SEC("struct_ops/punctual_enqueue")
-void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
+void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags) __rq_locked
 {
 	struct member *m = member_of(p);
 
@@ -84,27 +86,26 @@ void BPF_PROG(punctual_enqueue, struct task_struct *p, __u64 enq_flags)
  * not match the sibling's. The dispatcher is not locked against other CPUs, and no budget can be
  * guaranteed: the scheduler ends.
  */
-PD_INLINE bool core_scheduling(__u32 domain)
+PD_INLINE bool core_scheduling(__u32 domain) __rq_locked
 {
-	__u32 cpu = (__u32)domain_cpu(domain);
 	bool remote = on_remote_cpu(domain);
 
 	if (timer_config.remote_every &&
 	    ++DOMAIN(domain)->dispatches % timer_config.remote_every == 0)
 		remote = true;
 	if (remote)
-		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING | cpu,
-			      "core scheduling is enabled on CPU %llu", cpu);
+		end_scheduler(PUNCTUAL_EXIT_CORE_SCHEDULING, domain_cpu(domain),
+			      "core scheduling is enabled on CPU %llu");
 	return remote;
 }
 
 SEC("struct_ops/punctual_dispatch")
-void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
+void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev) __rq_locked
 {
 	__u32 domain = domain_on(cpu);
 
 	/* The kernel passes a thread that has just blocked, too. */
-	if (prev && !(prev->scx.flags & SCX_ENUM(scx_ent_flags, SCX_TASK_QUEUED)))
+	if (prev && !(prev->scx.flags & SCX_TASK_QUEUED))
 		prev = 0;
 	if (domain == PD_NONE)
 		fair_dispatch(cpu, prev && !member_misplaced(prev, member_of(prev)) ? prev : 0);
@@ -113,7 +114,7 @@ void BPF_PROG(punctual_dispatch, __s32 cpu, struct task_struct *prev)
 }
 
 SEC("struct_ops/punctual_running")
-void BPF_PROG(punctual_running, struct task_struct *p)
+void BPF_PROG(punctual_running, struct task_struct *p) __rq_locked
 {
 	__u32 domain = domain_on(scx_bpf_task_cpu(p));
 
@@ -124,7 +125,7 @@ void BPF_PROG(punctual_running, struct task_struct *p)
 }
 
 SEC("struct_ops/punctual_stopping")
-void BPF_PROG(punctual_stopping, struct task_struct *p, bool runnable)
+void BPF_PROG(punctual_stopping, struct task_struct *p, bool runnable) __rq_locked
 {
 	__u32 domain = domain_on(scx_bpf_task_cpu(p));
 
@@ -135,7 +136,7 @@ void BPF_PROG(punctual_stopping, struct task_struct *p, bool runnable)
 }
 
 SEC("struct_ops/punctual_quiescent")
-void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags)
+void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags) __rq_locked
 {
 	struct member *m = member_of(p);
 
@@ -144,13 +145,13 @@ void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags)
 	m->put_back = 0;
 	if (p->flags & PF_EXITING)
 		member_leave(m);
-	else if (deq_flags & SCX_ENUM(scx_deq_flags, SCX_DEQ_SLEEP))
+	else if (deq_flags & SCX_DEQ_SLEEP)
 		member_uncount(m);
 }
 
 /* It leaves the class, for a real-time one; or the scheduler ends. */
 SEC("struct_ops/punctual_disable")
-void BPF_PROG(punctual_disable, struct task_struct *p)
+void BPF_PROG(punctual_disable, struct task_struct *p) __rq_locked
 {
 	struct member *m = member_of(p);
 
@@ -160,23 +161,17 @@ void BPF_PROG(punctual_disable, struct task_struct *p)
 
 /* A cooperating thread waits for its next release; another one's turn ends. */
 SEC("struct_ops/punctual_yield")
-bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
+bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to) __rq_locked
 {
 	struct member *m = member_of(from);
 
-	if (m && m->place == WITH_TASK) {
-		if (m->flags & PUNCTUAL_COOPERATES) {
-			if (wait_is_late(m->domain, m->task)) {
-				set_slice(from, 0);
-				return false;
-			}
-			__sync_fetch_and_add(&TASK_OF(m->domain, m->task)->done, 1);
-			note(m->domain, m->task);
-		} else {
-			DOMAIN(m->domain)->turn_end = 0;
-		}
-	} else {
+	if (!m || m->place != WITH_TASK) {
 		fair_yield();
+	} else if (!(m->flags & PUNCTUAL_COOPERATES)) {
+		DOMAIN(m->domain)->turn_end = 0;
+	} else if (!wait_is_late(m->domain, m->task)) {
+		__sync_fetch_and_add(&TASK_OF(m->domain, m->task)->done, 1);
+		note(m->domain, m->task);
 	}
 	set_slice(from, 0);
 	return false;
@@ -185,13 +180,15 @@ bool BPF_PROG(punctual_yield, struct task_struct *from, struct task_struct *to)
 /* May sleep, so that the allocation of a new thread's storage can wait for memory; else the fork
  * would fail. */
 SEC("struct_ops.s/punctual_init_task")
-__s32 BPF_PROG(punctual_init_task, struct task_struct *p, struct scx_init_task_args *args)
+__s32 BPF_PROG(punctual_init_task, struct task_struct *p,
+	       struct scx_init_task_args *args) __may_sleep
 {
 	return args->fork ? member_fork(p) : 0;
 }
 
 SEC("struct_ops/punctual_exit_task")
-void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+void BPF_PROG(punctual_exit_task, struct task_struct *p,
+	      struct scx_exit_task_args *args) __rq_locked
 {
 	struct member *m = member_of(p);
 
@@ -204,26 +201,23 @@ void BPF_PROG(punctual_exit_task, struct task_struct *p, struct scx_exit_task_ar
 /* With these two callbacks the kernel does not end the scheduler when a CPU goes online or
  * offline. */
 SEC("struct_ops/punctual_cpu_online")
-void BPF_PROG(punctual_cpu_online, __s32 cpu)
+void BPF_PROG(punctual_cpu_online, __s32 cpu) __any_state
 {
 }
 
 SEC("struct_ops/punctual_cpu_offline")
-void BPF_PROG(punctual_cpu_offline, __s32 cpu)
+void BPF_PROG(punctual_cpu_offline, __s32 cpu) __any_state
 {
 	if (domain_on(cpu) != PD_NONE)
-		end_scheduler(PUNCTUAL_EXIT_CPU_GONE | (__u32)cpu, "CPU %llu went offline",
-			      (__u32)cpu);
+		end_scheduler(PUNCTUAL_EXIT_CPU_GONE, cpu, "CPU %llu went offline");
 }
 
 SEC("struct_ops.s/punctual_init")
-__s32 BPF_PROG(punctual_init)
+__s32 BPF_PROG(punctual_init) __may_sleep
 {
-	__s32 failed = missing_kfunc();
+	__s32 failed = fair_init();
 	__u32 domain = 0;
 
-	if (!failed)
-		failed = fair_init();
 	pd_while (domain < PD_DOMAINS && !failed) {
 		failed = scx_bpf_create_dsq(ALLOCATOR_QUEUE(domain), -1);
 		domain++;
@@ -232,13 +226,13 @@ __s32 BPF_PROG(punctual_init)
 }
 
 SEC("struct_ops/punctual_dump")
-void BPF_PROG(punctual_dump, struct scx_dump_ctx *dump)
+void BPF_PROG(punctual_dump, struct scx_dump_ctx *dump) __any_state
 {
 	dump_domains();
 }
 
 SEC("struct_ops/punctual_dump_task")
-void BPF_PROG(punctual_dump_task, struct scx_dump_ctx *dump, struct task_struct *p)
+void BPF_PROG(punctual_dump_task, struct scx_dump_ctx *dump, struct task_struct *p) __any_state
 {
 	struct member *m = member_of(p);
 
@@ -247,7 +241,7 @@ void BPF_PROG(punctual_dump_task, struct scx_dump_ctx *dump, struct task_struct 
 }
 
 SEC("struct_ops/punctual_exit")
-void BPF_PROG(punctual_exit, struct scx_exit_info *info)
+void BPF_PROG(punctual_exit, struct scx_exit_info *info) __any_state
 {
 	ended(info);
 }
@@ -270,7 +264,6 @@ struct sched_ext_ops punctual = {
 	.cpu_offline = (void *)punctual_cpu_offline,
 	.init = (void *)punctual_init,
 	.exit = (void *)punctual_exit,
-	.flags = OPS_ENQ_LAST | OPS_ENQ_EXITING | OPS_ENQ_MIGRATION_DISABLED,
 	.timeout_ms = 30000,
 	.name = "punctual",
 };

@@ -18,13 +18,8 @@
  * switch from a job takes, and the job is charged up to its stop: the kernel counts execution
  * until the schedule() that follows the callback. What it counts beyond that is charged at the
  * next decision.
- *
- * All of this is called on the domain's CPU: from ops.dispatch and ops.running under the run
- * queue's lock, from commands with interrupts off, and from the callback in a soft interrupt,
- * without either.
  */
-#ifndef PUNCTUAL_TIMER_H
-#define PUNCTUAL_TIMER_H
+#pragma once
 
 /* ns: a longer latency has another cause than the timer. */
 #define EARLY_MOST 4000ULL
@@ -53,7 +48,7 @@ struct {
 
 /* Returns 0 or a negative error. From 7.x on that may be -ENOMEM: arming under the run queue's
  * lock is deferred through an allocation. */
-PD_INLINE int timer_start(__u32 domain, __u64 at)
+PD_INLINE int timer_start(__u32 domain, __u64 at) __on_domain
 {
 	__u32 key = IN_DOMAINS(domain);
 	struct domain_timer *t = bpf_map_lookup_elem(&timers, &key);
@@ -70,26 +65,25 @@ PD_INLINE int timer_start(__u32 domain, __u64 at)
 
 /* The timer is not armed, and there will be no callback. The kick makes ops.dispatch decide and
  * arm the timer again. This repeats until arming succeeds, for UNARMED_MOST at most. */
-PD_INLINE void timer_retry(__u32 domain)
+PD_INLINE void timer_retry(__u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 now = bpf_ktime_get_ns();
-	__u32 cpu = (__u32)domain_cpu(domain);
+	__s32 cpu = domain_cpu(domain);
 
 	c->expires = 0;
 	c->arm_failures++;
 	if (!c->unarmed)
 		c->unarmed = now;
 	if (now - c->unarmed > UNARMED_MOST)
-		end_scheduler(PUNCTUAL_EXIT_UNARMED | cpu, "the timer of CPU %llu cannot be armed",
-			      cpu);
+		end_scheduler(PUNCTUAL_EXIT_UNARMED, cpu, "the timer of CPU %llu cannot be armed");
 	else
-		kick((__s32)cpu);
+		kick(cpu);
 }
 
 /* Arms the timer for the next event. An earlier expiry that is still pending is harmless: the
  * callback finds nothing due, and arms the timer again. */
-PD_FN int timer_arm(pd_u32 domain)
+PD_FN int timer_arm(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 at = c->next_event - c->early - c->deciding;
@@ -111,7 +105,7 @@ PD_FN int timer_arm(pd_u32 domain)
 
 /* Busy-waits until `at`, and until `end` on the scheduler's clock, which counts budgets. Returns
  * the time. */
-PD_INLINE __u64 timer_wait(__u64 at, __u64 end)
+PD_FN pd_u64 timer_wait(pd_u64 at, pd_u64 end) __softirq
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u64 limit = now + WAIT_MOST;
@@ -123,37 +117,33 @@ PD_INLINE __u64 timer_wait(__u64 at, __u64 end)
 	return now;
 }
 
-/* Decides at `now` for `at`, which may be later. Returns whether the running thread continues. */
-PD_INLINE bool timer_decide(__u32 domain, __u64 now, __u64 at)
+/* Decides at `now` for `decided_for`, which may be later. */
+PD_INLINE void timer_decide(__u32 domain, __u64 now) __softirq
 {
 	struct punctual_domain *c = DOMAIN(domain);
+	__u64 at = c->decided_for;
 	__u64 clock = scx_bpf_now();
 	__u64 taken = clock + (at - now);
 	bool goes_on;
 
 	if (taken < c->end)
 		taken = c->end;
-	c->decided_for = at;
 	c->offset = (__s64)(now - clock);
 	/* At the end of a budget, up to the stop. */
 	domain_update(domain, at, c->end ? taken + c->stopping : taken);
 	domain_select(domain, at);
 	goes_on = !domain_differs(domain, at);
 	c->decided = goes_on ? 0 : taken;
-	/* The switch follows the return of the callback: it is in a soft interrupt. */
+	/* The switch follows the return of the callback. */
 	if (!goes_on)
 		kick(domain_cpu(domain));
 	domain_set_next_event(domain, goes_on ? c->taken : taken + c->switching);
-	return goes_on;
 }
 
-/* The timer expired, on the domain's CPU. */
-PD_INLINE void timer_expired(__u32 domain)
+PD_INLINE void timer_expired(__u32 domain) __softirq
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 now = bpf_ktime_get_ns();
-	__u64 at = 0, end = 0;
-	bool goes_on;
 
 	if (c->expires && now > c->expires)
 		c->early = pd_min(recent_least(c->early, now - c->expires), EARLY_MOST);
@@ -162,26 +152,31 @@ PD_INLINE void timer_expired(__u32 domain)
 		timer_arm(domain);
 		return;
 	}
+	/* The loop's state is in memory, where the verifier does not track it. */
 	c->decisions_left = TIMER_DECISIONS;
+	c->decided_for = 0;
+	c->wait_end = 0;
 	do {
-		now = timer_wait(at, end);
-		end = c->end;
-		at = now < c->next_event ? c->next_event : now;
-		goes_on = timer_decide(domain, now, at);
+		now = timer_wait(c->decided_for, c->wait_end);
+		c->wait_end = c->end;
+		c->decided_for = now < c->next_event ? c->next_event : now;
+		timer_decide(domain, now);
 		c->decisions_left--;
-	} while (goes_on && c->decisions_left && c->next_event < at + TIMER_NEAR && pd_can_loop);
+		PD_FORGET();
+	} while (!c->decided && c->decisions_left &&
+		 c->next_event < c->decided_for + TIMER_NEAR && pd_can_loop);
 	/* Or the CPU would do nothing but expiries. */
-	if (c->next_event < at + TIMER_LEAST)
-		c->next_event = at + TIMER_LEAST;
+	if (c->next_event < c->decided_for + TIMER_LEAST)
+		c->next_event = c->decided_for + TIMER_LEAST;
 	timer_arm(domain);
 	record_deciding(c, bpf_ktime_get_ns() - now);
-	timer_wait(at, end);
+	timer_wait(c->decided_for, c->wait_end);
 }
 
 /* Interrupts stay on: a timer that is armed with interrupts off is armed through an interrupt
  * (7.3). In this soft interrupt the CPU runs no other code of the domain than callbacks that
  * leave notes. */
-static int timer_callback(void *map, __u32 *key, struct domain_timer *t)
+static int timer_callback(void *map, __u32 *key, struct domain_timer *t) __softirq
 {
 	/* Without this check the records would include releases after the end of the run. */
 	if (!READ_ONCE(has_ended))
@@ -189,8 +184,8 @@ static int timer_callback(void *map, __u32 *key, struct domain_timer *t)
 	return 0;
 }
 
-/* From a program that may sleep: bpf_timer_init allocates. */
-PD_INLINE int timer_create(__u32 domain)
+/* bpf_timer_init allocates. */
+PD_INLINE int timer_create(__u32 domain) __may_sleep
 {
 	__u32 key = IN_DOMAINS(domain);
 	struct domain_timer *t;
@@ -204,5 +199,3 @@ PD_INLINE int timer_create(__u32 domain)
 	failed = (int)bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC);
 	return failed ? failed : (int)bpf_timer_set_callback(&t->timer, timer_callback);
 }
-
-#endif

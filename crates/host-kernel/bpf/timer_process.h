@@ -19,13 +19,8 @@
  * switch is measured, so both are known before the first release. When another thread begins to
  * run and its allowance ends earlier, a signal wakes the process, unless that gains less than the
  * signal costs.
- *
- * All of this is called on the domain's CPU: the process's program in the process, where no other
- * task of the CPU runs; the rest under the run queue's lock, or from commands with interrupts
- * off.
  */
-#ifndef PUNCTUAL_TIMER_PROCESS_H
-#define PUNCTUAL_TIMER_PROCESS_H
+#pragma once
 
 /* Set before load (src/probe.rs). */
 const volatile struct {
@@ -60,7 +55,8 @@ const volatile struct {
 #define PROCESS_WINDOW 100000000ULL
 #define PROCESS_SHARE (PROCESS_WINDOW / 2)
 
-/* Not static, as the others. */
+/* Written on the domain's CPU; and by timer_process_switched on a remote one, where a measurement
+ * that is lost or taken twice changes a prediction by some microseconds. */
 struct punctual_timer_process {
 	__u32 pid;
 	__u32 signalled; /* and has not woken since */
@@ -79,16 +75,14 @@ struct punctual_timer_process {
 
 #define TIMER_PROCESS(domain) (&timer_processes[IN_DOMAINS(domain)])
 
-PD_INLINE void timer_process_lost(__u32 domain)
+PD_INLINE void timer_process_lost(__u32 domain) __any_state
 {
-	__u32 cpu = (__u32)domain_cpu(domain);
-
-	end_scheduler(PUNCTUAL_EXIT_TIMER_GONE | cpu,
-		      "the timer process of CPU %llu was ended or stopped", cpu);
+	end_scheduler(PUNCTUAL_EXIT_TIMER_GONE, domain_cpu(domain),
+		      "the timer process of CPU %llu was ended or stopped");
 }
 
-/* From ops.exit_task. */
-PD_INLINE void timer_process_exited(struct task_struct *p)
+/* From ops.exit_task, on any CPU: the process's number does not change once it is set. */
+PD_INLINE void timer_process_exited(struct task_struct *p) __rq_locked
 {
 	__u32 domain = 0;
 
@@ -102,7 +96,7 @@ PD_INLINE void timer_process_exited(struct task_struct *p)
 }
 
 /* From ops.dispatch: ends the scheduler if the process does not wake any more. */
-PD_INLINE void timer_process_check(__u32 domain, __u64 now)
+PD_INLINE void timer_process_check(__u32 domain, __u64 now) __rq_locked
 {
 	__u64 wakes = TIMER_PROCESS(domain)->wakes;
 
@@ -111,7 +105,7 @@ PD_INLINE void timer_process_check(__u32 domain, __u64 now)
 }
 
 /* From ops.running, of any thread: what the switch from the process took. */
-PD_INLINE void timer_process_switched(__u32 domain)
+PD_INLINE void timer_process_switched(__u32 domain) __rq_locked
 {
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
 	__u64 took = DOMAIN(domain)->clock - t->decided;
@@ -124,7 +118,7 @@ PD_INLINE void timer_process_switched(__u32 domain)
 }
 
 /* Wakes it in time for the next event (timer_arm). */
-PD_INLINE void timer_process_arm(__u32 domain)
+PD_INLINE void timer_process_arm(__u32 domain) __on_domain
 {
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
 	struct punctual_domain *c = DOMAIN(domain);
@@ -153,7 +147,7 @@ PD_INLINE void timer_process_arm(__u32 domain)
 }
 
 /* It runs, and has preempted a thread. */
-PD_INLINE void timer_process_woke(__u32 domain, __u64 now)
+PD_INLINE void timer_process_woke(__u32 domain, __u64 now) __in_process
 {
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
 	struct punctual_domain *c = DOMAIN(domain);
@@ -171,15 +165,17 @@ PD_INLINE void timer_process_woke(__u32 domain, __u64 now)
 		if (took < PROCESS_TAKES_MOST)
 			t->stop = recent_least(t->stop, took);
 	}
-	t->ahead = t->decided && t->choice != PD_NONE ? pd_min(t->ahead + 1, PROCESS_AHEAD_MOST) :
-							0;
+	if (t->decided && t->choice != PD_NONE)
+		t->ahead = pd_min(t->ahead + 1, PROCESS_AHEAD_MOST);
+	else
+		t->ahead = 0;
 	t->signalled = 0;
 	t->wakes = 0;
 	t->decided = 0;
 }
 
 /* Whether it executed too much in this window. */
-PD_INLINE bool timer_process_exceeds(struct punctual_timer_process *t, __u64 now)
+PD_INLINE bool timer_process_exceeds(struct punctual_timer_process *t, __u64 now) __in_process
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	__u64 took = p->se.sum_exec_runtime - t->executed;
@@ -196,7 +192,7 @@ PD_INLINE bool timer_process_exceeds(struct punctual_timer_process *t, __u64 now
 
 /* When it has to wake: for the dispatcher's next event, for the end of the selected job if that
  * begins to run now, or for that of a turn. */
-PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now)
+PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now) __irqs_off
 {
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
 	struct punctual_domain *c = DOMAIN(domain);
@@ -204,7 +200,7 @@ PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now)
 	__u64 begins = now + t->start;
 	bool turns = notes[IN_DOMAINS(domain)].allocators;
 
-	if (c->choice != PD_NONE && !c->throttled) {
+	if (domain_selected(c) != PD_NONE) {
 		struct punctual_task *task = TASK_OF(domain, c->choice);
 		__u64 ends = begins + pd_min(c->allowance, PROCESS_REST) - task->uncharged -
 			     t->stop;
@@ -221,7 +217,7 @@ PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now)
 
 /* Decides for c->next if that is near, else for now; then waits until that time. Returns when the
  * process has to run again. */
-PD_INLINE __u64 timer_process_decide(__u32 domain)
+PD_INLINE __u64 timer_process_decide(__u32 domain) __in_process
 {
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
 	struct punctual_domain *c = DOMAIN(domain);
@@ -252,7 +248,7 @@ PD_INLINE __u64 timer_process_decide(__u32 domain)
 }
 
 /* Returns when the process has to run again, or an error, at which it ends. */
-PD_INLINE pd_i64 timer_process_run(__u32 domain)
+PD_INLINE pd_i64 timer_process_run(__u32 domain) __in_process
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_timer_process *t = TIMER_PROCESS(domain);
@@ -268,9 +264,8 @@ PD_INLINE pd_i64 timer_process_run(__u32 domain)
 	now = bpf_ktime_get_ns();
 	timer_process_woke(domain, now);
 	if (timer_process_exceeds(t, now)) {
-		end_scheduler(PUNCTUAL_EXIT_TIMER_STORM | (__u32)domain_cpu(domain),
-			      "the timer process of CPU %llu was woken too often",
-			      (__u32)domain_cpu(domain));
+		end_scheduler(PUNCTUAL_EXIT_TIMER_STORM, domain_cpu(domain),
+			      "the timer process of CPU %llu was woken too often");
 		return -EBUSY;
 	}
 	do {
@@ -280,5 +275,3 @@ PD_INLINE pd_i64 timer_process_run(__u32 domain)
 	} while (decisions && c->next < again && pd_can_loop);
 	return (pd_i64)wakes;
 }
-
-#endif

@@ -1,17 +1,9 @@
 //! How the kernel, or a process through it, ended the scheduler, in words.
 
 use crate::abi::Exit;
+use crate::kernel_btf::KernelBtf;
 use punctual_diagnostic::Diagnostic;
 
-/// `enum scx_exit_kind`.
-const DONE: u32 = 1;
-const UNREGISTERED: u32 = 64;
-const BY_BPF: u32 = 65;
-const BY_KERNEL: u32 = 66;
-const SYSRQ: u32 = 67;
-const ERROR: u32 = 1024;
-const ERROR_BPF: u32 = 1025;
-const STALLED: u32 = 1026;
 /// `PUNCTUAL_EXIT_...`, with the CPU in the lower half.
 pub(crate) const CPU_GONE: i64 = 0x5000_0000;
 pub(crate) const TIMER_GONE: i64 = 0x5100_0000;
@@ -23,7 +15,9 @@ pub(crate) const CORE_SCHEDULING: i64 = 0x5400_0000;
 pub(crate) fn explain(exit: &Exit) -> Diagnostic {
     let said = [exit.reason(), exit.message()];
     let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
-    let (why, help) = words(exit.kind, exit.code, &exit.message());
+    let kind = KernelBtf::load().ok().and_then(|kernel| kernel.exit_kind(exit.kind));
+    let kind = kind.unwrap_or_else(|| exit.kind.to_string());
+    let (why, help) = words(&kind, exit.code, &exit.message());
     let said = if said.is_empty() {
         String::new()
     } else {
@@ -35,7 +29,8 @@ pub(crate) fn explain(exit: &Exit) -> Diagnostic {
     Diagnostic::scheduler_ended(cause, help)
 }
 
-fn words(kind: u32, code: i64, message: &str) -> (String, String) {
+/// `kind` is of `enum scx_exit_kind`.
+fn words(kind: &str, code: i64, message: &str) -> (String, String) {
     let again = "run it again".to_owned();
     let tell =
         "see the kernel's log (dmesg), and report it with the task set; --host user does without sched_ext".to_owned();
@@ -68,11 +63,13 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
         _ => {}
     }
     match kind {
-        DONE | UNREGISTERED | BY_BPF | BY_KERNEL => {
+        "SCX_EXIT_DONE" | "SCX_EXIT_UNREG" | "SCX_EXIT_UNREG_BPF" | "SCX_EXIT_UNREG_KERN" => {
             ("it was unregistered from outside".to_owned(), again)
         }
-        SYSRQ => ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again),
-        STALLED => {
+        "SCX_EXIT_SYSRQ" => {
+            ("by SysRq-S, from the keyboard or /proc/sysrq-trigger".to_owned(), again)
+        }
+        "SCX_EXIT_ERROR_STALL" => {
             let task = waited(message)
                 .map_or("a runnable task".to_owned(), |task| format!("the runnable task {task}"));
             let help =
@@ -80,7 +77,9 @@ fn words(kind: u32, code: i64, message: &str) -> (String, String) {
                     .to_owned();
             (format!("by the kernel's watchdog, for {task} waited too long"), help)
         }
-        ERROR | ERROR_BPF => ("the kernel found an error in it".to_owned(), tell),
+        "SCX_EXIT_ERROR" | "SCX_EXIT_ERROR_BPF" => {
+            ("the kernel found an error in it".to_owned(), tell)
+        }
         kind => (format!("for a reason that this version does not know ({kind})"), tell),
     }
 }
@@ -97,20 +96,20 @@ mod tests {
 
     #[test]
     fn the_watchdogs_victim_is_named() {
-        let (why, _) = words(STALLED, 0, "cat[123] failed to run for 30.012s");
+        let (why, _) = words("SCX_EXIT_ERROR_STALL", 0, "cat[123] failed to run for 30.012s");
         assert_eq!(why, "by the kernel's watchdog, for the runnable task cat[123] waited too long");
     }
 
     #[test]
     fn a_cpu_that_went_is_named() {
-        let (why, help) = words(BY_BPF, CPU_GONE | 3, "");
+        let (why, help) = words("SCX_EXIT_UNREG_BPF", CPU_GONE | 3, "");
         assert_eq!(why, "CPU 3 went offline");
         assert!(help.contains("chcpu -e 3"));
     }
 
     #[test]
     fn every_end_has_words() {
-        for kind in [UNREGISTERED, SYSRQ, ERROR, ERROR_BPF, 7] {
+        for kind in ["SCX_EXIT_UNREG", "SCX_EXIT_SYSRQ", "SCX_EXIT_ERROR", "7"] {
             let (why, help) = words(kind, 0, "");
             assert!(!why.is_empty() && !help.is_empty());
         }

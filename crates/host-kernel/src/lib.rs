@@ -29,6 +29,7 @@ mod gsi;
 mod guard;
 mod host;
 mod kernel;
+mod kernel_btf;
 mod lateness;
 mod limits;
 pub mod machine;

@@ -6,6 +6,7 @@ use std::io;
 use libbpf_rs::OpenObject;
 
 use crate::diagnostics::refused;
+use crate::scheduler::set_initial;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
@@ -70,24 +71,11 @@ impl Timer {
     /// # Errors
     /// It is an object of another version.
     pub fn prepare(self, open: &mut OpenObject) -> Result<(), Diagnostic> {
-        let map = open.maps_mut().find(|map| map.name() == CONSTANT);
-        let mut map = map.ok_or_else(|| {
-            Diagnostic::machine(format!("the BPF object has no {CONSTANT}"), "build it again")
-        })?;
         let every = |name| env::var(name).ok().and_then(|every| every.parse().ok()).unwrap_or(0u32);
         let config = [u32::from(self == Timer::Process), every(FAILS), every(REMOTE)]
             .map(u32::to_ne_bytes)
             .concat();
-        match map.initial_value_mut().and_then(|value| value.get_mut(..config.len())) {
-            Some(value) => value.copy_from_slice(&config),
-            None => {
-                return Err(Diagnostic::machine(
-                    format!("the BPF object's {CONSTANT} is empty"),
-                    "build it again",
-                ))
-            }
-        }
-        Ok(())
+        set_initial(open, CONSTANT, &config)
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* What user space and the test-run programs say to each other (src/selftest.rs has the same). */
-#ifndef PUNCTUAL_CALLS_H
-#define PUNCTUAL_CALLS_H
+#pragma once
 
 #define PD_DECISION_JOBS 4096U
 
@@ -23,5 +22,3 @@ struct pd_call {
 	pd_u32 begin; /* 1: another set of jobs, for decisions */
 	pd_u32 left;  /* out: operations of this batch that are still to be made */
 };
-
-#endif

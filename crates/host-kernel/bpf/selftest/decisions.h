@@ -4,8 +4,7 @@
  * select, next timer. The jobs are all in group 0, or in the four groups at the third level of a
  * hierarchy, EDF in each, with two levels of budget groups beside it.
  */
-#ifndef PUNCTUAL_DECISIONS_H
-#define PUNCTUAL_DECISIONS_H
+#pragma once
 
 #include "calls.h"
 
@@ -179,5 +178,3 @@ PD_FOLD pd_u64 decisions_run(pd_ref d, pd_u32 count)
 	}
 	return DE(d)->hash;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * turns, so that none is large: one tells what happened (exercise_tell.h), one does what a host
  * does at an instant (here).
  */
-#ifndef PUNCTUAL_EXERCISE_H
-#define PUNCTUAL_EXERCISE_H
+#pragma once
 
 #include "calls.h"
 
@@ -209,5 +208,3 @@ PD_FOLD int exercise_host(pd_ref d)
 	EX(d)->wanted = EXERCISE_NOTHING;
 	return exercise_records(d);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* The exercise's additions: jobs and reservations of all three kinds. Values stand at the borders,
  * among ordinary ones. */
-#ifndef PUNCTUAL_EXERCISE_ADD_H
-#define PUNCTUAL_EXERCISE_ADD_H
+#pragma once
 
 #include "exercise.h"
 
@@ -160,5 +159,3 @@ PD_FOLD int exercise_reserve(pd_ref d)
 		PD_NTH(EX(d)->reservations, exercise_random(d) % EXERCISE_TASKS) = (pd_u32)number;
 	return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* The exercise's steps: what happened to tasks and jobs, and what allocators ask for. */
-#ifndef PUNCTUAL_EXERCISE_TELL_H
-#define PUNCTUAL_EXERCISE_TELL_H
+#pragma once
 
 #include "exercise_add.h"
 
@@ -198,5 +197,3 @@ PD_FOLD int exercise_tell(pd_ref d)
 	}
 	return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* Limits of the self-test's dispatchers, in both builds. */
-#ifndef PUNCTUAL_SELFTEST_LIMITS_H
-#define PUNCTUAL_SELFTEST_LIMITS_H
+#pragma once
 
 #define PD_ARENA_JOBS 4096U
 #define PD_ARENA_TASKS 4096U
@@ -17,5 +16,3 @@
 #endif
 
 #include "../limits.h"
-
-#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* Decisions: what was executed is charged, the notes are applied, and the dispatcher selects
+ * (domain.h). */
+#pragma once
+
+/* ns. Jobs leave a twentieth of each window to best-effort tasks. */
+#define CAP_WINDOW 100000000ULL
+#define CAP_SHARE (CAP_WINDOW / 20 * 19)
+/* ns between polls for best-effort tasks, while jobs have used their share and none is queued. */
+#define CAP_LOOK 1000000ULL
+/* ns. Allocators have a tenth of each window. */
+#define ALLOCATOR_WINDOW 10000000ULL
+#define ALLOCATOR_SHARE (ALLOCATOR_WINDOW / 10)
+
+/*
+ * Accounts what the task's thread has executed so far, to be charged.
+ *
+ * Pairs with itself on a remote CPU (ops.stopping there, a decision here): each exchange adds the
+ * difference to the one before it, so that the sum is right in any order. One that counted by a
+ * `clock` that is out of date charges too much or too little; the next call corrects that, or, if
+ * the thread was requeued meanwhile, there is an error of that interval's length.
+ */
+PD_INLINE void domain_account(__u32 domain, __u32 task, __u64 executed) __any_state
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 before = __sync_lock_test_and_set(&c->charged, executed);
+
+	__sync_fetch_and_add(&TASK_OF(domain, task)->uncharged, (__s64)(executed - before));
+}
+
+/* Where there is neither a job nor a reservation to charge, it is kept for the next job. */
+PD_INLINE void domain_charge(__u32 domain, __u32 task, pd_u64 now) __on_domain
+{
+	__s64 ran = (__s64)__sync_lock_test_and_set(&TASK_OF(domain, task)->uncharged, 0);
+	pd_ref d = PD_AT(domain);
+	__u32 job = PD_TASK(d, task)->first_job;
+
+	if (ran > 0 && (PD_TASK(d, task)->reservation != PD_NONE ||
+			(job != PD_NONE && PD_JOB(d, job)->state != PD_WAITING))) {
+		DOMAIN(domain)->of_jobs += ran;
+		pd_charge_task(d, task, ran, now);
+	} else if (ran) {
+		__sync_fetch_and_add(&TASK_OF(domain, task)->uncharged, ran);
+	}
+}
+
+PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	if (t->background == on)
+		return 0;
+	t->background = on;
+	c->background_tasks[task / 64 % TASK_WORDS] ^= 1ULL << (task % 64);
+	if (!on) {
+		c->backgrounds--;
+		return 0;
+	}
+	/* A lead over best-effort tasks stays; a lag is limited to one turn. */
+	if (!c->backgrounds++ && c->background_time + BACKGROUND_SLICE < c->fair_time)
+		c->background_time = c->fair_time - BACKGROUND_SLICE;
+	return 0;
+}
+
+/* Sends the task the overrun signal. */
+PD_FN int domain_signal(pd_u32 domain, pd_u32 task) __on_domain
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	struct task_struct *p = bpf_task_from_pid((__s32)t->leader);
+	struct member *m;
+	int failed = 0;
+
+	t->signal = 0;
+	if (!p)
+		return 0;
+	/* The first process may have ended, and its number been given to another one. */
+	m = bpf_task_storage_get(&members, p, 0, 0);
+	if (m && m->domain == domain && m->task == task && m->generation == t->generation)
+		failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
+	bpf_task_release(p);
+	/* A kernel thread cannot send one (-EPERM), and another may be pending (-EBUSY): the note
+	 * makes the next decision try again. */
+	if (failed == -EPERM || failed == -EBUSY) {
+		t->signal = 1;
+		note(domain, task);
+	}
+	return 0;
+}
+
+/* Its number may be given out again; threads that are still in its queue run in the background. */
+PD_FN int domain_gone(pd_u32 domain, pd_u32 task) __on_domain
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+
+	t->generation++;
+	t->members = 0;
+	t->done = 0;
+	t->signal = 0;
+	t->uncharged = 0;
+	if (t->runnable)
+		domain_background(domain, task, 1);
+	return 0;
+}
+
+/* Applies the present state of a task that has a note. */
+PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_domain
+{
+	struct punctual_task *t = TASK_OF(domain, task);
+	pd_ref d = PD_AT(domain);
+	struct punctual_domain *c = DOMAIN(domain);
+
+	domain_charge(domain, task, now);
+	if (t->signal)
+		domain_signal(domain, task);
+	c->done = __sync_lock_test_and_set(&t->done, 0);
+	pd_while (c->done) {
+		/* A task that waits does not continue in the background. */
+		if (pd_task_done(d, task, now) == PD_WAIT_RELEASE)
+			domain_background(domain, task, 0);
+		c->done--;
+	}
+	if (__sync_lock_test_and_set(&t->gone, 0)) {
+		pd_task_gone(d, task, now);
+		domain_gone(domain, task);
+	} else if (t->runnable) {
+		pd_task_ready(d, task, now);
+	} else {
+		pd_task_blocked(d, task, now);
+	}
+}
+
+/* First part of a decision: charges what was executed, and applies the notes. `clock` is the
+ * scheduler's clock at `now`. */
+PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	/* Pairs with run_ends on a remote CPU. If that writes PD_NONE after this, it accounts what
+	 * the thread executed until then itself (domain_account), to the same task. */
+	__u32 task = READ_ONCE(c->task);
+	__u32 tail = __sync_lock_test_and_set(&c->tail, PD_NONE);
+
+	c->taken = clock;
+	/* One that another CPU leaves after this exchange is charged at the next decision. */
+	if (tail != PD_NONE)
+		domain_charge(domain, tail, now);
+	if (task != PD_NONE && c->by_job) {
+		domain_account(domain, task, c->base + (c->taken - c->clock));
+		domain_charge(domain, task, now);
+	}
+	if (!n->words)
+		return 0;
+	c->words = __sync_lock_test_and_set(&n->words, 0);
+	pd_while (c->words) {
+		c->word = ffs64(c->words) % TASK_WORDS;
+		c->bits = __sync_lock_test_and_set(&n->tasks[c->word], 0);
+		c->words &= c->words - 1;
+		pd_while (c->bits) {
+			domain_update_task(domain, c->word * 64 + ffs64(c->bits), now);
+			c->bits &= c->bits - 1;
+		}
+	}
+	return 0;
+}
+
+/* Overruns: signals and the background. Read from the records, which are there even when the ring
+ * of events is full. */
+PD_FN int domain_handle_overruns(pd_u32 domain) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	pd_ref d = PD_AT(domain);
+
+	pd_while (c->overrun_pos < PD(d)->record_count) {
+		pd_record_p r = PD_RECORD(d, c->overrun_pos & PD(d)->record_mask);
+		__u32 task = r->small;
+		__u32 kind = r->kind;
+
+		c->overrun_pos++;
+		if (kind == PD_REC_EVENT + PD_EV_OVERRUN) {
+			domain_signal(domain, task);
+		} else if (kind == PD_REC_EVENT + PD_EV_BACKGROUND && task < PUNCTUAL_TASKS) {
+			domain_background(domain, task, 1);
+		} else if (kind == PD_REC_EVENT + PD_EV_RELEASED && task < PUNCTUAL_TASKS) {
+			domain_background(domain, task, 0);
+		}
+	}
+	return 0;
+}
+
+/* Whether an allocator's thread runs before the jobs. Read on any CPU while the domain's writes it:
+ * with a window that is out of date a thread is once put into the wrong one of two queues, both of
+ * which are served. */
+PD_INLINE bool domain_allocates(__u32 domain) __rq_locked
+{
+	struct punctual_domain *c = DOMAIN(domain);
+
+	return c->of_allocators < ALLOCATOR_SHARE ||
+	       bpf_ktime_get_ns() - c->allocators_window >= ALLOCATOR_WINDOW;
+}
+
+/* Whether a best-effort task runs or is queued. */
+PD_INLINE bool domain_fair_queued(__u32 domain) __on_domain
+{
+	return DOMAIN(domain)->fair_runs || fair_nr_queued(domain_cpu(domain));
+}
+
+/* Leaves best-effort tasks their share. */
+PD_INLINE void domain_cap(__u32 domain, pd_u64 now) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 was = c->throttled;
+
+	c->throttled = 0;
+	if (now - c->window >= CAP_WINDOW) {
+		c->window = now;
+		c->of_jobs = 0;
+	}
+	if (c->choice == PD_NONE)
+		return;
+	if (c->of_jobs < CAP_SHARE) {
+		c->allowance = pd_min(c->allowance, CAP_SHARE - c->of_jobs);
+	} else if (domain_fair_queued(domain)) {
+		c->throttled = 1;
+		c->throttles += !was;
+		c->next = pd_min(c->next, c->window + CAP_WINDOW);
+	} else {
+		c->next = pd_min(c->next, now + CAP_LOOK);
+	}
+}
+
+/* Not inline: its variables would be on the stack below the dispatcher's deepest calls, which takes
+ * all 512 bytes. */
+PD_FN int domain_bad_choice(pd_u32 domain) __on_domain
+{
+	scheduler_error("domain %llu selected a job without a task", domain);
+	return 0;
+}
+
+/* Second part of a decision: what is due, and what is to run. */
+PD_FN int domain_select(pd_u32 domain, pd_u64 now) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	pd_ref d = PD_AT(domain);
+	pd_u64 job;
+
+	pd_advance(d, now);
+	job = pd_select(d, 0, now);
+	c->next = pd_timer(d, 0, 0, now);
+	c->choice = PD_NONE;
+	c->allowance = PD_INFINITE;
+	if (job) {
+		pd_job_p j = PD_JOB(d, (pd_u32)job);
+
+		c->choice = j->attr.task;
+		if (c->choice >= PUNCTUAL_TASKS)
+			domain_bad_choice(domain);
+		c->allowance = j->marks == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);
+	}
+	domain_cap(domain, now);
+	c->fresh = 1;
+	if (c->handles_overruns)
+		domain_handle_overruns(domain);
+	if (c->asks_policies && c->event_pos != PD(d)->event_head) {
+		c->event_pos = PD(d)->event_head;
+		doorbell_ring(domain);
+	}
+	return 0;
+}
+
+/* Whether another thread than the running one is to run. */
+PD_FN bool domain_differs(pd_u32 domain, pd_u64 now) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 task = domain_selected(c);
+	/* Pairs with run_begins on a remote CPU. If that changes it after this, the answer is out
+	 * of date, and the requeued thread's ops.running there kicks this CPU: ops.dispatch
+	 * compares again under the run queue's lock. */
+	__u32 runs = READ_ONCE(c->task);
+
+	if (now >= c->turn_end)
+		return true;
+	if (c->by_allocator)
+		return false;
+	if (notes[IN_DOMAINS(domain)].allocators)
+		return true;
+	if (task == PD_NONE)
+		return runs != PD_NONE && c->by_job;
+	return runs != task || !c->by_job;
+}
+
+/* When to decide next, if the selected task executes from `from` (scheduler's clock) on. A turn
+ * that is over needs no event: ops.dispatch was requested already. */
+PD_FN int domain_set_next_event(pd_u32 domain, pd_u64 from) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u64 ends = PD_INFINITE;
+
+	c->next_event = c->turn_end <= c->decided_for ? c->next : pd_min(c->next, c->turn_end);
+	c->end = 0;
+	if (domain_selected(c) == PD_NONE)
+		return 0;
+	ends = pd_later(from, c->allowance);
+	if (ends != PD_INFINITE)
+		ends -= c->stopping;
+	if (ends != PD_INFINITE && ends + c->offset < c->next_event) {
+		c->next_event = ends + c->offset;
+		c->end = ends;
+	}
+	return 0;
+}
