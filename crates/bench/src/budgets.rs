@@ -3,16 +3,8 @@
 
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
+use punctual_measure::overhead::sets::FIG_6;
 use serde_json::{json, Value};
-
-pub const SET: &str = r#"
-policy = "rm"
-task = [
-  { name = "4ms/1ms", period = "4ms", budget = "1ms", work = { spin = "forever" } },
-  { name = "2ms/0.5ms", period = "2ms", budget = "500us", work = { spin = "forever" } },
-  { name = "1ms/0.25ms", period = "1ms", budget = "250us", work = { spin = "forever" } },
-]
-"#;
 
 /// One task over all windows.
 #[derive(Default)]
@@ -117,7 +109,7 @@ impl Column {
 
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let duration = if bench.quick { "2s" } else { "5s" };
-    let set = format!("cpu = {}\n{SET}", bench.cpu);
+    let set = format!("cpu = {}\n{FIG_6}", bench.cpu);
     let mut columns = [Column::new("Punctual"), Column::new("SCHED_DEADLINE")];
     for n in 0..bench.windows {
         tools::progress(&format!("budgets: window {} of {}", n + 1, bench.windows));

@@ -3,15 +3,13 @@
 
 use crate::windows::Spread;
 use crate::{tools, Bench, Failure, Part, Verdict};
-use punctual_host_kernel::selftest::{InKernel, Native, Subject};
 use punctual_host_kernel::Kernel;
+use punctual_measure::overhead::decisions::{BothBuilds, JobShape};
+use punctual_measure::overhead::paper::PaperDecision;
 use serde_json::{json, Value};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
-/// RED-Linux Table 5, us on a 1 GHz machine, with 1, 10 and 100 jobs.
-const RED_LINUX: [&str; 3] = ["1.14", "1.27", "4.11"];
 /// Under callgrind.
 const COUNTED: u32 = 6_400;
 /// As BPF, for each window: some 3 ms at a time in the kernel.
@@ -19,43 +17,34 @@ const IN_KERNEL: u32 = 10_000;
 const MOST_VERIFIED: u32 = 20_000;
 const COLUMNS: [i32; 5] = [-8, -8, 22, 22, 20];
 
-/// Where the jobs are.
-#[derive(Clone, Copy, PartialEq)]
-enum Shape {
-    /// In group 0.
-    Flat,
-    /// At the third level of groups, with two levels of budget groups.
-    Trees,
+const SHAPES: [JobShape; 2] = [JobShape::Flat, JobShape::Trees];
+
+fn name(shape: JobShape) -> &'static str {
+    match shape {
+        JobShape::Flat => "flat",
+        JobShape::Trees => "trees",
+    }
 }
 
-impl Shape {
-    fn name(self) -> &'static str {
-        match self {
-            Shape::Flat => "flat",
-            Shape::Trees => "trees",
-        }
+fn title(shape: JobShape) -> &'static str {
+    match shape {
+        JobShape::Flat => "One full decision of the dispatcher's core, jobs in group 0",
+        JobShape::Trees => "The same in three levels of groups with two levels of budget groups",
     }
+}
 
-    fn title(self) -> &'static str {
-        match self {
-            Shape::Flat => "One full decision of the dispatcher's core, jobs in group 0",
-            Shape::Trees => "The same in three levels of groups with two levels of budget groups",
-        }
+fn jobs(shape: JobShape) -> &'static [u32] {
+    match shape {
+        JobShape::Flat => &[1, 10, 100, 1_000, 10_000],
+        JobShape::Trees => &[1, 10, 100, 1_000, 10_000, 100_000],
     }
+}
 
-    fn jobs(self) -> &'static [u32] {
-        match self {
-            Shape::Flat => &[1, 10, 100, 1_000, 10_000],
-            Shape::Trees => &[1, 10, 100, 1_000, 10_000, 100_000],
-        }
-    }
-
-    /// What was promised for so many jobs, in instructions.
-    fn limit(self, jobs: u32) -> Option<f64> {
-        match self {
-            Shape::Flat => (jobs <= 100).then_some(800.0),
-            Shape::Trees => (10..=10_000).contains(&jobs).then_some(1_800.0),
-        }
+/// What was promised for so many jobs, in instructions.
+fn limit(shape: JobShape, jobs: u32) -> Option<f64> {
+    match shape {
+        JobShape::Flat => (jobs <= 100).then_some(800.0),
+        JobShape::Trees => (10..=10_000).contains(&jobs).then_some(1_800.0),
     }
 }
 
@@ -73,14 +62,14 @@ fn compile(folder: &Path) -> Result<std::path::PathBuf, Failure> {
 }
 
 /// Instructions per decision: each call of `decide` and what it calls.
-fn instructions(program: &Path, folder: &Path, jobs: u32, shape: Shape) -> Result<f64, Failure> {
-    let out = folder.join(format!("callgrind.{}.{jobs}", shape.name()));
+fn instructions(program: &Path, folder: &Path, jobs: u32, shape: JobShape) -> Result<f64, Failure> {
+    let out = folder.join(format!("callgrind.{}.{jobs}", name(shape)));
     tools::output(
         Command::new("valgrind")
             .args(["--tool=callgrind", "--toggle-collect=decide", "-q"])
             .arg(format!("--callgrind-out-file={}", out.display()))
             .arg(program)
-            .args([jobs.to_string(), COUNTED.to_string(), shape.name().into()]),
+            .args([jobs.to_string(), COUNTED.to_string(), name(shape).into()]),
     )?;
     let text = std::fs::read_to_string(out)?;
     let total =
@@ -89,11 +78,11 @@ fn instructions(program: &Path, folder: &Path, jobs: u32, shape: Shape) -> Resul
 }
 
 /// Median ns and time-stamp ticks per decision (0: none here).
-fn timed(program: &Path, jobs: u32, shape: Shape) -> Result<(f64, f64), Failure> {
+fn timed(program: &Path, jobs: u32, shape: JobShape) -> Result<(f64, f64), Failure> {
     let text = tools::output(Command::new(program).args([
         jobs.to_string(),
         "200000".into(),
-        shape.name().into(),
+        name(shape).into(),
     ]))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     Ok((
@@ -102,31 +91,27 @@ fn timed(program: &Path, jobs: u32, shape: Shape) -> Result<(f64, f64), Failure>
     ))
 }
 
-fn decide(subject: &mut dyn Subject) -> Result<f64, Failure> {
-    let begun = Instant::now();
-    for _ in 0..5 {
-        subject.decide(IN_KERNEL)?;
-    }
-    Ok(begun.elapsed().as_nanos() as f64 / f64::from(5 * IN_KERNEL))
+/// Mean of several calls, each for `IN_KERNEL` decisions.
+fn mean<E: Into<Failure>>(mut once: impl FnMut(u32) -> Result<f64, E>) -> Result<f64, Failure> {
+    let times =
+        (0..5).map(|_| once(IN_KERNEL).map_err(Into::into)).collect::<Result<Vec<_>, _>>()?;
+    Ok(times.iter().sum::<f64>() / times.len() as f64)
 }
 
 /// The kernel's build beside the native one, on the same jobs.
-fn side_by_side(bench: &Bench, jobs: u32, shape: Shape) -> Result<(Value, Verdict), Failure> {
-    let mut there = InKernel::new(Kernel::load()?)?;
-    let mut here = Native::new();
-    there.prepare_decisions(jobs, shape == Shape::Trees)?;
-    here.prepare_decisions(jobs, shape == Shape::Trees)?;
+fn side_by_side(bench: &Bench, jobs: u32, shape: JobShape) -> Result<(Value, Verdict), Failure> {
+    let mut both = BothBuilds::new(jobs, shape)?;
     let (mut bpf, mut native) = (Vec::new(), Vec::new());
     for _ in 0..bench.windows.max(9) {
-        bpf.push(decide(&mut there)?);
-        native.push(decide(&mut here)?);
+        bpf.push(mean(|count| both.bpf_ns(count))?);
+        native.push(mean(|count| both.native_ns(count))?);
     }
     let ratio = Spread::ratios(&bpf, &native);
     let (bpf, native) = (Spread::of(bpf), Spread::of(native));
     let [here, there] = [&native, &bpf].map(|ns| ns.show(1.0, 0));
-    tools::row(COLUMNS, [&jobs.to_string(), shape.name(), &there, &here, &ratio.show(1.0, 2)]);
+    tools::row(COLUMNS, [&jobs.to_string(), name(shape), &there, &here, &ratio.show(1.0, 2)]);
     let verdict = Verdict::new(
-        format!("a decision as BPF against native, {jobs} jobs, {}", shape.name()),
+        format!("a decision as BPF against native, {jobs} jobs, {}", name(shape)),
         "3",
         ratio.show(1.0, 2),
         ratio.median() <= 3.0,
@@ -148,14 +133,14 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
     tools::row(COLUMNS, ["jobs", "shape", "BPF", "native", "ratio"]);
     let mut figures = serde_json::Map::new();
     let mut verdicts = Vec::new();
-    for shape in [Shape::Flat, Shape::Trees] {
+    for shape in SHAPES {
         let mut of_shape = serde_json::Map::new();
         for jobs in [1, 10, 100, 1_000, 4_000] {
             let (figure, verdict) = side_by_side(bench, jobs, shape)?;
             of_shape.insert(jobs.to_string(), figure);
             verdicts.push(verdict);
         }
-        figures.insert(shape.name().into(), of_shape.into());
+        figures.insert(name(shape).into(), of_shape.into());
     }
     println!("  verifier: at most {} instructions in a program ({})", most.verified, most.name);
     println!("  loaded in {} ms, of which {} executed\n", wall.show(1.0, 1), executed.show(1.0, 1));
@@ -176,41 +161,41 @@ fn growth(
     bench: &Bench,
     program: &Path,
     folder: &Path,
-    shape: Shape,
+    shape: JobShape,
 ) -> Result<(Value, Vec<Verdict>), Failure> {
     let mut verdicts = Vec::new();
     let mut figures = serde_json::Map::new();
-    println!("{}", shape.title());
+    println!("{}", title(shape));
     const COLUMNS: [i32; 5] = [-8, 14, 22, 26, 32];
     tools::row(
         COLUMNS,
         ["jobs", "instructions", "ns", "time-stamp ticks", "RED-Linux Table 5, us at 1 GHz"],
     );
     let times = if bench.quick { 3 } else { 9 };
-    for (n, &jobs) in shape.jobs().iter().enumerate() {
-        tools::progress(&format!("core: {jobs} jobs, {}", shape.name()));
+    for &jobs in jobs(shape) {
+        tools::progress(&format!("core: {jobs} jobs, {}", name(shape)));
         let counted = instructions(program, folder, jobs, shape)?;
         let runs =
             (0..times).map(|_| timed(program, jobs, shape)).collect::<Result<Vec<_>, _>>()?;
         let ns = Spread::of(runs.iter().map(|r| r.0));
         let ticks = Spread::of(runs.iter().map(|r| r.1));
         tools::progress("");
-        let theirs = RED_LINUX.get(n).copied().filter(|_| shape == Shape::Flat).unwrap_or("-");
+        let theirs = PaperDecision::of(jobs).filter(|_| shape == JobShape::Flat);
         let cells = [
             jobs.to_string(),
             format!("{counted:.0}"),
             ns.show(1.0, 0),
             ticks.show(1.0, 0),
-            theirs.into(),
+            theirs.map_or("-".into(), |row| format!("{:.2}", row.average_ns as f64 / 1e3)),
         ];
         tools::row(COLUMNS, cells.each_ref().map(String::as_str));
         figures.insert(
             jobs.to_string(),
             json!({ "instructions": counted, "ns": ns.json(), "ticks": ticks.json() }),
         );
-        if let Some(limit) = shape.limit(jobs) {
+        if let Some(limit) = limit(shape, jobs) {
             verdicts.push(Verdict::new(
-                format!("instructions of a decision, {jobs} jobs, {}", shape.name()),
+                format!("instructions of a decision, {jobs} jobs, {}", name(shape)),
                 format!("{limit:.0}"),
                 format!("{counted:.0}"),
                 counted <= limit,
@@ -224,8 +209,8 @@ fn growth(
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let folder = tempfile::tempdir()?;
     let program = compile(folder.path())?;
-    let (flat, mut verdicts) = growth(bench, &program, folder.path(), Shape::Flat)?;
-    let (trees, more) = growth(bench, &program, folder.path(), Shape::Trees)?;
+    let (flat, mut verdicts) = growth(bench, &program, folder.path(), JobShape::Flat)?;
+    let (trees, more) = growth(bench, &program, folder.path(), JobShape::Trees)?;
     verdicts.extend(more);
     let bpf = match as_bpf(bench) {
         Ok((bpf, more)) => {

@@ -4,20 +4,14 @@ use crate::floor::{self, Cost, Reading};
 use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
 use punctual_host_user::{Host, HostOptions, Output};
+use punctual_measure::overhead::paper::{PaperTasks, RTAI_TABLES_2_3};
+use punctual_measure::overhead::sets::TABLE_2;
 use punctual_sys::clock::CpuClock;
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits, TraceSink};
 use serde_json::json;
 use std::time::Duration;
 
-/// The set of the RTAI paper's Tables 2 and 3, tau_1 and tau_2.
-const SET: &str = r#"
-policy = "rm"
-task = [
-  { name = "tau1", period = "2ms", budget = "1ms", work = { spin = "forever" } },
-  { name = "tau2", period = "5ms", budget = "1ms", work = { spin = "forever" } },
-]
-"#;
 /// Records of what happens in an event, with its time: ready, blocked, done, charge, advance
 /// (dispatcher/record.h).
 const IN_EVENTS: [u32; 5] = [4, 5, 7, 8, 12];
@@ -37,7 +31,7 @@ struct Window {
 }
 
 fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
-    let set = TaskSet::parse(&format!("cpu = {cpu}\n{SET}"), "table-2")?;
+    let set = TaskSet::parse(&format!("cpu = {cpu}\n{TABLE_2}"), "table-2")?;
     let load = threads::Load::ordinary(cpu, length + 500_000_000);
     let mut tids = None;
     let mut readings: Vec<Reading> = Vec::new();
@@ -126,14 +120,13 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let rate = Spread::of(windows.iter().map(|w| w.cost.events as f64 * 1e9 / w.cost.wall as f64));
     println!("Time in the handler per event, us: RTAI's Table 2 set (2 ms/1 ms and 5 ms/1 ms, spinning), beside a background load");
     println!("  {:<46} {:>20} {:>24}", "", "average", "maximum");
-    for (platform, average, maximum) in [
-        ("RTAI tasks (Table 2), PIII 500", "5.78", "7"),
-        ("RTAI tasks (Table 2), Celeron 400", "6.88", "8"),
-        ("RTAI tasks (Table 2), PII 266", "6.38", "10"),
-        ("LXRT tasks (Table 3), PIII 500", "19.82", "35"),
-        ("LXRT tasks (Table 3), Celeron 400", "27.08", "56"),
-        ("LXRT tasks (Table 3), PII 266", "34.69", "96"),
-    ] {
+    for row in RTAI_TABLES_2_3 {
+        let tasks = match row.tasks {
+            PaperTasks::Rtai => "RTAI tasks (Table 2)",
+            PaperTasks::Lxrt => "LXRT tasks (Table 3)",
+        };
+        let platform = format!("{tasks}, {}", row.machine.cpu);
+        let [average, maximum] = [row.average_ns, row.max_ns].map(|ns| ns as f64 / 1e3);
         println!("  {platform:<46} {average:>20} {maximum:>24}");
     }
     println!(

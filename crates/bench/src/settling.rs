@@ -1,8 +1,8 @@
 //! How enforcement error is best settled: the errors of real runs, replayed under other rules than
 //! the dispatcher's (docs/model.md, "Enforcement error").
 
-use crate::budgets::SET;
 use crate::{tools, Bench, Failure, Part, Verdict};
+use punctual_measure::overhead::sets::FIG_6;
 use punctual_taskset::fmt_ns;
 use punctual_trace::kind::{event, EVENT};
 use punctual_trace::{kind, Record, Trace};
@@ -152,7 +152,7 @@ fn stops(records: &[Record]) -> BTreeMap<u32, (u64, Vec<Stop>)> {
 fn run(bench: &Bench, duration: &str) -> Result<Trace, Failure> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace");
-    let set = format!("cpu = {}\n{SET}", bench.cpu);
+    let set = format!("cpu = {}\n{FIG_6}", bench.cpu);
     let options = [
         "--load",
         "--duration",
