@@ -15,6 +15,8 @@ use crate::periodic::FIFO_PRIORITY;
 
 /// Yields of one thread in a batch, each with two switches: there and back.
 const BATCH: u64 = 100;
+/// A rest while the threads become ready.
+const REST: Duration = Duration::from_millis(1);
 /// Both threads end after this at the latest, ns.
 const LIFE: u64 = 100_000_000;
 
@@ -23,12 +25,16 @@ const LIFE: u64 = 100_000_000;
 /// # Errors
 /// Why not, in one phrase.
 pub(super) fn measure(plan: &OverheadPlan, rate: &CycleRate) -> Result<SwitchCost, String> {
-    let over = AtomicBool::new(false);
+    let (ready, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let refused = |e: std::io::Error| format!("SCHED_FIFO on CPU {}: {e}", plan.cpu);
     let begin = || sched::pin(0, plan.cpu).and_then(|()| sched::set_fifo(0, FIFO_PRIORITY));
     let end = monotonic_ns() + LIFE;
     let times = std::thread::scope(|scope| {
         let other = Builder::new().spawn_scoped(scope, || -> std::io::Result<()> {
+            // The measuring thread may be on this CPU, and would never become SCHED_FIFO.
+            while !ready.load(Relaxed) && monotonic_ns() < end {
+                std::thread::sleep(REST);
+            }
             begin()?;
             while !over.load(Relaxed) && monotonic_ns() < end {
                 yield_now();
@@ -37,9 +43,10 @@ pub(super) fn measure(plan: &OverheadPlan, rate: &CycleRate) -> Result<SwitchCos
         })?;
         let measuring =
             Builder::new().spawn_scoped(scope, || -> std::io::Result<Distribution> {
-                // The other thread is there by then.
-                std::thread::sleep(Duration::from_millis(10));
                 begin()?;
+                ready.store(true, Relaxed);
+                // The other thread is there by then.
+                std::thread::sleep(10 * REST);
                 let mut times = Distribution::new();
                 while monotonic_ns() < end - LIFE / 2 {
                     let begun = ticks();
