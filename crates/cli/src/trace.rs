@@ -54,7 +54,7 @@ pub enum TraceResult {
     /// `trace stats`.
     Stats(stats::StatsResult),
     /// `trace diff`.
-    Diff(diff::DiffResult),
+    Diff(Box<diff::DiffResult>),
     /// `trace cut`.
     Cut(cut::CutResult),
 }

@@ -176,7 +176,7 @@ pub fn run(args: &DiffArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
     let text = text(args, &verdict, &compared, [&a, &b], &view(args.wide));
     let ok = code == 0;
     let diff = result(args, &compared, [&a, &b], error.is_none(), interrupted);
-    let result = TraceResult::Diff(DiffResult { diff });
+    let result = TraceResult::Diff(Box::new(DiffResult { diff }));
     Ok(Outcome { verdict, ok, code, result, text, error })
 }
 
@@ -229,10 +229,10 @@ fn verdict(compared: &Comparison) -> String {
             _ => parts.push(format!("only {name} has {} of the tasks", lacking.len())),
         }
     }
-    let counts: [(&str, fn(&Figures) -> u64); 3] =
-        [("missed", |f| f.misses), ("releases", |f| f.releases), ("overruns", |f| f.overruns)];
-    for (what, of) in counts {
-        let (a, b) = (sum(0, of), sum(1, of));
+    let missed = ("missed", sum(0, |f| f.misses), sum(1, |f| f.misses));
+    let releases = ("releases", sum(0, |f| f.releases), sum(1, |f| f.releases));
+    let overruns = ("overruns", sum(0, |f| f.overruns), sum(1, |f| f.overruns));
+    for (what, a, b) in [missed, releases, overruns] {
         if a != b {
             parts.push(format!("{what} {} and {}", grouped(a), grouped(b)));
         }

@@ -4,8 +4,11 @@ use crate::{json, punctual, simulated, text, trace, Scratch, FITS, OVERRUNS};
 
 const MS: u64 = 1_000_000;
 
-/// The intervals and periods of a trace, in `from..to`, ns.
-fn schedule(file: &str, (from, to): (u64, u64)) -> (Vec<(u32, u64, u64)>, Vec<(u32, u64)>) {
+/// Executions (task, from, to), and periods (task, number).
+type Schedule = (Vec<(u32, u64, u64)>, Vec<(u32, u64)>);
+
+/// The schedule of a trace in `from..to`, ns.
+fn schedule(file: &str, (from, to): (u64, u64)) -> Schedule {
     let bytes = std::fs::read(file).expect("it was written");
     let trace = punctual_trace::Trace::read(&mut &bytes[..]).expect("it is whole");
     let clipped = trace.intervals().into_iter().filter_map(|i| {
