@@ -16,6 +16,7 @@ mod settling;
 mod sim;
 mod threads;
 mod tools;
+mod trace;
 mod wakeup;
 mod windows;
 
@@ -88,9 +89,11 @@ enum PartName {
     Sim,
     /// How soon a set of 100 tasks is checked
     Check,
+    /// Reading a trace of ten million records, recording one, and `punctual top`
+    Trace,
 }
 
-const PARTS: [PartName; 10] = [
+const PARTS: [PartName; 11] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -101,6 +104,7 @@ const PARTS: [PartName; 10] = [
     PartName::Settling,
     PartName::Sim,
     PartName::Check,
+    PartName::Trace,
 ];
 
 /// How to measure.
@@ -171,6 +175,7 @@ fn main() -> ExitCode {
             PartName::Footprint => footprint::measure(&bench),
             PartName::Sim => sim::measure(&bench),
             PartName::Check => check::measure(&bench),
+            PartName::Trace => trace::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
         };
         let name = format!("{part:?}").to_lowercase();

@@ -11,9 +11,8 @@ use punctual_sys::clock::thread_cpu_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::Period;
 use serde_json::{json, Value};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Periods of the ten tasks, us: nothing divides them all, so that releases seldom coincide.
 const PERIODS: [u64; 10] =
@@ -100,25 +99,11 @@ fn theirs(python: &Path, load: u64) -> Result<f64, Failure> {
 
 /// Peak memory of the command over so many seconds of virtual time, KiB.
 fn peak(bench: &Bench, set: &Path, seconds: u64) -> Result<i64, Failure> {
-    let mut child = Command::new(&bench.punctual)
-        .arg("sim")
-        .arg(set)
-        .args(["--quiet", "--json", "--duration", &format!("{seconds}s")])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let mut status = 0;
-    // SAFETY: an all-zero rusage is a valid value; the child is ours and not waited for yet.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        if libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
-            let _ = child.kill();
-            return Err(std::io::Error::last_os_error().into());
-        }
-        usage
-    };
-    match std::process::ExitStatus::from_raw(status).code() {
-        Some(0) => Ok(usage.ru_maxrss),
+    let mut sim = Command::new(&bench.punctual);
+    sim.arg("sim").arg(set).args(["--quiet", "--json", "--duration", &format!("{seconds}s")]);
+    let used = tools::usage(&mut sim)?;
+    match used.code {
+        Some(0) => Ok(used.kib),
         _ => Err("punctual sim ended with an error".into()),
     }
 }

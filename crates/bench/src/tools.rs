@@ -3,8 +3,9 @@
 use crate::{Bench, Failure};
 use serde_json::Value;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Load averages, for the description.
@@ -90,4 +91,28 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
         return Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr)).into());
     }
     Ok(String::from_utf8(done.stdout)?)
+}
+
+/// CPU time, ns, and peak memory, KiB, of a process and of those that it waited for.
+pub struct Usage {
+    pub cpu: f64,
+    pub kib: i64,
+    pub code: Option<i32>,
+}
+
+/// Runs a command to its end.
+pub fn usage(command: &mut Command) -> Result<Usage, Failure> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let mut status = 0;
+    // SAFETY: an all-zero rusage is a valid value; the child is ours and not waited for yet.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        if libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
+    let cpu = ns(usage.ru_utime) + ns(usage.ru_stime);
+    Ok(Usage { cpu, kib: usage.ru_maxrss, code: ExitStatus::from_raw(status).code() })
 }
