@@ -11,7 +11,8 @@ use clap::Args;
                   be written; 130 interrupted."
 )]
 pub struct ReportArgs {
-    /// Traces (--trace) and results (run --json, sim --json); several are compared
+    /// Traces (--trace) and results (--json of run, sim, measure determinism and measure latency);
+    /// several are compared
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write the page to this file: HTML that loads nothing from anywhere

@@ -25,6 +25,8 @@ pub struct ReportResult {
     pictures: Vec<String>,
     /// The runs on the page: those of each file, in order.
     runs: Vec<ReportedRun>,
+    /// The results of `punctual measure` on the page, in the order of the files.
+    measurements: Vec<ReportedMeasurement>,
     /// Files that could not be read, and why.
     unread: Vec<String>,
 }
@@ -43,6 +45,20 @@ struct ReportedRun {
     damage: Option<String>,
 }
 
+/// One measurement on the page.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ReportedMeasurement {
+    /// Its file.
+    title: String,
+    /// In one sentence.
+    verdict: String,
+    /// Whether all was measured, and all that was required is kept.
+    ok: bool,
+    /// Why it was ended early; `null` if it was not.
+    damage: Option<String>,
+}
+
 pub fn run(args: &ReportArgs) -> Result<Outcome<ReportResult>, Diagnostic> {
     let stop = stop_on_signals()?;
     let page = read_all(args, &stop)?;
@@ -51,6 +67,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome<ReportResult>, Diagnostic> {
         page: None,
         pictures: Vec::new(),
         runs: page.runs.iter().map(ReportedRun::of).collect(),
+        measurements: page.measurements.iter().map(ReportedMeasurement::of).collect(),
         unread: page.unread.clone(),
     };
     if let Some(directory) = &args.svg {
@@ -88,7 +105,7 @@ fn read_all(args: &ReportArgs, stop: &AtomicBool) -> Result<Page, Diagnostic> {
             !stop.load(Ordering::Relaxed)
         });
         match read {
-            Ok(runs) => page.runs.extend(runs),
+            Ok(contents) => page.append(contents),
             Err(error) => {
                 page.unread.push(format!("{name} is left out: {}.", error.cause));
                 first.get_or_insert(error);
@@ -97,7 +114,7 @@ fn read_all(args: &ReportArgs, stop: &AtomicBool) -> Result<Page, Diagnostic> {
     }
     progress.clear();
     match first {
-        Some(error) if page.runs.is_empty() => Err(error),
+        Some(error) if page.is_empty() => Err(error),
         _ => Ok(page),
     }
 }
@@ -143,8 +160,7 @@ fn printable(name: &str) -> String {
 
 fn text(verdict: &str, page: &Page, result: &ReportResult) -> String {
     let mut text = format!("{}\n", printable(verdict));
-    let damage = page.runs.iter().filter_map(|run| run.damage.as_ref());
-    for line in page.unread.iter().chain(damage) {
+    for line in page.unread.iter().chain(page.damage()) {
         let _ = writeln!(text, "{}", printable(line));
     }
     if let Some(path) = &result.page {
@@ -169,6 +185,17 @@ impl ReportedRun {
             verdict: run.verdict.clone(),
             met: run.results.totals.met,
             damage: run.damage.clone(),
+        }
+    }
+}
+
+impl ReportedMeasurement {
+    fn of(measurement: &punctual_page::Measurement) -> ReportedMeasurement {
+        ReportedMeasurement {
+            title: measurement.title.clone(),
+            verdict: measurement.verdict.clone(),
+            ok: measurement.ok,
+            damage: measurement.damage.clone(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `punctual report`: pages in a real browser, and files that are damaged, foreign or missing.
+//! `punctual report`: pages in a real browser, measurements of several kernels, and files that are
+//! damaged, foreign or missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -50,6 +51,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// What `measure` printed in virtual machines with a counted clock (vm/compare), shortened: files
+/// of a stock and of a PREEMPT_RT kernel.
+const MEASURED: [&str; 4] =
+    ["stock-determinism.json", "rt-determinism.json", "stock-latency.json", "rt-latency.json"];
+
+/// Copies of them.
+fn measured(scratch: &Scratch) {
+    for name in MEASURED {
+        let from = root().join("crates/page/tests/measured").join(name);
+        std::fs::copy(from, scratch.path(name)).unwrap();
+    }
+}
+
 fn punctual(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(args).output().unwrap()
 }
@@ -63,7 +77,8 @@ fn a_page_works_in_a_browser() {
         return punctual_test_support::missing("chromium and chromium-driver (scripts/setup test)");
     }
     let scratch = recorded();
-    let (code, errors, _) = report(&scratch, &["a.trace", "a.json"]);
+    measured(&scratch);
+    let (code, errors, _) = report(&scratch, &[&["a.trace", "a.json"], &MEASURED[..]].concat());
     assert_eq!(code, 0, "{errors}");
     let script = root().join("crates/page/tests/browser.py");
     let output = Command::new(script).arg(scratch.path("page.html")).output().unwrap();
@@ -81,6 +96,72 @@ fn a_page_has_the_verdict_without_scripts_and_names_are_text() {
     // A trace makes the same figures as the result of its run.
     let verdict = "missed 19 of 20 deadlines.</p>";
     assert_eq!(page.matches(verdict).count(), 2, "of the trace and of the result");
+}
+
+#[test]
+fn kernels_are_compared_by_what_was_measured_on_them() {
+    let scratch = Scratch::new();
+    measured(&scratch);
+    let (code, errors, page) = report(&scratch, &MEASURED);
+    let page = page.unwrap_or_else(|| panic!("{code}: {errors}"));
+    assert_eq!(code, 0, "{errors}");
+    let figure = |file: &str, task: usize, figure: &str| {
+        let text = std::fs::read_to_string(scratch.path(file)).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let run = &document["result"]["runs"][1];
+        assert_eq!(run["rate_hz"], 1000);
+        run["tasks"][task][figure].as_u64().unwrap()
+    };
+    let us = |ns: u64| format!("{}.{}", (ns + 50) / 1_000, (ns + 50) / 100 % 10);
+    // Both tasks of a kind make one row; the executive stands apart from the tasks of its kind.
+    let cells = ["stock-determinism.json", "rt-determinism.json"].map(|file| {
+        let both = |name: &str| [1, 2].map(|task| figure(file, task, name));
+        let best = both("best_ns").into_iter().min().unwrap();
+        let [worst, determinism] =
+            ["worst_ns", "determinism_ns"].map(|name| both(name).into_iter().max().unwrap());
+        [best, worst, determinism].map(us).join(", ")
+    });
+    let row = format!("<tr><td>dth (futex)<td>{}<td>{}\n", cells[0], cells[1]);
+    assert!(page.contains(&row), "no {row}");
+    assert!(page.contains("<tr><td>exec<td>") && page.contains("<tr><td>fork<td>"));
+    for id in ["determinism-250", "determinism-1000", "latency"] {
+        assert!(page.contains(&format!("<figure id=\"{id}\">")), "{id}");
+    }
+    assert!(page.contains("Latencies differ by up to") && page.contains("on 7.3.4+deb13-rt-amd64"));
+    // Each alone has no comparison, and its own verdict.
+    let (_, _, page) = report(&scratch, &MEASURED[..1]);
+    let page = page.unwrap();
+    assert!(!page.contains("<figure id=\"determinism") && page.contains("cycles was late.</h1>"));
+
+    let folder = scratch.path("pictures");
+    let files = MEASURED.map(|name| scratch.path(name));
+    let mut args = vec!["report", "--svg", &folder, "--json"];
+    args.extend(files.iter().map(String::as_str));
+    let document: Value = serde_json::from_slice(&punctual(&args).stdout).unwrap();
+    assert_eq!(document["result"]["pictures"].as_array().unwrap().len(), 3);
+    assert_eq!(document["result"]["measurements"].as_array().unwrap().len(), 4);
+    let svg = std::fs::read_to_string(scratch.path("pictures/determinism-1000.svg")).unwrap();
+    assert!(svg.contains("<circle") && svg.contains("7.3.4+deb13-rt-amd64"));
+}
+
+#[test]
+fn a_measurement_that_was_ended_early_is_shown_with_a_banner() {
+    let scratch = Scratch::new();
+    measured(&scratch);
+    let text = std::fs::read_to_string(scratch.path(MEASURED[0])).unwrap();
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    document["ok"] = false.into();
+    document["error"] = serde_json::json!({ "cause": "more than 90 % of the CPU was used" });
+    std::fs::write(scratch.path("early.json"), document.to_string()).unwrap();
+    document["result"]["runs"] = 1.into();
+    std::fs::write(scratch.path("unlike.json"), document.to_string()).unwrap();
+    let (code, errors, page) = report(&scratch, &["early.json"]);
+    let page = page.unwrap_or_else(|| panic!("{code}: {errors}"));
+    assert_eq!(code, 1, "{errors}");
+    assert!(page.contains("<h1 class=\"bad\">") && page.contains("90 % of the CPU was used.</p>"));
+    let (code, errors, page) = report(&scratch, &["unlike.json"]);
+    assert_eq!((code, page), (2, None), "{errors}");
+    assert!(errors.contains("not what its schema says"), "{errors}");
 }
 
 #[test]

@@ -80,18 +80,9 @@ function newBudgetChart(figure, track) {
   addKey(figure, [["▮", colorOf(0), "wanted all of its budget"], ["▮", colorOf(1), "did not"]]);
 }
 
-// A line from median to p99 and a mark at the longest time, for each task and run.
-function newComparison(figure, field) {
-  const names = [...new Set(runs.flatMap((run) => run.results.map((task) => task.name)))];
-  const spreads = runs.map((run) => names.map((name) => {
-    const task = run.results.find((task) => task.name === name);
-    return task && task[field];
-  }));
-  const all = spreads.flat().filter(Boolean).flatMap((t) => [t.median_ns, t.worst_ns]);
-  if (!all.length) {
-    figure.append("Not known in these runs.");
-    return;
-  }
+// A line and a mark for each name and run (crates/page/src/spreads.rs).
+function newComparison(figure, { names, series }) {
+  const all = series.flatMap((of) => of.spreads).filter(Boolean).flatMap((s) => [s.from, s.mark]);
   const least = Math.max(1, Math.min(...all));
   const shorten = (name) => (name.length > 14 ? name.slice(0, 13) + "…" : name);
   newChart(figure, 280, {
@@ -105,31 +96,31 @@ function newComparison(figure, field) {
       logAxis(showTime, { size: 72 }),
     ],
     cursor: { show: false },
-    hooks: { draw: [(u) => spreads.forEach((of, run) => drawSpreads(u, of, run))] },
+    hooks: { draw: [(u) => series.forEach((_, i) => drawSpreads(u, series, i))] },
   }, [names.map((_, i) => i), names.map(() => least)]);
-  addKey(figure, runs.map((run, i) => [SHAPES[i % SHAPES.length], colorOf(i), run.title]));
+  addKey(figure, series.map((of, i) => [SHAPES[i % SHAPES.length], colorOf(i), of.title]));
 }
 
 const SHAPES = ["●", "■", "▲", "◆", "✚", "★"];
 
-function drawSpreads(u, spreads, run) {
+function drawSpreads(u, series, run) {
   const { ctx } = u;
-  const offset = (run - (runs.length - 1) / 2) * Math.min(0.15, 0.8 / runs.length);
+  const offset = (run - (series.length - 1) / 2) * Math.min(0.15, 0.8 / series.length);
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = colorOf(run);
   ctx.lineWidth = 3 * devicePixelRatio;
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
   ctx.font = 13 * devicePixelRatio + "px sans-serif";
-  spreads.forEach((spread, task) => {
+  series[run].spreads.forEach((spread, place) => {
     if (!spread) return;
-    const x = u.valToPos(task + offset, "x", true);
+    const x = u.valToPos(place + offset, "x", true);
     const y = (ns) => u.valToPos(Math.max(ns, 1), "y", true);
     ctx.beginPath();
-    ctx.moveTo(x, y(spread.median_ns));
-    ctx.lineTo(x, y(spread.p99_ns));
+    ctx.moveTo(x, y(spread.from));
+    ctx.lineTo(x, y(spread.to));
     ctx.stroke();
-    ctx.fillText(SHAPES[run % SHAPES.length], x, y(spread.worst_ns));
+    ctx.fillText(SHAPES[run % SHAPES.length], x, y(spread.mark));
   });
   ctx.restore();
 }

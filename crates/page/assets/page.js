@@ -67,8 +67,8 @@ async function start() {
     const figure = document.getElementById(id);
     if (figure) drawings.set(figure, draw);
   };
-  for (const field of ["response_time", "release_latency"]) {
-    plan("compare-" + field, (figure) => newComparison(figure, field));
+  for (const picture of JSON.parse(document.getElementById("spreads").textContent)) {
+    plan(picture.id, (figure) => newComparison(figure, picture));
   }
   for (const [number, { recorded }] of runs.entries()) {
     if (!recorded || !recorded.tasks.length) continue;

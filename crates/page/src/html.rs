@@ -9,7 +9,9 @@ use serde_json::{json, Value};
 
 use crate::columns::Columns;
 use crate::histogram::Histogram;
+use crate::measured;
 use crate::recorded::{Recorded, Track};
+use crate::spreads::Spreads;
 use crate::{is_good, Page, PageRun};
 
 /// The page's own scripts, in the order in which they need each other.
@@ -41,16 +43,18 @@ impl Page {
         let mut out = format!("{HEAD}<title>{verdict}</title>\n");
         STYLES.iter().for_each(|style| push(&mut out, &["<style>", style, "</style>\n"]));
         push(&mut out, &["<main>\n<h1 class=\"", state, "\">", &verdict, "</h1>\n"]);
-        let damage = self.runs.iter().filter_map(|run| run.damage.as_ref());
-        for text in self.unread.iter().chain(damage) {
+        for text in self.unread.iter().chain(self.damage()) {
             push(&mut out, &["<p class=\"banner\" role=\"alert\">", &escape(text), "</p>\n"]);
         }
+        let spreads = self.spreads();
         if self.runs.len() > 1 {
-            self.comparison(&mut out);
+            self.comparison(&mut out, &spreads);
         }
+        measured::comparison(&mut out, &self.measurements, &spreads);
         for (number, run) in self.runs.iter().enumerate() {
             run.section(&mut out, number);
         }
+        self.measurements.iter().for_each(|measurement| measurement.section(&mut out));
         push(
             &mut out,
             &["<footer>punctual ", env!("CARGO_PKG_VERSION"), " · drawn by uPlot 1.6.32 (MIT)"],
@@ -67,53 +71,39 @@ impl Page {
             push(&mut out, &[&columns(recorded).packed(), "</script>\n"]);
         }
         let runs: Vec<Value> = self.runs.iter().map(PageRun::described).collect();
-        push(
-            &mut out,
-            &[
-                "<script type=\"application/json\" id=\"runs\">",
-                &in_script(&json!(runs)),
-                "</script>\n",
-            ],
-        );
+        for (id, data) in [("runs", json!(runs)), ("spreads", json!(spreads))] {
+            push(&mut out, &["<script type=\"application/json\" id=\"", id, "\">"]);
+            push(&mut out, &[&in_script(&data), "</script>\n"]);
+        }
         SCRIPTS.iter().for_each(|script| push(&mut out, &["<script>", script, "</script>\n"]));
         out.push_str("</html>\n");
         out
     }
 
     /// All runs beside each other.
-    fn comparison(&self, out: &mut String) {
+    fn comparison(&self, out: &mut String, spreads: &[Spreads]) {
         out.push_str("<section><h2>Comparison</h2>\n");
-        out.push_str("<div class=\"wide\"><table><tr><th>run<th>host<th>policy<th>kernel<th>periods<th>missed");
-        out.push_str("<th>short of budget<th>verdict\n");
-        for run in &self.runs {
+        let heads =
+            ["run", "host", "policy", "kernel", "periods", "missed", "short of budget", "verdict"];
+        let rows = self.runs.iter().map(|run| {
             let r = &run.results;
             let kernel = r.machine.kernel.as_deref().unwrap_or("not recorded");
             let totals = &r.totals;
-            row(
-                out,
-                &[
-                    &run.title,
-                    host(r.host),
-                    &r.policy,
-                    kernel,
-                    &grouped(totals.periods),
-                    &grouped(totals.missed),
-                    &grouped(totals.short),
-                    &run.verdict,
-                ],
-            );
+            vec![
+                run.title.clone(),
+                host(r.host).to_owned(),
+                r.policy.clone(),
+                kernel.to_owned(),
+                grouped(totals.periods),
+                grouped(totals.missed),
+                grouped(totals.short),
+                run.verdict.clone(),
+            ]
+        });
+        table(out, heads.map(str::to_owned), rows);
+        for spreads in spreads.iter().filter(|spreads| spreads.id.starts_with("compare-")) {
+            figure(out, &spreads.id, &escape(&spreads.caption));
         }
-        out.push_str("</table></div>\n");
-        figure(
-            out,
-            "compare-response_time",
-            "Response: median to 99th percentile, and the longest, per task and run",
-        );
-        figure(
-            out,
-            "compare-release_latency",
-            "Latency: median to 99th percentile, and the longest, per task and run",
-        );
         out.push_str("</section>\n");
     }
 }
@@ -179,11 +169,7 @@ impl PageRun {
             });
             json!({ "length": recorded.length, "tasks": tasks.collect::<Vec<_>>() })
         });
-        let results = match self.results.not_possible {
-            None => &self.results.tasks[..],
-            Some(_) => &[],
-        };
-        json!({ "title": self.title, "results": results, "recorded": tasks })
+        json!({ "recorded": tasks })
     }
 }
 
@@ -237,36 +223,40 @@ fn host(kind: HostKind) -> &'static str {
 }
 
 fn figures_table(out: &mut String, tasks: &[TaskResult]) {
-    out.push_str("<div class=\"wide\"><table><tr><th>task<th>period<th>budget<th>periods<th>missed<th>overran");
-    out.push_str(
-        "<th>received, in periods that wanted all<th>latency: median, p99, worst<th>response\n",
-    );
+    let heads = [
+        "task",
+        "period",
+        "budget",
+        "periods",
+        "missed",
+        "overran",
+        "received, in periods that wanted all",
+        "latency: median, p99, worst",
+        "response",
+    ];
     let spread = |times: Option<TimeSpread>| match times {
         Some(t) => format!("{}, {}, {}", time(t.median_ns), time(t.p99_ns), time(t.worst_ns)),
         None => "-".to_owned(),
     };
-    for task in tasks {
+    let rows = tasks.iter().map(|task| {
         let received =
             task.long_run_ppm.map_or_else(|| "-".to_owned(), |ppm| format!("{} %", percent(ppm)));
-        row(
-            out,
-            &[
-                &task.name,
-                &time(task.period_ns),
-                &time(task.budget_ns),
-                &grouped(task.periods),
-                &grouped(task.misses),
-                &grouped(task.overruns),
-                &received,
-                &spread(task.release_latency),
-                &spread(task.response_time),
-            ],
-        );
-    }
-    out.push_str("</table></div>\n");
+        vec![
+            task.name.clone(),
+            time(task.period_ns),
+            time(task.budget_ns),
+            grouped(task.periods),
+            grouped(task.misses),
+            grouped(task.overruns),
+            received,
+            spread(task.release_latency),
+            spread(task.response_time),
+        ]
+    });
+    table(out, heads.map(str::to_owned), rows);
 }
 
-fn machine(out: &mut String, machine: &Machine) {
+pub(crate) fn machine(out: &mut String, machine: &Machine) {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
     let list = |cpus: &[usize]| match cpus {
         [] => "none".to_owned(),
@@ -284,7 +274,7 @@ fn machine(out: &mut String, machine: &Machine) {
         Some(false) => "no",
         None => "not known",
     };
-    out.push_str("<h3>Machine</h3>\n<div class=\"wide\"><table>\n");
+    out.push_str("<h3>Machine</h3>\n");
     let rows = [
         ("kernel", format!("{} {}", text(&machine.kernel), text(&machine.build))),
         ("preemption", text(&machine.preemption)),
@@ -300,22 +290,32 @@ fn machine(out: &mut String, machine: &Machine) {
         ("throttling", throttling),
         ("virtual machine", guest.to_owned()),
     ];
-    rows.iter().for_each(|(name, value)| row(out, &[name, value]));
-    out.push_str("</table></div>\n");
+    table(out, [], rows.map(|(name, value)| vec![name.to_owned(), value]));
 }
 
 /// A picture's place. `title` is HTML.
-fn figure(out: &mut String, id: &str, title: &str) {
+pub(crate) fn figure(out: &mut String, id: &str, title: &str) {
     push(out, &["<figure id=\"", id, "\"><figcaption>", title, "</figcaption></figure>\n"]);
 }
 
-fn row(out: &mut String, cells: &[&str]) {
-    out.push_str("<tr>");
-    cells.iter().for_each(|cell| push(out, &["<td>", &escape(cell)]));
+/// A table that scrolls where it is too wide; heads and cells are text.
+pub(crate) fn table(
+    out: &mut String,
+    heads: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) {
+    out.push_str("<div class=\"wide\"><table><tr>");
+    heads.into_iter().for_each(|head| push(out, &["<th>", &escape(&head)]));
     out.push('\n');
+    for row in rows {
+        out.push_str("<tr>");
+        row.iter().for_each(|cell| push(out, &["<td>", &escape(cell)]));
+        out.push('\n');
+    }
+    out.push_str("</table></div>\n");
 }
 
-fn push(out: &mut String, parts: &[&str]) {
+pub(crate) fn push(out: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| out.push_str(part));
 }
 

@@ -1,10 +1,12 @@
-//! Files that a page is made of: traces, and the results of `run --json` and `sim --json`.
+//! Files that a page is made of: traces, and the results of `run`, `sim` and `measure --json`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use punctual_diagnostic::{Diagnostic, Place};
+use punctual_measure::determinism::DeterminismResult;
+use punctual_measure::latency::LatencyResult;
 use punctual_report::{headline, RunResult, SCHEMA};
 use punctual_session::results::{Machine, Results};
 use punctual_taskset::{fmt_ns, TaskSet};
@@ -12,12 +14,16 @@ use punctual_trace::{Cut, Trace, TraceError, TraceReader};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::measured::{Figures, Measurement};
 use crate::recorded::Recorded;
+use crate::Page;
 
 /// What `progress` is asked after, records.
 const BETWEEN: usize = 65_536;
 /// A result has some KB for each task.
 const LARGEST_RESULT: u64 = 256 << 20;
+/// What a file may be.
+const OURS: &str = "name a trace (--trace FILE) or a result (--json of run, sim or measure)";
 
 /// One run: of a trace, of a result, or of a baseline in it.
 #[derive(Debug)]
@@ -41,19 +47,16 @@ pub struct PageRun {
 ///
 /// # Errors
 /// Nothing in it can be read: it is none of ours, or of another version.
-pub fn read(
-    path: &Path,
-    progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Vec<PageRun>, Diagnostic> {
+pub fn read(path: &Path, progress: &mut dyn FnMut(u64) -> bool) -> Result<Page, Diagnostic> {
     let name = path.display().to_string();
     let refused = |e: std::io::Error| {
-        let help = "name a trace (--trace FILE) or a result (run --json, sim --json)";
-        Diagnostic::usage(format!("it cannot be read: {e}"), help).at(place(&name))
+        Diagnostic::usage(format!("it cannot be read: {e}"), OURS).at(place(&name))
     };
     let mut input = BufReader::with_capacity(1 << 20, File::open(path).map_err(refused)?);
     let first = input.fill_buf().map_err(refused)?;
     if first.starts_with(b"{\"format\"") {
-        return trace(&name, input, progress).map(|run| vec![run]);
+        let run = trace(&name, input, progress)?;
+        return Ok(Page { runs: vec![run], ..Page::default() });
     }
     let mut text = Vec::new();
     input.take(LARGEST_RESULT).read_to_end(&mut text).map_err(refused)?;
@@ -146,15 +149,14 @@ fn part(cut: &Cut) -> String {
     format!("{} to {to} of its run", since(cut.from))
 }
 
-fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
+fn result(name: &str, text: &[u8]) -> Result<Page, Diagnostic> {
     let wrong = |cause: String, help: &str| Diagnostic::usage(cause, help).at(place(name));
-    let ours = "name a trace (--trace FILE) or a result (run --json, sim --json)";
     let document: Value =
         serde_json::from_slice(text).map_err(|e| match e.is_eof() && !text.is_empty() {
             true => {
                 wrong(format!("a result that is cut short ({e})"), "use the file as it was written")
             }
-            false => wrong(format!("neither a trace nor a result ({e})"), ours),
+            false => wrong(format!("neither a trace nor a result ({e})"), OURS),
         })?;
     match document["schema"].as_str() {
         Some(SCHEMA) => {}
@@ -168,7 +170,7 @@ fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
         _ => {
             return Err(wrong(
                 "neither a trace nor a result: it has no \"schema\"".to_owned(),
-                ours,
+                OURS,
             ))
         }
     }
@@ -180,24 +182,38 @@ fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
             "make one of a run that took place",
         ));
     }
+    let error = document["error"]["cause"].as_str().map(|cause| format!("{name}: {cause}."));
+    let figures = &document["result"];
+    let unlike =
+        |e| wrong(format!("not what its schema says: {e}"), "use the file as it was written");
     let runs = match command {
-        "run" => {
-            RunResult::deserialize(&document["result"]).map(|r| [vec![r.run], r.baselines].concat())
-        }
-        "sim" if document["result"].get("replay").is_some() => {
+        "run" => RunResult::deserialize(figures).map(|r| [vec![r.run], r.baselines].concat()),
+        "sim" if figures.get("replay").is_some() => {
             return Err(wrong(
                 "the result of a replay has no figures".to_owned(),
                 "name the trace itself",
             ));
         }
-        "sim" => Results::deserialize(&document["result"]).map(|r| vec![r]),
-        other => return Err(wrong(format!("the result of `{}`", other.escape_debug()), ours)),
+        "sim" => Results::deserialize(figures).map(|r| vec![r]),
+        "measure determinism" | "measure latency" => {
+            let figures = match command {
+                "measure latency" => LatencyResult::deserialize(figures)
+                    .map(|result| Figures::Latency(Box::new(result))),
+                _ => DeterminismResult::deserialize(figures).map(Figures::Determinism),
+            };
+            let measurement = Measurement {
+                title: name.to_owned(),
+                verdict: document["verdict"].as_str().unwrap_or_default().to_owned(),
+                ok: document["ok"] == true,
+                damage: error,
+                figures: figures.map_err(unlike)?,
+            };
+            return Ok(Page { measurements: vec![measurement], ..Page::default() });
+        }
+        other => return Err(wrong(format!("the result of `{}`", other.escape_debug()), OURS)),
     };
-    let runs = runs.map_err(|e| {
-        wrong(format!("not what its schema says: {e}"), "use the file as it was written")
-    })?;
+    let runs = runs.map_err(unlike)?;
     let several = runs.len() > 1;
-    let error = document["error"]["cause"].as_str().map(|cause| format!("{name}: {cause}."));
     let run = |(number, results): (usize, Results)| PageRun {
         title: if several { format!("{name}: {}", results.title()) } else { name.to_owned() },
         verdict: headline(&results),
@@ -206,5 +222,5 @@ fn result(name: &str, text: &[u8]) -> Result<Vec<PageRun>, Diagnostic> {
         damage: error.clone().filter(|_| number == 0),
         results,
     };
-    Ok(runs.into_iter().enumerate().map(run).collect())
+    Ok(Page { runs: runs.into_iter().enumerate().map(run).collect(), ..Page::default() })
 }

@@ -9,6 +9,7 @@ use punctual_report::units::time;
 
 use crate::histogram::Histogram;
 use crate::recorded::{Recorded, Track};
+use crate::spreads::{Spread, Spreads};
 use crate::Page;
 
 /// Okabe and Ito's palette, as in `assets/style.js`.
@@ -40,7 +41,8 @@ pub struct Picture {
 }
 
 impl Page {
-    /// All pictures of traces: for each its schedule, and for each task its times and budgets.
+    /// All pictures: of each trace its schedule, and for each task its times and budgets; then
+    /// those that compare.
     ///
     /// # Errors
     /// One cannot be drawn.
@@ -72,6 +74,9 @@ impl Page {
                     pictures.push(picture(name("budget"), 300, |root| budget(root, track))?);
                 }
             }
+        }
+        for spreads in self.spreads() {
+            pictures.push(picture(spreads.id.clone(), 500, |root| compared(root, &spreads))?);
         }
         Ok(pictures)
     }
@@ -264,4 +269,52 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         ends.into_iter().copied().collect::<Vec<_>>()
     };
     points.chunks(part).flat_map(ends).collect()
+}
+
+/// A line and a mark for each name and series, from left to right in the order of the series.
+fn compared(root: &Drawing<'_>, spreads: &Spreads) -> Drawn {
+    let all = || spreads.series.iter().flat_map(|series| &series.spreads).flatten();
+    let least = all().map(|s| s.from).min().unwrap_or(1).max(1) as f64;
+    let most = all().map(|s| s.mark).max().unwrap_or(10).max(10) as f64;
+    let names = spreads.names.len();
+    let name = |x: &f64| {
+        let is_centre = *x >= 0.0 && x.fract().abs() < 0.01;
+        let name = is_centre.then(|| spreads.names.get(*x as usize)).flatten();
+        name.map_or_else(String::new, |name| name.chars().take(14).collect())
+    };
+    let mut chart = ChartBuilder::on(root)
+        .margin(12)
+        .caption(&spreads.caption, ("sans-serif", 18))
+        .x_label_area_size(30)
+        .y_label_area_size(70)
+        .build_cartesian_2d(-0.5..names as f64 - 0.5, (least / 1.5..most * 4.0).log_scale())?;
+    let show = |y: &f64| time(*y as u64);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_labels(2 * names + 1)
+        .x_label_formatter(&name)
+        .y_label_formatter(&show)
+        .draw()?;
+    let count = spreads.series.len() as f64;
+    for (place, series) in spreads.series.iter().enumerate() {
+        let color = color_of(place);
+        let offset = (place as f64 - (count - 1.0) / 2.0) * (0.8 / count).min(0.15);
+        let shown = series.spreads.iter().enumerate();
+        let shown = shown.filter_map(|(at, spread)| Some((at as f64 + offset, (*spread)?)));
+        let line = |(x, Spread { from, to, .. }): (f64, Spread)| {
+            let ends = vec![(x, from.max(1) as f64), (x, to.max(1) as f64)];
+            PathElement::new(ends, color.stroke_width(3))
+        };
+        chart
+            .draw_series(shown.clone().map(line))?
+            .label(&series.title)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
+        let mark =
+            |(x, Spread { mark, .. })| Circle::new((x, mark.max(1) as f64), 4, color.filled());
+        chart.draw_series(shown.map(mark))?;
+    }
+    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
+    Ok(())
 }
