@@ -3,7 +3,7 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test test-kernels fuzz oracles bench vm install clean
+.PHONY: all demo test test-kernels fuzz oracles bench vm vm-compare install clean
 
 all:
 	scripts/setup build
@@ -53,6 +53,14 @@ vm:
 	@scripts/setup vm
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/set $(KERNEL) $(SET) $(if $(RESULTS),--results $(RESULTS)) -- --host $(HOST) $(ARGS)
+
+# The same measurements under several kernels, in virtual machines with a counted clock, and a report
+# of them. A kernel whose results are there is not measured again.
+#   make vm-compare [COMPARE="--seconds 60 6.18 7.3-rt"]
+vm-compare:
+	@scripts/setup vm
+	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
+	@vm/compare $(COMPARE)
 
 # The command, its man pages and shell completions.
 PREFIX := /usr/local
