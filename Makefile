@@ -3,7 +3,7 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test test-kernels fuzz oracles bench vm vm-compare install clean
+.PHONY: all demo test test-kernels fuzz oracles bench experiments vm vm-compare install clean
 
 all:
 	scripts/setup build
@@ -41,6 +41,14 @@ oracles:
 bench:
 	scripts/setup bench
 	bench/run $(BENCH)
+
+# The papers' experiments, at most an hour; a figure that is there is not measured again
+# (docs/experiments.md).
+#   make experiments [EXPERIMENTS="--again latency"]
+experiments:
+	scripts/setup bench
+	cargo build --release $(CARGO_FLAGS) -p punctual-cli
+	bench/experiments/run $(EXPERIMENTS)
 
 # A task set in a virtual machine with a counted clock, under a kernel of Debian's: the same output
 # each time.
