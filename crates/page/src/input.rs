@@ -199,7 +199,8 @@ fn result(name: &str, text: &[u8]) -> Result<Page, Diagnostic> {
             let figures = match command {
                 "measure latency" => LatencyResult::deserialize(figures)
                     .map(|result| Figures::Latency(Box::new(result))),
-                _ => DeterminismResult::deserialize(figures).map(Figures::Determinism),
+                _ => DeterminismResult::deserialize(figures)
+                    .map(|result| Figures::Determinism(Box::new(result))),
             };
             let measurement = Measurement {
                 title: name.to_owned(),

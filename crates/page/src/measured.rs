@@ -28,7 +28,7 @@ pub struct Measurement {
 /// What was measured.
 #[derive(Debug)]
 pub(crate) enum Figures {
-    Determinism(DeterminismResult),
+    Determinism(Box<DeterminismResult>),
     Latency(Box<LatencyResult>),
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct Spread {
     pub mark: u64,
 }
 
+/// Times by the name of what has them.
+type NamedSpreads = Vec<(String, Option<Spread>)>;
+
 impl From<TimeSpread> for Spread {
     fn from(times: TimeSpread) -> Spread {
         Spread { from: times.median_ns, to: times.p99_ns, mark: times.worst_ns }
@@ -43,11 +46,7 @@ impl From<TimeSpread> for Spread {
 impl Spreads {
     /// Of what each series, a title and spreads by name, has; names are in the order of their
     /// first appearance. `None` if there is nothing to draw.
-    pub fn new(
-        id: &str,
-        caption: &str,
-        series: Vec<(String, Vec<(String, Option<Spread>)>)>,
-    ) -> Option<Spreads> {
+    pub fn new(id: &str, caption: &str, series: Vec<(String, NamedSpreads)>) -> Option<Spreads> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in series.iter().flat_map(|(_, of)| of) {
             if !names.contains(name) {
