@@ -109,9 +109,20 @@ pub fn channels(
     tasks: u32,
 ) -> ((NoticeSender, ReportSender), (Consumer<Notice>, Consumer<Report>)) {
     // One more for `NotBegun`.
-    let (notices_in, notices) = RingBuffer::new(NOTICES_PER_MEMBER * members_in_flight(tasks) + 1);
-    let (reports_in, reports) = RingBuffer::new(REPORTS);
+    let notices = NOTICES_PER_MEMBER * members_in_flight(tasks) + 1;
+    let (notices_in, notices) = touched_ring(notices, || Notice::Unresponsive(0));
+    let (reports_in, reports) =
+        touched_ring(REPORTS, || Report::Released(Period::lost(0, 0, 0, 0, 0)));
     ((NoticeSender(notices_in), ReportSender(reports_in)), (notices, reports))
+}
+
+/// A ring whose pages are all touched, so that the dispatcher thread's writes have no page faults:
+/// the host locks pages when they are first touched.
+pub fn touched_ring<T>(capacity: usize, filler: impl Fn() -> T) -> (Producer<T>, Consumer<T>) {
+    let (mut sender, mut ring) = RingBuffer::new(capacity);
+    while sender.push(filler()).is_ok() {}
+    while ring.pop().is_ok() {}
+    (sender, ring)
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use punctual_dispatcher::Dispatcher;
 use punctual_trace::{Record, TraceSink};
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::{Consumer, Producer};
+
+use crate::reports::touched_ring;
 
 /// Records that go to the file at a time.
 const BATCH: usize = 256;
@@ -102,10 +104,7 @@ impl RecordReceiver {
 
 /// Both ends of a ring for so many records.
 pub fn channel(records: usize, sink: TraceSink) -> (RecordSender, RecordReceiver) {
-    let (mut sender, mut ring) = RingBuffer::new(records);
-    // Touches each page, so that the engine's writes have no page faults.
-    while sender.push(Record::default()).is_ok() {}
-    while ring.pop().is_ok() {}
+    let (sender, ring) = touched_ring(records, Record::default);
     let (lost, whole) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let sender =
         RecordSender { ring: sender, read: 0, pushed: 0, whole: whole.clone(), lost: lost.clone() };
