@@ -62,8 +62,8 @@ vm:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/set $(KERNEL) $(SET) $(if $(RESULTS),--results $(RESULTS)) -- --host $(HOST) $(ARGS)
 
-# The same measurements under several kernels, in virtual machines with a counted clock, and a report
-# of them. A kernel whose results are there is not measured again.
+# The same measurements under several kernels, in virtual machines with a counted clock, and a
+# report of them. A kernel whose results are there is not measured again.
 #   make vm-compare [COMPARE="--seconds 60 6.18 7.3-rt"]
 vm-compare:
 	@scripts/setup vm

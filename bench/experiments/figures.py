@@ -32,7 +32,9 @@ def us(ns):
     if ns is None:
         return "-"
     value = ns / 1000
-    return f"{value:,.2f}" if value < 10 else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+    return (
+        f"{value:,.2f}" if value < 10 else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+    )
 
 
 def not_possible(row):
@@ -64,7 +66,11 @@ def table(heads, rows):
 def prose(text, item=""):
     """Lines of at most 100 columns; `item` begins an item of a list."""
     return textwrap.wrap(
-        item + text, 100, subsequent_indent=" " * len(item), break_on_hyphens=False, break_long_words=False
+        item + text,
+        100,
+        subsequent_indent=" " * len(item),
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
@@ -72,7 +78,8 @@ def machine_of(result):
     machine = result["machine"]
     preemption = machine["preemption"] or "not known"
     # Without the suffix of a local build.
-    kernel = f"Linux {machine['kernel'].split('-')[0]} (preemption {preemption}, HZ {machine['hz'] or '?'})"
+    release, hz = machine["kernel"].split("-")[0], machine["hz"] or "?"
+    kernel = f"Linux {release} (preemption {preemption}, HZ {hz})"
     virtual = ", a virtual machine" if machine["virtual_machine"] else ""
     cpus = len(machine["cpus"])
     return f"{machine['cpu_model']}, {cpus} CPU{'s' * (cpus > 1)}{virtual}; {kernel}"
@@ -82,7 +89,10 @@ def seen(part, result):
     """When, on what machine, and beside what load the figures were taken."""
     about = part["about"]
     load = f"{about['load_before']:.1f} before and {about['load_after']:.1f} after"
-    lines = [f"{about['began']} UTC, {about['seconds']} s, load average {load}.", machine_of(result) + "."]
+    lines = [
+        f"{about['began']} UTC, {about['seconds']} s, load average {load}.",
+        machine_of(result) + ".",
+    ]
     lines += [f"Warning: {warning}." for warning in result.get("warnings", [])]
     return prose(" ".join(lines)) + [""]
 
@@ -110,10 +120,18 @@ def rtai_tables_2_3(parts):
             rows.append((what, "-", "-", "-", not_possible(row)))
             continue
         own = row["dispatcher"]
-        handler = f"{both(own['handler_average'])}; max {both(own['handler_max'])}" if own else ""
+        handler = (
+            f"{both(own['handler_average'])}; max {both(own['handler_max'])}" if own else ""
+        )
         median = spread(row["switch"], "p50")
         rows.append((what, median, both(row["average"]), both(row["max"]), handler))
-    heads = ("what an event takes, us (cycles)", "median", "average", "maximum", "of it, our dispatcher")
+    heads = (
+        "what an event takes, us (cycles)",
+        "median",
+        "average",
+        "maximum",
+        "of it, our dispatcher",
+    )
     return lines + table(heads, rows)
 
 
@@ -126,16 +144,26 @@ def rtai_fig_6(parts):
         if row["not_possible"]:
             rows.append((host, "-", "-", "-", "-", "-", not_possible(row)))
         for task in row["tasks"]:
-            rows.append((
-                f"{host}: {task['name']}",
-                task["periods"],
-                percent(task["average_ppm"]),
-                f"{percent(task['least_ppm'])} to {percent(task['most_ppm'])}",
-                task["off_1_percent"],
-                task["off_5_percent"],
-                paper if task["name"] != "player" else "about 10 %",
-            ))
-    heads = ("task", "periods", "all of them", "range", "off > 1 %", "off > 5 %", "paper: violations")
+            rows.append(
+                (
+                    f"{host}: {task['name']}",
+                    task["periods"],
+                    percent(task["average_ppm"]),
+                    f"{percent(task['least_ppm'])} to {percent(task['most_ppm'])}",
+                    task["off_1_percent"],
+                    task["off_5_percent"],
+                    paper if task["name"] != "player" else "about 10 %",
+                )
+            )
+    heads = (
+        "task",
+        "periods",
+        "all of them",
+        "range",
+        "off > 1 %",
+        "off > 5 %",
+        "paper: violations",
+    )
     return lines + table(heads, rows)
 
 
@@ -151,25 +179,60 @@ def red_linux_table_5(parts):
     heads = ("jobs", "build", "min", "average", "max", "paper: min", "average", "max")
     lines += table(heads, rows)
     if decisions["bpf_not_possible"]:
-        lines += ["", *prose(f"As BPF it was not measured here: {decisions['bpf_not_possible']}.")]
+        lines += [
+            "",
+            *prose(f"As BPF it was not measured here: {decisions['bpf_not_possible']}."),
+        ]
     return lines
 
 
 def rt_linux_square_wave(parts):
     wave, lines = overhead(parts, "square_wave")
-    rows = [("RT-Linux, " + wave["paper_cpu"], "1 and 2", "all three", "", both(wave["paper_variation"]), "")]
+    rows = [
+        (
+            "RT-Linux, " + wave["paper_cpu"],
+            "1 and 2",
+            "all three",
+            "",
+            both(wave["paper_variation"]),
+            "",
+        )
+    ]
     for row in wave["rows"]:
         figures = row["not_possible"] or spread(row["lateness"], "p50", "p99", "max")
-        rows.append((row["host"], row["tasks"], row["load"], figures, both(row["variation"]), row["skipped"]))
-    heads = ("by", "tasks", "load", "late: p50 / p99 / max, us", "worst variation, us (cycles)", "skipped")
+        rows.append(
+            (
+                row["host"],
+                row["tasks"],
+                row["load"],
+                figures,
+                both(row["variation"]),
+                row["skipped"],
+            )
+        )
+    heads = (
+        "by",
+        "tasks",
+        "load",
+        "late: p50 / p99 / max, us",
+        "worst variation, us (cycles)",
+        "skipped",
+    )
     return lines + table(heads, rows)
 
 
 # RED-Linux, Table 6, us: min, average, max.
 TABLE_6 = {
-    "idle": (1, 1, 37), "memory": (1, 4, 87), "caps-lock": (1, 2, 9166), "console": (1, 1, 63),
-    "io-both": (1, 1, 94), "io-write": (1, 1, 49), "io-read": (1, 1, 75), "procfs": (1, 2, 115),
-    "fork": (1, 4, 117), "non-real-time": (14304, 19880, 21144),
+    "idle": (1, 1, 37),
+    "memory": (1, 4, 87),
+    "caps-lock": (1, 2, 9166),
+    "console": (1, 1, 63),
+    "io-both": (1, 1, 94),
+    "io-write": (1, 1, 49),
+    "io-read": (1, 1, 75),
+    "procfs": (1, 2, 115),
+    "fork": (1, 4, 117),
+    "non-real-time": (14304, 19880, 21144),
 }
 
 
@@ -183,26 +246,58 @@ def red_linux_table_6(parts):
             rows.append((row["workload"], "", row["not_possible"] or "not measured", "", paper))
             continue
         figures = spread(times, "min", "average", "max")
-        rows.append((row["workload"], f"{times['count']:,}", figures, spread(times, "p50", "p99"), paper))
-    heads = ("load", "periods", "ours: min / average / max, us", "p50 / p99", "paper: min / average / max")
+        rows.append(
+            (
+                row["workload"],
+                f"{times['count']:,}",
+                figures,
+                spread(times, "p50", "p99"),
+                paper,
+            )
+        )
+    heads = (
+        "load",
+        "periods",
+        "ours: min / average / max, us",
+        "p50 / p99",
+        "paper: min / average / max",
+    )
     return seen(parts["latency"], whole) + table(heads, rows)
 
 
 # The article's tables, by kind: best, worst and determinism of the worst task of the kind, us.
 ARTICLE = {
     "stock 2.6.16, 250 Hz": {
-        "exec": (3, 15, 12), "dth": (14, 82, 68), "sth": (13, 82, 69), "sem": (5, 61, 55),
-        "sig": (5, 38, 32), "hrt": (1566, 2151, 585), "hrn": (2450, 3167, 717),
-        "hru": (2227, 3187, 960), "bth": (11, 203, 168),
+        "exec": (3, 15, 12),
+        "dth": (14, 82, 68),
+        "sth": (13, 82, 69),
+        "sem": (5, 61, 55),
+        "sig": (5, 38, 32),
+        "hrt": (1566, 2151, 585),
+        "hrn": (2450, 3167, 717),
+        "hru": (2227, 3187, 960),
+        "bth": (11, 203, 168),
     },
     "2.6.17-rt, 250 Hz": {
-        "exec": (0, 174, 174), "dth": (17, 522, 505), "sth": (14, 311, 297), "sem": (3, 294, 291),
-        "sig": (7, 227, 220), "hrt": (14, 330, 314), "hrn": (9, 350, 340), "hru": (9, 343, 334),
+        "exec": (0, 174, 174),
+        "dth": (17, 522, 505),
+        "sth": (14, 311, 297),
+        "sem": (3, 294, 291),
+        "sig": (7, 227, 220),
+        "hrt": (14, 330, 314),
+        "hrn": (9, 350, 340),
+        "hru": (9, 343, 334),
         "bth": (15, 386, 371),
     },
     "2.6.17-rt, 1000 Hz": {
-        "exec": (0, 263, 263), "dth": (18, 417, 399), "sth": (14, 330, 316), "sem": (3, 311, 308),
-        "sig": (7, 271, 264), "hrt": (13, 222, 209), "hrn": (10, 306, 296), "hru": (10, 329, 318),
+        "exec": (0, 263, 263),
+        "dth": (18, 417, 399),
+        "sth": (14, 330, 316),
+        "sem": (3, 311, 308),
+        "sig": (7, 271, 264),
+        "hrt": (13, 222, 209),
+        "hrn": (10, 306, 296),
+        "hru": (10, 329, 318),
         "bth": (15, 357, 341),
     },
 }
@@ -215,9 +310,15 @@ def by_kind(run):
     for task in run["tasks"]:
         kind = "exec" if task["name"] == "exec" else task["kind"]
         kinds.setdefault(kind, []).append(task)
-    end = lambda of, name, choose: choose((t[name] for t in of if t[name] is not None), default=None)
+    end = lambda of, name, choose: choose(
+        (t[name] for t in of if t[name] is not None), default=None
+    )
     return {
-        kind: (end(of, "best_ns", min), end(of, "worst_ns", max), end(of, "determinism_ns", max))
+        kind: (
+            end(of, "best_ns", min),
+            end(of, "worst_ns", max),
+            end(of, "determinism_ns", max),
+        )
         for kind, of in kinds.items()
     }
 
@@ -241,7 +342,10 @@ def article(parts):
 def determinism(parts):
     whole = result(parts, "determinism")
     runs = {f"{run['rate_hz']} Hz": by_kind(run) for run in whole["runs"]}
-    rows = [(kind, *(" / ".join(us(ns) for ns in of[kind]) for of in runs.values())) for kind in KINDS]
+    rows = [
+        (kind, *(" / ".join(us(ns) for ns in of[kind]) for of in runs.values()))
+        for kind in KINDS
+    ]
     lines = seen(parts["determinism"], whole) + table(("kind", *runs), rows)
     return lines + ["", late(whole["runs"])]
 
@@ -250,8 +354,14 @@ def kernels(parts):
     """Each kernel's results of a kind, by its folder."""
     found = parts["kernels"]
     names = sorted({name.split("/")[0] for name in found if "/" in name})
-    return {name: {what.split("/")[1]: d["result"] or d["error"] for what, d in found.items()
-                   if what.startswith(name + "/")} for name in names}
+    return {
+        name: {
+            what.split("/")[1]: d["result"] or d["error"]
+            for what, d in found.items()
+            if what.startswith(name + "/")
+        }
+        for name in names
+    }
 
 
 def kernels_determinism(parts):
@@ -263,7 +373,10 @@ def kernels_determinism(parts):
         for run in whole["runs"]:
             heads.append(f"{whole['machine']['kernel']}, {run['rate_hz']} Hz")
             columns.append(by_kind(run))
-    rows = [(kind, *(" / ".join(us(ns) for ns in column[kind]) for column in columns)) for kind in KINDS]
+    rows = [
+        (kind, *(" / ".join(us(ns) for ns in column[kind]) for column in columns))
+        for kind in KINDS
+    ]
     first = next(iter(of.values()))["determinism"]
     seconds = first["runs"][0]["duration_ns"] // 10**9
     lines = [f"{seconds} s at each heart beat, one CPU; {machine_of(first).split(';')[0]}.", ""]
@@ -296,19 +409,40 @@ def kernels_set(parts):
             for task in results[host].get("tasks", ()):
                 received = task["budget_received"] or {}
                 latency = task["release_latency"] or {}
-                rows.append((
-                    name, host, task["name"], task["periods"], task["misses"],
-                    percent(task["long_run_ppm"]), percent(received.get("worst_ppm")),
-                    " / ".join(us(latency.get(key)) for key in ("median_ns", "p99_ns", "worst_ns")),
-                ))
-    heads = ("kernel", "host", "task", "periods", "missed", "received", "worst period", "release latency: median / p99 / worst, us")
+                rows.append(
+                    (
+                        name,
+                        host,
+                        task["name"],
+                        task["periods"],
+                        task["misses"],
+                        percent(task["long_run_ppm"]),
+                        percent(received.get("worst_ppm")),
+                        " / ".join(
+                            us(latency.get(key)) for key in ("median_ns", "p99_ns", "worst_ns")
+                        ),
+                    )
+                )
+    heads = (
+        "kernel",
+        "host",
+        "task",
+        "periods",
+        "missed",
+        "received",
+        "worst period",
+        "release latency: median / p99 / worst, us",
+    )
     return table(heads, rows)
 
 
 def equal(parts):
     of = parts["equal"]["equal"]
     files = ", ".join(of["files"])
-    return prose(f"Two runs under {of['kernel']}: {len(of['files'])} files, {of['bytes']:,} bytes, all equal: {files}.")
+    return prose(
+        f"Two runs under {of['kernel']}: {len(of['files'])} files, {of['bytes']:,} bytes, "
+        f"all equal: {files}."
+    )
 
 
 def tests(parts):
@@ -322,7 +456,17 @@ def tests(parts):
 BLOCKS = {
     function.__name__.replace("_", "-"): function
     for function in (
-        rtai_tables_2_3, rtai_fig_6, red_linux_table_5, red_linux_table_6, rt_linux_square_wave,
-        article, determinism, kernels_determinism, kernels_latency, kernels_set, equal, tests,
+        rtai_tables_2_3,
+        rtai_fig_6,
+        red_linux_table_5,
+        red_linux_table_6,
+        rt_linux_square_wave,
+        article,
+        determinism,
+        kernels_determinism,
+        kernels_latency,
+        kernels_set,
+        equal,
+        tests,
     )
 }

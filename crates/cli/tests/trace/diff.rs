@@ -5,7 +5,7 @@ use crate::{json, simulated, text, trace, Scratch, FITS, OVERRUNS};
 /// Traces of two sets.
 fn pair(scratch: &Scratch, a: &str, b: &str) -> [String; 2] {
     let traced = |name: &str, set: &str| {
-        let (file, _) = simulated(&scratch, set);
+        let (file, _) = simulated(scratch, set);
         let to = scratch.path(name);
         std::fs::rename(file, &to).expect("it was written");
         to
