@@ -279,7 +279,7 @@ struct pd {
 #else
 #include "arena.h"
 /* Where a counter starts, and what is added where the verifier should not know a value: it would
- * follow the loop turn by turn, or go on with each value for itself. */
+ * follow the loop turn by turn, or continue separately for each value. */
 #define PD_ZERO(d) (PD(d)->zero)
 #endif
 

@@ -37,7 +37,7 @@ pub struct Profile {
     /// How many of its jobs are to meet their deadline
     #[arg(long, value_name = "PERCENT", default_value = "99.9%", value_parser = percent)]
     pub meet: u64,
-    /// A job is to be done so long after the program woke for it [default: the period that is
+    /// The deadline of a job, from the program's wake-up for it [default: the period that is
     /// found, else 100ms]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,

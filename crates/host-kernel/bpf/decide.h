@@ -237,7 +237,7 @@ PD_FN int domain_bad_choice(pd_u32 domain) __on_domain
 	return 0;
 }
 
-/* Second part of a decision: what is due, and what is to run. */
+/* Second part of a decision: handle expired events, and select the task to run. */
 PD_FN int domain_select(pd_u32 domain, pd_u64 now) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);

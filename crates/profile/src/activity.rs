@@ -29,7 +29,7 @@ pub struct ThreadActivity {
     pub wake_ups: u64,
     /// ns.
     pub executed: u64,
-    /// Times that it lost the CPU although it could go on.
+    /// Number of preemptions.
     pub preemptions: u64,
     /// Time that it then stood ready, ns.
     pub preempted: u64,

@@ -20,7 +20,7 @@ pub struct Wish {
     pub body: Body,
     /// The CPU of the proposed set.
     pub cpu: u32,
-    /// Jobs are to be done so long after their release, ns; `None`: the program's period.
+    /// The relative deadline of jobs, ns; `None`: the program's period.
     pub deadline: Option<u64>,
     /// The share of jobs that is to meet its deadline, parts per million.
     pub share_ppm: u64,
@@ -32,7 +32,7 @@ pub struct Wish {
     pub capacity: Capacity,
 }
 
-/// Within this a job of a program without a period is to be done, ns: later, people notice.
+/// The relative deadline of jobs of a program without a period, ns: people notice longer delays.
 const PATIENCE: u64 = 100_000_000;
 /// Pauses up to this, ns, do not end a job of a program without a period.
 const PAUSE: u64 = 1_000_000;

@@ -23,7 +23,7 @@ const TIE: u64 = 10;
 /// What a proposal is made for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// From a job's release to the time at which it is to be done, ns.
+    /// A job's relative deadline, ns.
     pub deadline: u64,
     /// The share of jobs that is to meet it, parts per million.
     pub share_ppm: u64,

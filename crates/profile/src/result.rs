@@ -48,7 +48,7 @@ pub struct ProfileResult {
     pub execution: Option<LatencySpread>,
     /// From one release to the next.
     pub distance: Option<LatencySpread>,
-    /// The time within which a job is to be done, from its release, ns; `null` without jobs.
+    /// A job's relative deadline, ns; `null` without jobs.
     pub deadline_ns: Option<u64>,
     /// What all threads executed, as a share of one CPU, parts per million.
     pub demand_ppm: u64,

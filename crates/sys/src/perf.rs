@@ -24,7 +24,7 @@ pub enum Switch {
     In,
     /// It gives the CPU away and waits.
     Blocked,
-    /// It loses the CPU and could go on (or yielded).
+    /// It is preempted (or yielded).
     Preempted,
     /// It ends.
     Exit,

@@ -42,7 +42,7 @@ pub struct Side {
 pub struct Comparison {
     /// The tasks of the first, then those that only the second has.
     pub tasks: Vec<TaskComparison>,
-    /// How much of the time was compared: as long as both go on. 0: they have none in common.
+    /// How much time was compared: what both traces have. 0: they have none in common.
     pub compared: u64,
     /// Periods that one has and that are not within this time.
     pub left_out: [u64; 2],

@@ -197,7 +197,7 @@ impl<'c, W: Write> Cutter<'c, W> {
             _ => {}
         }
         match (self.place, &mut self.before) {
-            // Hosts may record a time late: it is before the part, and tells nothing of it.
+            // Hosts may record a time late: it is before the part, and outside of it.
             (Place::Before, None) => Ok(()),
             (Place::Before, Some(before)) => {
                 before.record(r);

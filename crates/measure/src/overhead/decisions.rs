@@ -2,7 +2,7 @@
 //!
 //! The paper times the selection of the next job. Here selection alone is a few instructions,
 //! because the work of keeping the order is in adding and ending jobs, so that all of it is timed:
-//! charge, end one job, what is due, add one, select, next timer.
+//! charge, end one job, handle expired events, add one, select, next timer.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

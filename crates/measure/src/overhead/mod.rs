@@ -75,7 +75,7 @@ impl OverheadPart {
     }
 }
 
-/// What is to be measured.
+/// What `run` measures.
 #[derive(Debug, Clone)]
 pub struct OverheadPlan {
     /// The CPU of tasks and loads.

@@ -198,7 +198,7 @@ pub enum DispatcherBuild {
     Bpf,
 }
 
-/// One full decision: charge, end one job, what is due, add one, select, next timer.
+/// One full decision: charge, end one job, expired events, add one, select, next timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecisionRow {
