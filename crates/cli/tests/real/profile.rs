@@ -47,12 +47,14 @@ fn a_periodic_program_is_seen_and_its_proposal_keeps_what_it_says() {
     let (file, number) = (scratch.path("set.toml"), cpu.0.to_string());
     // 3 ms each 20 ms, 4 s.
     let role = "periodic 20000 200 3000";
-    let result = of_role(&["-o", &file, "--cpu", &number], role);
+    let result = of_role(&["--cpu", &number], role);
     let jobs = result["jobs"].as_u64().unwrap();
     assert!((1..=201).contains(&jobs), "{result:#}");
     let execution = result["execution"]["max_ns"].as_u64();
     assert!(execution >= Some(3_000_000), "a job executes 3 ms on its own clock: {result:#}");
     judge_timing(|| {
+        // On a busy machine there may be no proposal, which is an error where a file is asked for.
+        let result = of_role(&["-o", &file, "--cpu", &number], role);
         assert_eq!(result["pattern"], "periodic", "{result:#}");
         assert_near(&result["period_ns"], 20_000_000, 1, &result);
         assert_near(&result["execution"]["p50_ns"], 3_000_000, 10, &result);
@@ -187,7 +189,7 @@ fn a_running_process_is_observed_and_left_as_it_is() {
     if !permitted(&NEEDS) || !is_possible() {
         return;
     }
-    let words = adversarial("periodic 20000 1500 1000");
+    let words = adversarial("periodic 20000 9000 1000");
     let mut child = std::process::Command::new(&words[0]);
     let child = child.args(&words[1..]).stdout(std::process::Stdio::null());
     let mut child = child.spawn().unwrap();
