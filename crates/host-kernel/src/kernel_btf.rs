@@ -24,7 +24,7 @@ impl KernelBtf {
     /// It cannot be read.
     pub fn load() -> Result<KernelBtf, Diagnostic> {
         let btf = Btf::from_vmlinux();
-        btf.map(KernelBtf).map_err(|e| refused(format!("this kernel's BTF cannot be read: {e}")))
+        btf.map(KernelBtf).map_err(|e| refused(format!("this kernel's BTF cannot be read: {e:#}")))
     }
 
     /// The value of `struct sched_ext_ops.flags`.
