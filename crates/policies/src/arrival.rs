@@ -1,11 +1,10 @@
 //! When a task is released: periodic, sporadic, aperiodic, or at given times.
 //!
-//! The generators belong to what a task set means: the same seed gives the same arrivals on every
-//! machine and every host. They use integers only.
+//! The same seed gives the same arrivals on every machine and every host ([`ArrivalGaps`]).
 
 use oorandom::Rand64;
 use punctual_dispatcher::INFINITE;
-use punctual_taskset::Arrival;
+use punctual_taskset::{Arrival, ArrivalGaps};
 
 /// A task's releases, one after the other. Times are ns.
 pub(crate) enum Stream {
@@ -13,26 +12,20 @@ pub(crate) enum Stream {
     Periodic,
     /// At least a period apart, at most `longest`.
     Sporadic { longest: u64, random: Rand64 },
-    /// Exponentially distributed distances of this mean.
-    Aperiodic { mean: u64, random: Rand64 },
+    /// At any time.
+    Aperiodic(ArrivalGaps),
     /// At these times after the origin; the place of the next one.
     List(Box<[u64]>, usize),
 }
 
-/// Not the numbers that execution times of the same seed are drawn from.
-const ARRIVALS: u128 = 1 << 96;
-
 impl Stream {
     pub(crate) fn of(arrival: &Arrival) -> Stream {
-        let random = |seed: u64| Rand64::new(u128::from(seed) | ARRIVALS);
         match arrival {
             Arrival::Periodic => Stream::Periodic,
             Arrival::Sporadic { longest, seed } => {
-                Stream::Sporadic { longest: *longest, random: random(*seed) }
+                Stream::Sporadic { longest: *longest, random: ArrivalGaps::numbers(*seed) }
             }
-            Arrival::Aperiodic { mean, seed } => {
-                Stream::Aperiodic { mean: *mean, random: random(*seed) }
-            }
+            Arrival::Aperiodic { mean, seed } => Stream::Aperiodic(ArrivalGaps::new(*mean, *seed)),
             Arrival::List(times) => Stream::List(times.clone().into_boxed_slice(), 0),
         }
     }
@@ -52,7 +45,7 @@ impl Stream {
                 (begin.saturating_add(past.saturating_mul(period)), past)
             }
             Stream::Sporadic { .. } => (begin.max(now), 0),
-            Stream::Aperiodic { .. } => (self.after(begin.max(now), origin, period), 0),
+            Stream::Aperiodic(_) => (self.after(begin.max(now), origin, period), 0),
             Stream::List(times, place) => {
                 *place = times.partition_point(|&t| origin.saturating_add(t) < now);
                 let past = *place as u64;
@@ -68,9 +61,7 @@ impl Stream {
             Stream::Sporadic { longest, random } => at.saturating_add(
                 random.rand_range(period..longest.saturating_add(1).max(period + 1)),
             ),
-            Stream::Aperiodic { mean, random } => {
-                at.saturating_add(exponential(*mean, random.rand_u64()))
-            }
+            Stream::Aperiodic(gaps) => at.saturating_add(gaps.draw()),
             Stream::List(times, place) => match times.get(*place) {
                 Some(&time) => {
                     *place += 1;
@@ -80,27 +71,6 @@ impl Stream {
             },
         }
     }
-}
-
-/// `mean * -ln(x / 2^64)`, rounded down: exponentially distributed for an evenly distributed `x`
-/// (0 counts as 1). The logarithm has 32 binary digits after the point.
-fn exponential(mean: u64, x: u64) -> u64 {
-    /// ln 2 in 64 binary digits.
-    const LN_2: u128 = 0xB172_17F7_D1CF_79AB;
-    let x = x.max(1);
-    let zeros = x.leading_zeros();
-    let mut mantissa = u128::from(x << zeros);
-    let mut log = u64::from(63 - zeros);
-    for _ in 0..32 {
-        // The square of a number in 1 .. 2 tells the next digit of its logarithm.
-        mantissa = (mantissa * mantissa) >> 63;
-        let digit = (mantissa >> 64) as u64;
-        mantissa >>= digit;
-        log = log << 1 | digit;
-    }
-    let bits = (64u128 << 32) - u128::from(log);
-    let doublings = ((u128::from(mean) * bits) >> 32).min(u64::MAX.into());
-    ((doublings * LN_2) >> 64) as u64
 }
 
 #[cfg(test)]
@@ -116,16 +86,6 @@ mod tests {
             at = stream.after(at, 1_000, period);
         }
         all
-    }
-
-    #[test]
-    fn a_logarithm_is_exact_at_powers_of_two_and_close_between() {
-        assert_eq!(exponential(1_000_000, 1 << 63), 693_147); // ln 2
-        assert_eq!(exponential(1_000_000, 1 << 62), 1_386_294); // 2 ln 2
-        assert_eq!(exponential(1_000_000, u64::MAX), 0);
-        assert_eq!(exponential(1_000_000, 0), 44_361_419); // 64 ln 2
-        assert_eq!(exponential(1_000_000, 0x5E2D_58D8_B3BC_DF1B), 1_000_000 - 1);
-        // 1/e, rounded down
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! of a set relies. The format is described in `docs/task-set.md`.
 
 mod arrival;
+mod arrival_gaps;
 mod checks;
 mod costs;
 mod cpus;
@@ -31,6 +32,7 @@ mod windows;
 mod work;
 mod write;
 
+pub use arrival_gaps::ArrivalGaps;
 pub use checks::{
     LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS,
     MOST_LEVELS,
