@@ -104,10 +104,16 @@ fn of_server(server: &ServerSpec, window: u64) -> u64 {
 }
 
 /// The most that jobs of `budget` in each `period`, each executing between its release and its
-/// deadline, can execute within a window that is one period of a budget group. `offset`: of jobs
-/// that are released each period, from the start of the run, as the budget group is; `None`:
-/// sporadic. ns.
-fn within(window: u64, offset: Option<u64>, period: u64, budget: u64, deadline: u64) -> u64 {
+/// deadline, can execute within a window. `offset`: of jobs that are released each period, from the
+/// start of the run, where the window is one period of a budget group; `None`: the releases or the
+/// window may be at any time. ns.
+pub(crate) fn within(
+    window: u64,
+    offset: Option<u64>,
+    period: u64,
+    budget: u64,
+    deadline: u64,
+) -> u64 {
     let period = period.max(1);
     // No job spans the end of a window.
     let inside = offset.is_some_and(|offset| offset % period <= period - deadline.min(period));

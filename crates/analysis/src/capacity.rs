@@ -2,6 +2,7 @@
 
 use punctual_taskset::Costs;
 
+use crate::cap::JobCap;
 use crate::utilization::{Ppm, WHOLE};
 
 /// The most of a CPU that budgets may be, 90 %. The rest runs the dispatcher, kernel threads and
@@ -21,9 +22,12 @@ pub struct Capacity {
     pub total: Ppm,
     /// What the host takes for its own work, and the least budget that it enforces.
     pub costs: Costs,
+    /// What jobs may execute at most in a shorter time.
+    pub cap: Option<JobCap>,
 }
 
 impl Capacity {
     /// A host that takes no time itself, with [`LIMIT`]: pure theory.
-    pub const THEORY: Capacity = Capacity { limit: LIMIT, total: Ppm(WHOLE), costs: Costs::NONE };
+    pub const THEORY: Capacity =
+        Capacity { limit: LIMIT, total: Ppm(WHOLE), costs: Costs::NONE, cap: None };
 }

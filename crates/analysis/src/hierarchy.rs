@@ -4,6 +4,7 @@
 use punctual_taskset::{fmt_ns, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::budget_groups::BudgetGroups;
+use crate::cap::CapAnalysis;
 use crate::group_test::GroupTest;
 use crate::interference::{Interference, TableLoad};
 use crate::members::{self, Policy};
@@ -17,6 +18,7 @@ pub(crate) struct Hierarchy<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) domain: DomainId,
     pub(crate) costs: Costs,
+    pub(crate) cap: Option<CapAnalysis>,
     pub(crate) budget_groups: BudgetGroups,
     pub(crate) steps: StepLimit,
     /// For response times on which no decision depends.
@@ -41,15 +43,17 @@ pub(crate) struct Results {
     pub(crate) left: u64,
     pub(crate) no_cycle: bool,
     pub(crate) tables: Vec<TableLoad>,
+    pub(crate) cap: Option<CapAnalysis>,
 }
 
 impl<'a> Hierarchy<'a> {
-    /// Takes at most `steps` steps. `figures`: whether response times are computed on which no
-    /// decision depends.
+    /// Takes at most `steps` steps. `cap`: whether a cap delays jobs. `figures`: whether response
+    /// times are computed on which no decision depends.
     pub(crate) fn new(
         set: &'a TaskSet,
         domain: DomainId,
         costs: Costs,
+        cap: Option<CapAnalysis>,
         figures: bool,
         steps: u64,
     ) -> Hierarchy<'a> {
@@ -57,6 +61,7 @@ impl<'a> Hierarchy<'a> {
             set,
             domain,
             costs,
+            cap,
             budget_groups: BudgetGroups::new(set),
             steps: StepLimit::new(steps),
             no_cycle: false,
@@ -70,7 +75,8 @@ impl<'a> Hierarchy<'a> {
 
     /// Tests all groups.
     pub(crate) fn run(mut self) -> Results {
-        let mut next = vec![(None, Supply::Whole)];
+        let supply = self.cap.map_or(Supply::Whole, |cap| cap.supply(&self.costs));
+        let mut next = vec![(None, supply)];
         while let Some((group, supply)) = next.pop() {
             next.extend(
                 self.test_group(group, &supply).into_iter().map(|(g, supply)| (Some(g), supply)),
@@ -98,9 +104,9 @@ impl<'a> Hierarchy<'a> {
             return self.test_table(group);
         }
         let host = match supply {
-            Supply::Whole | Supply::Windows(_) => {
-                Interference::new(set, self.domain, group, &self.costs)
-            }
+            // The whole CPU, but for what the cap takes.
+            _ if group.is_none() => Interference::new(set, self.domain, group, &self.costs),
+            Supply::Windows(_) => Interference::new(set, self.domain, group, &self.costs),
             // The response of the server above includes it.
             _ => Interference::default(),
         };
@@ -141,6 +147,7 @@ impl<'a> Hierarchy<'a> {
             groups,
             no_cycle,
             tables,
+            cap,
             ..
         } = self;
         let unreached = || Some("no path of servers leads to it from group 0".to_owned());
@@ -185,6 +192,7 @@ impl<'a> Hierarchy<'a> {
             left: steps.left(),
             no_cycle,
             tables,
+            cap,
         }
     }
 }

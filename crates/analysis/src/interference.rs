@@ -35,6 +35,9 @@ pub(crate) struct Interference {
     pub(crate) blocking: u64,
     /// What the host adds to each job of a member that never suspends itself.
     pub(crate) per_job: u64,
+    /// The supply lacks nothing but the holds of a cap, which do not depend on what the group
+    /// wants: a task that sleeps is not held back once more for each of its segments.
+    pub(crate) holds_only: bool,
 }
 
 impl Interference {
@@ -47,7 +50,7 @@ impl Interference {
         costs: &Costs,
     ) -> Interference {
         if costs.is_free() {
-            return Interference::default();
+            return Interference { holds_only: group.is_none(), ..Interference::default() };
         }
         let mut terms = Terms::default();
         host_work(set, domain, costs, &|task| task.group != group, &mut |work| {
@@ -55,7 +58,7 @@ impl Interference {
         });
         let end = costs.timer.max(costs.command);
         let per_job = costs.switch.saturating_mul(2) + end;
-        Interference { terms, blocking: costs.switch + end, per_job }
+        Interference { terms, blocking: costs.switch + end, per_job, holds_only: group.is_none() }
     }
 
     /// Whether the host takes nothing.

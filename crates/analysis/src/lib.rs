@@ -23,6 +23,7 @@
 mod advice;
 mod analysed_task;
 mod budget_groups;
+mod cap;
 mod capacity;
 mod change;
 mod demand;
@@ -55,12 +56,15 @@ mod verdict;
 mod window_costs;
 mod window_supply;
 
+use std::collections::HashMap;
+
 use punctual_taskset::{DomainId, TaskSet};
 
 use domain_utilization::DomainUtilization;
 use hierarchy::{Hierarchy, Results};
 
 pub use advice::{advise, Advice};
+pub use cap::{CapAnalysis, JobCap};
 pub use capacity::{Capacity, KERNEL_LIMIT, LIMIT};
 pub use change::{Change, ChangeTarget, Help, Quantity};
 pub use domain_utilization::{utilization, utilization_of};
@@ -122,10 +126,24 @@ fn analyse_domain(
     figures: bool,
     steps: u64,
 ) -> (DomainAnalysis, u64) {
-    let Capacity { limit, total, costs } = *capacity;
+    let Capacity { limit, total, costs, cap } = *capacity;
     let utilization = DomainUtilization::new(set, domain);
-    let Results { tasks, groups, budget_groups, left, no_cycle, tables } =
-        Hierarchy::new(set, domain, costs, figures, steps).run();
+    let test = |cap: Option<CapAnalysis>, figures: bool, steps: u64| {
+        Hierarchy::new(set, domain, costs, cap, figures, steps).run()
+    };
+    let deadlines = HashMap::new();
+    let by_ends = |ends| Some(CapAnalysis::new(set, domain, cap?, &costs, ends));
+    let results = match by_ends(&deadlines).filter(|cap| cap.counts) {
+        None => test(by_ends(&deadlines), figures, steps),
+        Some(_) => {
+            let without = test(None, true, steps);
+            match by_ends(&cap::ends(set, &without.tasks)) {
+                Some(cap) if cap.counts => test(Some(cap), figures, without.left),
+                cap => Results { cap, ..without },
+            }
+        }
+    };
+    let Results { tasks, groups, budget_groups, left, no_cycle, tables, cap } = results;
     let host = interference::share(set, domain, &costs, &tables);
     let together = utilization.exact.clone().plus_all(vec![host.clone()]);
     // The larger excess, so that one change removes both.
@@ -137,6 +155,7 @@ fn analyse_domain(
         host: host.ppm(),
         excess,
         capacity: *capacity,
+        cap,
         tasks,
         groups,
         budget_groups,

@@ -124,7 +124,8 @@ impl Test<'_> {
             let (ahead, except) =
                 equal.with_equals.as_ref().map_or((higher, None), |all| (all, Some(task)));
             let at_once = ahead.completion(own, except, &supply, range, steps)?;
-            if supply == Supply::Whole || task.segments.is_empty() {
+            let continuous = supply == Supply::Whole || self.host.holds_only;
+            if (continuous && task.limited_by.is_none()) || task.segments.is_empty() {
                 at_once
             } else {
                 // While the task is suspended its group may be idle, and wait again for its server:

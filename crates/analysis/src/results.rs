@@ -3,6 +3,7 @@
 use punctual_taskset::{fmt_ns, TaskSet};
 use serde::Serialize;
 
+use crate::cap::CapAnalysis;
 use crate::capacity::Capacity;
 use crate::interference::TableLoad;
 use crate::utilization::Ppm;
@@ -53,6 +54,8 @@ pub struct DomainAnalysis {
     /// with the host's part, whichever is more; `None` where there is none.
     #[serde(rename = "excess_ppm")]
     pub excess: Option<Ppm>,
+    /// Whether the host's cap on jobs delays them; `None` where it has none.
+    pub cap: Option<CapAnalysis>,
     /// What the host offers of it.
     #[serde(skip)]
     pub capacity: Capacity,

@@ -35,6 +35,7 @@ struct Synthesised {
     /// By task (an index in the set): the longest response, ns.
     responses: Vec<(usize, Option<u64>)>,
     windows: FoundWindows,
+    times: Vec<ReservedTime>,
 }
 
 /// The fault in an owner's windows.
@@ -110,6 +111,11 @@ impl Hierarchy<'_> {
             }
             responses.insert(t, received);
         }
+        if let Some(fault) = self.held_back(group, &windows, &table.times) {
+            let owners = tasks.iter().map(|&t| Owner::Task(t));
+            let owners = owners.chain(groups.iter().map(|&g| Owner::Group(g)));
+            faults.extend(owners.map(|owner| (owner, fault.clone())));
+        }
         let mut first: HashMap<Owner, String> = HashMap::new();
         for (owner, fault) in faults {
             first.entry(owner).or_insert(fault);
@@ -128,6 +134,27 @@ impl Hierarchy<'_> {
             .into_iter()
             .map(|g| (g, self.of_group(g, first.remove(&Owner::Group(g)), computed)))
             .collect()
+    }
+
+    /// Why no window is sure: the host's cap may hold back jobs.
+    fn held_back(
+        &mut self,
+        group: Option<usize>,
+        given: &[(Owner, ReservedTime)],
+        found: &[ReservedTime],
+    ) -> Option<String> {
+        // Windows below group 0 lie within those of its table, or are not sure anyway.
+        let cap = self.cap.as_mut().filter(|cap| group.is_none() && cap.counts)?;
+        let windows: Vec<ReservedTime> =
+            given.iter().map(|w| w.1).chain(found.iter().copied()).collect();
+        *cap = cap.of_table(&windows);
+        cap.counts.then(|| {
+            let [jobs, window, share] = [cap.jobs, cap.window, cap.share].map(fmt_ns);
+            format!(
+                "jobs may execute for {jobs} within {window}, more than the {share} after which \
+                 this host holds all of them back, whatever their windows"
+            )
+        })
     }
 
     /// What a table cannot hold, and windows that are too short or too late.
@@ -220,7 +247,8 @@ impl Hierarchy<'_> {
                 });
                 let responses = free.iter().enumerate();
                 let responses = responses.map(|(n, &t)| (t, table.response(n))).collect();
-                Some(Synthesised { responses, windows })
+                let times = table.times(&tasks).collect();
+                Some(Synthesised { responses, windows, times })
             }
             Err(error) => {
                 self.report_no_table(error, free, host, faults);

@@ -175,6 +175,19 @@ impl TimeTable {
         FoundWindows::new(cycle, self.intervals(tasks).map(|(_, _, at, length)| (at, length)))
     }
 
+    /// Its windows; `tasks` are those that it was synthesised for.
+    pub(crate) fn times<'a>(
+        &'a self,
+        tasks: &'a [TableTask],
+    ) -> impl Iterator<Item = ReservedTime> + 'a {
+        let cycle = tasks.first().map_or(1, |task| task.period * self.rows(0));
+        self.intervals(tasks).map(move |(_, _, start, length)| ReservedTime {
+            start,
+            cycle,
+            length,
+        })
+    }
+
     /// All windows of a cycle: task, release, start from the beginning of the run, length.
     fn intervals<'a>(
         &'a self,

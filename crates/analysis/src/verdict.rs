@@ -6,6 +6,7 @@ use punctual_taskset::{cpus_name, DomainId, TaskSet};
 use serde::Serialize;
 
 use crate::advice::advise;
+use crate::cap::CapAnalysis;
 use crate::capacity::Capacity;
 use crate::change::Help;
 use crate::results::{Analysis, DomainAnalysis, GroupAnalysis, TaskAnalysis};
@@ -54,6 +55,8 @@ pub struct DomainRefusal {
     pub excess: Option<Ppm>,
     /// What the host offers of it.
     pub capacity: Capacity,
+    /// Whether the host's cap on jobs delays them.
+    pub cap: Option<CapAnalysis>,
     /// The first few late tasks and groups, with reasons.
     pub late: Vec<String>,
     /// How many more are late.
@@ -72,7 +75,7 @@ impl Unschedulable {
     /// What would make it fit in each domain, in one line.
     #[must_use]
     pub fn help(&self) -> String {
-        self.over.iter().map(|over| over.help.to_string()).collect::<Vec<_>>().join("; ")
+        self.over.iter().map(DomainRefusal::help_text).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -103,11 +106,19 @@ impl DomainRefusal {
             0 => String::new(),
             n => format!("; and {n} more"),
         };
-        format!("{cpus}: {}{more}", self.late.join("; "))
+        let cap =
+            self.cap.and_then(|cap| cap.note()).map_or(String::new(), |cap| format!("; {cap}"));
+        format!("{cpus}: {}{more}{cap}", self.late.join("; "))
     }
 }
 
 impl DomainRefusal {
+    fn help_text(&self) -> String {
+        let cap =
+            self.cap.and_then(|cap| cap.help()).map_or(String::new(), |cap| format!("; {cap}"));
+        format!("{}{cap}", self.help)
+    }
+
     /// The most late tasks and groups that it names.
     const MOST_NAMED: usize = 3;
 
@@ -126,7 +137,8 @@ impl DomainRefusal {
         let help = advise(set, domain).help;
         let (load, capacity) = (domain.load.clone(), domain.capacity);
         let (host, excess) = (domain.host, domain.excess);
-        DomainRefusal { load, host, excess, capacity, late, more, help }
+        let cap = domain.cap;
+        DomainRefusal { load, host, excess, capacity, cap, late, more, help }
     }
 }
 
@@ -171,6 +183,6 @@ impl DomainLoad {
 
 impl fmt::Display for DomainRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.cause(), self.help)
+        write!(f, "{}; {}", self.cause(), self.help_text())
     }
 }

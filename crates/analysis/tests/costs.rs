@@ -68,7 +68,7 @@ fn what_happens_in_a_group_delays_the_server_and_not_its_supply() {
 #[test]
 fn budgets_and_the_host_together_are_no_more_than_there_is() {
     let costs = Costs { release: 60_000, switch: 10_000, timer: 40_000, ..Costs::NONE };
-    let capacity = Capacity { limit: Ppm(450_000), total: Ppm(500_000), costs };
+    let capacity = Capacity { limit: Ppm(450_000), total: Ppm(500_000), costs, ..Capacity::THEORY };
     let refusal = admit_within(&set("edf", tasks(&[(400_000, 1_000_000)])), &capacity).unwrap_err();
     assert_eq!(
         refusal.over[0].cause(),

@@ -6,6 +6,8 @@
 
 const pd_u32 punctual_domains = PD_DOMAINS;
 const struct pd_limits punctual_limits = PD_ARENA_LIMITS;
+const pd_u64 punctual_cap_window = CAP_WINDOW;
+const pd_u64 punctual_cap_share = CAP_SHARE;
 
 /* A command of that kind, whose arguments have the values 1, 2, 3 ... in the order of the header;
  * 0 if there is no such kind. */

@@ -3,9 +3,6 @@
  * (domain.h). */
 #pragma once
 
-/* ns. Jobs leave a twentieth of each window to best-effort tasks. */
-#define CAP_WINDOW 100000000ULL
-#define CAP_SHARE (CAP_WINDOW / 20 * 19)
 /* ns between polls for best-effort tasks, while jobs have used their share and none is queued. */
 #define CAP_LOOK 1000000ULL
 /* ns. Allocators have a tenth of each window. */
@@ -205,7 +202,9 @@ PD_INLINE bool domain_fair_queued(__u32 domain) __on_domain
 	return DOMAIN(domain)->fair_runs || fair_nr_queued(domain_cpu(domain));
 }
 
-/* Leaves best-effort tasks their share. */
+/* Leaves best-effort tasks their share. Admission relies on this: a window is never shorter than
+ * CAP_WINDOW, jobs are held back at its end only, and after CAP_SHARE of it at the earliest
+ * (crates/analysis/src/cap.rs). */
 PD_INLINE void domain_cap(__u32 domain, pd_u64 now) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);

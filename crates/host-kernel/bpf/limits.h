@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* What the arena has room for: the number of domains, and the limits of each, where the object does
- * not say otherwise. Rust takes these numbers from abi.c. */
+ * not say otherwise; and what jobs may execute. Rust takes these numbers from abi.c. */
 #pragma once
 
 /* A power of two. */
@@ -21,6 +21,10 @@
 #define PD_RUNNERS_UP 0
 #endif
 #define PD_ARENA_CPUS 1U
+
+/* ns. Jobs leave a twentieth of each window to best-effort tasks. */
+#define CAP_WINDOW 100000000ULL
+#define CAP_SHARE (CAP_WINDOW / 20 * 19)
 
 /* For struct pd_limits. */
 #define PD_ARENA_LIMITS                                                                        \

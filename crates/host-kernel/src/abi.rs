@@ -1,5 +1,6 @@
 //! `bpf/commands.h` for this side.
 
+use punctual_analysis::JobCap;
 use punctual_dispatcher::raw::{JobAttr, Limits, ReservationAttr};
 
 /// Error numbers of commands, as the header describes them.
@@ -10,6 +11,8 @@ pub(crate) const BUSY: i64 = -(libc::EBUSY as i64);
 extern "C" {
     static punctual_domains: u32;
     static punctual_limits: Limits;
+    static punctual_cap_window: u64;
+    static punctual_cap_share: u64;
 }
 
 /// Domains that the arena has.
@@ -22,6 +25,12 @@ pub(crate) fn domains() -> usize {
 pub(crate) fn arena_limits() -> Limits {
     // SAFETY: as above.
     unsafe { punctual_limits }
+}
+
+/// What jobs may execute in a window.
+pub(crate) fn cap() -> JobCap {
+    // SAFETY: as above.
+    unsafe { JobCap { window: punctual_cap_window, share: punctual_cap_share } }
 }
 
 /// `enum punctual_member_flag`.

@@ -3,7 +3,7 @@
 use punctual_analysis::{Capacity, Ppm, KERNEL_LIMIT, WHOLE};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
-use crate::limits;
+use crate::{abi, limits};
 
 /// With timers of BPF programs, as counted in a virtual machine (Linux 6.18,
 /// `docs/kernel-host.md`).
@@ -36,7 +36,7 @@ const ALLOCATOR_BY_PROCESS: u64 = 58_000;
 /// the kernel takes for a timer and a switch of sched_ext shows only once a scheduler is attached.
 #[must_use]
 pub fn capacity(set: &TaskSet) -> Capacity {
-    Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: costs(set) }
+    Capacity { limit: KERNEL_LIMIT, total: Ppm(WHOLE), costs: costs(set), cap: Some(abi::cap()) }
 }
 
 fn costs(set: &TaskSet) -> Costs {

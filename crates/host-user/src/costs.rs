@@ -23,7 +23,7 @@ const REAL_TIME: Ppm = Ppm(950_000);
 pub fn capacity(set: &TaskSet) -> Capacity {
     let of = |domain| costs_of(set.tasks.iter().filter(|t| t.domain == domain).count() as u64);
     let costs = set.domain_ids().map(of).reduce(Costs::max).unwrap_or(Costs::NONE);
-    Capacity { limit: LIMIT, total: REAL_TIME, costs }
+    Capacity { limit: LIMIT, total: REAL_TIME, costs, cap: None }
 }
 
 /// The costs that follow from what the system calls of one event take, and from how many tasks

@@ -166,6 +166,9 @@ fn report_domain(domain: &DomainAnalysis, advice: Option<&Advice>) -> String {
             _ => "to make it fit",
         };
         text.push_str(&format!("{change}: {}\n", advice.help));
+        if let Some(help) = domain.cap.and_then(|cap| cap.help()) {
+            text.push_str(&format!("{help}\n"));
+        }
     }
     if advice.is_some() || !notes.is_empty() {
         text.push('\n');
@@ -255,6 +258,7 @@ fn notes(domain: &DomainAnalysis) -> Vec<String> {
     if alike > 0 {
         notes.push(format!("and {alike} more tasks, for the reasons above"));
     }
+    notes.extend(domain.cap.and_then(|cap| cap.note()));
     if domain.tasks.iter().any(|t| t.test != Test::None && !t.exact && t.fit == Fit::Late) {
         notes.push(
             "A sufficient test refuses some that would always be in time; docs/check.md lists \

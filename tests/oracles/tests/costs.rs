@@ -25,7 +25,7 @@ fn none_misses(make: impl Fn(&mut Random) -> TaskSet, end: u64) -> (u64, u64) {
             continue;
         }
         let costs = costs(&mut random);
-        let whole = Capacity { limit: Ppm(WHOLE), total: Ppm(WHOLE), costs };
+        let whole = Capacity { limit: Ppm(WHOLE), total: Ppm(WHOLE), costs, ..Capacity::THEORY };
         let mut analysis = analyse_within(&set, &whole);
         analysis.promote(&mut set);
         let cpu = analysis.domains.remove(0);
