@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   owner ── fork ──> guardian: SCHED_FIFO 99, all signals blocked,
+//!     │                  │      sleeps until the owner's end (`liveness`), then
 //!     │                  │      poll(owner's pidfd, control pipe)
 //!     │                  │ 'D' on the pipe: dismissed, exit
 //!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped):
@@ -16,6 +17,7 @@
 //! costs a page fault. Start it before the dispatcher runs; a restart costs these faults once more.
 
 use crate::journal::{Entry, Journal};
+use crate::liveness::Liveness;
 use crate::lock::CpuLock;
 use crate::proc::{Course, Identity};
 use crate::restore::restore;
@@ -37,6 +39,7 @@ pub struct Guardian {
     journal: Journal,
     locks: Vec<CpuLock>,
     process: Forked,
+    liveness: Liveness,
 }
 
 #[derive(Debug)]
@@ -52,13 +55,15 @@ impl Guardian {
     /// has restored. Not real-time safe.
     ///
     /// # Errors
-    /// No process can be made. That it may not become real-time is none: see
+    /// No process or thread can be made. That it may not become real-time is none: see
     /// [`is_real_time`](Self::is_real_time).
     pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
+        let liveness = Liveness::start(sched::every()).map_err(failed)?;
         Ok(Self {
             journal: journal.clone(),
             locks: locks.to_vec(),
-            process: fork_one(journal, locks)?,
+            process: fork_one(journal, locks, &liveness)?,
+            liveness,
         })
     }
 
@@ -91,8 +96,8 @@ impl Guardian {
         if self.is_alive() {
             return Ok(());
         }
-        self.reap();
-        self.process = fork_one(&self.journal, &self.locks)?;
+        self.process.reap();
+        self.process = fork_one(&self.journal, &self.locks, &self.liveness)?;
         Ok(())
     }
 
@@ -110,20 +115,33 @@ impl Guardian {
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it
     /// is gone, so that the CPU locks are free when this process drops its own.
     pub fn dismiss(self) {
-        let _ = rustix::io::write(&self.process.control, b"D");
-        if !readable(&self.process.pidfd, 2000) {
+        let Self { journal, process, liveness, .. } = self;
+        let _ = rustix::io::write(&process.control, b"D");
+        // Wakes it.
+        drop(liveness);
+        if !readable(&process.pidfd, 2000) {
             // Stopped by a signal, perhaps. It has no work left that killing it could interrupt.
-            let _ = pidfd::send(&self.process.pidfd, libc::SIGKILL);
-            readable(&self.process.pidfd, 1000);
+            let _ = pidfd::send(&process.pidfd, libc::SIGKILL);
+            readable(&process.pidfd, 1000);
         }
-        self.reap();
-        self.journal.set_guardian(0);
+        process.reap();
+        journal.set_guardian(0);
     }
+}
 
+impl Forked {
     /// Its zombie, unless the program around us ignores SIGCHLD or has waited for it already.
     fn reap(&self) {
-        let _ = waitpid(Pid::from_raw(self.process.pid), WaitOptions::NOHANG);
+        let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
     }
+}
+
+fn failed(e: io::Error) -> Diagnostic {
+    Diagnostic::refused(
+        "cannot start the guardian",
+        e,
+        "raise the limits on processes and open files (ulimit -u, ulimit -n)",
+    )
 }
 
 fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
@@ -133,13 +151,17 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
 }
 
 /// Forks it; again, where it is killed before it stands watch.
-fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, Diagnostic> {
+fn fork_one(
+    journal: &Journal,
+    locks: &[CpuLock],
+    liveness: &Liveness,
+) -> Result<Forked, Diagnostic> {
     for _ in 1..TRIES {
-        if let Some(forked) = fork_once(journal, locks)? {
+        if let Some(forked) = fork_once(journal, locks, liveness)? {
             return Ok(forked);
         }
     }
-    fork_once(journal, locks)?.ok_or_else(|| {
+    fork_once(journal, locks, liveness)?.ok_or_else(|| {
         Diagnostic::machine(
             format!("{TRIES} guardians were killed before they stood watch"),
             "find out what kills them: the OOM killer (dmesg), or a limit on processes",
@@ -148,14 +170,11 @@ fn fork_one(journal: &Journal, locks: &[CpuLock]) -> Result<Forked, Diagnostic> 
 }
 
 /// `None`: it was killed at once.
-fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Diagnostic> {
-    let failed = |e: io::Error| {
-        Diagnostic::refused(
-            "cannot start the guardian",
-            e,
-            "raise the limits on processes and open files (ulimit -u, ulimit -n)",
-        )
-    };
+fn fork_once(
+    journal: &Journal,
+    locks: &[CpuLock],
+    liveness: &Liveness,
+) -> Result<Option<Forked>, Diagnostic> {
     let owner =
         pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
     let (control_read, control) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
@@ -180,6 +199,7 @@ fn fork_once(journal: &Journal, locks: &[CpuLock]) -> Result<Option<Forked>, Dia
     if pid == 0 {
         stand_watch(
             journal,
+            liveness,
             &keep,
             &every,
             owner.as_fd(),
@@ -237,6 +257,7 @@ impl Drop for SignalMask {
 /// The guardian's whole life.
 fn stand_watch(
     journal: &Journal,
+    liveness: &Liveness,
     keep: &[i32],
     every: &[u64],
     owner: BorrowedFd<'_>,
@@ -257,6 +278,7 @@ fn stand_watch(
             };
             supervised(real_time, job)
         };
+        liveness.await_end();
         if wait_for_the_end(&status, owner, control, || act(true) == Outcome::Done(true)) {
             // One that was killed at it is followed by another; every step bears being done twice.
             let _ = (0..TRIES).any(|_| act(false) != Outcome::Died);
@@ -320,8 +342,9 @@ unsafe fn close_range(first: u32, last: u32) {
     }
 }
 
-/// A pidfd speaks when the last thread is dead. A thread below a runaway command never gets the CPU
-/// to die, and only we can end the runaway: so now and then we look whether the owner was killed.
+/// A pidfd reports the death of the last thread. A thread below a runaway command never gets the
+/// CPU to exit, and only the guardian can end the runaway: while an owner ends, its state is read
+/// now and then.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How often a start or a restoration is tried when the process that does it is killed.
 const TRIES: u32 = 3;
@@ -348,7 +371,8 @@ impl Status {
     }
 }
 
-/// Whether to restore: `false` when dismissed, or when `restored_if_dying` has done it.
+/// Of an owner that ends or has dropped its [`Guardian`]: whether to restore. `false` when
+/// dismissed, or when `restored_if_dying` has done it.
 fn wait_for_the_end(
     status: &Status,
     pidfd: BorrowedFd<'_>,

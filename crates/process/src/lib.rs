@@ -30,6 +30,7 @@ mod exec;
 mod exec_clock;
 mod guardian;
 mod journal;
+mod liveness;
 mod lock;
 mod own_priority;
 mod park;

@@ -312,6 +312,42 @@ fn an_owner_that_dismisses_its_guardian_leaves_nothing_and_no_guardian() {
 }
 
 #[test]
+fn an_owner_that_executes_another_program_leaves_nothing() {
+    let _alone = alone();
+    if !permitted(true) {
+        return;
+    }
+    let victim = Victim::start();
+    let before = Snapshot::of(victim.pid());
+    let (mut owner, mut out) = role(
+        "owner",
+        &[("VICTIM", &victim.pid().to_string()), ("FREEZER", "1"), ("EXECUTES", "sleep")],
+    );
+    let (guardian, child) = started_processes(&mut out);
+    let pid = owner.id() as i32;
+    eventually("the guardian has restored", || state_of(guardian).is_none_or(|s| s == 'Z'));
+    assert!(!owner.has_ended(), "the other program executes");
+    assert_restored(pid, victim.pid(), &before, &[child]);
+}
+
+#[test]
+fn the_guardian_executes_nothing_while_its_owner_lives() {
+    let _alone = alone();
+    let journal = Journal::create().unwrap();
+    let guardian = Guardian::start(&journal, &[]).unwrap();
+    // Executed ns, waited ns, how often it was selected.
+    let executed =
+        || std::fs::read_to_string(format!("/proc/{}/schedstat", guardian.pid())).unwrap();
+    // It has answered, and goes to sleep.
+    eventually("the guardian sleeps", || state_of(guardian.pid()) == Some('S'));
+    let before = executed();
+    std::thread::sleep(Duration::from_millis(350));
+    assert_eq!(executed(), before);
+    restore(&journal);
+    guardian.dismiss();
+}
+
+#[test]
 fn no_signal_but_sigkill_ends_the_guardian() {
     let _alone = alone();
     let journal = Journal::create().unwrap();

@@ -288,6 +288,10 @@ pub fn be_owner() {
     let freezer = std::env::var("FREEZER").unwrap() == "1";
     let mut o = take_over(victim, 1, freezer);
     println!("ADOPTED");
+    if let Ok(program) = std::env::var("EXECUTES") {
+        use std::os::unix::process::CommandExt;
+        panic!("{}", std::process::Command::new(program).arg("60").exec());
+    }
     let end = Instant::now() + Duration::from_secs(60);
     let mut n = 0u32;
     // "ENDS": it ends in good order after some turns, and may be killed in the middle of that too.
