@@ -60,18 +60,57 @@ fn tiny_budgets_are_refused_and_the_fullest_set_that_is_admitted_is_kept() {
     });
 }
 
+/// Tasks without windows of their own, with so many percent of the CPU together.
+fn table(cpu: u32, percent: u64) -> String {
+    let mut text = format!("cpu = {cpu}\npolicy = \"td\"\nduration = \"200ms\"\n");
+    for (n, period) in [4_000, 5_000, 8_000, 10_000, 20_000].into_iter().enumerate() {
+        let budget = period * percent / 100 / 5;
+        let times = format!("period = \"{period}us\"\nbudget = \"{budget}us\"");
+        writeln!(text, "[[task]]\nname = \"t{n}\"\n{times}\nwork = {{ spin = \"forever\" }}")
+            .unwrap();
+    }
+    text
+}
+
 #[test]
-fn a_window_that_is_too_short_beside_the_host_is_refused() {
+fn the_fullest_time_table_that_is_admitted_is_kept() {
     if !permitted(&NEEDS) {
         return;
     }
-    let window = format!(
-        "cpu = {}\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\n\
-         period = \"5ms\"\nbudget = \"1ms\"\n\
-         windows = [{{ start = \"1ms\", length = \"1ms\" }}]\nwork = {{ spin = \"forever\" }}\n",
-        one_cpu().0
-    );
-    run_set(&window, &[])
+    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let window = |length: &str| {
+        format!(
+            "cpu = {}\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\n\
+             period = \"5ms\"\nbudget = \"1ms\"\n\
+             windows = [{{ start = \"1ms\", length = \"{length}\" }}]\n\
+             work = {{ spin = \"forever\" }}\n",
+            cpu.0
+        )
+    };
+    run_set(&window("1ms"), &[])
         .assert_code(3)
         .assert_says(&["its windows are 1 ms long together, of which the host takes up to"]);
+
+    judge_timing(|| {
+        let check = |text: &str| {
+            run(&["check", "--host", "user", "--json", &scratch.file("table.toml", text)]).result()
+        };
+        let fits = (40..=90).rev().find(|&percent| check(&table(cpu.0, percent))["fits"] == true);
+        let percent = fits.expect("some table fits");
+        let length = (1_000..=1_200)
+            .step_by(10)
+            .map(|us| window(&format!("{us}us")))
+            .find(|text| check(text)["fits"] == true);
+        for text in [table(cpu.0, percent), length.expect("some window is long enough")] {
+            let results = run_set(&text, &["--json"]).assert_code(0).result();
+            eprintln!("{percent} %: {}", results["dispatcher"]);
+            for task in results["tasks"].as_array().unwrap() {
+                assert_eq!(
+                    (&task["misses"], &task["shortfall_ns"]),
+                    (&0.into(), &0.into()),
+                    "{task:#}"
+                );
+            }
+        }
+    });
 }
