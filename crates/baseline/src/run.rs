@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
-use punctual_sys::memory;
+use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::process::RtTimeLimit;
 use punctual_taskset::{Body, DomainId, TaskSet};
 use punctual_trace::Period;
@@ -106,6 +106,7 @@ pub struct BaselineHost {
     started: u64,
     ended: u64,
     notes: Vec<String>,
+    _memory: Option<MemoryLock>,
     /// Last, because it bounds the threads.
     _limit: RtTimeLimit,
 }
@@ -182,6 +183,7 @@ impl BaselineHost {
             started: 0,
             ended: 0,
             notes: Vec::new(),
+            _memory: None,
             _limit: RtTimeLimit::set(options.duration.saturating_add((SET_UP + 5) * SECOND)),
         }
     }
@@ -226,9 +228,13 @@ impl BaselineHost {
             })?;
         }
         self.wait_ready()?;
-        if let Err(e) = memory::lock_present() {
-            let why = std::io::Error::from_raw_os_error(number(&e));
-            self.notes.push(format!("memory could not be locked ({why}); page faults may show"));
+        match MemoryLock::take(Extent::Present) {
+            Ok(lock) => self._memory = Some(lock),
+            Err(e) => {
+                let why = std::io::Error::from_raw_os_error(number(&e));
+                let note = format!("memory could not be locked ({why}); page faults may show");
+                self.notes.push(note);
+            }
         }
         for (i, task) in set_up.set.tasks.iter().enumerate() {
             let Body::Command(words) = &task.body else { continue };

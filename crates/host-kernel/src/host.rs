@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
-use punctual_sys::memory;
+use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 
@@ -82,7 +82,7 @@ pub struct KernelHost {
     /// Ended after the scheduler was detached, which could not live without them.
     timers: Vec<TimerProcess>,
     tasks: Option<Tasks>,
-    memory_locked: bool,
+    memory: Option<MemoryLock>,
     _locks: Vec<CpuLock>,
 }
 
@@ -142,7 +142,7 @@ impl KernelHost {
             scheduler,
             timers,
             tasks: Some(tasks),
-            memory_locked: false,
+            memory: None,
             _locks: locks,
             set,
         };
@@ -178,12 +178,12 @@ impl KernelHost {
     }
 
     fn lock_memory(&mut self) {
-        if let Err(why) = memory::lock_all() {
-            self.state.note(format!(
+        match MemoryLock::take(Extent::All) {
+            Ok(lock) => self.memory = Some(lock),
+            Err(why) => self.state.note(format!(
                 "memory could not be locked ({why}): page faults may delay the policies"
-            ));
+            )),
         }
-        self.memory_locked = true;
     }
 
     fn spawn(&mut self, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {

@@ -15,6 +15,7 @@ use crate::programs::Programs;
 use crate::timer_process::TimerProcess;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::memory::map_unlocked;
 
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
@@ -54,7 +55,8 @@ impl Scheduler {
         let kernel = KernelBtf::load()?;
         kernel.check_functions()?;
         set_initial(&mut open, OPS, &kernel.ops_flags()?.to_ne_bytes())?;
-        let (loaded, log) = listening(|| open.load());
+        // The arena is mapped here.
+        let (loaded, log) = listening(|| map_unlocked(|| open.load()));
         let object = loaded.map_err(|e| refused(&e, &log))?;
         let programs = Programs::of(&object).map_err(|e| refused(&e, ""))?;
         Ok(Scheduler { link: None, guard: None, object, programs: Arc::new(programs) })

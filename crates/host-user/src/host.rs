@@ -14,7 +14,8 @@ use std::thread::JoinHandle;
 use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
-use punctual_sys::{futex, memory};
+use punctual_sys::futex;
+use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
@@ -103,6 +104,8 @@ pub struct Host {
     /// Calibrated for the first synthetic task.
     pub(crate) spinner: Option<Spinner>,
     pub(crate) supervision: Option<Supervision>,
+    /// Ends with the host.
+    _memory: Option<MemoryLock>,
 }
 
 /// The part of the host that must not be forgotten.
@@ -147,10 +150,13 @@ impl Host {
             notes: Vec::new(),
             spinner: None,
             supervision: Some(Supervision { journal, guardian, locks }),
+            _memory: None,
         };
-        if let Err(e) = memory::lock_touched() {
-            host.notes
-                .push(format!("memory could not be locked ({e}): page faults may delay tasks"));
+        match MemoryLock::take(Extent::Touched) {
+            Ok(lock) => host._memory = Some(lock),
+            Err(e) => host
+                .notes
+                .push(format!("memory could not be locked ({e}): page faults may delay tasks")),
         }
         futex::fix_hash_size();
         park_signal::install().map_err(|e| {

@@ -9,7 +9,8 @@ use punctual_diagnostic::Diagnostic;
 use punctual_session::results::DispatcherStats;
 use punctual_session::{Execution, HostKind, RunOptions, Session, ThreadTask};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
-use punctual_sys::{memory, sched};
+use punctual_sys::memory::{Extent, MemoryLock};
+use punctual_sys::sched;
 use punctual_taskset::TaskSet;
 
 use crate::latency::JobClass;
@@ -123,7 +124,7 @@ impl PeriodicJobs {
     ) -> Result<JobsEnd, Diagnostic> {
         let fifo = self.class == JobClass::Fifo;
         let over = Arc::new(AtomicBool::new(false));
-        let locked = fifo.then(memory::lock_present);
+        let locked = fifo.then(|| MemoryLock::take(Extent::Present));
         let start = monotonic_ns() + LEAD;
         let mut threads = Vec::new();
         let mut refused = None;
@@ -145,9 +146,7 @@ impl PeriodicJobs {
             }
         }
         let lived: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
-        if locked.as_ref().is_some_and(Result::is_ok) {
-            memory::unlock_all();
-        }
+        let unlocked = locked.and_then(Result::err);
         if let Some(e) = refused {
             return Err(Diagnostic::refused("no thread can be made", e, "raise RLIMIT_NPROC"));
         }
@@ -165,7 +164,6 @@ impl PeriodicJobs {
                 Err(_) => return Err(Diagnostic::machine("a job's thread panicked", "report it")),
             }
         }
-        let unlocked = locked.and_then(Result::err);
         let notes =
             unlocked.map(|e| format!("memory could not be locked ({e}); page faults may show"));
         Ok(JobsEnd { notes: notes.into_iter().collect(), dispatcher: None })

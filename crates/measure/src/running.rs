@@ -4,7 +4,6 @@ use punctual_diagnostic::Diagnostic;
 use punctual_session::results::Results;
 use punctual_session::{AdmittedSet, Execution, NamedEvent, RunOptions, StartOutcome};
 use punctual_sys::clock::monotonic_ns;
-use punctual_sys::memory;
 
 /// A run that has ended.
 pub struct FinishedRun {
@@ -35,11 +34,7 @@ pub fn run(
     };
     let origin = running.origin();
     while running.poll(observe)? && poll(monotonic_ns().saturating_sub(origin)) {}
-    let outcome = running.finish(observe);
-    // The user host leaves all memory to come locked, and the kernel has no room then for the arena
-    // of a kernel host in the same process.
-    memory::unlock_all();
-    let outcome = outcome?;
+    let outcome = running.finish(observe)?;
     if let Some(failure) = outcome.failure {
         return Err(failure);
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 
-use common::{await_end, class, cpu, execute, executed, output_of, start, turn, MS};
+use common::{await_end, class, cpu, execute, executed, locked_kib, output_of, start, turn, MS};
 use punctual::{ErrorKind, Punctual, RunEvent};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 
@@ -57,6 +57,15 @@ fn a_second_process_is_refused_and_its_error_names_the_owner_of_the_cpu() {
     assert!(common::is_taken(&e), "{e}");
     let problems = running.stop().expect("it stops").problems;
     assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn memory_is_locked_during_a_run_only() {
+    let _turn = turn();
+    let Some(running) = start(idle) else { return };
+    assert!(locked_kib() > 0);
+    drop(running);
+    assert_eq!(locked_kib(), 0);
 }
 
 #[test]

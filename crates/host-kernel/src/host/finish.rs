@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_sys::clock::monotonic_ns;
-use punctual_sys::memory;
 use punctual_trace::RunEvent;
 
 use super::{silent, Domain, KernelHost, Outcome, Reading, PATIENCE};
@@ -109,9 +108,7 @@ impl KernelHost {
         for left in self.tasks.take().map(Tasks::finish).unwrap_or_default() {
             self.state.note(left);
         }
-        if std::mem::take(&mut self.memory_locked) {
-            memory::unlock_all();
-        }
+        drop(self.memory.take());
     }
 }
 

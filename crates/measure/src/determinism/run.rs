@@ -8,7 +8,7 @@ use std::thread::Builder;
 use punctual_diagnostic::Diagnostic;
 use punctual_process::check_privileges;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
-use punctual_sys::memory;
+use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::process::RtTimeLimit;
 
 use super::executive::{MeasuredThread, ReleasedTask, RunTimes, Shared};
@@ -69,8 +69,7 @@ pub fn measure(
             "see punctual doctor for what is missing",
         )
     };
-    memory::lock_all().map_err(failed)?;
-    let _unlocked = Unlock;
+    let _memory = MemoryLock::take(Extent::All).map_err(failed)?;
     let _limit = RtTimeLimit::set(UNBROKEN_NS);
     let tasks: Vec<ReleasedTask> =
         TASKS.iter().map(ReleasedTask::new).collect::<io::Result<_>>().map_err(failed)?;
@@ -123,15 +122,6 @@ fn task_name(n: usize) -> String {
     match n {
         0 => "exec".to_owned(),
         n => format!("task{n}"),
-    }
-}
-
-/// Unlocks the memory of the process at the end of the run.
-struct Unlock;
-
-impl Drop for Unlock {
-    fn drop(&mut self) {
-        memory::unlock_all();
     }
 }
 

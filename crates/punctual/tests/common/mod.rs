@@ -45,6 +45,13 @@ pub fn is_taken(e: &Error) -> bool {
     e.kind == ErrorKind::Machine && e.cause.contains("already has a dispatcher")
 }
 
+/// VmLck of this process.
+pub fn locked_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let value = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line");
+    value.trim().strip_suffix(" kB").and_then(|kib| kib.parse().ok()).expect("a number")
+}
+
 /// Execution time of the calling thread.
 pub fn executed() -> Duration {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };

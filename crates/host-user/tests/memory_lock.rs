@@ -1,0 +1,130 @@
+//! What is locked before, during and after the locks of a process.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use punctual_sys::memory::{map_unlocked, Extent, MemoryLock};
+use punctual_test_support::missing;
+
+const KIB: usize = 1024;
+
+/// One test at a time, with nothing locked; `None` where locking is not permitted.
+fn unlocked() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let permitted = mlockall(libc::MCL_CURRENT);
+    // SAFETY: a system call without arguments.
+    unsafe { libc::munlockall() };
+    if !permitted {
+        missing("locked memory (CAP_IPC_LOCK or RLIMIT_MEMLOCK)");
+        return None;
+    }
+    Some(alone)
+}
+
+fn mlockall(flags: i32) -> bool {
+    // SAFETY: a system call without pointers.
+    unsafe { libc::mlockall(flags) == 0 }
+}
+
+/// A new mapping, which is not used.
+struct Mapping(*mut libc::c_void);
+
+impl Mapping {
+    const SIZE: usize = 256 * KIB;
+
+    fn new() -> Self {
+        let (access, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, which overlaps nothing.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), Self::SIZE, access, flags, -1, 0) };
+        assert_ne!(at, libc::MAP_FAILED, "memory");
+        Self(at)
+    }
+
+    fn is_resident(&self) -> bool {
+        let mut pages = [0u8; Self::SIZE / 4096];
+        // SAFETY: the mapping is ours, and there is a byte for each page.
+        unsafe { libc::mincore(self.0, Self::SIZE, pages.as_mut_ptr()) };
+        pages.iter().all(|page| page & 1 == 1)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used any more.
+        unsafe { libc::munmap(self.0, Self::SIZE) };
+    }
+}
+
+fn locked_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+    value.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+/// Whether new mappings are locked. Others than this thread map little at a time.
+fn locks_new_mappings() -> bool {
+    let before = locked_kib();
+    let _mapping = Mapping::new();
+    locked_kib() >= before + Mapping::SIZE / KIB
+}
+
+#[test]
+fn the_last_lock_of_a_process_unlocks_what_it_locked() {
+    let Some(_alone) = unlocked() else { return };
+    let first = MemoryLock::take(Extent::Touched).unwrap();
+    assert!(locks_new_mappings() && !Mapping::new().is_resident());
+    let second = MemoryLock::take(Extent::All).unwrap();
+    assert!(Mapping::new().is_resident());
+    drop(second);
+    assert!(locks_new_mappings(), "one is left");
+    // A weaker one takes nothing away.
+    drop(MemoryLock::take(Extent::Present).unwrap());
+    assert!(locks_new_mappings() && locked_kib() > Mapping::SIZE / KIB);
+    drop(first);
+    assert_eq!(locked_kib(), 0);
+    assert!(!locks_new_mappings());
+    drop(MemoryLock::take(Extent::Present).unwrap());
+    assert_eq!(locked_kib(), 0);
+}
+
+#[test]
+fn what_the_program_has_locked_itself_stays_locked() {
+    let Some(_alone) = unlocked() else { return };
+    let own = Mapping::new();
+    // SAFETY: the mapping is ours.
+    assert_eq!(unsafe { libc::mlock(own.0, Mapping::SIZE) }, 0);
+    drop(MemoryLock::take(Extent::Touched).unwrap());
+    assert!(locked_kib() >= Mapping::SIZE / KIB);
+    assert!(!locks_new_mappings(), "it did not lock later mappings");
+
+    for (flags, resident) in
+        [(libc::MCL_FUTURE, true), (libc::MCL_FUTURE | libc::MCL_ONFAULT, false)]
+    {
+        assert!(mlockall(flags));
+        let lock = MemoryLock::take(Extent::Touched).unwrap();
+        assert_eq!(Mapping::new().is_resident(), resident, "the stronger one holds");
+        drop(lock);
+        assert!(locks_new_mappings());
+        assert_eq!(Mapping::new().is_resident(), resident);
+    }
+    // SAFETY: a system call without arguments.
+    unsafe { libc::munlockall() };
+}
+
+#[test]
+fn what_is_mapped_unlocked_is_not_brought_in() {
+    let Some(_alone) = unlocked() else { return };
+    let lock = MemoryLock::take(Extent::All).unwrap();
+    let mapping = map_unlocked(Mapping::new);
+    assert!(!mapping.is_resident());
+    assert!(locks_new_mappings() && Mapping::new().is_resident());
+    drop(lock);
+    assert_eq!(locked_kib(), 0);
+    // Of the program's own lock, too.
+    assert!(mlockall(libc::MCL_FUTURE));
+    assert!(!map_unlocked(Mapping::new).is_resident());
+    assert!(Mapping::new().is_resident());
+    // SAFETY: a system call without arguments.
+    unsafe { libc::munlockall() };
+}
