@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   owner ── fork ──> guardian: SCHED_FIFO 99, all signals blocked,
-//!     │                  │      sleeps until the owner's end (`liveness`), then
+//!     │                  │      sleeps until the owner's end (`liveness`) or crash, then
 //!     │                  │      poll(owner's pidfd, control pipe)
 //!     │                  │ 'D' on the pipe: dismissed, exit
 //!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped):
@@ -19,7 +19,8 @@
 use crate::journal::{Entry, Journal};
 use crate::liveness::Liveness;
 use crate::lock::CpuLock;
-use crate::proc::{Course, Identity};
+use crate::owner_state::{observe, wait_for_the_end, OwnerState};
+use crate::proc::Identity;
 use crate::restore::restore;
 use crate::supervise::{supervised, Outcome};
 use punctual_diagnostic::Diagnostic;
@@ -267,7 +268,7 @@ fn stand_watch(
     let life = std::panic::AssertUnwindSafe(|| {
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
-        let status = Status::open(journal.owner());
+        let state = OwnerState::open(journal.owner());
         let act = |only_if_dying: bool| {
             let job = || {
                 let wanted = !only_if_dying || !journal.owner().can_act();
@@ -278,8 +279,9 @@ fn stand_watch(
             };
             supervised(real_time, job)
         };
+        observe(&state, liveness);
         liveness.await_end();
-        if wait_for_the_end(&status, owner, control, || act(true) == Outcome::Done(true)) {
+        if wait_for_the_end(&state, owner, control, || act(true) == Outcome::Done(true)) {
             // One that was killed at it is followed by another; every step bears being done twice.
             let _ = (0..TRIES).any(|_| act(false) != Outcome::Died);
         }
@@ -308,14 +310,7 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
                 libc::dup2(null, fd);
             }
         }
-        let mut from = 3u32;
-        for &fd in keep.iter().filter(|f| **f >= 3) {
-            if fd as u32 > from {
-                close_range(from, fd as u32 - 1);
-            }
-            from = fd as u32 + 1;
-        }
-        close_range(from, u32::MAX);
+        close_all_but(keep);
         let adj =
             libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if adj >= 0 {
@@ -325,6 +320,21 @@ fn settle(keep: &[i32], every: &[u64]) -> bool {
     }
     let _ = sched::set_affinity(0, every);
     sched::set_fifo(0, 99).is_ok()
+}
+
+/// Closes all descriptors from 3 on that are not in `keep`, which is in order.
+pub(crate) fn close_all_but(keep: &[i32]) {
+    let mut from = 3u32;
+    // SAFETY: nothing in this process uses these any more.
+    unsafe {
+        for &fd in keep.iter().filter(|f| **f >= 3) {
+            if fd as u32 > from {
+                close_range(from, fd as u32 - 1);
+            }
+            from = fd as u32 + 1;
+        }
+        close_range(from, u32::MAX);
+    }
 }
 
 /// Closes a range of descriptors; kernels before 5.9 get each closed one by one, up to a bound.
@@ -342,62 +352,5 @@ unsafe fn close_range(first: u32, last: u32) {
     }
 }
 
-/// A pidfd reports the death of the last thread. A thread below a runaway command never gets the
-/// CPU to exit, and only the guardian can end the runaway: while an owner ends, its state is read
-/// now and then.
-const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How often a start or a restoration is tried when the process that does it is killed.
 const TRIES: u32 = 3;
-
-/// What /proc says of the owner, opened while it was well: at SCHED_FIFO 99 no name is looked up
-/// there, for that may have to wait for a lower thread that is just freeing it (`demote` says how).
-struct Status(Option<[std::fs::File; 2]>);
-
-impl Status {
-    fn open(owner: Identity) -> Self {
-        let open = |name| std::fs::File::open(format!("/proc/{}/{name}", owner.pid)).ok();
-        let files = open("status").zip(open("stat")).map(|(status, stat)| [status, stat]);
-        Self(files.filter(|_| Identity::of(owner.pid) == Some(owner)))
-    }
-
-    /// Of its first thread; `None` when all of it was waited for.
-    fn look(&self) -> Option<Course> {
-        // Without these files, the worker has to look it up by name.
-        let Some([status, stat]) = &self.0 else { return Some(Course::Ends) };
-        let (mut a, mut b) = ([0u8; 16_384], [0u8; 1024]);
-        let text = |file, buf: &mut [u8]| rustix::io::pread(file, &mut *buf, 0).ok();
-        let (n, m) = (text(status, &mut a)?, text(stat, &mut b)?);
-        Some(Course::of(&String::from_utf8_lossy(&a[..n]), &String::from_utf8_lossy(&b[..m])))
-    }
-}
-
-/// Of an owner that ends or has dropped its [`Guardian`]: whether to restore. `false` when
-/// dismissed, or when `restored_if_dying` has done it.
-fn wait_for_the_end(
-    status: &Status,
-    pidfd: BorrowedFd<'_>,
-    control: BorrowedFd<'_>,
-    restored_if_dying: impl Fn() -> bool,
-) -> bool {
-    loop {
-        let mut fds = [PollFd::new(&pidfd, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
-        match poll(&mut fds, Some(&LOOK_EVERY)) {
-            Ok(0) => match status.look() {
-                None | Some(Course::Killed) => return true,
-                Some(Course::Ends) if restored_if_dying() => return false,
-                _ => continue,
-            },
-            Err(_) => continue,
-            Ok(_) => {}
-        }
-        let (died, spoke) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
-        // The pipe first: an owner that dismissed us and ended at once has restored already.
-        if spoke {
-            let mut byte = [0u8];
-            return !(matches!(rustix::io::read(control, &mut byte), Ok(1)) && byte == *b"D");
-        }
-        if died {
-            return true;
-        }
-    }
-}

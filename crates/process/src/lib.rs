@@ -33,6 +33,7 @@ mod journal;
 mod liveness;
 mod lock;
 mod own_priority;
+mod owner_state;
 mod park;
 mod privilege;
 mod proc;

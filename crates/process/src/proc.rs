@@ -85,7 +85,7 @@ fn is_doomed(pid: i32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Course {
     Lives,
-    /// SIGKILL is pending, or on the way to all threads of its process.
+    /// SIGKILL is pending, or a signal that kills is on the way to all threads of its process.
     Killed,
     /// It is in its exit (SIGKILL is no longer pending then), or has ended.
     Ends,
@@ -99,7 +99,7 @@ impl Course {
         let killed = (pending("SigPnd:") | pending("ShdPnd:")) >> (libc::SIGKILL - 1) & 1 == 1;
         match Stat::parse(stat) {
             Some(s) if matches!(s.state, 'Z' | 'X') || s.flags & PF_EXITING != 0 => Self::Ends,
-            Some(s) if s.exit_code == libc::SIGKILL => Self::Killed,
+            Some(s) if s.is_killed() => Self::Killed,
             _ if killed => Self::Killed,
             _ => Self::Lives,
         }
@@ -114,7 +114,8 @@ pub(crate) struct Stat {
     pub pgrp: i32,
     pub flags: u64,
     pub start: u64,
-    /// The signal that ends the process, in the file of the process; 0 while there is none.
+    /// In the file of the process: the signal that ends or stops it, 0 while there is none. Once it
+    /// ends the process, 0x80 is added if memory is dumped; an exit's status is above the low byte.
     pub exit_code: i32,
 }
 
@@ -143,6 +144,12 @@ impl Stat {
             start: f.get(19)?.parse().ok()?,
             exit_code: f.get(49).and_then(|c| c.parse().ok()).unwrap_or(0),
         })
+    }
+
+    fn is_killed(&self) -> bool {
+        let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+        let signal = self.exit_code & 0x7f;
+        signal != 0 && !stops.contains(&signal)
     }
 
     pub fn is_kernel_thread(&self) -> bool {

@@ -125,6 +125,16 @@ fn a_dispatcher_killed_by_its_thread_id_leaves_nothing() {
 
 #[test]
 fn a_punctual_whose_threads_cannot_die_below_a_runaway_is_given_back_too() {
+    killed_below_a_runaway(libc::SIGKILL);
+}
+
+/// The kernel dumps memory, and ends the first thread, when all threads have stopped.
+#[test]
+fn a_punctual_that_crashes_while_its_threads_cannot_stop_below_a_runaway_is_given_back_too() {
+    killed_below_a_runaway(libc::SIGABRT);
+}
+
+fn killed_below_a_runaway(signal: i32) {
     if !permitted(&NEEDS) {
         return;
     }
@@ -154,7 +164,7 @@ command = {}
         let mut punctual = Running::start(&["run", &file, "--quiet"]);
         punctual.wait_for("the runaway", |p| marked(&p.mark).len() > 2);
         std::thread::sleep(Duration::from_micros(50_000 + random.below(100_000)));
-        kill(punctual.pid(), libc::SIGKILL);
+        kill(punctual.pid(), signal);
         assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
         punctual.reap();
     }
