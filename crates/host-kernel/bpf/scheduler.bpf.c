@@ -215,9 +215,15 @@ void BPF_PROG(punctual_cpu_offline, __s32 cpu) __any_state
 SEC("struct_ops.s/punctual_init")
 __s32 BPF_PROG(punctual_init) __may_sleep
 {
-	__s32 failed = fair_init();
 	__u32 domain = 0;
+	__s32 failed;
 
+	if (OPS_FLAG_DIFFERS(SCX_OPS_ENQ_LAST) || OPS_FLAG_DIFFERS(SCX_OPS_ENQ_EXITING) ||
+	    OPS_FLAG_DIFFERS(SCX_OPS_ENQ_MIGRATION_DISABLED)) {
+		scheduler_error("this kernel's scx_ops_flags differ, of %llu flags", 3);
+		return -EOPNOTSUPP;
+	}
+	failed = fair_init();
 	pd_while (domain < PD_DOMAINS && !failed) {
 		failed = scx_bpf_create_dsq(ALLOCATOR_QUEUE(domain), -1);
 		domain++;
@@ -264,6 +270,7 @@ struct sched_ext_ops punctual = {
 	.cpu_offline = (void *)punctual_cpu_offline,
 	.init = (void *)punctual_init,
 	.exit = (void *)punctual_exit,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	.timeout_ms = 30000,
 	.name = "punctual",
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* What of the scheduler's and sched_ext's own types and functions is needed: by hand and relocated
- * at load, so that one object serves every kernel. src/kernel_btf.rs refuses kernels that lack
- * something of it, by name. */
+ * at load, so that one object serves every kernel. One that lacks something of it is refused, by
+ * name (libbpf; src/kernel_btf.rs). */
 #pragma once
 
 #include <bpf/bpf_core_read.h>
@@ -47,6 +47,13 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define PIDTYPE_PID KERNEL_ENUM(pid_type, PIDTYPE_PID)
 #define PIDTYPE_TGID KERNEL_ENUM(pid_type, PIDTYPE_TGID)
 enum scx_exit_kind { SCX_EXIT_NONE };
+/* But for these: libbpf copies them before there are programs. ops.init compares them with BTF. */
+enum scx_ops_flags {
+	SCX_OPS_ENQ_LAST = 1 << 1,
+	SCX_OPS_ENQ_EXITING = 1 << 2,
+	SCX_OPS_ENQ_MIGRATION_DISABLED = 1 << 4,
+};
+#define OPS_FLAG_DIFFERS(name) (KERNEL_ENUM(scx_ops_flags, name) != name)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct cpumask {
@@ -102,7 +109,6 @@ struct scx_dump_ctx;
 
 /* Its members are found by name. */
 struct sched_ext_ops {
-	__u64 flags; /* the first: src/kernel_btf.rs sets it */
 	__s32 (*select_cpu)(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, __u64 enq_flags);
 	void (*dispatch)(__s32 cpu, struct task_struct *prev);
@@ -119,6 +125,7 @@ struct sched_ext_ops {
 	void (*cpu_offline)(__s32 cpu);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
+	__u64 flags;
 	__u32 timeout_ms;
 	char name[128];
 };
@@ -178,23 +185,25 @@ bool scx_bpf_task_set_slice___new(struct task_struct *p, __u64 slice);
 #pragma clang attribute pop
 #pragma clang attribute pop
 
+/* The second question, where a kernel needs one of two, has the verifier go through less. */
 PD_INLINE void insert(struct task_struct *p, __u64 dsq, __u64 slice, __u64 flags)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_insert___v2___new))
 		scx_bpf_dsq_insert___v2___new(p, dsq, slice, flags);
-	else
+	else if (bpf_ksym_exists(scx_bpf_dsq_insert___old))
 		scx_bpf_dsq_insert___old(p, dsq, slice, flags);
 }
 
 /* Into a queue in order of virtual time, the least first. */
 PD_INLINE void insert_vtime(struct task_struct *p, __u64 dsq, __u64 slice, __u64 vtime, __u64 flags)
 {
-	struct scx_bpf_dsq_insert_vtime_args args = { dsq, slice, vtime, flags };
+	if (bpf_ksym_exists(__scx_bpf_dsq_insert_vtime___new)) {
+		struct scx_bpf_dsq_insert_vtime_args args = { dsq, slice, vtime, flags };
 
-	if (bpf_ksym_exists(__scx_bpf_dsq_insert_vtime___new))
 		__scx_bpf_dsq_insert_vtime___new(p, &args);
-	else
+	} else if (bpf_ksym_exists(scx_bpf_dsq_insert_vtime___old)) {
 		scx_bpf_dsq_insert_vtime___old(p, dsq, slice, vtime, flags);
+	}
 }
 
 PD_INLINE bool move_to_local(__u64 dsq)

@@ -1,7 +1,7 @@
 //! How the kernel, or a process through it, ended the scheduler, in words.
 
 use crate::abi::Exit;
-use crate::kernel_btf::KernelBtf;
+use crate::kernel_btf;
 use punctual_diagnostic::Diagnostic;
 
 /// `PUNCTUAL_EXIT_...`, with the CPU in the lower half.
@@ -15,8 +15,7 @@ pub(crate) const CORE_SCHEDULING: i64 = 0x5400_0000;
 pub(crate) fn explain(exit: &Exit) -> Diagnostic {
     let said = [exit.reason(), exit.message()];
     let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
-    let kind = KernelBtf::load().ok().and_then(|kernel| kernel.exit_kind(exit.kind));
-    let kind = kind.unwrap_or_else(|| exit.kind.to_string());
+    let kind = kernel_btf::exit_kind(exit.kind).unwrap_or_else(|| exit.kind.to_string());
     let (why, help) = words(&kind, exit.code, &exit.message());
     let said = if said.is_empty() {
         String::new()

@@ -6,7 +6,6 @@ use std::io;
 use libbpf_rs::OpenObject;
 
 use crate::diagnostics::refused;
-use crate::scheduler::set_initial;
 use crate::verifier_log::listening;
 use punctual_diagnostic::Diagnostic;
 
@@ -75,7 +74,15 @@ impl Timer {
         let config = [u32::from(self == Timer::Process), every(FAILS), every(REMOTE)]
             .map(u32::to_ne_bytes)
             .concat();
-        set_initial(open, CONSTANT, &config)
+        let mut map = open.maps_mut().find(|map| map.name() == CONSTANT);
+        match map.as_mut().and_then(|map| map.initial_value_mut()?.get_mut(..config.len())) {
+            Some(value) => value.copy_from_slice(&config),
+            None => {
+                let cause = format!("the BPF object has no room for {CONSTANT}");
+                return Err(Diagnostic::machine(cause, "build it again"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use punctual_dispatcher::{Limits, Refusal};
 use crate::abi::{Call, Command, Context, Create, Exit};
 use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
-use crate::kernel_btf::KernelBtf;
+use crate::kernel_btf;
 use crate::machine;
 use crate::programs::Programs;
 use crate::timer_process::TimerProcess;
@@ -52,12 +52,10 @@ impl Scheduler {
         let mut open =
             ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
         prepare(&mut open)?;
-        let kernel = KernelBtf::load()?;
-        kernel.check_functions()?;
-        set_initial(&mut open, OPS, &kernel.ops_flags()?.to_ne_bytes())?;
         // The arena is mapped here.
         let (loaded, log) = listening(|| map_unlocked(|| open.load()));
-        let object = loaded.map_err(|e| refused(&e, &log))?;
+        let object = loaded
+            .map_err(|e| kernel_btf::missing_function().unwrap_or_else(|| refused(&e, &log)))?;
         let programs = Programs::of(&object).map_err(|e| refused(&e, ""))?;
         Ok(Scheduler { link: None, guard: None, object, programs: Arc::new(programs) })
     }
@@ -174,26 +172,6 @@ impl Drop for Scheduler {
     fn drop(&mut self) {
         self.detach();
     }
-}
-
-/// Writes the first bytes of a map's initial value, before the object is loaded.
-///
-/// # Errors
-/// It is an object of another version.
-pub(crate) fn set_initial(
-    open: &mut OpenObject,
-    name: &str,
-    bytes: &[u8],
-) -> Result<(), Diagnostic> {
-    let mut map = open.maps_mut().find(|map| map.name() == name);
-    match map.as_mut().and_then(|map| map.initial_value_mut()?.get_mut(..bytes.len())) {
-        Some(value) => value.copy_from_slice(bytes),
-        None => {
-            let cause = format!("the BPF object has no room for {name}");
-            return Err(Diagnostic::machine(cause, "build it again"));
-        }
-    }
-    Ok(())
 }
 
 fn map<'a>(object: &'a mut Object, name: &str) -> Result<MapMut<'a>, String> {
