@@ -1,7 +1,6 @@
 //! `trace why` of runs inside the kernel: where a cause is planted, it is the one that is named.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use punctual_sys::clock::monotonic_ns as now;
@@ -9,7 +8,7 @@ use punctual_sys::sched;
 use serde_json::Value;
 
 use crate::machine::{until, Machine};
-use crate::punctual::{start, Running, Scratch, PUNCTUAL};
+use crate::punctual::{misses_of, start, Running, Scratch};
 
 /// How long the cause lasts: several periods.
 const LENGTH: Duration = Duration::from_millis(110);
@@ -37,18 +36,12 @@ fn causes_in(run: Running, scratch: &Scratch, (from, to): (u64, u64)) -> Vec<Str
     until("the run goes on", || written(&trace) > before + 8_000);
     run.send(libc::SIGINT);
     assert_eq!(run.output().status.code(), Some(130));
-    let why = Command::new(&*PUNCTUAL)
-        .args(["trace", "why", "--json"])
-        .arg(&trace)
-        .output()
-        .expect("it starts");
-    let document: Value = serde_json::from_slice(&why.stdout).expect("it is JSON");
-    let misses = document["result"]["misses"].as_array().expect("misses");
+    let misses = misses_of(&trace);
     let at = |miss: &Value, key: &str| miss[key].as_u64().expect("a time");
     let within = |miss: &&Value| at(miss, "release_ns") >= from && at(miss, "deadline_ns") <= to;
     let causes = misses.iter().filter(within).filter_map(|miss| miss["cause"].as_str());
     let causes: Vec<String> = causes.map(str::to_owned).collect();
-    assert!(causes.len() >= 3, "{from} to {to}: {document:#}");
+    assert!(causes.len() >= 3, "{from} to {to}: {misses:#?}");
     causes
 }
 

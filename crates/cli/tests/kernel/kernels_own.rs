@@ -1,9 +1,10 @@
 //! What the kernel does for itself beside a run, which no scheduler can preempt or put off: its
 //! tracer tells.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::machine::preempt_rt;
+use crate::punctual::RESULTS;
 
 /// Between soft interrupts of which one goes on from the other, s: in one round, or the rest of it
 /// in the kernel's thread.
@@ -11,7 +12,8 @@ const GAP: f64 = 12e-6;
 /// The least urgent real-time priority, as the tracer counts them.
 const LAST_REAL_TIME: u64 = 99;
 
-const EVENTS: [&str; 3] = ["irq/softirq_entry", "irq/softirq_exit", "sched/sched_pi_setprio"];
+const EVENTS: [&str; 4] =
+    ["irq/softirq_entry", "irq/softirq_exit", "sched/sched_pi_setprio", "sched/sched_switch"];
 
 /// An instance of the kernel's tracer that records all of these events.
 pub struct KernelsOwn(PathBuf);
@@ -65,17 +67,36 @@ impl KernelsOwn {
     /// time, ns, to a microsecond.
     pub fn given_back(&self) -> Vec<(u64, u64)> {
         self.events("sched_pi_setprio: ", |at, what| {
-            let word = |name: &str| {
-                what.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok())
-            };
-            let (thread, old, new) = (word("pid=")?, word("oldprio=")?, word("newprio=")?);
-            (old <= LAST_REAL_TIME && new > LAST_REAL_TIME).then_some((thread, (at * 1e9) as u64))
+            let (old, new) = (number(what, "oldprio")?, number(what, "newprio")?);
+            (old <= LAST_REAL_TIME && new > LAST_REAL_TIME)
+                .then_some((number(what, "pid")?, (at * 1e9) as u64))
         })
     }
+
+    /// What the kernel's real-time threads executed, and with them the timer process that they make
+    /// wake again and again, ns, to some microseconds.
+    pub fn real_time_between(&self, from: u64, to: u64) -> u64 {
+        let mut since = None;
+        let parts = self.events("sched_switch: ", |at, what| {
+            let until = (at * 1e9) as u64;
+            let began: u64 = since.replace(until)?;
+            (number(what, "prev_prio")? <= LAST_REAL_TIME)
+                .then_some(until.min(to).saturating_sub(began.max(from)))
+        });
+        parts.into_iter().sum()
+    }
+}
+
+/// The number after `name=`.
+fn number(what: &str, name: &str) -> Option<u64> {
+    what.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
 impl Drop for KernelsOwn {
     fn drop(&mut self) {
+        if std::thread::panicking() && Path::new(RESULTS).is_dir() {
+            let _ = std::fs::copy(self.0.join("trace"), Path::new(RESULTS).join("kernels-own"));
+        }
         let _ = std::fs::remove_dir(&self.0);
     }
 }

@@ -18,7 +18,7 @@ pub const TIMER: &str = "punctual-timer";
 const HELPERS: [&str; 3] = [TIMER, "punctual-guard", "punctual-detach"];
 
 /// What a virtual machine brings back.
-const RESULTS: &str = "/job/results";
+pub const RESULTS: &str = "/job/results";
 
 /// A directory of a test's own, removed at its end; if the test failed in a virtual machine, that
 /// brings it back.
@@ -193,6 +193,20 @@ pub fn keeps_its_budget(task: &Value, within: u64) {
         received.abs_diff(assigned) <= assigned / 10_000 + within,
         "{received} ns of {assigned}: {task:#}"
     );
+}
+
+/// The missed deadlines of a trace, as `trace why` explains them.
+pub fn misses_of(trace: &Path) -> Vec<Value> {
+    let why = Command::new(&*PUNCTUAL)
+        .args(["trace", "why", "--json"])
+        .arg(trace)
+        .output()
+        .expect("it was built");
+    let mut document: Value = serde_json::from_slice(&why.stdout).expect("it is JSON");
+    match document["result"]["misses"].take() {
+        Value::Array(misses) => misses,
+        _ => panic!("no list of misses: {document:#}"),
+    }
 }
 
 /// A trace that was written by the command.
