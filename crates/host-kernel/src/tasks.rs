@@ -2,14 +2,14 @@
 //!
 //! Synthetic tasks are our own processes and stand at the barrier. Commands are held at their exec,
 //! with a guardian that ends them if we are killed. Of adopted processes nothing is changed, so
-//! there is nothing to restore.
+//! there is nothing to restore. The kernel's threads of RCU are ordinary ones meanwhile.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_process::{CommandSpec, Commands, CpuLock, Output, Stream};
+use punctual_process::{rcu_threads, CommandSpec, Commands, CpuLock, Output, Stream};
 use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
 use punctual_taskset::{Body, TaskSet};
@@ -44,7 +44,7 @@ enum Kind {
 /// All of them, in the order of the set. Dropping it ends those that were started.
 pub(crate) struct Tasks {
     barrier: StartBarrier,
-    /// With the first command, so that a run without one has no guardian.
+    /// With the first command or thread of RCU, so that a run without one has no guardian.
     commands: Option<Commands>,
     all: Vec<Process>,
 }
@@ -83,7 +83,18 @@ impl Tasks {
             };
             tasks.all.push(process.map_err(|e| e.of_task(&spec.name))?);
         }
+        let of_rcu: Vec<_> = locks.iter().flat_map(|lock| rcu_threads(lock.cpu())).collect();
+        if !of_rcu.is_empty() {
+            tasks.commands(locks)?.make_ordinary(&of_rcu)?;
+        }
         Ok(tasks)
+    }
+
+    fn commands(&mut self, locks: &[CpuLock]) -> Result<&mut Commands, Diagnostic> {
+        Ok(match &mut self.commands {
+            Some(commands) => commands,
+            none => none.insert(Commands::new(locks)?),
+        })
     }
 
     fn start_command(
@@ -93,10 +104,7 @@ impl Tasks {
         locks: &[CpuLock],
         streams: [Stream; 3],
     ) -> Result<Process, Diagnostic> {
-        let commands = match &mut self.commands {
-            Some(commands) => commands,
-            none => none.insert(Commands::new(locks)?),
-        };
+        let commands = self.commands(locks)?;
         let place = commands.iter().count();
         let spec = CommandSpec { streams, ..CommandSpec::new(argv) };
         let spawned = commands.start(spec, name)?;

@@ -139,7 +139,7 @@ fn custodian_of(id: Identity) -> Option<i32> {
 }
 
 /// Writes down every thread; again, until no thread has come meanwhile.
-fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
+pub(crate) fn record(id: Identity, group: PathBuf) -> Option<ProcessRecord> {
     let at = proc::ticks_now();
     let mut threads: Vec<ThreadRecord> = Vec::new();
     for _ in 0..100 {

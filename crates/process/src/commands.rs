@@ -1,11 +1,13 @@
 //! The commands of one run: held at their exec, released together, ended with all that they
-//! started.
+//! started; and what else a host that parks nothing changes for a run.
 
 use crate::command_spec::{CommandSpec, Hold};
 use crate::guardian::Guardian;
 use crate::journal::Journal;
 use crate::lock::CpuLock;
 use crate::park::Park;
+use crate::proc::Identity;
+use crate::rcu;
 use crate::restore::restore;
 use crate::spawn::{spawn, Spawned};
 use punctual_diagnostic::Diagnostic;
@@ -44,6 +46,14 @@ impl Commands {
         let spawned = spawn(&self.journal, CommandSpec { hold: Hold::AtExec, ..spec }, &park)?;
         self.all.push((spawned, park));
         Ok(&self.all[self.all.len() - 1].0)
+    }
+
+    /// Makes these ordinary threads until the end ([`rcu_threads`](crate::rcu_threads)).
+    ///
+    /// # Errors
+    /// The journal cannot be written; not permitted.
+    pub fn make_ordinary(&self, threads: &[Identity]) -> Result<(), Diagnostic> {
+        rcu::make_ordinary(&self.journal, threads)
     }
 
     /// All of them, in the order of their starts.

@@ -12,6 +12,7 @@ const GAP: f64 = 12e-6;
 /// The least urgent real-time priority, as the tracer counts them.
 const LAST_REAL_TIME: u64 = 99;
 
+/// Switches are for the reader of a failure.
 const EVENTS: [&str; 4] =
     ["irq/softirq_entry", "irq/softirq_exit", "sched/sched_pi_setprio", "sched/sched_switch"];
 
@@ -71,19 +72,6 @@ impl KernelsOwn {
             (old <= LAST_REAL_TIME && new > LAST_REAL_TIME)
                 .then_some((number(what, "pid")?, (at * 1e9) as u64))
         })
-    }
-
-    /// What the kernel's real-time threads executed, and with them the timer process that they make
-    /// wake again and again, ns, to some microseconds.
-    pub fn real_time_between(&self, from: u64, to: u64) -> u64 {
-        let mut since = None;
-        let parts = self.events("sched_switch: ", |at, what| {
-            let until = (at * 1e9) as u64;
-            let began: u64 = since.replace(until)?;
-            (number(what, "prev_prio")? <= LAST_REAL_TIME)
-                .then_some(until.min(to).saturating_sub(began.max(from)))
-        });
-        parts.into_iter().sum()
     }
 }
 

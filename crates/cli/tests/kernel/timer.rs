@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::budgets::TWO;
-use crate::machine::{children, executed_by, is_dead, name, scheduler_becomes, until, Machine};
+use crate::machine::{
+    children, executed_by, is_dead, name, pids, preempt_rt, scheduler_becomes, until, Machine,
+};
 use crate::punctual::{
     keeps_its_budget, replays, results, says, task, Running, Scratch, PUNCTUAL, TIMER,
 };
@@ -147,4 +149,28 @@ fn a_timer_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
         }
     });
     says(&run.output(), ENDED, &["timer process of CPU 0", "half of the CPU", "normal class"]);
+}
+
+/// As a real-time thread it delays jobs by up to milliseconds beside programs that fork.
+#[test]
+fn the_kernels_thread_of_rcu_is_ordinary_during_a_run_and_real_time_after_any_end() {
+    let Some(_machine) = machine() else { return };
+    if !preempt_rt() {
+        eprintln!("not run: RCU has no real-time thread here");
+        return;
+    }
+    let rcu = pids().into_iter().find(|&pid| name(pid) == "rcuc/0").expect("it has one");
+    // SAFETY: a system call without memory.
+    let policy = || unsafe { libc::sched_getscheduler(rcu as i32) };
+    for end in [libc::SIGINT, libc::SIGKILL] {
+        assert_eq!(policy(), libc::SCHED_FIFO);
+        let scratch = Scratch::new();
+        let run = start(&scratch, &[]);
+        timer_process_of(&run);
+        assert_eq!(policy(), libc::SCHED_OTHER);
+        run.send(end);
+        run.output();
+        until("it is real-time again", || policy() == libc::SCHED_FIFO);
+        scheduler_becomes("disabled");
+    }
 }
