@@ -40,7 +40,8 @@ enum pd_attribute {
 	PD_BY_BUDGET = 3,   /* less remaining first */
 	PD_BY_PRIORITY = 4, /* larger first */
 };
-#define PD_ORDER(a, b, c, e) ((pd_u32)(a) | (pd_u32)(b) << 8 | (pd_u32)(c) << 16 | (pd_u32)(e) << 24)
+#define PD_ORDER(a, b, c, e) \
+	((pd_u32)(a) | (pd_u32)(b) << 8 | (pd_u32)(c) << 16 | (pd_u32)(e) << 24)
 #define PD_ORDER_DEFAULT PD_ORDER(PD_BY_PRIORITY, 0, 0, 0)
 
 enum pd_job_state {

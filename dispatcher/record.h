@@ -35,7 +35,8 @@ enum pd_record_kind {
 	PD_REC_JOB_ADD_3 = 22,	       /* time = server, a = budget_group, b = budget_server */
 	PD_REC_RESERVATION_ADD = 23,   /* small = task, a = start, b = period */
 	PD_REC_RESERVATION_ADD_2 = 24, /* time = budget, a = deadline, b = priority, small = group */
-	PD_REC_RESERVATION_ADD_3 = 25, /* time = cookie, a = wakeup_rule, b = overrun, small = own_cookie */
+	/* time = cookie, a = wakeup_rule, b = overrun, small = own_cookie */
+	PD_REC_RESERVATION_ADD_3 = 25,
 	/* small = windows that it takes */
 	PD_REC_RESERVATION_ADD_4 = 26, /* time = server, a = budget_group, b = budget_server */
 	/* The same four follow, for a change (ADD's start, task and servers mean nothing). */

@@ -53,7 +53,8 @@ PD_FN int pd_reservation_record(pd_ref d, pd_u64 now)
 		  (pd_u64)a->priority);
 	pd_record(d, PD_REC_RESERVATION_ADD_3, a->own_cookie, a->cookie, a->wakeup_rule,
 		  a->overrun);
-	pd_record(d, PD_REC_RESERVATION_ADD_4, PD(d)->drafted, a->server, a->budget_group, a->budget_server);
+	pd_record(d, PD_REC_RESERVATION_ADD_4, PD(d)->drafted, a->server, a->budget_group,
+		  a->budget_server);
 	return 0;
 }
 

@@ -52,7 +52,10 @@ fn clang() -> String {
             return name.to_owned();
         }
     }
-    panic!("no clang for the BPF build: install clang-19 (apt-get install clang-19), or name one in PUNCTUAL_CLANG");
+    panic!(
+        "no clang for the BPF build: install clang-19 (apt-get install clang-19), or name one in \
+         PUNCTUAL_CLANG"
+    );
 }
 
 fn compile_bpf(headers: &Path, source: &str, object: &Path) {

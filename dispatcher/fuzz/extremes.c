@@ -11,7 +11,9 @@
 
 static pd_u32 some_limit(struct stream *in)
 {
-	static const pd_u32 at_the_ends[] = { 1U << 10, (1U << 10) + 1, 1U << 20, (1U << 20) + 1, 1U << 31, ~0U };
+	static const pd_u32 at_the_ends[] = {
+		1U << 10, (1U << 10) + 1, 1U << 20, (1U << 20) + 1, 1U << 31, ~0U,
+	};
 	uint8_t byte = stream_byte(in);
 
 	return byte < 250 ? byte % 32 : at_the_ends[byte - 250];
@@ -219,7 +221,8 @@ static void operate(struct fuzzed *f, struct stream *in)
 		pd_reservation_remove(f->d, some_number(in), f->now);
 		break;
 	case 21:
-		pd_group_set_order(f->d, some_number(in), (pd_u32)some_value(in, 0) * 0x01010101U + stream_byte(in));
+		pd_group_set_order(f->d, some_number(in),
+				   (pd_u32)some_value(in, 0) * 0x01010101U + stream_byte(in));
 		break;
 	case 22:
 		keep(f, pd_timer_ask(f->d, some_value(in, f->now), some_value(in, 0), f->now));

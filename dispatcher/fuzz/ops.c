@@ -30,8 +30,8 @@ static pd_u64 some_time(struct shadow *s, struct stream *in)
 }
 
 /* A job of one of the three kinds: all else is read by their readers. */
-static void some_place(struct stream *in, pd_u32 *task, pd_u32 *group, pd_u32 *server, pd_u32 *budget_group,
-		       pd_u32 *budget_server)
+static void some_place(struct stream *in, pd_u32 *task, pd_u32 *group, pd_u32 *server,
+		       pd_u32 *budget_group, pd_u32 *budget_server)
 {
 	uint8_t kind = stream_byte(in), place = stream_byte(in);
 
@@ -246,7 +246,8 @@ static void operate(struct shadow *s, struct stream *in)
 		s->reservation_there[r] = false;
 		break;
 	case 22:
-		pd_group_set_order(s->d, argument % (GROUPS + 1), PD_ORDER(stream_byte(in) % 6, argument / 16 % 5, 0, 0));
+		pd_group_set_order(s->d, argument % (GROUPS + 1),
+				   PD_ORDER(stream_byte(in) % 6, argument / 16 % 5, 0, 0));
 		break;
 	case 23:
 		ask_timer(s, in, argument);

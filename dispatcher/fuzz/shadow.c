@@ -40,7 +40,8 @@ void shadow_added(struct shadow *s, pd_u64 id, const struct pd_job_attr *attr)
 	MUST(place->used == 0);
 }
 
-void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group, pd_u32 budget_server)
+void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group,
+		pd_u32 budget_server)
 {
 	if (server) {
 		MUST(server < GROUPS && group < GROUPS);
@@ -49,7 +50,8 @@ void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_gro
 	}
 	if (budget_server) {
 		MUST(budget_server <= NODES && budget_group <= NODES);
-		MUST(s->node_parent[budget_server] == PD_NONE || s->node_parent[budget_server] == budget_group);
+		MUST(s->node_parent[budget_server] == PD_NONE ||
+		     s->node_parent[budget_server] == budget_group);
 		s->node_parent[budget_server] = budget_group;
 	}
 	if (budget_group)

@@ -52,7 +52,8 @@ struct known *shadow_find(struct shadow *s, pd_u64 id);
 /* Remembers a job that was added. */
 void shadow_added(struct shadow *s, pd_u64 id, const struct pd_job_attr *attr);
 /* Remembers which parents a job or reservation fixed; they must not have been others. */
-void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group, pd_u32 budget_server);
+void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group,
+		pd_u32 budget_server);
 
 /* Charges a job, and checks who else was charged. */
 void check_charge(struct shadow *s, pd_u64 job, pd_u64 ran);

@@ -78,7 +78,10 @@ impl Column {
             let (off_5_of, late) =
                 (s.off_5_spread().show(1e4, 3), format!("{} / {}", s.late, s.late_off_5));
             let (periods, share) = (s.periods, 100.0 * s.received / s.assigned);
-            println!("    {name:<12} {periods:>8} {off_1:>9.3} {off_5:>9.3} {off_5_of:>24} {late:>12} {share:>12.4}");
+            println!(
+                "    {name:<12} {periods:>8} {off_1:>9.3} {off_5:>9.3} {off_5_of:>24} {late:>12} \
+                 {share:>12.4}"
+            );
         }
         if !self.load.is_empty() {
             println!(
@@ -95,8 +98,8 @@ impl Column {
             .map(|(name, s)| {
                 let figures = json!({
                     "periods": s.periods, "off_1_percent": s.off_1, "off_5_percent": s.off_5,
-                    "woken_late": s.late, "woken_late_off_5_percent": s.late_off_5, "stalled": s.stalled,
-                    "received_ns": s.received, "assigned_ns": s.assigned,
+                    "woken_late": s.late, "woken_late_off_5_percent": s.late_off_5,
+                    "stalled": s.stalled, "received_ns": s.received, "assigned_ns": s.assigned,
                     "off_5_percent_ppm": s.off_5_spread().json(),
                 });
                 (name.clone(), figures)
@@ -124,7 +127,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     }
     tools::progress("");
     println!(
-        "Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a background process beside",
+        "Budget received, {} windows of {duration}: RTAI's Fig. 6 without its player, a background \
+         process beside",
         bench.windows
     );
     println!(

@@ -17,8 +17,9 @@ fn hundred(cpu: u32, policy: &str, ppm: u64) -> String {
         let budget = period * ppm / 100_000_000;
         let deadline = if n % 3 == 0 { period / 5 * 4 } else { period };
         set += &format!(
-            "[[task]]\nname = \"t{n}\"\npriority = {}\nperiod = \"{period}ns\"\nbudget = \"{budget}ns\"\n\
-             deadline = \"{deadline}ns\"\nwork = {{ spin = \"{budget}ns\" }}\n",
+            "[[task]]\nname = \"t{n}\"\npriority = {}\nperiod = \"{period}ns\"\n\
+             budget = \"{budget}ns\"\ndeadline = \"{deadline}ns\"\n\
+             work = {{ spin = \"{budget}ns\" }}\n",
             100 - n
         );
     }

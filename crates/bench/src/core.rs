@@ -151,7 +151,8 @@ fn as_bpf(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
         most.verified < MOST_VERIFIED,
     ));
     Ok((
-        json!({ "jobs": figures, "verified": most.verified, "load_ms": wall.json(), "load_executed_ms": executed.json() }),
+        json!({ "jobs": figures, "verified": most.verified, "load_ms": wall.json(),
+            "load_executed_ms": executed.json() }),
         verdicts,
     ))
 }

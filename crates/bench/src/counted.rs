@@ -84,7 +84,10 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         ));
         let lines = decisions
             .iter()
-            .map(|d| json!({ "jobs": d.jobs, "shape": d.shape, "bpf": d.bpf, "native": d.native, "ratio": d.ratio() }))
+            .map(|d| {
+                json!({ "jobs": d.jobs, "shape": d.shape, "bpf": d.bpf, "native": d.native,
+                    "ratio": d.ratio() })
+            })
             .collect();
         figures.insert(kernel.to_owned(), lines);
     }

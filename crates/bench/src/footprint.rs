@@ -12,7 +12,8 @@ fn hundred(cpu: u32) -> String {
     let mut set = format!("cpu = {cpu}\npolicy = \"edf\"\n");
     for n in 0..100 {
         set += &format!(
-            "[[task]]\nname = \"t{n}\"\nperiod = \"{}ms\"\nbudget = \"500us\"\nwork = {{ spin = \"300us\" }}\n",
+            "[[task]]\nname = \"t{n}\"\nperiod = \"{}ms\"\nbudget = \"500us\"\n\
+             work = {{ spin = \"300us\" }}\n",
             100 + n
         );
     }

@@ -42,9 +42,8 @@ pub fn baselines() -> Result<Value, Failure> {
         reserve()?;
         Ok(spin(BURSTS))
     })?;
-    Ok(
-        json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline, "deadline_bursts_ns": lengths(&bursts) }),
-    )
+    Ok(json!({ "fifo_wakeup_ns": fifo, "deadline_wakeup_ns": deadline,
+        "deadline_bursts_ns": lengths(&bursts) }))
 }
 
 /// Until the kernel does nothing by itself.

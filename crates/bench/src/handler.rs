@@ -118,7 +118,10 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let mean = Spread::of(windows.iter().map(|w| w.handler_mean as f64));
     let max = Spread::of(windows.iter().map(|w| w.handler_max as f64));
     let rate = Spread::of(windows.iter().map(|w| w.cost.events as f64 * 1e9 / w.cost.wall as f64));
-    println!("Time in the handler per event, us: RTAI's Table 2 set (2 ms/1 ms and 5 ms/1 ms, spinning), beside a background load");
+    println!(
+        "Time in the handler per event, us: RTAI's Table 2 set (2 ms/1 ms and 5 ms/1 ms, \
+         spinning), beside a background load"
+    );
     println!("  {:<46} {:>20} {:>24}", "", "average", "maximum");
     for row in RTAI_TABLES_2_3 {
         let tasks = match row.tasks {
@@ -143,7 +146,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let own_ratio = Spread::ratios(&own, &floor_own);
     let lost_ratio = Spread::ratios(&lost, &floor_lost);
     println!(
-        "CPU in all per event, us ({:.0} events/s), beside a bare thread woken at the same instants",
+        "CPU in all per event, us ({:.0} events/s), beside a bare thread woken at the same \
+         instants",
         rate.median()
     );
     const COLUMNS: [i32; 4] = [-34, 22, 22, 20];
@@ -158,12 +162,13 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!();
     Ok(Part {
         figures: json!({
-            "handler_mean_ns": mean.json(), "handler_max_ns": max.json(), "events_per_s": rate.json(),
+            "handler_mean_ns": mean.json(), "handler_max_ns": max.json(),
+            "events_per_s": rate.json(),
             "lateness_p50_ns": Spread::of(windows.iter().map(|w| w.late_p50 as f64)).json(),
-            "cpu_per_event_ns": { "punctual": Spread::of(own).json(), "floor": Spread::of(floor_own).json(),
-                "ratio": own_ratio.json() },
-            "lost_per_event_ns": { "punctual": Spread::of(lost).json(), "floor": Spread::of(floor_lost).json(),
-                "ratio": lost_ratio.json() },
+            "cpu_per_event_ns": { "punctual": Spread::of(own).json(),
+                "floor": Spread::of(floor_own).json(), "ratio": own_ratio.json() },
+            "lost_per_event_ns": { "punctual": Spread::of(lost).json(),
+                "floor": Spread::of(floor_lost).json(), "ratio": lost_ratio.json() },
         }),
         verdicts: vec![
             Verdict::new(

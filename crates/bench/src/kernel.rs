@@ -31,10 +31,13 @@ budget = "1ms"
 work = { spin = "600us" }
 "#;
 /// First without a load: how soon the scheduler is there.
-const JOB: &str = "./punctual-bench --load >results/load && ./punctual-bench --stamp >results/began && \
-    { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml >results/results || [ $? = 1 ]; } && \
+const JOB: &str = "./punctual-bench --load >results/load && \
+    ./punctual-bench --stamp >results/began && \
+    { punctual run --host kernel --quiet --json --duration 50ms --trace results/short set.toml \
+    >results/results || [ $? = 1 ]; } && \
     ./punctual-bench --baselines >results/baselines && \
-    punctual run --host kernel --load --quiet --json --trace results/trace --trace-records 1048576 set.toml >results/results";
+    punctual run --host kernel --load --quiet --json --trace results/trace --trace-records 1048576 \
+    set.toml >results/results";
 
 /// What the kernel's line is to keep, ns.
 fn most_to_running(kernel: &str) -> u64 {
@@ -78,7 +81,8 @@ impl Sample {
     }
 
     fn json(&self) -> Value {
-        json!({ "p50": self.at(50), "p99": self.at(99), "max": self.at(100), "min": self.0[0], "count": self.0.len() })
+        json!({ "p50": self.at(50), "p99": self.at(99), "max": self.at(100),
+            "min": self.0[0], "count": self.0.len() })
     }
 }
 
@@ -266,16 +270,18 @@ impl Seen {
     fn json(&self, rate: &Result<Rate, Failure>) -> Value {
         json!({
             "fifo_wakeup_ns": self.fifo.json(), "deadline_wakeup_ns": self.deadline.json(),
-            "deadline_budget_ns": self.deadline_budget.json(), "release_to_running_ns": self.running.json(),
-            "release_to_program_ns": self.program.json(), "budget_ns": self.budget.json(), "long_run": self.long_run,
-            "start": self.load.json(rate),
+            "deadline_budget_ns": self.deadline_budget.json(),
+            "release_to_running_ns": self.running.json(),
+            "release_to_program_ns": self.program.json(), "budget_ns": self.budget.json(),
+            "long_run": self.long_run, "start": self.load.json(rate),
         })
     }
 }
 
 fn print(all: &[Seen], rate: &Result<Rate, Failure>) {
     println!(
-        "Inside the kernel, beside a background load, one CPU; ns of a clock that counts instructions: p50 / p99 / max"
+        "Inside the kernel, beside a background load, one CPU; ns of a clock that counts \
+         instructions: p50 / p99 / max"
     );
     let ratio = |a: u64, b: u64| format!("{:.2}", a as f64 / b as f64);
     const COLUMNS: [i32; 5] = [-8, -34, 28, 14, 18];

@@ -28,10 +28,9 @@ pub fn steps() -> Result<Value, Failure> {
     let dispatcher = dispatcher()?;
     let s = Start::try_it(0).map_err(|e| e.to_string())?;
     let ns = |d: std::time::Duration| d.as_nanos() as u64;
-    Ok(
-        json!({ "probe_ns": ns(s.probe), "open_ns": ns(s.open), "load_ns": ns(s.load), "create_ns": ns(s.create),
-        "attach_ns": ns(s.attach), "detach_ns": ns(s.detach), "dispatcher_ns": dispatcher }),
-    )
+    Ok(json!({ "probe_ns": ns(s.probe), "open_ns": ns(s.open), "load_ns": ns(s.load),
+        "create_ns": ns(s.create), "attach_ns": ns(s.attach), "detach_ns": ns(s.detach),
+        "dispatcher_ns": dispatcher }))
 }
 
 /// How fast this machine loads.
@@ -139,10 +138,13 @@ pub fn print<'a>(all: impl Iterator<Item = (&'a str, &'a Load)>, rate: &Result<R
     }
     match rate {
         Ok(Rate { here, ratio, kernel }) => println!(
-            "  In loading, {ratio:.1} of them take this machine a ns: {:.1} ms for the dispatcher's object alone, and {:.0} million under {kernel}",
+            "  In loading, {ratio:.1} of them take this machine a ns: {:.1} ms for the \
+             dispatcher's object alone, and {:.0} million under {kernel}",
             here / 1e6,
             here * ratio / 1e6,
         ),
-        Err(e) => println!("  How long that is here is not known, for the dispatcher's object does not load: {e}"),
+        Err(e) => println!(
+            "  How long that is here is not known, for the dispatcher's object does not load: {e}"
+        ),
     }
 }

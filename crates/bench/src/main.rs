@@ -160,8 +160,8 @@ fn main() -> ExitCode {
         punctual: args.punctual.canonicalize().unwrap_or(args.punctual.clone()),
     };
     describe(&machine, &bench);
-    let mut all = json!({ "version": 1, "machine": machine, "cpu": bench.cpu, "windows": bench.windows,
-        "load_before": tools::load() });
+    let mut all = json!({ "version": 1, "machine": machine, "cpu": bench.cpu,
+        "windows": bench.windows, "load_before": tools::load() });
     let mut verdicts = Vec::new();
     let mut failed = false;
     for part in PARTS.into_iter().filter(|p| args.parts.is_empty() || args.parts.contains(p)) {
@@ -220,7 +220,8 @@ fn in_guest(args: &Args) -> ExitCode {
 
 fn describe(machine: &Machine, bench: &Bench) {
     println!(
-        "{}, {} CPUs{}, Linux {} ({}{}), clock {}; measured on CPU {}, {} windows of each; load before {}\n",
+        "{}, {} CPUs{}, Linux {} ({}{}), clock {}; measured on CPU {}, {} windows of each; load \
+         before {}\n",
         machine.cpu_model.as_deref().unwrap_or("unknown processor"),
         machine.cpus.len(),
         if machine.virtual_machine == Some(true) { ", virtual machine" } else { "" },

@@ -113,8 +113,9 @@ impl Received {
     }
 
     fn json(&self, task: &Task) -> Value {
-        json!({ "budget_ns": task.budget, "periods": self.periods, "off_1_percent": self.off_1, "off_5_percent": self.off_5,
-            "received_ns": self.total, "assigned_ns": self.periods * task.budget, "largest_unsettled_ns": self.most,
+        json!({ "budget_ns": task.budget, "periods": self.periods, "off_1_percent": self.off_1,
+            "off_5_percent": self.off_5, "received_ns": self.total,
+            "assigned_ns": self.periods * task.budget, "largest_unsettled_ns": self.most,
             "longest_unsettled_periods": self.longest })
     }
 }
@@ -206,7 +207,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             let (periods, longest, long) =
                 (r.periods, r.longest, r.percent(1) * r.total as f64 / task.budget as f64);
             println!(
-                "  {:<22} {:<12} {periods:>8} {off_1:>8.2} {off_5:>8.3} {most:>16.1} {longest:>16} {long:>11.4}",
+                "  {:<22} {:<12} {periods:>8} {off_1:>8.2} {off_5:>8.3} {most:>16.1} {longest:>16} \
+                 {long:>11.4}",
                 rule.name(),
                 fmt_ns(task.budget),
             );
@@ -214,7 +216,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
         let received: Vec<Value> =
             tasks.iter().zip(&received).map(|(task, r)| r.json(task)).collect();
         figures.push(json!({
-            "at_once_beyond_permille": rule.at_once, "parts": rule.parts, "step_permille": rule.step, "tasks": received,
+            "at_once_beyond_permille": rule.at_once, "parts": rule.parts,
+            "step_permille": rule.step, "tasks": received,
         }));
     }
     println!();

@@ -36,7 +36,10 @@ fn budget(period: u64, load: u64) -> u64 {
 fn text(load: u64) -> String {
     let tasks = PERIODS.iter().enumerate().map(|(n, &p)| {
         let c = budget(p, load);
-        format!("[[task]]\nname = \"t{n}\"\nperiod = \"{p}us\"\nbudget = \"{c}us\"\nwork = {{ spin = \"{c}us\" }}\n")
+        format!(
+            "[[task]]\nname = \"t{n}\"\nperiod = \"{p}us\"\nbudget = \"{c}us\"\n\
+             work = {{ spin = \"{c}us\" }}\n"
+        )
     });
     format!("cpu = 0\npolicy = \"edf\"\n{}", tasks.collect::<String>())
 }
@@ -138,7 +141,10 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     if let Err(e) = &python {
         println!("SimSo is not measured: {e}\n");
     }
-    println!("Simulated jobs per second of CPU time, ten tasks under EDF, each job through the allocator interface");
+    println!(
+        "Simulated jobs per second of CPU time, ten tasks under EDF, each job through the \
+         allocator interface"
+    );
     println!("  {:<8} {:>30} {:>22} {:>24}", "load", "punctual, millions", "SimSo", "ratio");
     let (mut figures, mut verdicts) = (serde_json::Map::new(), Vec::new());
     for load in LOADS {

@@ -27,12 +27,13 @@ const FIFO_CYCLE: u64 = 10_000_000;
 
 fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {
     let mut set = format!(
-        "cpu = {}\npolicy = \"rm\"\n[[task]]\nname = \"tick\"\nperiod = \"{INTERVAL_US}us\"\nbudget = \"50us\"\n\
-         work = {{ spin = \"1us\" }}\n",
+        "cpu = {}\npolicy = \"rm\"\n[[task]]\nname = \"tick\"\nperiod = \"{INTERVAL_US}us\"\n\
+         budget = \"50us\"\nwork = {{ spin = \"1us\" }}\n",
         bench.cpu
     );
     if beside == Beside::Fifo {
-        set += "[[task]]\nname = \"fifo\"\nperiod = \"10ms\"\nbudget = \"5ms\"\nwork = { spin = \"forever\" }\n";
+        set += "[[task]]\nname = \"fifo\"\nperiod = \"10ms\"\nbudget = \"5ms\"\n\
+                work = { spin = \"forever\" }\n";
     }
     let duration = format!("{seconds}s");
     let mut options = vec!["--duration", duration.as_str()];
@@ -108,7 +109,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
             );
             part.insert(
                 what.into(),
-                json!({ "punctual_ns": a.json(), "cyclictest_ns": b.json(), "ratio": ratio.json() }),
+                json!({ "punctual_ns": a.json(), "cyclictest_ns": b.json(),
+                    "ratio": ratio.json() }),
             );
             verdicts.push(Verdict::new(
                 format!("wake-up {what} against cyclictest, {name}"),

@@ -50,7 +50,8 @@ impl Spread {
 
     /// For programs.
     pub fn json(&self) -> Value {
-        json!({ "median": self.median(), "min": self.least(), "max": self.most(), "windows": self.sorted })
+        json!({ "median": self.median(), "min": self.least(), "max": self.most(),
+            "windows": self.sorted })
     }
 }
 

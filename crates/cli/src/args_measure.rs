@@ -30,12 +30,13 @@ pub enum Instrument {
 
 #[derive(Args)]
 #[command(
-    after_help = "Sixteen real-time tasks, two of each kind, and their executive run on one CPU, as those of \
-rt-exec do; docs/measure.md says what each kind and column means. For each task: cycles, late ones, spare time, \
-current, best and worst latency, and its determinism: worst less best. The work is scaled down if all tasks would use more than \
-70 % of the CPU.\n\nExit codes: 0 measured, and all that is required was kept; 1 it was not; 2 bad usage; 3 not \
-admitted: the heart beat is too fast; 4 the machine does not permit it; 130 interrupted, with what was measured \
-until then."
+    after_help = "Sixteen real-time tasks, two of each kind, and their executive run on one CPU, \
+as those of rt-exec do; docs/measure.md says what each kind and column means. For each task: \
+cycles, late ones, spare time, current, best and worst latency, and its determinism: worst less \
+best. The work is scaled down if all tasks would use more than 70 % of the CPU.\n\n\
+Exit codes: 0 measured, and all that is required was kept; 1 it was not; 2 bad usage; 3 not \
+admitted: the heart beat is too fast; 4 the machine does not permit it; 130 interrupted, with what \
+was measured until then."
 )]
 pub struct Determinism {
     /// Heart beats a second; of several, a run for each
@@ -76,9 +77,10 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 
 #[derive(Args)]
 #[command(
-    after_help = "The job has a period of 500 us and a budget of 250 us, and sleeps 100 us in each period. \
-docs/measure.md says what each load does.\n\nExit codes: 0 measured, and all requirements kept; 1 a requirement is \
-not kept; 2 bad usage; 4 the machine does not permit it; 130 interrupted: what was measured is printed."
+    after_help = "The job has a period of 500 us and a budget of 250 us, and sleeps 100 us in each \
+period. docs/measure.md says what each load does.\n\n\
+Exit codes: 0 measured, and all requirements kept; 1 a requirement is not kept; 2 bad usage; 4 the \
+machine does not permit it; 130 interrupted: what was measured is printed."
 )]
 pub struct MeasureLatency {
     /// Periods of each row [default: 100000, as the paper]
@@ -124,9 +126,10 @@ pub struct MeasureLatency {
 decisions: one decision of the dispatcher with 1 to 10,000 jobs (RED-Linux, Table 5)\n\
 budgets: received per assigned execution time of 500 periods (RTAI, Fig. 6)\n\
 square-wave: edges each 100 us, of one and two tasks, idle and under load (RT-Linux)\n\n\
-Each stands beside the paper's figures, in time and in cycles; docs/measure.md says how it is measured.\n\n\
-Exit codes: 0 measured, and all requirements kept; 1 a requirement is not kept; 2 bad usage; 4 the machine does \
-not permit it; 130 interrupted: what was measured is printed.")]
+Each stands beside the paper's figures, in time and in cycles; docs/measure.md says how it is \
+measured.\n\n\
+Exit codes: 0 measured, and all requirements kept; 1 a requirement is not kept; 2 bad usage; 4 the \
+machine does not permit it; 130 interrupted: what was measured is printed.")]
 pub struct MeasureOverhead {
     /// Measure these parts only
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]

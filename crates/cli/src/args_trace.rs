@@ -46,8 +46,9 @@ pub enum FormatArg {
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 all of it was exported; 2 bad usage, or a trace that is damaged or cut short: \
-what stands before is exported; 4 it cannot be written; 130 interrupted: what was read is exported."
+    after_help = "Exit codes: 0 all of it was exported; 2 bad usage, or a trace that is damaged or \
+cut short: what stands before is exported; 4 it cannot be written; 130 interrupted: what was read \
+is exported."
 )]
 pub struct Export {
     /// Traces of one run: the file, or one .cpuN for each CPU
@@ -69,8 +70,8 @@ pub struct Export {
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 all of it was read; 2 bad usage, or a trace that is damaged or cut short: what \
-stands before is counted; 130 interrupted."
+    after_help = "Exit codes: 0 all of it was read; 2 bad usage, or a trace that is damaged or cut \
+short: what stands before is counted; 130 interrupted."
 )]
 pub struct StatsArgs {
     /// A trace
@@ -86,8 +87,9 @@ pub struct StatsArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 no deadline was missed; 1 some were; 2 bad usage, or a file that is no whole \
-trace (of one that is cut off, what can be read is explained); 130 interrupted: what was read is explained."
+    after_help = "Exit codes: 0 no deadline was missed; 1 some were; 2 bad usage, or a file that \
+is no whole trace (of one that is cut off, what can be read is explained); 130 interrupted: what \
+was read is explained."
 )]
 pub struct Why {
     /// The trace, written by `run --trace` or `sim --trace`
@@ -110,9 +112,10 @@ pub struct Why {
 #[derive(Args)]
 #[command(
     override_usage = "punctual trace diff [OPTIONS] A B",
-    after_help = "Compared is the time that both traces have, aligned by a release that is in both. Times are a number \
-and a unit: 250us, 1ms.\n\nExit codes: 0 the same: all tasks, counts, and times within the tolerance; 1 different; \
-2 bad usage, or a trace that is damaged or cut short: what stands before is compared; 130 interrupted."
+    after_help = "Compared is the time that both traces have, aligned by a release that is in \
+both. Times are a number and a unit: 250us, 1ms.\n\n\
+Exit codes: 0 the same: all tasks, counts, and times within the tolerance; 1 different; 2 bad \
+usage, or a trace that is damaged or cut short: what stands before is compared; 130 interrupted."
 )]
 pub struct DiffArgs {
     /// A trace
@@ -140,10 +143,11 @@ pub struct DiffArgs {
 #[command(
     override_usage = "punctual trace cut [OPTIONS] FILE [--from TIME] [--to TIME] -o OUT\n       \
 punctual trace cut [OPTIONS] FILE --around TASK N -o OUT",
-    after_help = "Times are since the start of the run: a number and a unit, 250us, 1.5s. `trace export`, `stats`, \
-`diff`, `report` and, unless --task is given, `trace why` read a part as any trace. `sim --replay` reads one that begins \
-with the run.\n\nExit codes: 0 it was cut; 2 bad usage, or a trace that is damaged or cut short: what can be read is \
-cut; 4 it cannot be written; 130 interrupted: what was read is cut."
+    after_help = "Times are since the start of the run: a number and a unit, 250us, 1.5s. `trace \
+export`, `stats`, `diff`, `report` and, unless --task is given, `trace why` read a part as any \
+trace. `sim --replay` reads one that begins with the run.\n\n\
+Exit codes: 0 it was cut; 2 bad usage, or a trace that is damaged or cut short: what can be read \
+is cut; 4 it cannot be written; 130 interrupted: what was read is cut."
 )]
 pub struct CutArgs {
     /// A trace

@@ -14,8 +14,10 @@ const MS: u64 = 1_000_000;
 const SET: &str = r#"cpu = 0
 policy = "fp"
 task = [
-    { name = "busy", period = "20ms", deadline = "10ms", budget = "4ms", priority = 2, work = { spin = "4ms" } },
-    { name = "program", period = "20ms", deadline = "10ms", budget = "4ms", priority = 1, command = ["true"] },
+    { name = "busy", period = "20ms", deadline = "10ms", budget = "4ms", priority = 2,
+      work = { spin = "4ms" } },
+    { name = "program", period = "20ms", deadline = "10ms", budget = "4ms", priority = 1,
+      command = ["true"] },
 ]"#;
 
 /// A trace of a host whose tasks have their places' numbers; both are ready and were released at 0.
@@ -112,7 +114,8 @@ fn a_lock_that_a_lower_task_holds_is_a_suspension() {
 #[test]
 fn what_no_record_shows_is_not_guessed() {
     let set = "cpu = 0\npolicy = \"fp\"\ntask = [\
-        { name = \"high\", period = \"20ms\", budget = \"4ms\", priority = 2, work = { spin = \"4ms\" } },\
+        { name = \"high\", period = \"20ms\", budget = \"4ms\", priority = 2, \
+        work = { spin = \"4ms\" } },\
         { name = \"low\", period = \"20ms\", deadline = \"6ms\", budget = \"3ms\", priority = 1, \
         work = { spin = \"3ms\" } }]";
     let mut trace = simulate(set, 20, Costs::default());

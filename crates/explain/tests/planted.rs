@@ -30,8 +30,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
-            { name = "high", period = "20ms", budget = "4ms", priority = 2, work = { spin = "4ms" } },
-            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1, work = { spin = "3ms" } },
+            { name = "high", period = "20ms", budget = "4ms", priority = 2,
+              work = { spin = "4ms" } },
+            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1,
+              work = { spin = "3ms" } },
         ]"#,
     },
     Planted {
@@ -43,7 +45,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
-            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", work = { spin = "3ms" } },
+            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms",
+              work = { spin = "3ms" } },
             { name = "high", period = "10ms", budget = "4ms", work = { spin = "4ms" } },
         ]"#,
     },
@@ -56,8 +59,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
-            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", work = { spin = "3ms" } },
-            { name = "high", period = "20ms", deadline = "5ms", budget = "4ms", work = { spin = "4ms" } },
+            { name = "low", period = "20ms", deadline = "6ms", budget = "3ms",
+              work = { spin = "3ms" } },
+            { name = "high", period = "20ms", deadline = "5ms", budget = "4ms",
+              work = { spin = "4ms" } },
         ]"#,
     },
     Planted {
@@ -69,9 +74,12 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::SeveralTasks,
         names: &["first", "second"],
         set: r#"task = [
-            { name = "second", period = "20ms", budget = "2ms", priority = 2, work = { spin = "2ms" } },
-            { name = "first", period = "20ms", budget = "2500us", priority = 3, work = { spin = "2500us" } },
-            { name = "low", period = "20ms", deadline = "6ms", budget = "5ms", priority = 1, work = { spin = "5ms" } },
+            { name = "second", period = "20ms", budget = "2ms", priority = 2,
+              work = { spin = "2ms" } },
+            { name = "first", period = "20ms", budget = "2500us", priority = 3,
+              work = { spin = "2500us" } },
+            { name = "low", period = "20ms", deadline = "6ms", budget = "5ms", priority = 1,
+              work = { spin = "5ms" } },
         ]"#,
     },
     Planted {
@@ -83,8 +91,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::OtherOverrun,
         names: &["high"],
         set: r#"task = [
-            { name = "high", period = "20ms", budget = "6ms", priority = 2, work = { recorded = ["2ms", "9ms"] } },
-            { name = "low", period = "20ms", deadline = "10ms", budget = "5ms", priority = 1, work = { spin = "5ms" } },
+            { name = "high", period = "20ms", budget = "6ms", priority = 2,
+              work = { recorded = ["2ms", "9ms"] } },
+            { name = "low", period = "20ms", deadline = "10ms", budget = "5ms", priority = 1,
+              work = { spin = "5ms" } },
         ]"#,
     },
     Planted {
@@ -96,8 +106,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::OtherOverrun,
         names: &["high"],
         set: r#"task = [
-            { name = "high", period = "20ms", budget = "6ms", priority = 2, work = { recorded = ["2ms", "9ms", "2ms"] } },
-            { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1, work = { spin = "5ms" } },
+            { name = "high", period = "20ms", budget = "6ms", priority = 2,
+              work = { recorded = ["2ms", "9ms", "2ms"] } },
+            { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1,
+              work = { spin = "5ms" } },
         ]"#,
     },
     Planted {
@@ -109,7 +121,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::DemandBeyondBudget,
         names: &[],
         set: r#"task = [
-            { name = "servo", period = "10ms", budget = "3ms", work = { recorded = ["2ms", "5ms", "500us"] } },
+            { name = "servo", period = "10ms", budget = "3ms",
+              work = { recorded = ["2ms", "5ms", "500us"] } },
         ]"#,
     },
     Planted {
@@ -121,7 +134,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::BudgetExhausted,
         names: &[],
         set: r#"task = [
-            { name = "runaway", period = "10ms", budget = "3ms", work = { uniform = ["5ms", "6ms"] } },
+            { name = "runaway", period = "10ms", budget = "3ms",
+              work = { uniform = ["5ms", "6ms"] } },
         ]"#,
     },
     Planted {
@@ -145,8 +159,10 @@ const PLANTED: &[Planted] = &[
         names: &["media"],
         set: r#"group = [{ name = "media", policy = "fp", period = "20ms", budget = "3ms" }]
         task = [
-            { name = "audio", group = "media", priority = 2, period = "20ms", budget = "2ms", work = { spin = "2ms" } },
-            { name = "video", group = "media", priority = 1, period = "20ms", deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
+            { name = "audio", group = "media", priority = 2, period = "20ms", budget = "2ms",
+              work = { spin = "2ms" } },
+            { name = "video", group = "media", priority = 1, period = "20ms", deadline = "10ms",
+              budget = "2ms", work = { spin = "2ms" } },
         ]"#,
     },
     Planted {
@@ -162,7 +178,8 @@ const PLANTED: &[Planted] = &[
             { name = "outer", policy = "edf", period = "20ms", budget = "3ms" },
         ]
         task = [
-            { name = "video", group = "inner", priority = 1, period = "20ms", deadline = "10ms", budget = "5ms", work = { spin = "5ms" } },
+            { name = "video", group = "inner", priority = 1, period = "20ms", deadline = "10ms",
+              budget = "5ms", work = { spin = "5ms" } },
         ]"#,
     },
     Planted {
@@ -173,10 +190,13 @@ const PLANTED: &[Planted] = &[
         until_ms: 40,
         kind: CauseKind::ServerExhausted,
         names: &["poll"],
-        set: r#"group = [{ name = "poll", policy = "fp", period = "20ms", budget = "8ms", server = "polling" }]
+        set: r#"group = [{ name = "poll", policy = "fp", period = "20ms", budget = "8ms",
+            server = "polling" }]
         task = [
-            { name = "early", group = "poll", priority = 2, period = "20ms", budget = "1ms", work = { spin = "1ms" } },
-            { name = "late", group = "poll", priority = 1, period = "20ms", offset = "4ms", deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
+            { name = "early", group = "poll", priority = 2, period = "20ms", budget = "1ms",
+              work = { spin = "1ms" } },
+            { name = "late", group = "poll", priority = 1, period = "20ms", offset = "4ms",
+              deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
         ]"#,
     },
     Planted {
@@ -187,9 +207,11 @@ const PLANTED: &[Planted] = &[
         until_ms: 40,
         kind: CauseKind::ServerNotReplenished,
         names: &["later"],
-        set: r#"group = [{ name = "later", policy = "fp", period = "20ms", budget = "5ms", offset = "8ms" }]
+        set: r#"group = [{ name = "later", policy = "fp", period = "20ms", budget = "5ms",
+            offset = "8ms" }]
         task = [
-            { name = "member", group = "later", priority = 1, period = "20ms", deadline = "10ms", budget = "4ms", work = { spin = "4ms" } },
+            { name = "member", group = "later", priority = 1, period = "20ms", deadline = "10ms",
+              budget = "4ms", work = { spin = "4ms" } },
         ]"#,
     },
     Planted {
@@ -200,9 +222,11 @@ const PLANTED: &[Planted] = &[
         until_ms: 40,
         kind: CauseKind::ServerNotReplenished,
         names: &["slots"],
-        set: r#"group = [{ name = "slots", policy = "fp", cycle = "20ms", windows = [{ start = "8ms", length = "5ms" }] }]
+        set: r#"group = [{ name = "slots", policy = "fp", cycle = "20ms",
+            windows = [{ start = "8ms", length = "5ms" }] }]
         task = [
-            { name = "member", group = "slots", priority = 1, period = "20ms", deadline = "10ms", budget = "4ms", work = { spin = "4ms" } },
+            { name = "member", group = "slots", priority = 1, period = "20ms", deadline = "10ms",
+              budget = "4ms", work = { spin = "4ms" } },
         ]"#,
     },
     Planted {
@@ -215,8 +239,10 @@ const PLANTED: &[Planted] = &[
         names: &["cap"],
         set: r#"budget_group = [{ name = "cap", period = "20ms", budget = "3ms" }]
         task = [
-            { name = "first", budget_group = "cap", priority = 2, period = "20ms", budget = "2ms", work = { spin = "2ms" } },
-            { name = "second", budget_group = "cap", priority = 1, period = "20ms", deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
+            { name = "first", budget_group = "cap", priority = 2, period = "20ms", budget = "2ms",
+              work = { spin = "2ms" } },
+            { name = "second", budget_group = "cap", priority = 1, period = "20ms",
+              deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
         ]"#,
     },
     Planted {
@@ -227,10 +253,13 @@ const PLANTED: &[Planted] = &[
         until_ms: 20,
         kind: CauseKind::SegmentExhausted,
         names: &["all"],
-        set: r#"budget_group = [{ name = "all", period = "20ms", budget = "3ms" }, { name = "part", parent = "all", period = "20ms", budget = "6ms" }]
-        group = [{ name = "media", policy = "fp", priority = 1, period = "20ms", budget = "6ms", budget_group = "part" }]
+        set: r#"budget_group = [{ name = "all", period = "20ms", budget = "3ms" }, { name = "part",
+            parent = "all", period = "20ms", budget = "6ms" }]
+        group = [{ name = "media", policy = "fp", priority = 1, period = "20ms", budget = "6ms",
+            budget_group = "part" }]
         task = [
-            { name = "second", group = "media", priority = 1, period = "20ms", deadline = "10ms", budget = "5ms", work = { spin = "5ms" } },
+            { name = "second", group = "media", priority = 1, period = "20ms", deadline = "10ms",
+              budget = "5ms", work = { spin = "5ms" } },
         ]"#,
     },
     Planted {
@@ -242,7 +271,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::Suspended,
         names: &[],
         set: r#"task = [
-            { name = "high", period = "20ms", budget = "4ms", priority = 2, work = { spin = "4ms" } },
+            { name = "high", period = "20ms", budget = "4ms", priority = 2,
+              work = { spin = "4ms" } },
             { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1,
               work = { steps = [{ spin = "1ms" }, { sleep = "2ms" }, { spin = "3500us" }] } },
         ]"#,
@@ -256,7 +286,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::Suspended,
         names: &[],
         set: r#"task = [
-            { name = "other", period = "20ms", budget = "1ms", priority = 2, overrun = "background", work = { spin = "9ms" } },
+            { name = "other", period = "20ms", budget = "1ms", priority = 2, overrun = "background",
+              work = { spin = "9ms" } },
             { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1,
               work = { steps = [{ spin = "1ms" }, { sleep = "5ms" }, { spin = "3500us" }] } },
         ]"#,
@@ -270,8 +301,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::EarlierDeadline,
         names: &["short"],
         set: r#"task = [
-            { name = "long", period = "20ms", deadline = "4ms", budget = "3ms", work = { spin = "3ms" } },
-            { name = "short", period = "20ms", deadline = "3ms", budget = "2ms", work = { spin = "2ms" } },
+            { name = "long", period = "20ms", deadline = "4ms", budget = "3ms",
+              work = { spin = "3ms" } },
+            { name = "short", period = "20ms", deadline = "3ms", budget = "2ms",
+              work = { spin = "2ms" } },
         ]"#,
     },
     Planted {
@@ -282,10 +315,13 @@ const PLANTED: &[Planted] = &[
         until_ms: 20,
         kind: CauseKind::EarlierDeadline,
         names: &["member"],
-        set: r#"group = [{ name = "quick", policy = "fp", period = "20ms", deadline = "3ms", budget = "2ms" }]
+        set: r#"group = [{ name = "quick", policy = "fp", period = "20ms", deadline = "3ms",
+            budget = "2ms" }]
         task = [
-            { name = "long", period = "20ms", deadline = "4ms", budget = "3ms", work = { spin = "3ms" } },
-            { name = "member", group = "quick", priority = 1, period = "20ms", budget = "2ms", work = { spin = "2ms" } },
+            { name = "long", period = "20ms", deadline = "4ms", budget = "3ms",
+              work = { spin = "3ms" } },
+            { name = "member", group = "quick", priority = 1, period = "20ms", budget = "2ms",
+              work = { spin = "2ms" } },
         ]"#,
     },
     Planted {
@@ -297,8 +333,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::EqualPriority,
         names: &["first"],
         set: r#"task = [
-            { name = "first", period = "20ms", budget = "4ms", priority = 1, work = { spin = "4ms" } },
-            { name = "second", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1, work = { spin = "3ms" } },
+            { name = "first", period = "20ms", budget = "4ms", priority = 1,
+              work = { spin = "4ms" } },
+            { name = "second", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1,
+              work = { spin = "3ms" } },
         ]"#,
     },
     Planted {
@@ -310,8 +348,10 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::PolicyOrder,
         names: &["first"],
         set: r#"task = [
-            { name = "first", period = "20ms", deadline = "19ms", budget = "6ms", work = { spin = "6ms" } },
-            { name = "second", period = "20ms", deadline = "8ms", budget = "4ms", mandatory = "1ms", work = { spin = "4ms" } },
+            { name = "first", period = "20ms", deadline = "19ms", budget = "6ms",
+              work = { spin = "6ms" } },
+            { name = "second", period = "20ms", deadline = "8ms", budget = "4ms", mandatory = "1ms",
+              work = { spin = "4ms" } },
         ]"#,
     },
     Planted {
@@ -336,7 +376,8 @@ const PLANTED: &[Planted] = &[
         kind: CauseKind::CarriedOver,
         names: &[],
         set: r#"task = [
-            { name = "servo", period = "10ms", budget = "3ms", work = { recorded = ["1ms", "5ms", "2ms", "500us"] } },
+            { name = "servo", period = "10ms", budget = "3ms",
+              work = { recorded = ["1ms", "5ms", "2ms", "500us"] } },
         ]"#,
     },
 ];
@@ -373,8 +414,8 @@ fn a_task_in_the_ordinary_class_is_no_cause() {
 
 #[test]
 fn the_hosts_own_work_is_time_that_no_task_used() {
-    let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"only\"\nperiod = \"20ms\"\ndeadline = \"5ms\"\n\
-        budget = \"4ms\"\nwork = { spin = \"4ms\" }\n";
+    let set = "cpu = 0\npolicy = \"edf\"\n[[task]]\nname = \"only\"\nperiod = \"20ms\"\n\
+        deadline = \"5ms\"\nbudget = \"4ms\"\nwork = { spin = \"4ms\" }\n";
     let costs = Costs { release: 2_000_000, ..Costs::default() };
     check("work of the host", &simulate(set, 20, costs), "only", 0, CauseKind::Unaccounted, &[]);
 }

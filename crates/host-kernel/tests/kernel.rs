@@ -41,7 +41,8 @@ fn the_kernels_build_decides_as_the_native_one() {
         assert_eq!(
             there,
             here,
-            "the hashes differ first in batch {batch}, within operations {} to {} of seed {SEED:#x}",
+            "the hashes differ first in batch {batch}, within operations {} to {} of seed \
+             {SEED:#x}",
             batch * PER_BATCH,
             (batch + 1) * PER_BATCH
         );

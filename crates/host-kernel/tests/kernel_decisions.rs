@@ -53,7 +53,10 @@ fn costs(mut there: InKernel, jobs: u32, trees: bool) -> (u64, u64) {
 #[test]
 fn a_decision_costs_at_most_three_times_the_native_builds() {
     if !clock_is_counted() {
-        eprintln!("not run: this machine's clock does not count instructions (vm/tests has one that does)");
+        eprintln!(
+            "not run: this machine's clock does not count instructions (vm/tests has one that \
+             does)"
+        );
         return;
     }
     println!("decision {:>8} {:>6} {:>8} {:>8} {:>6}", "jobs", "shape", "BPF", "native", "ratio");
@@ -71,7 +74,10 @@ fn a_decision_costs_at_most_three_times_the_native_builds() {
             bpf * 100 / native % 100
         );
         if bpf > MOST_TIMES * native {
-            wrong.push(format!("{jobs} jobs, {shape}: {bpf} instructions are more than {MOST_TIMES} times {native}"));
+            wrong.push(format!(
+                "{jobs} jobs, {shape}: {bpf} instructions are more than {MOST_TIMES} times \
+                 {native}"
+            ));
         }
         if bpf > seen * (100 + MARGIN) / 100 {
             wrong.push(format!(

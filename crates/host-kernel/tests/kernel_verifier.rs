@@ -97,14 +97,17 @@ fn compare(object: &str, seen: &[ProgramStatistics]) {
     let names = names(&release);
     let written = names.iter().find_map(|name| WRITTEN.iter().find(|(file, _)| file == name));
     let Some((file, text)) = written else {
-        eprintln!("nothing is written down of kernel {release}: only the limit of {MOST_VERIFIED} was looked at");
+        eprintln!(
+            "nothing is written down of kernel {release}: only the limit of {MOST_VERIFIED} was \
+             looked at"
+        );
         return;
     };
     let wrong = grown(text, object, seen);
     assert!(
         wrong.is_empty(),
-        "more than crates/host-kernel/tests/verifier/{file} says, and {TOLERANCE_PERCENT} % and {TOLERANCE}:\n  {}\n\
-         if that is as it should be: crates/host-kernel/tests/verifier/renew",
+        "more than crates/host-kernel/tests/verifier/{file} says, and {TOLERANCE_PERCENT} % and \
+         {TOLERANCE}:\n  {}\nif that is as it should be: crates/host-kernel/tests/verifier/renew",
         wrong.join("\n  ")
     );
 }

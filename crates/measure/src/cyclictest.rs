@@ -29,8 +29,8 @@ mod tests {
 
     #[test]
     fn percentiles_count_what_the_histogram_left_out() {
-        let text =
-            "# Histogram\n000010 000049\n000020 000002\n000030 000048\n# Total: 99\n# Histogram Overflows: 00001\n";
+        let text = "# Histogram\n000010 000049\n000020 000002\n000030 000048\n# Total: 99\n\
+                    # Histogram Overflows: 00001\n";
         assert_eq!(percentiles(text, 1_000_000), Some([20, 1_000_000]));
         assert_eq!(percentiles("Unable to change scheduling policy!\n", 1_000_000), None);
     }

@@ -96,7 +96,10 @@ impl Violation {
         let (workload, limit) = (&self.workload, fmt_ns(*limit_ns));
         match self.measured_ns.and_then(|ns| self.requirement.broken_by(ns, workload)) {
             Some(why) => why,
-            None => format!("nothing was measured of {workload}, so {figure} is not known to be {limit} or less"),
+            None => format!(
+                "nothing was measured of {workload}, so {figure} is not known to be {limit} or \
+                 less"
+            ),
         }
     }
 }

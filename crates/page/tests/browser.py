@@ -72,9 +72,10 @@ def the_keys_zoom_and_move(browser, gantt):
     whole = visible(gantt)
     browser.execute_script("arguments[0].focus({preventScroll: true})", gantt)
     press = lambda key: browser.switch_to.active_element.send_keys(key)
-    span = whole[1] - whole[0]
+    length = lambda times: times[1] - times[0]
     press("+")
-    wait(browser, "a zoom by half", lambda: abs(visible(gantt)[1] - visible(gantt)[0] - span / 2) < 2)
+    half = length(whole) / 2
+    wait(browser, "a zoom by half", lambda: abs(length(visible(gantt)) - half) < 2)
     begin = visible(gantt)[0]
     press(Keys.ARROW_RIGHT)
     wait(browser, "a later time", lambda: visible(gantt)[0] > begin)
@@ -94,7 +95,8 @@ def the_mouse_zooms_and_describes(browser, gantt):
     output = gantt.find_element(By.TAG_NAME, "output")
     drag = ActionChains(browser).move_to_element(over).click_and_hold().move_by_offset(60, 0)
     drag.release().perform()
-    wait(browser, "a zoom by dragging", lambda: visible(gantt)[1] - visible(gantt)[0] < whole[1] / 4)
+    zoomed = lambda: visible(gantt)[1] - visible(gantt)[0] < whole[1] / 4
+    wait(browser, "a zoom by dragging", zoomed)
     ActionChains(browser).move_to_element(over).move_by_offset(5, 0).perform()
     wait(browser, "a description", lambda: " at " in output.text)
     ActionChains(browser).double_click(over).perform()

@@ -124,7 +124,8 @@ fn verdict(result: &LatencyResult, planned: usize) -> String {
         .filter_map(|r| r.latency);
     let p99 = p99.map(|latency| latency.p99_ns).max().unwrap_or(0);
     format!(
-        "{cut}{kept}The job woke up to {} us late ({}); 99 % of its wake-ups were within {} us in each row.",
+        "{cut}{kept}The job woke up to {} us late ({}); 99 % of its wake-ups were within {} us in \
+         each row.",
         us(worst(&row)),
         row.workload,
         us(p99)

@@ -126,8 +126,8 @@ fn lines(task: &TaskFigures) -> String {
     let TaskFigures { name, releases, misses, overruns, preemptions, .. } = task;
     let response = |ns: Option<u64>| ns.map_or("-".to_owned(), fmt_ns);
     format!(
-        "{name}\n  releases {releases}, missed {misses}\n  overruns {overruns}, preemptions {preemptions}\n  \
-         executed {}\n  response p50 {}, p99 {}\n  response worst {}\n",
+        "{name}\n  releases {releases}, missed {misses}\n  overruns {overruns}, preemptions \
+         {preemptions}\n  executed {}\n  response p50 {}, p99 {}\n  response worst {}\n",
         fmt_ns(task.executed_ns),
         response(task.response_p50_ns),
         response(task.response_p99_ns),

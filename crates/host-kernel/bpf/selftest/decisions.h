@@ -131,7 +131,8 @@ PD_FOLD int decisions_begin(pd_ref d, pd_u32 jobs, pd_u32 trees)
 		if (task < 0 || task >= PD_DECISION_JOBS)
 			return -EINVAL;
 		PD_NTH(DE(d)->periods, task) = (1 + decisions_below(d, 100)) * 1000 * jobs;
-		PD_NTH(DE(d)->finishes, task) = 1ULL << 40 | decisions_below(d, PD_NTH(DE(d)->periods, task));
+		PD_NTH(DE(d)->finishes, task) =
+			1ULL << 40 | decisions_below(d, PD_NTH(DE(d)->periods, task));
 		decisions_add(d, (pd_u32)task, 1);
 		i++;
 	}

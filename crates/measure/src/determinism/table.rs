@@ -183,7 +183,8 @@ pub fn machine_line(machine: &Machine, cpu: u32) -> String {
     let isolated =
         if machine.isolated_cpus.contains(&(cpu as usize)) { "isolated" } else { "not isolated" };
     format!(
-        "Linux {}, preemption {}, HZ {}, clock {}; {}{}; CPU {cpu} of {} ({isolated}); real time {throttling}\n",
+        "Linux {}, preemption {}, HZ {}, clock {}; {}{}; CPU {cpu} of {} ({isolated}); real time \
+         {throttling}\n",
         machine.kernel.clone().unwrap_or_else(unknown),
         machine.preemption.clone().unwrap_or_else(unknown),
         machine.hz.map_or_else(unknown, |hz| hz.to_string()),
@@ -240,7 +241,8 @@ mod tests {
     #[test]
     fn the_table_has_the_header_and_a_line_for_each_task() {
         let text = figures_table(&run(), 100);
-        let header = "Run 00:07:43:731  Posix-hrt  Work:90 (of 200)  CPU:24 Avg:24 Max:26  Pg:0  Beat:1000Hz  (us)";
+        let header = "Run 00:07:43:731  Posix-hrt  Work:90 (of 200)  CPU:24 Avg:24 Max:26  Pg:0  \
+                      Beat:1000Hz  (us)";
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], header);
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -269,7 +271,8 @@ mod tests {
         let text = verdict(&[run()]);
         assert_eq!(
             text,
-            "Latencies differ by up to 308.0 us (task5, sem, at 1000 Hz), and none of 463732 cycles was late."
+            "Latencies differ by up to 308.0 us (task5, sem, at 1000 Hz), and none of 463732 \
+             cycles was late."
         );
         assert_eq!(verdict(&[]), "No cycle was measured: run it for longer.");
     }

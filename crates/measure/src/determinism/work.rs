@@ -72,7 +72,8 @@ pub fn admit(rate: u32, asked: u32, cost: u64) -> Result<u32, Diagnostic> {
         let greatest = u64::from(rate) * most / taken;
         return Err(Diagnostic::not_admitted(
             format!(
-                "at {rate} Hz the releases alone may take {} % of the CPU, and all tasks may use {} %",
+                "at {rate} Hz the releases alone may take {} % of the CPU, and all tasks may use \
+                 {} %",
                 taken / 10_000_000_000,
                 MOST_PPM / 10_000
             ),
