@@ -39,7 +39,7 @@ PD_FN int pd_node_make(pd_ref d, pd_u32 node, pd_u32 parent)
 	n->first_child = 0;
 	n->next_sibling = 0;
 	n->first_job = PD_NONE;
-	n->starves = 1;
+	n->throttled = 1;
 	if (parent) {
 		n->next_sibling = PD_NODE(d, parent)->first_child;
 		PD_NODE(d, parent)->first_child = node;

@@ -72,7 +72,7 @@ struct pd_node {
 	pd_u32 first_job; /* of the jobs put under it that have begun */
 	pd_u32 next_unsettled;
 	pd_u8 unsettled;
-	pd_u8 starves; /* it or one above it was exhausted when last settled */
+	pd_u8 throttled; /* it or one above it was exhausted when last settled */
 	pd_u8 unused[6];
 };
 

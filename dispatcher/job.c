@@ -2,7 +2,7 @@
 /*
  * The life of a job:
  *
- *   add ──> WAITING ──start──> BLOCKED, STARVED, IDLE or READY <──> each other
+ *   add ──> WAITING ──start──> BLOCKED, THROTTLED, IDLE or READY <──> each other
  *              └─────────────────────────┴─────────── end, once ─────────────┘
  *
  * (a segment: WAITING, then OPEN). A job stands in one place for its state (the starts, its group's
@@ -72,14 +72,14 @@ PD_SHARE int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
 	return pd_job_watch(d, i);
 }
 
-/* One that has begun and is not blocked: starved, or ready. A server job is idle until its group is
- * settled, at the end of this call. */
+/* One that has begun and is not blocked: throttled, or ready. A server job is idle until its group
+ * is settled, at the end of this call. */
 PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
-	if (j->attr.budget_group && PD_NODE(d, j->attr.budget_group)->starves) {
-		j->state = PD_STARVED;
+	if (j->attr.budget_group && PD_NODE(d, j->attr.budget_group)->throttled) {
+		j->state = PD_THROTTLED;
 	} else if (j->attr.server) {
 		j->state = PD_IDLE;
 		pd_group_mark(d, j->attr.server);

@@ -49,7 +49,7 @@ enum pd_job_state {
 	PD_WAITING = 1, /* its start is ahead */
 	PD_READY = 2,	/* in its group's queue */
 	PD_BLOCKED = 3, /* its task sleeps */
-	PD_STARVED = 4, /* a budget group above it has nothing eligible */
+	PD_THROTTLED = 4, /* a budget group above it is exhausted */
 	PD_IDLE = 5,	/* a server job whose group has no ready member */
 	PD_OPEN = 6,	/* a segment that is available */
 };

@@ -14,17 +14,17 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 
 	pd_while (i != PD_NONE) {
 		pd_job_p j = PD_JOB(d, i);
-		int starves;
+		int throttled;
 
 		PD_FORGET();
-		starves = PD_NODE(d, node)->starves;
+		throttled = PD_NODE(d, node)->throttled;
 
-		if (starves && j->state == PD_READY) {
-			pd_job_leave(d, i, PD_STARVED);
+		if (throttled && j->state == PD_READY) {
+			pd_job_leave(d, i, PD_THROTTLED);
 			PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
-		} else if (starves && j->state == PD_IDLE) {
-			j->state = PD_STARVED;
-		} else if (!starves && j->state == PD_STARVED) {
+		} else if (throttled && j->state == PD_IDLE) {
+			j->state = PD_THROTTLED;
+		} else if (!throttled && j->state == PD_THROTTLED) {
 			pd_job_stand(d, i, now);
 		}
 		i = j->next_of_node;
@@ -34,18 +34,18 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 
 /* Looks at a node, and below it as far as something changes. With several unsettled ones the order
  * does not matter: each is looked at again when one above it changes, and a job that joins its
- * queue and leaves it again meanwhile was starved before and is starved after. */
+ * queue and leaves it again meanwhile was throttled before and is throttled after. */
 PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 {
 	pd_u32 node = PD_ZERO(d) + top;
 
 	pd_while (node) {
 		pd_node_p n = PD_NODE(d, node);
-		pd_u8 starves = pd_current_segment(d, node) == PD_NONE ||
-				(n->parent && PD_NODE(d, n->parent)->starves);
+		pd_u8 throttled = pd_current_segment(d, node) == PD_NONE ||
+				(n->parent && PD_NODE(d, n->parent)->throttled);
 
-		if (starves != n->starves) {
-			n->starves = starves;
+		if (throttled != n->throttled) {
+			n->throttled = throttled;
 			pd_node_jobs(d, node, now);
 			if (n->first_child) {
 				node = n->first_child;
@@ -60,7 +60,7 @@ PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 }
 
 /* Announces a group that got members or lost them all; its server jobs follow, those too that have
- * just begun or are starved no more. */
+ * just begun or are no longer throttled. */
 PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	pd_group_p g = PD_GROUP(d, group);

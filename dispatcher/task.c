@@ -80,7 +80,7 @@ PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now)
 	pd_while (i != PD_NONE) {
 		if (PD_JOB(d, i)->state == PD_READY)
 			pd_job_leave(d, i, PD_BLOCKED);
-		else if (PD_JOB(d, i)->state == PD_STARVED)
+		else if (PD_JOB(d, i)->state == PD_THROTTLED)
 			PD_JOB(d, i)->state = PD_BLOCKED;
 		i = PD_JOB(d, i)->next;
 	}

@@ -124,7 +124,7 @@ static void check_standings(struct shadow *s)
 		else if (is_real(k) && s->task_blocked[k->attr.task])
 			MUST(k->standing == PD_BLOCKED);
 		else if (!chain_is_wet(s, k->attr.budget_group))
-			MUST(k->standing == PD_STARVED);
+			MUST(k->standing == PD_THROTTLED);
 		else if (!is_real(k) && !has_ready_member(s, k->attr.server))
 			MUST(k->standing == PD_IDLE);
 		else

@@ -73,8 +73,8 @@ pub enum Standing {
     Ready,
     /// Its task sleeps.
     Blocked,
-    /// A budget group above it has nothing eligible.
-    Starved,
+    /// A budget group above it is exhausted.
+    Throttled,
     /// A server job whose group has no ready member.
     Idle,
     /// A segment that is available.
@@ -88,7 +88,7 @@ impl Standing {
             1 => Standing::Waiting,
             2 => Standing::Ready,
             3 => Standing::Blocked,
-            4 => Standing::Starved,
+            4 => Standing::Throttled,
             5 => Standing::Idle,
             6 => Standing::Open,
             _ => return None,

@@ -48,7 +48,7 @@ fn with_the_root_used_up_all_below_wait_until_it_is_replenished() {
     assert_eq!(machine.dispatcher.standing(j0), None, "J0 is used up");
     assert_eq!((machine.dispatcher.remaining(j1), machine.dispatcher.remaining(j3)), (50, 10));
     for job in [j2, j3, j4] {
-        assert_eq!(machine.dispatcher.standing(job), Some(Standing::Starved));
+        assert_eq!(machine.dispatcher.standing(job), Some(Standing::Throttled));
     }
     let reported = machine
         .events

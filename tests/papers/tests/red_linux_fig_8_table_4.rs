@@ -86,8 +86,8 @@ fn with_j6_used_up_j1_and_j8_sleep_and_the_next_by_each_policy_runs() {
     let mut t = table_4();
     t.machine.run_until(70);
     assert_eq!(t.machine.received(t.j1.0, 0, 70), 60);
-    assert_eq!(t.machine.dispatcher.standing(t.j1.1), Some(Standing::Starved));
-    assert_eq!(t.machine.dispatcher.standing(t.j8.1), Some(Standing::Starved));
+    assert_eq!(t.machine.dispatcher.standing(t.j1.1), Some(Standing::Throttled));
+    assert_eq!(t.machine.dispatcher.standing(t.j8.1), Some(Standing::Throttled));
     // J3 is still the first of group 1; of group 2, J2 is left.
     assert_eq!(t.machine.dispatcher.select(0, 70), Some(t.j2.1));
     // It has 50, but J3 only 40 any more.

@@ -9,7 +9,7 @@ impl Model {
         job.task().is_some_and(|t| self.tasks[t as usize].as_ref().expect("it has a job").blocked)
     }
 
-    fn is_starved(&self, job: &ModelJob) -> bool {
+    fn is_throttled(&self, job: &ModelJob) -> bool {
         self.chain(job.attr.budget_group).into_iter().any(|node| self.is_dry(node))
     }
 
@@ -18,7 +18,7 @@ impl Model {
         match job.attr.serves {
             For::Budget(_) => Standing::Open,
             _ if self.sleeps(job) => Standing::Blocked,
-            _ if self.is_starved(job) => Standing::Starved,
+            _ if self.is_throttled(job) => Standing::Throttled,
             For::Group(group) if !self.has_ready_member(group) => Standing::Idle,
             _ => Standing::Ready,
         }
