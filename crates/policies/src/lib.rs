@@ -27,6 +27,7 @@ mod handle;
 mod imprecise;
 mod period_builder;
 mod policy;
+mod release;
 mod release_event;
 mod reserve;
 mod resync;

@@ -16,6 +16,7 @@
 
 mod balance;
 mod collector;
+mod figures;
 mod groups;
 mod spread;
 mod tasks;

@@ -1,13 +1,18 @@
 //! Errors of a TOML file: from a stretch of its text and what serde or a check reports of it, to an
 //! error with the task or group that it is in, its cause and its help.
 
+mod found;
+mod spelling;
+
 use toml::de::{DeTable, DeValue};
 
-use crate::checks;
 use crate::duration::{parse_duration, quote};
 use crate::format::{Arrival, Cpu, Integer, Pid, Policy, Seed, Spin, Weight, HISTOGRAM};
 use crate::problems::Problem;
 use crate::value::{Forms, Span, HELP, KEY};
+use found::{Found, Part};
+use spelling::ALIASES;
+pub(crate) use spelling::{meant, nearest};
 
 pub(crate) const STEPS: &str =
     "write a list such as steps = [{ spin = \"1ms\" }, { sleep = \"2ms\" }]";
@@ -88,98 +93,7 @@ fn words_after<'m>(message: &'m str, mark: &str) -> Vec<&'m str> {
     words.split('`').skip(1).step_by(2).collect()
 }
 
-/// A step on the way to a value.
-#[derive(Clone, Copy)]
-enum Part<'a> {
-    Key(&'a str),
-    Item(usize),
-}
-
-/// A value at a stretch of the text, or one whose key is there.
-struct Found<'a, 'i> {
-    top: &'a DeTable<'i>,
-    path: Vec<Part<'a>>,
-    /// The place of the innermost key.
-    key: Span,
-    value: &'a DeValue<'i>,
-}
-
-impl<'a, 'i> Found<'a, 'i> {
-    /// All of them, the outer ones first.
-    fn all(top: &'a DeTable<'i>, at: &Span) -> Vec<Found<'a, 'i>> {
-        let mut found = Vec::new();
-        let mut rest: Vec<_> = top
-            .iter()
-            .map(|(key, value)| (vec![Part::Key(key.get_ref())], key.span(), value))
-            .collect();
-        while let Some((path, key, value)) = rest.pop() {
-            let below = |part| [&path[..], &[part]].concat();
-            match value.get_ref() {
-                DeValue::Table(table) => {
-                    rest.extend(
-                        table.iter().map(|(key, value)| {
-                            (below(Part::Key(key.get_ref())), key.span(), value)
-                        }),
-                    );
-                }
-                DeValue::Array(list) => {
-                    rest.extend(
-                        list.iter()
-                            .enumerate()
-                            .map(|(n, value)| (below(Part::Item(n)), key.clone(), value)),
-                    );
-                }
-                _ => {}
-            }
-            let of_key = matches!(path.last(), Some(Part::Key(_)));
-            if value.span() == *at || (of_key && key == *at) {
-                found.push(Found { top, path, key, value: value.get_ref() });
-            }
-        }
-        found
-    }
-
-    /// `task "servo": ` or `task 3: ` for what is in a task, a group or a budget group.
-    fn whose(&self) -> String {
-        let [Part::Key(key @ ("task" | "group" | "budget_group")), Part::Item(number), rest @ ..] =
-            &self.path[..]
-        else {
-            return String::new();
-        };
-        let called = key.replace('_', " ");
-        let table = self
-            .top
-            .get(*key)
-            .and_then(|list| list.get_ref().as_array()?.get(*number)?.get_ref().as_table());
-        let Some(table) = table else { return String::new() };
-        let name = table.get("name").and_then(|name| name.get_ref().as_str());
-        match name.filter(|name| checks::name(&called, name).is_ok()) {
-            // The name itself, where it is another's as well, is no help to find it.
-            Some(name) if !matches!(rest, [Part::Key("name")]) => {
-                format!("{called} {}: ", quote(name))
-            }
-            _ => format!("{called} {}: ", number + 1),
-        }
-    }
-
-    /// The innermost key, and the number in its list.
-    fn key(&self) -> (&'a str, Option<usize>) {
-        match self.path[..] {
-            [.., Part::Key(key)] => (key, None),
-            [.., Part::Key(key), Part::Item(number)] => (key, Some(number)),
-            [.., Part::Key(key), Part::Item(number), Part::Item(_)] => (key, Some(number)),
-            _ => ("", None),
-        }
-    }
-
-    /// How the value is called.
-    fn name(&self) -> &'a str {
-        match self.path[..] {
-            [.., Part::Item(_), Part::Item(1)] => "the weight",
-            _ => self.key().0,
-        }
-    }
-
+impl Found<'_, '_> {
     fn limits(&self) -> String {
         match self.name() {
             "cpu" | "cpus" => Cpu::limits(),
@@ -360,62 +274,6 @@ const EXAMPLES: [(&str, &str); 5] = [
     ("server", "deferrable"),
     ("recorded", "times.txt"),
 ];
-
-/// Our keys, and the words of other systems (SCHED_DEADLINE, rt-app, textbooks) for them.
-const ALIASES: [(&str, &str); 23] = [
-    ("task", "tasks"),
-    ("cpus", "cores"),
-    ("cpu", "core affinity cpus"),
-    ("policy", "scheduler algorithm"),
-    ("period", "dl-period interval"),
-    ("budget", "runtime wcet capacity dl-runtime"),
-    ("deadline", "dl-deadline"),
-    ("offset", "start phase"),
-    ("start", "offset"),
-    ("priority", "prio"),
-    ("command", "exec cmd program args"),
-    ("work", "spin"),
-    ("spin", "run"),
-    ("steps", "sleep"),
-    ("windows", "table"),
-    ("budget_group", "budget_groups budget-group"),
-    ("group", "groups parent"),
-    ("parent", "group budget_group"),
-    ("server", "kind"),
-    ("length", "duration"),
-    ("recorded", "file"),
-    ("sporadic", "longest"),
-    ("aperiodic", "mean"),
-];
-
-/// The one of `known` that another system or version calls `word`.
-pub(crate) fn meant<'a>(
-    word: &str,
-    aliases: &[(&'a str, &str)],
-    known: &[&str],
-) -> Option<&'a str> {
-    let is_alias = |aliases: &str| aliases.split(' ').any(|alias| alias == word);
-    aliases
-        .iter()
-        .find(|(meant, aliases)| is_alias(aliases) && known.contains(meant))
-        .map(|(meant, _)| *meant)
-}
-
-/// The known word nearest to a misspelt one, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Long words are no misspelt key, and the distance is quadratic in the length.
-    let length = word.chars().count();
-    if length > 24 {
-        return None;
-    }
-    known
-        .iter()
-        .map(|known| (strsim::osa_distance(word, known), *known))
-        .filter(|(distance, known)| *distance <= (length.max(known.len()) / 3).max(1))
-        .filter(|(distance, known)| *distance < known.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
-}
 
 /// How a value's type is called in a message.
 fn kind(value: &DeValue<'_>) -> &'static str {

@@ -8,13 +8,12 @@
 //! record n -> held -> counted when n+1 comes, or at finish(end) if its period was over by then
 //! ```
 
-use super::balance::Balance;
+use super::figures::Figures;
 use super::groups::Group;
-use super::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{Body, Spin, TaskSet, TaskSpec};
-use punctual_trace::{Period, NEVER};
+use punctual_trace::Period;
 use std::sync::OnceLock;
 
 /// What a collector needs to know of a task.
@@ -113,27 +112,6 @@ struct Task {
     begun: bool,
     held: Option<Period>,
     figures: Figures,
-}
-
-#[derive(Debug)]
-struct Figures {
-    periods: u64,
-    misses: u64,
-    unreported: u64,
-    overruns: u64,
-    received: u128,
-    assigned: u128,
-    not_ready: u64,
-    balance: Balance,
-    off_1: u64,
-    off_5: u64,
-    late: u64,
-    late_off_5: u64,
-    /// The share of these that is furthest from all of the budget, ppm.
-    late_worst: Option<u64>,
-    shares: Shares,
-    latency: Times,
-    response: Times,
 }
 
 impl Collector {
@@ -235,7 +213,7 @@ impl Collector {
     /// The figures so far. Cheap enough for a live table (some ten us per task).
     #[must_use]
     pub fn snapshot(&self) -> Results {
-        let tasks: Vec<TaskResult> = self.tasks.iter().map(Task::result).collect();
+        let tasks: Vec<TaskResult> = self.tasks.iter().map(|t| t.figures.result(&t.info)).collect();
         let totals = Totals::of(&tasks);
         let duration = self.latest.saturating_sub(self.run.started);
         let mut notes = Vec::new();
@@ -286,121 +264,4 @@ impl Collector {
         results.not_possible = Some(NotPossible { reason: reason.to_owned(), help: help.to_vec() });
         results
     }
-}
-
-impl Figures {
-    fn new() -> Figures {
-        Figures {
-            periods: 0,
-            misses: 0,
-            unreported: 0,
-            overruns: 0,
-            received: 0,
-            assigned: 0,
-            not_ready: 0,
-            balance: Balance::default(),
-            off_1: 0,
-            off_5: 0,
-            late: 0,
-            late_off_5: 0,
-            late_worst: None,
-            shares: Shares::new(),
-            latency: Times::new(),
-            response: Times::new(),
-        }
-    }
-
-    fn count(&mut self, p: &Period) {
-        self.periods += 1;
-        self.misses += u64::from(p.miss);
-        self.overruns += u64::from(p.overrun);
-        self.received += u128::from(p.received);
-        self.assigned += u128::from(p.assigned);
-        self.balance.count(p);
-        if p.started != NEVER {
-            self.latency.add(p.started.saturating_sub(p.release));
-        }
-        if p.completed != NEVER {
-            self.response.add(p.completed.saturating_sub(p.release));
-        }
-        if !p.ready_throughout {
-            self.not_ready += 1;
-            return;
-        }
-        if p.woken_late {
-            self.late += 1;
-            self.late_off_5 += u64::from(off_by_more_than(p, 5));
-            self.late_worst =
-                self.late_worst.into_iter().chain([share(p)]).max_by_key(|s| s.abs_diff(WHOLE));
-            return;
-        }
-        self.off_1 += u64::from(off_by_more_than(p, 1));
-        self.off_5 += u64::from(off_by_more_than(p, 5));
-        self.shares.add(share(p));
-    }
-}
-
-/// Received per assigned, ppm.
-fn share(p: &Period) -> u64 {
-    if p.assigned == 0 {
-        return WHOLE;
-    }
-    ppm(p.received, p.assigned)
-}
-
-/// In exact integers, so that a period off by exactly 5 % is not off by more.
-fn off_by_more_than(p: &Period, percent: u64) -> bool {
-    u128::from(p.received.abs_diff(p.assigned)) * 100 > u128::from(p.assigned) * u128::from(percent)
-}
-
-impl Task {
-    fn result(&self) -> TaskResult {
-        let (info, f) = (&self.info, &self.figures);
-        let measured = f.shares.len();
-        TaskResult {
-            name: info.name.clone(),
-            kind: info.kind,
-            period_ns: info.period,
-            budget_ns: info.budget,
-            deadline_ns: info.deadline,
-            periods: f.periods,
-            misses: f.misses,
-            misses_ppm: ppm(f.misses, f.periods),
-            unreported: f.unreported,
-            overruns: f.overruns,
-            overruns_ppm: ppm(f.overruns, f.periods),
-            received_ns: narrow(f.received),
-            assigned_ns: narrow(f.assigned),
-            not_ready: f.not_ready,
-            long_run_ppm: f
-                .balance
-                .long_run()
-                .map(|(received, assigned)| ppm_wide(received, assigned)),
-            shortfall_ns: narrow(f.balance.shortfall(info.budget)),
-            budget_received: (measured > 0).then(|| BudgetReceived {
-                periods: measured,
-                p1_ppm: f.shares.percentile(1),
-                median_ppm: f.shares.percentile(50),
-                p99_ppm: f.shares.percentile(99),
-                worst_ppm: f.shares.worst(),
-                off_1_percent: f.off_1,
-                off_1_percent_ppm: ppm(f.off_1, measured),
-                off_5_percent: f.off_5,
-                off_5_percent_ppm: ppm(f.off_5, measured),
-            }),
-            late_wakeups: Late {
-                periods: f.late,
-                off_5_percent: f.late_off_5,
-                off_5_percent_ppm: ppm(f.late_off_5, f.late),
-                worst_ppm: f.late_worst,
-            },
-            release_latency: f.latency.spread(),
-            response_time: f.response.spread(),
-        }
-    }
-}
-
-/// 584 years of execution time are enough.
-fn narrow(ns: u128) -> u64 {
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }
