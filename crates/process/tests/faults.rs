@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use punctual_process::*;
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// The share is 200 instants in all; these few show the promise at every test run.
@@ -26,19 +27,78 @@ fn owner() {
     }
 }
 
-fn start_owner(victim: i32, freezer: bool) -> (Role, Lines) {
-    role("owner", &[("VICTIM", &victim.to_string()), ("FREEZER", if freezer { "1" } else { "0" })])
+/// A victim, and how it was before, for a test that has the machine to itself.
+struct Stage {
+    victim: Victim,
+    before: Snapshot,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Stage {
+    /// `None` where the promises cannot be tested.
+    fn set(freezer: bool) -> Option<Stage> {
+        let alone = alone();
+        permitted(freezer).then(|| {
+            let victim = Victim::start();
+            let before = Snapshot::of(victim.pid());
+            Stage { victim, before, _alone: alone }
+        })
+    }
+
+    fn start_owner(&self, freezer: bool, more: &[(&str, &str)]) -> (Role, Lines) {
+        let victim = self.victim.pid().to_string();
+        let given = [("VICTIM", &*victim), ("FREEZER", if freezer { "1" } else { "0" })];
+        role("owner", &[&given, more].concat())
+    }
+
+    /// An owner that has adopted the victim.
+    fn adopted(&self, freezer: bool, more: &[(&str, &str)]) -> Owned {
+        let (owner, mut out) = self.start_owner(freezer, more);
+        let (guardian, child) = started_processes(&mut out);
+        expect_line(&mut out, "ADOPTED");
+        Owned { pid: owner.id() as i32, owner, out, guardian, child }
+    }
+
+    fn assert_restored(&self, owner: i32, children: &[i32]) {
+        assert_restored(owner, self.victim.pid(), &self.before, children);
+    }
+}
+
+/// An owner, its guardian and its command.
+struct Owned {
+    owner: Role,
+    out: Lines,
+    pid: i32,
+    guardian: i32,
+    child: i32,
+}
+
+impl Owned {
+    fn kill(&mut self) {
+        kill(self.pid, libc::SIGKILL);
+        self.owner.end();
+    }
+
+    /// The guardian first, and the owner before it can notice.
+    fn kill_with_guardian(&mut self) {
+        kill(self.guardian, libc::SIGSTOP);
+        kill(self.pid, libc::SIGKILL);
+        kill(self.guardian, libc::SIGKILL);
+        self.owner.end();
+    }
+}
+
+/// `punctual clean`, which leaves no problem.
+fn clean_all() -> Vec<RestoreReport> {
+    let reports = clean().unwrap();
+    assert!(reports.iter().all(RestoreReport::is_complete), "{reports:?}");
+    reports
 }
 
 fn owner_killed(freezer: bool) {
-    let _alone = alone();
-    if !permitted(freezer) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
+    let Some(stage) = Stage::set(freezer) else { return };
     for round in 0..rounds() {
-        let (mut owner, mut out) = start_owner(victim.pid(), freezer);
+        let (mut owner, mut out) = stage.start_owner(freezer, &[]);
         let pid = owner.id() as i32;
         let mut children = Vec::new();
         if round % 3 == 0 {
@@ -57,13 +117,13 @@ fn owner_killed(freezer: bool) {
         owner.end();
         drain(out);
         if !children.is_empty() {
-            assert_restored(pid, victim.pid(), &before, &children);
+            stage.assert_restored(pid, &children);
         } else {
             // Killed before it had a guardian it leaves at most a journal that says so, and nothing
             // else.
             std::thread::sleep(Duration::from_millis(60));
             clean().unwrap();
-            assert_restored(pid, victim.pid(), &before, &[]);
+            stage.assert_restored(pid, &[]);
         }
     }
 }
@@ -80,88 +140,51 @@ fn by_stop_signals_an_owner_killed_at_any_instant_leaves_nothing() {
 
 #[test]
 fn an_owner_killed_while_it_restores_leaves_nothing() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
+    let Some(stage) = Stage::set(true) else { return };
     for round in 0..rounds() {
-        let freezer = if round % 2 == 0 { "1" } else { "0" };
-        let (mut owner, mut out) = role(
-            "owner",
-            &[("VICTIM", &victim.pid().to_string()), ("FREEZER", freezer), ("ENDS", "3")],
-        );
-        let (_, child) = started_processes(&mut out);
-        expect_line(&mut out, "ADOPTED");
+        let mut owned = stage.adopted(round % 2 == 0, &[("ENDS", "3")]);
         std::thread::sleep(Duration::from_micros(2_000 + random(9_000)));
-        let pid = owner.id() as i32;
-        kill(pid, libc::SIGKILL);
-        owner.end();
-        assert_restored(pid, victim.pid(), &before, &[child]);
+        owned.kill();
+        stage.assert_restored(owned.pid, &[owned.child]);
     }
 }
 
 #[test]
 fn a_guardian_killed_while_it_restores_leaves_what_clean_mends() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
+    let Some(stage) = Stage::set(true) else { return };
     for round in 0..rounds() {
-        let (mut owner, mut out) = start_owner(victim.pid(), round % 2 == 0);
-        let (guardian, child) = started_processes(&mut out);
-        expect_line(&mut out, "ADOPTED");
-        let pid = owner.id() as i32;
-        kill(pid, libc::SIGKILL);
-        owner.end();
+        let mut owned = stage.adopted(round % 2 == 0, &[]);
+        owned.kill();
         std::thread::sleep(Duration::from_micros(random(4_000)));
-        kill(guardian, libc::SIGKILL);
-        let reports = clean().unwrap();
-        assert!(reports.iter().all(RestoreReport::is_complete), "{reports:?}");
-        assert_restored(pid, victim.pid(), &before, &[child]);
+        kill(owned.guardian, libc::SIGKILL);
+        clean_all();
+        stage.assert_restored(owned.pid, &[owned.child]);
     }
 }
 
 #[test]
 fn a_dropped_guardian_restores_though_its_owner_lives() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
-    let o = take_over(victim.pid(), 1, true);
+    let Some(stage) = Stage::set(true) else { return };
+    let o = take_over(stage.victim.pid(), 1, true);
     let child = o.command.0.id().pid;
     drop(o.guardian);
-    assert_restored(std::process::id() as i32, victim.pid(), &before, &[child]);
+    stage.assert_restored(std::process::id() as i32, &[child]);
 }
 
 fn guardian_killed(freezer: bool) {
-    let _alone = alone();
-    if !permitted(freezer) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
-    let (mut owner, mut out) = start_owner(victim.pid(), freezer);
-    let (mut guardian, child) = started_processes(&mut out);
-    expect_line(&mut out, "ADOPTED");
+    let Some(stage) = Stage::set(freezer) else { return };
+    let mut owned = stage.adopted(freezer, &[]);
     for _ in 0..rounds() / 2 {
         std::thread::sleep(Duration::from_micros(random(10_000)));
-        kill(guardian, libc::SIGKILL);
-        guardian = expect_line(&mut out, "GUARDIAN ").parse().unwrap();
-        let text = std::fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap();
+        kill(owned.guardian, libc::SIGKILL);
+        owned.guardian = expect_line(&mut owned.out, "GUARDIAN ").parse().unwrap();
+        let text = std::fs::read_to_string(format!("/proc/{}/comm", owned.guardian)).unwrap();
         assert_eq!(text.trim(), "punctual-guard");
     }
-    assert!(!owner.has_ended());
+    assert!(!owned.owner.has_ended());
     // The last one of them works as the first did.
-    kill(owner.id() as i32, libc::SIGKILL);
-    let pid = owner.id() as i32;
-    owner.end();
-    assert_restored(pid, victim.pid(), &before, &[child]);
+    owned.kill();
+    stage.assert_restored(owned.pid, &[owned.child]);
 }
 
 #[test]
@@ -175,28 +198,15 @@ fn by_stop_signals_a_killed_guardian_is_replaced_and_nothing_else_breaks() {
 }
 
 fn both_killed(freezer: bool) {
-    let _alone = alone();
-    if !permitted(freezer) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
+    let Some(stage) = Stage::set(freezer) else { return };
     for _ in 0..rounds() / 3 {
-        let (mut owner, mut out) = start_owner(victim.pid(), freezer);
-        let (guardian, child) = started_processes(&mut out);
-        expect_line(&mut out, "ADOPTED");
+        let mut owned = stage.adopted(freezer, &[]);
         std::thread::sleep(Duration::from_micros(random(20_000)));
-        let pid = owner.id() as i32;
-        // Guardian first, and the owner before it can notice.
-        kill(guardian, libc::SIGSTOP);
-        kill(pid, libc::SIGKILL);
-        kill(guardian, libc::SIGKILL);
-        owner.end();
-        let left = leftovers();
+        owned.kill_with_guardian();
+        let (pid, left) = (owned.pid, leftovers());
         assert!(left.iter().any(|l| l.owner == pid && l.help == "punctual clean"), "{left:?}");
-        let reports = clean().unwrap();
-        assert!(reports.iter().all(RestoreReport::is_complete), "{reports:?}");
-        assert_restored(pid, victim.pid(), &before, &[child]);
+        clean_all();
+        stage.assert_restored(pid, &[owned.child]);
         assert!(leftovers().iter().all(|l| l.owner != pid));
     }
 }
@@ -213,72 +223,46 @@ fn by_stop_signals_clean_mends_what_owner_and_guardian_killed_together_left() {
 
 #[test]
 fn clean_does_not_touch_what_a_living_owner_has() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, child) = started_processes(&mut out);
-    expect_line(&mut out, "ADOPTED");
+    let Some(stage) = Stage::set(true) else { return };
+    let mut owned = stage.adopted(true, &[]);
     // Its guardian's death makes it no less alive.
-    kill(guardian, libc::SIGKILL);
-    let pid = owner.id() as i32;
+    kill(owned.guardian, libc::SIGKILL);
+    let pid = owned.pid;
     assert!(clean().unwrap().iter().all(|r| r.owner != pid));
     assert!(leftovers().iter().all(|l| l.owner != pid));
-    assert!(state_of(child).is_some());
-    assert!(cgroup_of(victim.pid()).contains(&format!("punctual-{pid}-")));
-    expect_line(&mut out, "GUARDIAN ");
-    kill(pid, libc::SIGKILL);
-    owner.end();
+    assert!(state_of(owned.child).is_some());
+    assert!(cgroup_of(stage.victim.pid()).contains(&format!("punctual-{pid}-")));
+    expect_line(&mut owned.out, "GUARDIAN ");
+    owned.kill();
     eventually("restored", || groups_of(pid).is_empty());
 }
 
 #[test]
 fn a_cgroup_whose_journal_is_lost_is_cleaned_by_its_name() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, child) = started_processes(&mut out);
-    expect_line(&mut out, "ADOPTED");
-    let pid = owner.id() as i32;
-    kill(guardian, libc::SIGSTOP);
-    kill(pid, libc::SIGKILL);
-    kill(guardian, libc::SIGKILL);
-    owner.end();
+    let Some(stage) = Stage::set(true) else { return };
+    let (mut owned, victim) = (stage.adopted(true, &[]), stage.victim.pid());
+    owned.kill_with_guardian();
+    let pid = owned.pid;
     for j in journals_of(pid) {
         std::fs::remove_file(j).unwrap();
     }
     assert!(leftovers().iter().any(|l| l.owner == pid));
-    let reports = clean().unwrap();
-    assert!(
-        reports.iter().any(|r| r.owner == pid) && reports.iter().all(RestoreReport::is_complete),
-        "{reports:?}"
-    );
+    let reports = clean_all();
+    assert!(reports.iter().any(|r| r.owner == pid), "{reports:?}");
     assert!(groups_of(pid).is_empty());
-    assert_no_fifo(victim.pid());
-    assert!(matches!(state_of(child), None | Some('Z')));
-    let n = cpu_switches(victim.pid());
-    eventually("the victim runs", || cpu_switches(victim.pid()) > n);
+    assert_no_fifo(victim);
+    assert!(matches!(state_of(owned.child), None | Some('Z')));
+    let n = cpu_switches(victim);
+    eventually("the victim runs", || cpu_switches(victim) > n);
 }
 
 #[test]
 fn the_cpu_stays_taken_until_the_guardian_has_restored() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let (mut owner, mut out) = start_owner(victim.pid(), true);
-    let (guardian, _) = started_processes(&mut out);
-    expect_line(&mut out, "ADOPTED");
-    let pid = owner.id() as i32;
+    let Some(stage) = Stage::set(true) else { return };
+    let mut owned = stage.adopted(true, &[]);
+    let (pid, guardian) = (owned.pid, owned.guardian);
     kill(guardian, libc::SIGSTOP);
-    kill(pid, libc::SIGKILL);
-    owner.end();
+    owned.kill();
     let waiter = std::thread::spawn(move || {
         CpuLock::take(1, "next").map(|l| (groups_of(pid).len(), l.cpu()))
     });
@@ -291,13 +275,8 @@ fn the_cpu_stays_taken_until_the_guardian_has_restored() {
 
 #[test]
 fn an_owner_that_dismisses_its_guardian_leaves_nothing_and_no_guardian() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
-    let o = take_over(victim.pid(), 1, true);
+    let Some(stage) = Stage::set(true) else { return };
+    let o = take_over(stage.victim.pid(), 1, true);
     let guardian = o.guardian.pid();
     let child = o.command.0.id().pid;
     assert!(o.guardian.is_real_time());
@@ -306,28 +285,19 @@ fn an_owner_that_dismisses_its_guardian_leaves_nothing_and_no_guardian() {
     assert_eq!(restore(&o.journal), RestoreReport::default());
     o.guardian.dismiss();
     assert_eq!(state_of(guardian), None);
-    assert_restored(std::process::id() as i32, victim.pid(), &before, &[child]);
+    stage.assert_restored(std::process::id() as i32, &[child]);
     drop(o.lock);
     CpuLock::take(1, "next").unwrap();
 }
 
 #[test]
 fn an_owner_that_executes_another_program_leaves_nothing() {
-    let _alone = alone();
-    if !permitted(true) {
-        return;
-    }
-    let victim = Victim::start();
-    let before = Snapshot::of(victim.pid());
-    let (mut owner, mut out) = role(
-        "owner",
-        &[("VICTIM", &victim.pid().to_string()), ("FREEZER", "1"), ("EXECUTES", "sleep")],
-    );
-    let (guardian, child) = started_processes(&mut out);
-    let pid = owner.id() as i32;
+    let Some(stage) = Stage::set(true) else { return };
+    let mut owned = stage.adopted(true, &[("EXECUTES", "sleep")]);
+    let guardian = owned.guardian;
     eventually("the guardian has restored", || state_of(guardian).is_none_or(|s| s == 'Z'));
-    assert!(!owner.has_ended(), "the other program executes");
-    assert_restored(pid, victim.pid(), &before, &[child]);
+    assert!(!owned.owner.has_ended(), "the other program executes");
+    stage.assert_restored(owned.pid, &[owned.child]);
 }
 
 #[test]
