@@ -1,5 +1,6 @@
 //! What the command does when all is well: signals, streams, traces, budgets of real programs.
 
+use std::ffi::OsStr;
 use std::io::BufReader;
 use std::time::Duration;
 
@@ -7,10 +8,12 @@ use punctual_test_support::judge_timing;
 use punctual_trace::Trace;
 
 use crate::kills::NEEDS;
-use crate::machine::{in_path, one_cpu, permitted, wait_for_cpu, Need};
+use crate::machine::{in_path, one_cpu, permitted, permitted_cpu, wait_for_cpu, Need};
 use crate::process::{kill, marked};
-use crate::punctual::{adversarial, list, patiently, run, run_set, task, Ended, Running, Scratch};
-use crate::victim::Victim;
+use crate::punctual::{
+    adversarial, list, patiently, patiently_silent, run, run_on, run_set, task, Ended, Running,
+    Scratch,
+};
 
 fn busy_set(cpu: u32) -> String {
     let family = list(&adversarial("family"));
@@ -29,10 +32,8 @@ fn was_prompt(ended: &Ended) {
 
 #[test]
 fn signals_end_a_run_within_a_second_with_its_results() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let file = scratch.file("set.toml", &busy_set(cpu.0));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         for json in [false, true] {
@@ -62,10 +63,8 @@ fn signals_end_a_run_within_a_second_with_its_results() {
 
 #[test]
 fn a_signal_that_comes_while_it_starts_ends_it_too() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let file = scratch.file("set.toml", &busy_set(cpu.0));
     for after in [15, 30, 50, 80] {
         let once = || {
@@ -83,16 +82,18 @@ fn a_signal_that_comes_while_it_starts_ends_it_too() {
     }
 }
 
+/// Runs it with its standard output closed, and its standard error too.
+fn closed(args: &[impl AsRef<OsStr>], close_errors: bool) -> Ended {
+    let mut punctual = Running::start(args);
+    drop(punctual.child.stdout.take());
+    if close_errors {
+        drop(punctual.child.stderr.take());
+    }
+    punctual.end()
+}
+
 #[test]
 fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
-    let closed = |args: &[&str], close_errors: bool| {
-        let mut punctual = Running::start(args);
-        drop(punctual.child.stdout.take());
-        if close_errors {
-            drop(punctual.child.stderr.take());
-        }
-        punctual.end()
-    };
     for args in [
         &["doctor"][..],
         &["doctor", "--json"],
@@ -113,31 +114,11 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
         let ended = closed(args, true);
         assert_eq!(ended.code, Some(2), "{args:?}");
     }
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let number = cpu.0.to_string();
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "10ms",
-        "--budget",
-        "2ms",
-        "--duration",
-        "2200ms",
-        "--json",
-        "--",
-    ];
-    let say = adversarial("say 2000");
-    let words: Vec<&str> = args.iter().copied().chain(say.iter().map(String::as_str)).collect();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let options = "--period 10ms --budget 2ms --duration 2200ms --json --";
+    let words = [run_on(cpu.0, options), adversarial("say 2000")].concat();
     for close_errors in [false, true] {
-        wait_for_cpu(cpu.0);
-        // With its streams closed it cannot tell that another program took the CPU.
-        let ended =
-            (0..10).map(|_| closed(&words, close_errors)).find(|e| e.code != Some(125)).unwrap();
+        let ended = patiently_silent(cpu.0, || closed(&words, close_errors));
         if close_errors {
             // The command's end as it would be alone.
             ended.assert_code(128 + libc::SIGPIPE);
@@ -151,40 +132,29 @@ fn a_reader_that_goes_away_early_is_no_reason_to_panic() {
 
 #[test]
 fn a_command_s_output_stays_its_own_and_json_stays_json() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let number = cpu.0.to_string();
-    let args =
-        ["run", "--cpu", &number, "--period", "10ms", "--budget", "5ms", "--duration", "120s"];
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let say = adversarial("say 3");
-    let with = |more: &[&str]| {
-        run(&args
-            .iter()
-            .chain(more)
-            .copied()
-            .chain(["--"])
-            .chain(say.iter().map(String::as_str))
-            .collect::<Vec<_>>())
+    let with = |more: &str| {
+        let options = format!("--period 10ms --budget 5ms --duration 120s {more} --");
+        run(&[run_on(cpu.0, &options), say.clone()].concat())
     };
-    let plain = with(&[]);
+    let plain = with("");
     plain.assert_code(0);
     assert_eq!(plain.out, "out 0\nout 1\nout 2\n", "standard output is the command's alone");
     plain.assert_says(&["err 2", "used %", "exited with 0"]);
 
-    let json = with(&["--json"]);
+    let json = with("--json");
     json.assert_code(0).assert_says(&["out 2", "err 2"]);
     assert_conforms(&json.json(), SCHEMA);
 
-    let quiet = with(&["--quiet"]);
+    let quiet = with("--quiet");
     quiet.assert_code(0).assert_says(&["err 2", "used %"]);
     assert_eq!(quiet.out, "out 0\nout 1\nout 2\n", "only progress is quiet");
     assert!(!quiet.err.contains("exited with"), "{}", quiet.err);
-    let elsewhere = with(&["--output", "stderr"]);
+    let elsewhere = with("--output stderr");
     elsewhere.assert_code(0).assert_says(&["out 2", "err 2"]);
     assert_eq!(elsewhere.out, "");
-    let nowhere = with(&["--output", "null"]);
+    let nowhere = with("--output null");
     nowhere.assert_code(0).assert_says(&["used %"]);
     assert!(
         nowhere.out.is_empty() && !nowhere.err.contains("err 1"),
@@ -192,7 +162,7 @@ fn a_command_s_output_stays_its_own_and_json_stays_json() {
         nowhere.out,
         nowhere.err
     );
-    let both = with(&["--json", "--output", "inherit"]);
+    let both = with("--json --output inherit");
     assert_conforms(&both.json(), SCHEMA);
     assert_eq!(
         (both.code, both.json()["error"]["kind"].as_str()),
@@ -213,15 +183,10 @@ pub fn assert_conforms(results: &serde_json::Value, schema: &str) {
 
 #[test]
 fn a_command_reads_our_standard_input() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let line =
-        format!("run --cpu {} --period 10ms --budget 5ms --duration 120s -- tr a-z A-Z", cpu.0);
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let words = run_on(cpu.0, "--period 10ms --budget 5ms --duration 120s -- tr a-z A-Z");
     wait_for_cpu(cpu.0);
-    let mut punctual =
-        Running::from(|c| c.args(line.split(' ')).stdin(std::process::Stdio::piped()));
+    let mut punctual = Running::from(|c| c.args(&words).stdin(std::process::Stdio::piped()));
     std::io::Write::write_all(&mut punctual.child.stdin.take().unwrap(), b"through\n").unwrap();
     let ended = punctual.end();
     ended.assert_code(0);
@@ -230,10 +195,8 @@ fn a_command_reads_our_standard_input() {
 
 #[test]
 fn the_trace_of_a_run_is_read_back_with_inputs_and_decisions() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let trace = scratch.path("run.trace");
     let ended = run_set(&busy_set(cpu.0), &["--duration", "1500ms", "--trace", &trace, "--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
@@ -310,10 +273,7 @@ command = {spin}
 
 #[test]
 fn a_set_s_own_duration_ends_it() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let ended = run_set(&format!("duration = \"400ms\"\n{}", busy_set(cpu.0)), &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
     let ran = ended.result()["duration_ns"].as_u64().unwrap();
@@ -328,23 +288,11 @@ fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
         return;
     }
     let cpu = one_cpu();
-    let number = cpu.0.to_string();
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "20ms",
-        "--budget",
-        "5ms",
-        "--duration",
-        "2s",
-        "--json",
-    ];
+    let mut words = run_on(cpu.0, "--period 20ms --budget 5ms --duration 2s --json -- sh -c");
     // By its path: busybox's shell takes its own xz, which only unpacks.
-    let script =
-        format!("exec {} -T4 -1 -c </dev/zero >/dev/null", in_path("xz").unwrap().display());
-    let ended = run(&[&args[..], &["--", "sh", "-c", &script]].concat());
+    words
+        .push(format!("exec {} -T4 -1 -c </dev/zero >/dev/null", in_path("xz").unwrap().display()));
+    let ended = run(&words);
     let results = ended.assert_timed_out().result();
     ended.assert_nothing_left(&[cpu.0]);
     assert_conforms(&ended.json(), SCHEMA);
@@ -355,43 +303,4 @@ fn xz_with_four_threads_gets_five_milliseconds_in_twenty() {
             assert!((995_000..=1_005_000).contains(&share), "{share} ppm of 5 ms: {results:#}");
         }
     });
-}
-
-#[test]
-fn an_adopted_program_gets_its_budget_and_then_its_old_life_back() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, victim) = (one_cpu(), Victim::start());
-    let (number, pid) = (cpu.0.to_string(), victim.pid().to_string());
-    let lasting = |duration| {
-        [
-            "run",
-            "--cpu",
-            &number,
-            "--period",
-            "10ms",
-            "--budget",
-            "2ms",
-            "--duration",
-            duration,
-            "--pid",
-            &pid,
-        ]
-    };
-    let args = lasting("500ms");
-    run(&args).assert_ran().assert_nothing_left(&[cpu.0]);
-    victim.assert_as_before();
-    // One that was stopped before stays stopped, and is not stopped for good.
-    kill(victim.pid(), libc::SIGSTOP);
-    run(&args).assert_nothing_left(&[cpu.0]);
-    assert_eq!(crate::process::state_of(victim.pid()), Some('T'));
-    kill(victim.pid(), libc::SIGCONT);
-    victim.assert_as_before();
-    // And Ctrl-C gives it back.
-    let mut punctual = Running::start(&lasting("120s"));
-    punctual.wait_for("the adopted program", |_| !victim.is_as_before());
-    kill(punctual.pid(), libc::SIGINT);
-    punctual.end().assert_code(130).assert_nothing_left(&[cpu.0]);
-    victim.assert_as_before();
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use punctual_test_support::judge_timing;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted};
+use crate::machine::permitted_cpu;
 use crate::punctual::{run, run_set, Scratch};
 
 /// Twelve tasks of 2 to 33 ms with so many percent of the CPU together.
@@ -25,10 +25,8 @@ fn family(cpu: u32, percent: u64) -> String {
 
 #[test]
 fn tiny_budgets_are_refused_and_the_fullest_set_that_is_admitted_is_kept() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let tiny = run_set(&family(cpu.0, 12), &[]);
     tiny.assert_code(3)
         .assert_says(&["its budget of 20 us is below", "the least that this host enforces"]);
@@ -74,10 +72,8 @@ fn table(cpu: u32, percent: u64) -> String {
 
 #[test]
 fn the_fullest_time_table_that_is_admitted_is_kept() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let window = |length: &str| {
         format!(
             "cpu = {}\npolicy = \"td\"\nduration = \"200ms\"\n[[task]]\nname = \"t\"\n\

@@ -23,12 +23,8 @@ fn start(cpu: &Cpu, more: &[&str]) -> Running {
 /// Its document, which conforms to the schema.
 fn document(ended: &Ended) -> Value {
     let document = ended.json();
-    let schema =
-        serde_json::from_str(include_str!("../../../../docs/measure-determinism.schema.json"))
-            .unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?} in {document:#}");
+    let schema = include_str!("../../../../docs/measure-determinism.schema.json");
+    crate::behaviour::assert_conforms(&document, schema);
     document
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cgroup_work::CgroupWork;
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted, wait_for_cpu};
+use crate::machine::{permitted_cpu, wait_for_cpu};
 use crate::process::{eventually, kill, state_of};
 use crate::punctual::{adversarial, list, run_set, task, Running, Scratch};
 
@@ -50,10 +50,7 @@ fn a_program_that_is_frozen_late_delays_neither_dispatcher_nor_other_tasks() {
 const SPINNER: [&str; 2] = ["spin", "15ms"];
 
 fn beside_cgroup_work(program: [&str; 2]) {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let work = CgroupWork::on(cpu.0);
     let ended = run_set(&set(cpu.0, "2s", program), &["--json"]);
     ended.assert_ran().assert_nothing_left(&[cpu.0]);
@@ -89,10 +86,8 @@ pub fn write_waits(punctual: &Running) -> bool {
 
 #[test]
 fn a_run_whose_freezer_write_waits_is_ended_by_a_signal() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let work = CgroupWork::on(cpu.0);
     let file = scratch.file("set.toml", &set(cpu.0, "100s", SPINNER));
     for signal in [libc::SIGINT, libc::SIGTERM] {

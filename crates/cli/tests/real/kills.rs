@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::kills_both::{clean, CLEANING};
-use crate::machine::{one_cpu, permitted, rounds, wait_for_cpu, Cpu, Need, Random};
+use crate::machine::{permitted_cpu, rounds, wait_for_cpu, Cpu, Need, Random};
 use crate::process::{groups_of, journals_of, kill, marked};
 use crate::punctual::{adversarial, assert_nothing_left, list, Running, Scratch};
 use crate::victim::Victim;
@@ -52,10 +52,8 @@ fn each_round(
     percent: u64,
     mut one: impl FnMut(&Cpu, &Victim, u64, &mut Random, &Scratch),
 ) {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch, mut random) = (one_cpu(), Scratch::new(), Random::seeded(salt));
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let (scratch, mut random) = (Scratch::new(), Random::seeded(salt));
     let victim = Victim::start();
     for round in 0..rounds(percent) {
         one(&cpu, &victim, round, &mut random, &scratch);
@@ -135,10 +133,8 @@ fn a_punctual_that_crashes_while_its_threads_cannot_stop_below_a_runaway_is_give
 }
 
 fn killed_below_a_runaway(signal: i32) {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch, mut random) = (one_cpu(), Scratch::new(), Random::seeded(8));
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let (scratch, mut random) = (Scratch::new(), Random::seeded(8));
     let text = format!(
         r#"
 cpu = {}
@@ -173,10 +169,8 @@ command = {}
 #[test]
 fn a_killed_guardian_is_replaced_and_the_run_goes_on() {
     const PER_RUN: u64 = 7;
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch, mut random) = (one_cpu(), Scratch::new(), Random::seeded(3));
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let (scratch, mut random) = (Scratch::new(), Random::seeded(3));
     let victim = Victim::start();
     for round in 0..rounds(35).div_ceil(PER_RUN) {
         wait_for_cpu(cpu.0);

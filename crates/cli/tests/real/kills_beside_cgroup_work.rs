@@ -7,7 +7,7 @@ use crate::cgroup_work::CgroupWork;
 use crate::freezer_lock::write_waits;
 use crate::kills::{set, NEEDS};
 use crate::kills_both::{clean, CLEANING};
-use crate::machine::{one_cpu, permitted, wait_for_cpu};
+use crate::machine::{one_cpu, permitted, permitted_cpu, wait_for_cpu};
 use crate::process::kill;
 use crate::punctual::{assert_nothing_left, Running, Scratch};
 use crate::victim::Victim;
@@ -29,10 +29,8 @@ fn started(cpu: u32, round: u64, victim: &Victim, scratch: &Scratch) -> Running 
 
 #[test]
 fn punctual_killed_while_a_freezer_write_waits_leaves_nothing() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch, victim) = (one_cpu(), Scratch::new(), Victim::start());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let (scratch, victim) = (Scratch::new(), Victim::start());
     let work = CgroupWork::on(cpu.0);
     for round in 0..6 {
         let mut punctual = started(cpu.0, round, &victim, &scratch);
@@ -46,10 +44,8 @@ fn punctual_killed_while_a_freezer_write_waits_leaves_nothing() {
 
 #[test]
 fn a_guardian_killed_while_a_freezer_write_waits_is_replaced() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch, victim) = (one_cpu(), Scratch::new(), Victim::start());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let (scratch, victim) = (Scratch::new(), Victim::start());
     let work = CgroupWork::on(cpu.0);
     let mut punctual = started(cpu.0, 0, &victim, &scratch);
     for _ in 0..3 {

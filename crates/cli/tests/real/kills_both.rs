@@ -1,20 +1,28 @@
 //! The one case that no process can mend: Punctual and its guardian killed at one instant.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use punctual_test_support::judge_timing;
 use serde_json::Value;
 
 use crate::kills::{set, NEEDS};
-use crate::machine::{one_cpu, permitted, wait_for_cpu, Random};
+use crate::machine::{one_cpu, permitted, wait_for_cpu, Cpu, Random};
 use crate::process::{eventually, groups_of, journals_of, kill, marked, name_of, state_of};
-use crate::punctual::{assert_nothing_left, run, Running, Scratch};
+use crate::punctual::{assert_nothing_left, run, run_on, Running, Scratch};
 use crate::victim::Victim;
 
 /// `punctual clean` is for all that dead owners left: one test at a time may leave something, or
 /// clean.
 pub static CLEANING: Mutex<()> = Mutex::new(());
+
+/// What each test begins with; `None` where it is not permitted.
+fn begin(salt: u64) -> Option<(MutexGuard<'static, ()>, Cpu, Random)> {
+    permitted(&NEEDS).then(|| {
+        let one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+        (one, one_cpu(), Random::seeded(salt))
+    })
+}
 
 /// A run whose owner and guardian are dead, with what they left.
 struct Orphan {
@@ -102,11 +110,7 @@ fn leftovers(document: &Value) -> &Value {
 
 #[test]
 fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (cpu, mut random) = (one_cpu(), Random::seeded(4));
+    let Some((_one, cpu, mut random)) = begin(4) else { return };
     for round in 0..6 {
         let victim = Victim::start();
         let mut orphan = kill_both(cpu.0, round, &victim, &mut random, round % 2 == 0);
@@ -141,11 +145,7 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
 
 #[test]
 fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (cpu, mut random) = (one_cpu(), Random::seeded(5));
+    let Some((_one, cpu, mut random)) = begin(5) else { return };
     let victim = Victim::start();
     let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, true);
     for journal in journals_of(orphan.pid) {
@@ -173,29 +173,11 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
 
 #[test]
 fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (cpu, mut random) = (one_cpu(), Random::seeded(6));
+    let Some((_one, cpu, mut random)) = begin(6) else { return };
     let victim = Victim::start();
     let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
-    let number = cpu.0.to_string();
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "10ms",
-        "--budget",
-        "2ms",
-        "--duration",
-        "120s",
-        "--json",
-        "--",
-    ];
-    let mut words: Vec<&str> = args.to_vec();
-    words.extend(["sh", "-c", "while :; do :; done"]);
+    let mut words = run_on(cpu.0, "--period 10ms --budget 2ms --duration 120s --json -- sh -c");
+    words.push("while :; do :; done".to_owned());
     let mut living = Running::start(&words);
     living.wait_for("its command", |p| marked(&p.mark).len() > 2);
     clean();

@@ -126,6 +126,11 @@ pub fn one_cpu() -> Cpu {
     }
 }
 
+/// A CPU for a test that needs `needs`; `None` where they are missing, as [`permitted`] reports.
+pub fn permitted_cpu(needs: &[Need]) -> Option<Cpu> {
+    permitted(needs).then(one_cpu)
+}
+
 /// Waits until a CPU has no dispatcher: another Punctual on this machine may have it.
 pub fn wait_for_cpu(cpu: u32) {
     assert!(

@@ -4,6 +4,7 @@
 //! `PUNCTUAL_FAULT_ROUNDS` (200) is the number of kills in all, `PUNCTUAL_FAULT_SEED` chooses their
 //! instants.
 
+mod adopted;
 mod adversarial;
 mod behaviour;
 mod bounded;

@@ -3,7 +3,7 @@
 use punctual_test_support::comes_true;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted};
+use crate::machine::permitted_cpu;
 use crate::process::{marked, parent_of};
 use crate::punctual::{assert_nothing_left, run, Running};
 
@@ -27,10 +27,7 @@ fn load_of(running: &Running) -> Option<i32> {
 
 #[test]
 fn a_task_of_the_user_host_is_measured_idle_and_under_load() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     let args =
         ["--cpu", &number, "--periods", "200", "--load", "idle,memory,non-real-time", "--json"];
@@ -52,10 +49,7 @@ fn a_task_of_the_user_host_is_measured_idle_and_under_load() {
 
 #[test]
 fn a_requirement_that_is_not_kept_fails_and_names_the_row() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     let args =
         ["--cpu", &number, "--host", "fifo", "--periods", "50", "--load", "idle", "--require"];
@@ -74,10 +68,7 @@ fn a_requirement_that_is_not_kept_fails_and_names_the_row() {
 
 #[test]
 fn an_interrupted_measurement_prints_its_rows_and_ends_its_load() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     let args = ["--cpu", &number, "--periods", ENDLESS, "--load", "fork,idle", "--json"];
     let mut running = Running::start(&[&BUILT_IN[..], &args].concat());
@@ -95,10 +86,7 @@ fn an_interrupted_measurement_prints_its_rows_and_ends_its_load() {
 
 #[test]
 fn loads_die_with_a_measurement_that_is_killed() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     for load in ["memory", "io-both", "fork", "network"] {
         let args = ["--cpu", &number, "--host", "other", "--periods", ENDLESS, "--load", load];
@@ -122,10 +110,7 @@ fn measured_or_explained(row: &serde_json::Value, figure: &str) {
 
 #[test]
 fn overhead_measures_each_part_on_each_host_that_there_is() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     let args = ["built-in", "--cpu", &number, "--part", "events,budgets,square-wave", "--json"];
     let ended = run(&[&OVERHEAD[..], &args].concat());
@@ -153,10 +138,7 @@ fn overhead_measures_each_part_on_each_host_that_there_is() {
 
 #[test]
 fn an_interrupted_overhead_keeps_what_was_measured() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let number = cpu.0.to_string();
     let args = ["measure", "overhead", "--cpu", &number, "--part", "events,square-wave", "--json"];
     let mut running = Running::start(&args);

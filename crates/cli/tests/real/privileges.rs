@@ -1,5 +1,6 @@
 //! Without root: what is missing is named with its help, and with just that it works.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use crate::kills::NEEDS;
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Need, Random};
 use crate::process::{eventually, kill};
 use crate::punctual::{
-    adversarial, assert_nothing_left, patiently, Ended, Running, Scratch, PUNCTUAL,
+    adversarial, assert_nothing_left, patiently, run_on, Ended, Running, Scratch, PUNCTUAL,
 };
 
 const UNPRIVILEGED: u32 = 65534;
@@ -81,7 +82,7 @@ impl Elsewhere {
     }
 
     /// As an ordinary user, with what it was given.
-    fn start(&self, given: Given, args: &[&str]) -> Running {
+    fn start(&self, given: Given, args: &[impl AsRef<OsStr>]) -> Running {
         let mark = crate::punctual::new_mark();
         let words = given.words();
         let mut c = Command::new(words[0]);
@@ -91,7 +92,7 @@ impl Elsewhere {
         Running::of(c, mark)
     }
 
-    fn run(&self, given: Given, args: &[&str]) -> Ended {
+    fn run(&self, given: Given, args: &[impl AsRef<OsStr>]) -> Ended {
         patiently(|| self.start(given, args).end())
     }
 }
@@ -103,25 +104,10 @@ fn journal_is_gone(pid: i32) -> bool {
     !files.map(|f| f.file_name()).any(|name| name.to_string_lossy().starts_with(&format!("{pid}-")))
 }
 
-fn single(cpu: &str, program: &[&str]) -> Vec<String> {
-    let words = [
-        "run",
-        "--cpu",
-        cpu,
-        "--period",
-        "20ms",
-        "--budget",
-        "5ms",
-        "--duration",
-        "600ms",
-        "--json",
-        "--",
-    ];
-    words.iter().chain(program).map(|w| (*w).to_owned()).collect()
-}
-
-fn strs(words: &[String]) -> Vec<&str> {
-    words.iter().map(String::as_str).collect()
+fn single(cpu: u32, program: &[&str]) -> Vec<String> {
+    let mut words = run_on(cpu, "--period 20ms --budget 5ms --duration 600ms --json --");
+    words.extend(program.iter().map(|w| (*w).to_owned()));
+    words
 }
 
 #[test]
@@ -130,8 +116,7 @@ fn without_privileges_it_says_which_and_how_to_get_them() {
         return;
     }
     let (elsewhere, cpu) = (Elsewhere::new(), one_cpu());
-    let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms", "--", "true"];
+    let args = run_on(cpu.0, "--period 10ms --budget 1ms -- true");
     let ended = elsewhere.run(Given::Nothing, &args);
     ended.assert_code(125).assert_says(&[
         "SCHED_FIFO 99 is refused",
@@ -171,7 +156,6 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
         return;
     }
     let (elsewhere, cpu) = (Elsewhere::new(), one_cpu());
-    let number = cpu.0.to_string();
     let helper = elsewhere.helper.clone();
     for given in [Given::Capabilities, Given::Limits] {
         if !given.is_possible() {
@@ -185,8 +169,8 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
             "adversarial:exec",
             "adversarial:deaf",
         ] {
-            let args = single(&number, &[&helper, role]);
-            let ended = elsewhere.run(given, &strs(&args));
+            let args = single(cpu.0, &[&helper, role]);
+            let ended = elsewhere.run(given, &args);
             let results = ended.assert_timed_out().result();
             ended.assert_nothing_left(&[cpu.0]);
             eventually("its journal is gone", || journal_is_gone(ended.pid));
@@ -201,7 +185,7 @@ fn with_just_those_an_ordinary_user_s_budgets_hold() {
     }
     // Processes that come later are found late (docs/faults.md), but found.
     for role in ["adversarial:family", "adversarial:daemon", "adversarial:fork-storm"] {
-        let ended = elsewhere.run(Given::Capabilities, &strs(&single(&number, &[&helper, role])));
+        let ended = elsewhere.run(Given::Capabilities, &single(cpu.0, &[&helper, role]));
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
         eventually("its journal is gone", || journal_is_gone(ended.pid));
     }
@@ -213,12 +197,11 @@ fn an_ordinary_user_s_run_that_is_killed_leaves_nothing_either() {
         return;
     }
     let (elsewhere, cpu, mut random) = (Elsewhere::new(), one_cpu(), Random::seeded(7));
-    let number = cpu.0.to_string();
     let helper = elsewhere.helper.clone();
     for _ in 0..6 {
         wait_for_cpu(cpu.0);
-        let mut punctual = elsewhere
-            .start(Given::Capabilities, &strs(&single(&number, &[&helper, "adversarial:family"])));
+        let mut punctual =
+            elsewhere.start(Given::Capabilities, &single(cpu.0, &[&helper, "adversarial:family"]));
         punctual.wait_for("its guardian", |p| p.guardian().is_some());
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         kill(punctual.pid(), libc::SIGKILL);
@@ -241,8 +224,6 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     let group = v1.join(crate::punctual::new_mark());
     std::fs::create_dir(&group).unwrap();
     assert_eq!(std::fs::read_to_string(group.join("cpu.rt_runtime_us")).unwrap().trim(), "0");
-    let number = cpu.0.to_string();
-    let args = ["run", "--cpu", &number, "--period", "10ms", "--budget", "1ms"];
     let procs = group.join("cgroup.procs");
 
     let inside = |c: &mut Command| {
@@ -259,7 +240,7 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     };
     let refused = Running::from(|c| {
         inside(c);
-        c.args(args).args(["--", "true"])
+        c.args(run_on(cpu.0, "--period 10ms --budget 1ms -- true"))
     })
     .end();
 
@@ -269,8 +250,8 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     c.args(&words[1..]);
     inside(&mut c);
     let mut inmate = c.spawn().unwrap();
-    let pid = inmate.id().to_string();
-    let adopted = crate::punctual::run(&[&args[..], &["--pid", &pid]].concat());
+    let options = format!("--period 10ms --budget 1ms --pid {}", inmate.id());
+    let adopted = crate::punctual::run(&run_on(cpu.0, &options));
     let state = crate::process::state_of(inmate.id() as i32);
     inmate.kill().unwrap();
     crate::bounded::wait(&mut inmate);

@@ -1,5 +1,6 @@
 //! Starting the command.
 
+use std::ffi::OsStr;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ pub use punctual_test_support::{Scratch, PUNCTUAL};
 use serde_json::Value;
 
 use crate::bounded::{end_all, end_within, tidy, wait, Said};
-use crate::machine::{has_dispatcher, named_owner};
+use crate::machine::{has_dispatcher, named_owner, wait_for_cpu};
 use crate::process::{
     describe, eventually, groups_of, journals_of, marked, name_of, parent_of, pids, threads_of,
 };
@@ -36,8 +37,14 @@ pub fn list(words: &[String]) -> String {
     format!("{words:?}")
 }
 
+/// The words of `run` on one CPU; no option has a blank in it.
+pub fn run_on(cpu: u32, options: &str) -> Vec<String> {
+    let words = format!("run --cpu {cpu} {options}");
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
 /// `punctual` with these arguments, carrying a mark by which all that comes of it is found.
-pub fn command(mark: &str, args: &[&str]) -> Command {
+pub fn command(mark: &str, args: &[impl AsRef<OsStr>]) -> Command {
     let mut c = Command::new(&*PUNCTUAL);
     c.args(args).env("PUNCTUAL_TEST_MARK", mark).stdin(Stdio::null());
     c
@@ -64,14 +71,14 @@ pub struct Ended {
 }
 
 impl Running {
-    pub fn start(args: &[&str]) -> Running {
+    pub fn start(args: &[impl AsRef<OsStr>]) -> Running {
         Running::from(|c| c.args(args))
     }
 
     /// With whatever else the caller sets.
     pub fn from(arrange: impl FnOnce(&mut Command) -> &mut Command) -> Running {
         let mark = new_mark();
-        let mut c = command(&mark, &[]);
+        let mut c = command(&mark, &[""; 0]);
         c.stdout(Stdio::piped()).stderr(Stdio::piped());
         arrange(&mut c);
         Running::of(c, mark)
@@ -195,16 +202,30 @@ impl Drop for Running {
     }
 }
 
-pub fn run(args: &[&str]) -> Ended {
+pub fn run(args: &[impl AsRef<OsStr>]) -> Ended {
     patiently(|| Running::start(args).end())
 }
 
 /// Runs `once` again while another Punctual on this machine has the CPU.
 pub fn patiently(once: impl Fn() -> Ended) -> Ended {
+    while_refused(Ended::met_another, once)
+}
+
+/// As [`patiently`], for a run whose streams are closed, so that it cannot report the other one:
+/// the CPU's lock names the last process that had it.
+pub fn patiently_silent(cpu: u32, once: impl Fn() -> Ended) -> Ended {
+    let refused = |e: &Ended| e.code == Some(125) && named_owner(cpu) != Some(e.pid);
+    while_refused(refused, || {
+        wait_for_cpu(cpu);
+        once()
+    })
+}
+
+fn while_refused(refused: impl Fn(&Ended) -> bool, once: impl Fn() -> Ended) -> Ended {
     let end = Instant::now() + LIVENESS;
     loop {
         let ended = once();
-        if !ended.met_another() || Instant::now() > end {
+        if !refused(&ended) || Instant::now() > end {
             return ended;
         }
         std::thread::sleep(Duration::from_millis(100));

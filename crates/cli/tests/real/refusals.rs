@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted, wait_for_cpu, Need};
+use crate::machine::{one_cpu, permitted, permitted_cpu, wait_for_cpu, Need};
 use crate::process::{kill, parent_of};
-use crate::punctual::{adversarial, command, list, new_mark, run, task, Running, Scratch};
+use crate::punctual::{adversarial, command, list, new_mark, run, run_on, task, Running, Scratch};
 
 /// Runs it with a state directory of its own: a lock, a journal or a command would leave its mark
 /// there.
@@ -165,28 +165,15 @@ fn what_does_not_fit_is_not_admitted() {
 
 #[test]
 fn an_overload_runs_when_asked_for_and_the_result_says_so() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let number = cpu.0.to_string();
-    let set =
-        ["run", "--cpu", &number, "--period", "10ms", "--budget", "9500us", "--duration", "200ms"];
-    let spin = adversarial("spin");
-    let with = |more: &[&str]| {
-        let words: Vec<&str> = set
-            .iter()
-            .chain(more)
-            .copied()
-            .chain(["--"])
-            .chain(spin.iter().map(String::as_str))
-            .collect();
-        run(&words)
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let with = |more: &str| {
+        let options = format!("--period 10ms --budget 9500us --duration 200ms {more} --");
+        run(&[run_on(cpu.0, &options), adversarial("spin")].concat())
     };
-    let ended = with(&["--overload", "--json"]);
+    let ended = with("--overload --json");
     ended.assert_timed_out();
     assert_eq!(ended.result()["overload"], true);
-    let ended = with(&["--overload"]);
+    let ended = with("--overload");
     assert!(ended.err.to_lowercase().contains("overload"), "the table says so too: {}", ended.err);
 }
 
@@ -283,36 +270,16 @@ fn a_cpu_that_is_not_there_is_refused() {
 
 #[test]
 fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let number = cpu.0.to_string();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     wait_for_cpu(cpu.0);
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "10ms",
-        "--budget",
-        "1ms",
-        "--duration",
-        "120s",
-        "--json",
-    ];
-    let words = adversarial("spin");
-    let both: Vec<&str> =
-        args.iter().copied().chain(["--"]).chain(words.iter().map(String::as_str)).collect();
+    let options = "--period 10ms --budget 1ms --duration 120s --json --";
+    let both = [run_on(cpu.0, options), adversarial("spin")].concat();
     let mut owner = Running::start(&both);
     owner.wait_for("its dispatcher", |p| p.dispatcher().is_some());
     let pid = format!("process {}", owner.pid());
     let second = Running::start(&both[..9]).end();
     assert_eq!(second.code, Some(2), "no command, no CPU asked for: {}", second.err);
-    let second = Running::start(&[
-        "run", "--cpu", &number, "--period", "20ms", "--budget", "1ms", "--", "true",
-    ])
-    .end();
+    let second = Running::start(&run_on(cpu.0, "--period 20ms --budget 1ms -- true")).end();
     second
         .assert_code(125)
         .assert_says(&["already has a dispatcher", &pid, "adversarial:spin", "kill "])
@@ -323,10 +290,8 @@ fn a_cpu_of_another_dispatcher_is_refused_and_its_owner_named() {
 
 #[test]
 fn nothing_of_a_set_starts_when_one_of_its_tasks_cannot() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let touched = scratch.path("touched");
     let text = format!(
         r#"

@@ -5,7 +5,7 @@ use std::io::Write;
 use punctual_test_support::judge_timing;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted, Need};
+use crate::machine::{one_cpu, permitted, permitted_cpu, Need};
 use crate::punctual::{run_set, Running, Scratch};
 
 fn synthetic(cpu: u32) -> String {
@@ -17,10 +17,7 @@ fn synthetic(cpu: u32) -> String {
 
 #[test]
 fn where_there_is_no_terminal_a_line_tells_progress_every_two_seconds() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let ended = run_set(&synthetic(cpu.0), &["--duration", "4300ms"]);
     ended.assert_nothing_left(&[cpu.0]);
     let lines: Vec<&str> =

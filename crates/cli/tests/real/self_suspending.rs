@@ -10,7 +10,7 @@ use punctual_trace::{kind, Trace};
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted};
+use crate::machine::permitted_cpu;
 use crate::punctual::{adversarial, list, run_set, task, Scratch};
 use crate::stalls::Stalls;
 
@@ -45,10 +45,7 @@ fn off(results: &Value, percent: u32) -> [u64; 3] {
 
 #[test]
 fn budgets_beside_a_program_that_sleeps_are_kept_as_without_it() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let results = |player| {
         let ended = run_set(&fig_6(cpu.0, player), &["--json", "--load", "--overload"]);
         ended.assert_ran().assert_nothing_left(&[cpu.0]);
@@ -72,10 +69,7 @@ fn budgets_beside_a_program_that_sleeps_are_kept_as_without_it() {
 /// Like rt-tests under a budget: it sleeps most of the time and never uses up its budget.
 #[test]
 fn a_program_that_sleeps_is_not_ready_and_has_no_shortfall() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let sleeper = list(&adversarial("bursts 200 3000"));
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\nduration = \"2s\"\n\
@@ -132,10 +126,8 @@ const MANY: [[u64; 2]; 22] = [
 /// budgets.
 #[test]
 fn a_task_that_never_sleeps_is_not_taken_for_suspended_when_the_machine_stalls() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let mut set = format!("cpu = {}\npolicy = \"edf\"\nduration = \"200ms\"\n", cpu.0);
     for (n, [period, budget]) in MANY.into_iter().enumerate() {
         let times = format!("period = \"{period}us\"\nbudget = \"{budget}us\"");

@@ -6,12 +6,12 @@ use punctual_test_support::judge_timing;
 use serde_json::Value;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted, wait_for_cpu, Cpu, Need};
-use crate::process::{attributes, eventually, kill, marked, name_of, state_of};
-use crate::punctual::{adversarial, list, run, run_set, task, Ended, Running, Scratch};
+use crate::machine::{one_cpu, permitted, permitted_cpu, wait_for_cpu, Cpu};
+use crate::process::{eventually, kill, marked, name_of};
+use crate::punctual::{adversarial, list, run, run_on, run_set, task, Ended, Running, Scratch};
 
 /// Two good tasks beside a wild one.
-fn set(cpu: u32, command: &[String]) -> String {
+pub fn set(cpu: u32, command: &[String]) -> String {
     format!(
         r#"
 cpu = {cpu}
@@ -46,7 +46,7 @@ fn beside(cpu: &Cpu, command: &[String]) -> Ended {
 
 /// The steady task gets all of its budget, the servo executes its 500 us, the wild one gets no more
 /// than its own.
-fn assert_others_hold(results: &Value) {
+pub fn assert_others_hold(results: &Value) {
     let steady = task(results, "steady");
     let share = steady["long_run_ppm"].as_u64().unwrap();
     assert!((970_000..=1_030_000).contains(&share), "steady got {share} ppm: {results:#}");
@@ -156,10 +156,7 @@ fn a_task_that_leaves_its_cpu_gets_no_more_for_it() {
 
 #[test]
 fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let ended = beside(&cpu, &adversarial("daemon"));
     judge_timing(|| assert_bounded(&ended.result()));
     assert!(
@@ -171,10 +168,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
 
 #[test]
 fn a_task_that_exits_early_is_reported_and_the_others_go_on() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").result();
     assert!(
         task(&results, "wild")["periods"].as_u64() < task(&results, "steady")["periods"].as_u64()
@@ -191,31 +185,14 @@ fn a_task_that_crashes_is_reported_and_the_others_go_on() {
 
 #[test]
 fn a_run_whose_tasks_have_all_ended_ends() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let number = cpu.0.to_string();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     for (role, said, code) in [
         ("exit 0 0", "exited with 0", 0),
         ("exit 30 3", "exited with 3", 3),
         ("crash", "ended by signal 11", 128 + libc::SIGSEGV),
     ] {
-        let words = adversarial(role);
-        let mut args = vec![
-            "run",
-            "--cpu",
-            &number,
-            "--period",
-            "10ms",
-            "--budget",
-            "5ms",
-            "--duration",
-            "120s",
-            "--",
-        ];
-        args.extend(words.iter().map(String::as_str));
-        let ended = run(&args);
+        let words = run_on(cpu.0, "--period 10ms --budget 5ms --duration 120s --");
+        let ended = run(&[words, adversarial(role)].concat());
         ended.assert_code(code).assert_says(&[said]).assert_nothing_left(&[]);
         judge_timing(|| assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took));
     }
@@ -279,10 +256,7 @@ fn while_it_runs(cpu: &Cpu, role: &str, act: impl Fn(i32), said: &[&str]) -> End
 
 #[test]
 fn a_task_stopped_by_a_signal_leaves_its_budget_unused_until_it_is_continued() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let ended = while_it_runs(
         &cpu,
         "spin",
@@ -306,10 +280,7 @@ fn a_task_stopped_by_a_signal_leaves_its_budget_unused_until_it_is_continued() {
 
 #[test]
 fn a_task_killed_by_a_signal_is_reported_and_the_others_go_on() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     while_it_runs(&cpu, "deaf", |wild| kill(wild, libc::SIGKILL), &["wild: ended by signal 9"]);
     // A frozen task takes a signal that ends it when it next runs.
     while_it_runs(&cpu, "spin", |wild| kill(wild, libc::SIGTERM), &["wild: ended by signal 15"]);
@@ -317,10 +288,7 @@ fn a_task_killed_by_a_signal_is_reported_and_the_others_go_on() {
 
 #[test]
 fn each_overrun_policy_keeps_its_word_for_a_runaway() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     for policy in ["carry", "skip", "signal", "background"] {
         // SIGXCPU ends a program that does not expect it.
         let command = if policy == "signal" { adversarial("deaf") } else { adversarial("spin") };
@@ -344,10 +312,8 @@ fn each_overrun_policy_keeps_its_word_for_a_runaway() {
 
 #[test]
 fn what_the_results_say_is_what_a_program_s_own_clock_says() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let clock = scratch.path("clock");
     let set = set(cpu.0, &adversarial(&format!("clock {clock}")));
     let ended = run_set(&set, &["--json", "--duration", "1500ms"]);
@@ -360,66 +326,4 @@ fn what_the_results_say_is_what_a_program_s_own_clock_says() {
         assert!((73.0..=76.5).contains(&periods), "{periods} budgets in 75 periods: {}", ended.out);
         assert_bounded(&ended.result());
     });
-}
-
-#[test]
-fn an_adopted_program_that_ends_ends_the_run() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let cpu = one_cpu();
-    let words = adversarial("spin");
-    let mut program = std::process::Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
-    let (number, pid) = (cpu.0.to_string(), program.id().to_string());
-    let args = [
-        "run",
-        "--cpu",
-        &number,
-        "--period",
-        "10ms",
-        "--budget",
-        "5ms",
-        "--duration",
-        "120s",
-        "--pid",
-        &pid,
-    ];
-    let mut punctual = Running::start(&args);
-    let pid = program.id() as i32;
-    punctual
-        .wait_for("the program at its level", |_| attributes(pid).is_some_and(|a| a.priority > 0));
-    kill(pid, libc::SIGTERM);
-    crate::bounded::wait(&mut program);
-    let ended = punctual.end();
-    ended.assert_met().assert_says(&["ended"]).assert_nothing_left(&[cpu.0]);
-}
-
-#[test]
-fn an_adopted_program_s_children_share_its_budget_and_live_on() {
-    if !permitted(&[Need::Root, Need::RealTime, Need::Freezer]) {
-        return;
-    }
-    let (cpu, mark) = (one_cpu(), crate::punctual::new_mark());
-    let words = adversarial("family");
-    let mut program = std::process::Command::new(&words[0])
-        .args(&words[1..])
-        .env("FAMILY", &mark)
-        .spawn()
-        .unwrap();
-    // While a child is in execve() its environment cannot be read, so it may be missing from a
-    // count.
-    const FAMILY: usize = 5;
-    eventually("its children", || marked(&mark).len() >= FAMILY);
-    let text = set(cpu.0, &["x".to_owned()])
-        .replace("command = [\"x\"]", &format!("pid = {}", program.id()));
-    let ended = run_set(&text, &["--json"]);
-    eventually("exactly its family", || marked(&mark).len() == FAMILY);
-    let family = marked(&mark);
-    let healthy = family.iter().all(|p| !matches!(state_of(*p), None | Some('T' | 't')));
-    let levels: Vec<_> = family.iter().filter_map(|p| attributes(*p)).map(|a| a.priority).collect();
-    crate::bounded::end_all(family.iter().copied());
-    crate::bounded::wait(&mut program);
-    ended.assert_nothing_left(&[cpu.0]);
-    judge_timing(|| assert_others_hold(&ended.result()));
-    assert!(healthy && levels.iter().all(|l| *l == 0), "{family:?}: {levels:?}");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use punctual_top::client::Client;
 
 use crate::kills::NEEDS;
-use crate::machine::{one_cpu, permitted, Cpu, Need};
+use crate::machine::{one_cpu, permitted, permitted_cpu, Cpu, Need};
 use crate::process::kill;
 use crate::punctual::{new_mark, run, Running, Scratch, PUNCTUAL};
 
@@ -45,10 +45,8 @@ fn end(running: Running, cpu: &Cpu) {
 
 #[test]
 fn a_running_set_is_shown_and_its_budget_changed() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let (running, directory) = start(&cpu, &scratch);
     let state = scratch.path("state");
     let pid = running.pid().to_string();
@@ -84,10 +82,8 @@ fn a_running_set_is_shown_and_its_budget_changed() {
 
 #[test]
 fn observers_that_break_the_protocol_disturb_neither_the_run_nor_each_other() {
-    if !permitted(&NEEDS) {
-        return;
-    }
-    let (cpu, scratch) = (one_cpu(), Scratch::new());
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
     let (running, directory) = start(&cpu, &scratch);
     let socket = directory.join(format!("{}.sock", running.pid()));
     let connect = || UnixStream::connect(&socket).unwrap();
