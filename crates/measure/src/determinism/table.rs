@@ -1,31 +1,22 @@
 //! The figures as text, in rt-exec's manner.
 
 use punctual_doctor::Machine;
+use punctual_report::grid::{grid, Column};
 use punctual_taskset::fmt_ns;
 
 use super::figures::{DeterminismRun, TaskFigures};
 use super::kinds::RealTimePolicy;
 
-/// A column: its heading, the order in which columns go where there is no room for all (0: never),
-/// and its cells.
-struct Column {
-    head: &'static str,
-    expendable: u8,
-    cells: Vec<String>,
-}
-
 /// The header line and the table, each line with its line break, as wide as `width` permits.
 #[must_use]
 pub fn figures_table(run: &DeterminismRun, width: usize) -> String {
-    let tasks = &run.tasks;
-    let column = |head, expendable, show: &dyn Fn(&TaskFigures) -> String| Column {
-        head,
-        expendable,
-        cells: tasks.iter().map(show).collect(),
+    let column = |head, expendable, show: &dyn Fn(&TaskFigures) -> String| {
+        Column::new("", head, expendable).cells(run.tasks.iter().map(show))
     };
-    let mut columns = vec![
+    let columns = vec![
         column("task", 0, &|t| t.name.clone()),
-        column("type", 0, &|t| t.kind.name().to_owned()),
+        // Aligned left, as wide as its heading.
+        column("type", 0, &|t| format!("{:4}", t.kind.name())),
         column("pr", 2, &|t| t.priority.to_string()),
         column("", 2, &|t| if t.policy == RealTimePolicy::Fifo { "F" } else { "R" }.to_owned()),
         column("cycles", 3, &|t| t.cycles.to_string()),
@@ -36,35 +27,7 @@ pub fn figures_table(run: &DeterminismRun, width: usize) -> String {
         column("worst", 0, &|t| us(t.worst_ns)),
         column("determ", 0, &|t| us(t.determinism_ns)),
     ];
-    while columns.iter().map(|c| c.width() + 2).sum::<usize>() > width + 2 {
-        let Some((last, _)) = columns
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.expendable > 0)
-            .max_by_key(|(_, c)| c.expendable)
-        else {
-            break;
-        };
-        columns.remove(last);
-    }
-    let mut text = header(run, width);
-    for row in 0..=tasks.len() {
-        let mut line = String::new();
-        for (at, column) in columns.iter().enumerate() {
-            let cell = row.checked_sub(1).map_or(column.head, |row| column.cells[row].as_str());
-            let width = column.width();
-            line += &if at < 2 { format!("{cell:width$}  ") } else { format!("{cell:>width$}  ") };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        self.cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0).max(self.head.len())
-    }
+    header(run, width) + &grid(columns, width, false)
 }
 
 /// Tenths of microseconds: what the table's times are in.
@@ -254,6 +217,18 @@ mod tests {
             ["0", "0", "-", "-", "-", "-", "-"],
             "nothing was measured of it"
         );
+    }
+
+    #[test]
+    fn names_and_types_are_aligned_left_and_numbers_right() {
+        let text = figures_table(&run(), 100);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let want = [
+            "task   type  pr     cycles  late  spare  current  best  worst  determ",
+            "task5  sem   23  R  463732     0  993.0     15.0   3.0  311.0   308.0",
+            "task6  sem   23  R       0     0      -        -     -      -       -",
+        ];
+        assert_eq!(lines, want);
     }
 
     #[test]
