@@ -5,7 +5,9 @@ is between them is written by the function `NAME` (`-` as `_`) of the parts that
 """
 
 import re
-import textwrap
+
+from article import KINDS, article, by_kind, determinism, late
+from cells import both, machine_of, not_possible, percent, prose, seen, spread, table, us
 
 BLOCK = re.compile(
     r"(<!-- figures: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL
@@ -26,75 +28,6 @@ def fill(text, parts):
         return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(3)
 
     return BLOCK.sub(block, text), missing
-
-
-def us(ns):
-    if ns is None:
-        return "-"
-    value = ns / 1000
-    return (
-        f"{value:,.2f}" if value < 10 else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
-    )
-
-
-def not_possible(row):
-    """The reason, without the parenthesis of details."""
-    return re.sub(r" \(.*?\)", "", row["not_possible"])
-
-
-def spread(figures, *names):
-    return " / ".join(us(figures and figures[f"{name}_ns"]) for name in names)
-
-
-def both(time):
-    """A time in us, and in cycles where their rate is known."""
-    if time is None:
-        return "-"
-    cycles = time.get("cycles")
-    return us(time["ns"]) + (f" ({cycles:,})" if cycles is not None else "")
-
-
-def percent(ppm):
-    return "-" if ppm is None else f"{ppm / 10000:.2f} %"
-
-
-def table(heads, rows):
-    line = lambda cells: "| " + " | ".join(str(cell) for cell in cells) + " |"
-    return [line(heads), "|" + "---|" * len(heads), *(line(row) for row in rows)]
-
-
-def prose(text, item=""):
-    """Lines of at most 100 columns; `item` begins an item of a list."""
-    return textwrap.wrap(
-        item + text,
-        100,
-        subsequent_indent=" " * len(item),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-
-
-def machine_of(result):
-    machine = result["machine"]
-    preemption = machine["preemption"] or "not known"
-    # Without the suffix of a local build.
-    release, hz = machine["kernel"].split("-")[0], machine["hz"] or "?"
-    kernel = f"Linux {release} (preemption {preemption}, HZ {hz})"
-    virtual = ", a virtual machine" if machine["virtual_machine"] else ""
-    cpus = len(machine["cpus"])
-    return f"{machine['cpu_model']}, {cpus} CPU{'s' * (cpus > 1)}{virtual}; {kernel}"
-
-
-def seen(part, result):
-    """When, on what machine, and beside what load the figures were taken."""
-    about = part["about"]
-    load = f"{about['load_before']:.1f} before and {about['load_after']:.1f} after"
-    lines = [
-        f"{about['began']} UTC, {about['seconds']} s, load average {load}.",
-        machine_of(result) + ".",
-    ]
-    lines += [f"Warning: {warning}." for warning in result.get("warnings", [])]
-    return prose(" ".join(lines)) + [""]
 
 
 def result(parts, part, file=None):
@@ -263,91 +196,6 @@ def red_linux_table_6(parts):
         "paper: min / average / max",
     )
     return seen(parts["latency"], whole) + table(heads, rows)
-
-
-# The article's tables, by kind: best, worst and determinism of the worst task of the kind, us.
-ARTICLE = {
-    "stock 2.6.16, 250 Hz": {
-        "exec": (3, 15, 12),
-        "dth": (14, 82, 68),
-        "sth": (13, 82, 69),
-        "sem": (5, 61, 55),
-        "sig": (5, 38, 32),
-        "hrt": (1566, 2151, 585),
-        "hrn": (2450, 3167, 717),
-        "hru": (2227, 3187, 960),
-        "bth": (11, 203, 168),
-    },
-    "2.6.17-rt, 250 Hz": {
-        "exec": (0, 174, 174),
-        "dth": (17, 522, 505),
-        "sth": (14, 311, 297),
-        "sem": (3, 294, 291),
-        "sig": (7, 227, 220),
-        "hrt": (14, 330, 314),
-        "hrn": (9, 350, 340),
-        "hru": (9, 343, 334),
-        "bth": (15, 386, 371),
-    },
-    "2.6.17-rt, 1000 Hz": {
-        "exec": (0, 263, 263),
-        "dth": (18, 417, 399),
-        "sth": (14, 330, 316),
-        "sem": (3, 311, 308),
-        "sig": (7, 271, 264),
-        "hrt": (13, 222, 209),
-        "hrn": (10, 306, 296),
-        "hru": (10, 329, 318),
-        "bth": (15, 357, 341),
-    },
-}
-KINDS = list(ARTICLE["2.6.17-rt, 1000 Hz"])
-
-
-def by_kind(run):
-    """Best, worst and greatest determinism of each kind, ns; the executive apart."""
-    kinds = {}
-    for task in run["tasks"]:
-        kind = "exec" if task["name"] == "exec" else task["kind"]
-        kinds.setdefault(kind, []).append(task)
-    end = lambda of, name, choose: choose(
-        (t[name] for t in of if t[name] is not None), default=None
-    )
-    return {
-        kind: (
-            end(of, "best_ns", min),
-            end(of, "worst_ns", max),
-            end(of, "determinism_ns", max),
-        )
-        for kind, of in kinds.items()
-    }
-
-
-def late(runs):
-    return " ".join(
-        f"At {run['rate_hz']} Hz {sum(t['late'] for t in run['tasks'])} of "
-        f"{sum(t['cycles'] for t in run['tasks']):,} cycles were late."
-        for run in runs
-    )
-
-
-def article(parts):
-    rows = [
-        (kind, *(" / ".join(f"{us:,}" for us in of[kind]) for of in ARTICLE.values()))
-        for kind in KINDS
-    ]
-    return table(("kind", *ARTICLE), rows)
-
-
-def determinism(parts):
-    whole = result(parts, "determinism")
-    runs = {f"{run['rate_hz']} Hz": by_kind(run) for run in whole["runs"]}
-    rows = [
-        (kind, *(" / ".join(us(ns) for ns in of[kind]) for of in runs.values()))
-        for kind in KINDS
-    ]
-    lines = seen(parts["determinism"], whole) + table(("kind", *runs), rows)
-    return lines + ["", late(whole["runs"])]
 
 
 def kernels(parts):

@@ -9,7 +9,9 @@ use punctual_test_support::execute_briefly;
 
 use crate::busy_threads;
 use crate::cgroup_roles;
+use crate::forking_roles;
 use crate::profile_roles;
+use crate::scheduling_roles;
 
 pub const LIFE: Duration = Duration::from_secs(60);
 
@@ -30,8 +32,8 @@ extern "C" fn play() {
     match role.as_str() {
         "spin" => spin(LIFE),
         "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
-        "family" => family(),
-        "fork-storm" => fork_storm(),
+        "family" => forking_roles::family(),
+        "fork-storm" => forking_roles::fork_storm(),
         "exec" => exec(),
         "late-threads" => late_threads(),
         "exit" => {
@@ -42,14 +44,14 @@ extern "C" fn play() {
         "deaf" => deaf(),
         "crash" => crash(),
         "map" => map(),
-        "daemon" => daemon(),
-        "demote" => change_itself(true),
-        "escape" => change_itself(false),
-        "policies" => change_policy(arg(0).parse().unwrap_or(50)),
-        "reattribute" => reattribute(arg(0)),
+        "daemon" => forking_roles::daemon(),
+        "demote" => scheduling_roles::change_itself(true),
+        "escape" => scheduling_roles::change_itself(false),
+        "policies" => scheduling_roles::change_policy(arg(0).parse().unwrap_or(50)),
+        "reattribute" => scheduling_roles::reattribute(arg(0)),
         "sleep-spin" => sleep_then_spin(),
-        "newest" => newest(),
-        "shot-forks" => shot_forks(),
+        "newest" => forking_roles::newest(),
+        "shot-forks" => forking_roles::shot_forks(),
         "stop-itself" => loop {
             spin(Duration::from_millis(20));
             // SAFETY: a system call without memory.
@@ -77,7 +79,7 @@ extern "C" fn play() {
 }
 
 /// Spins for so long on the wall clock, never calling the kernel for more than the time.
-fn spin(time: Duration) {
+pub fn spin(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         execute_briefly();
@@ -107,12 +109,12 @@ fn bursts(work: u64, sleep: u64) {
     }
 }
 
-fn fork() -> i32 {
+pub fn fork() -> i32 {
     // SAFETY: nothing of ours runs in other threads that the child could need.
     unsafe { libc::fork() }
 }
 
-fn in_child(life: impl FnOnce()) {
+pub fn in_child(life: impl FnOnce()) {
     if fork() == 0 {
         life();
         // SAFETY: ends the child without the parent's exit handlers.
@@ -120,43 +122,11 @@ fn in_child(life: impl FnOnce()) {
     }
 }
 
-fn many_threads(count: usize) {
+pub fn many_threads(count: usize) {
     for _ in 1..count {
         std::thread::spawn(|| spin(LIFE));
     }
     spin(LIFE);
-}
-
-/// Children, a grandchild whose parent has ended, threads in each, some busy and some asleep.
-fn family() {
-    for n in 0..2 {
-        in_child(move || {
-            if n == 0 {
-                in_child(|| many_threads(2));
-            }
-            many_threads(2);
-        });
-    }
-    in_child(|| in_child(|| std::thread::sleep(LIFE)));
-    std::thread::spawn(|| std::thread::sleep(LIFE));
-    many_threads(2);
-}
-
-/// At most forty children at a time, each busy for a moment.
-fn fork_storm() {
-    let end = Instant::now() + LIFE;
-    let mut alive = 0;
-    while Instant::now() < end {
-        if alive < 40 {
-            in_child(|| spin(Duration::from_millis(3)));
-            alive += 1;
-        }
-        // SAFETY: nothing is written.
-        let reaped = |flags| unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) } > 0;
-        while alive > 0 && reaped(if alive < 40 { libc::WNOHANG } else { 0 }) {
-            alive -= 1;
-        }
-    }
 }
 
 fn me() -> std::path::PathBuf {
@@ -222,74 +192,6 @@ fn crash() {
     unsafe { std::ptr::null_mut::<u32>().write_volatile(7) };
 }
 
-/// Two forks, sessions of their own, and no child of Punctual left.
-fn daemon() {
-    in_child(|| {
-        // SAFETY: system calls without memory.
-        unsafe { libc::setsid() };
-        in_child(|| {
-            // SAFETY: as above.
-            unsafe { libc::setsid() };
-            many_threads(2);
-        });
-    });
-}
-
-/// Leaves its policy, or its CPU too, as often as it can.
-fn change_itself(only_policy: bool) {
-    let end = Instant::now() + LIFE;
-    let mut n = 0u32;
-    while Instant::now() < end {
-        // SAFETY: scheduling calls on the calling thread; the values live here.
-        unsafe {
-            let p = libc::sched_param { sched_priority: 0 };
-            let reset = if n % 2 == 0 { libc::SCHED_RESET_ON_FORK } else { 0 };
-            libc::sched_setscheduler(0, libc::SCHED_OTHER | reset, &p);
-            if !only_policy {
-                let mut every: libc::cpu_set_t = std::mem::zeroed();
-                (0..64).for_each(|c| libc::CPU_SET(c, &mut every));
-                libc::sched_setaffinity(0, std::mem::size_of_val(&every), &every);
-            }
-        }
-        n += 1;
-        spin(Duration::from_micros(500));
-    }
-}
-
-/// Goes from one ordinary policy to the next, and spins for so many microseconds in each.
-fn change_policy(between: u64) {
-    let end = Instant::now() + LIFE;
-    let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];
-    for policy in policies.into_iter().cycle().take_while(|_| Instant::now() < end) {
-        let none = libc::sched_param { sched_priority: 0 };
-        // SAFETY: a valid parameter.
-        unsafe { libc::sched_setscheduler(0, policy, &none) };
-        spin(Duration::from_micros(between));
-    }
-}
-
-/// Spins, and changes an attribute of its own every 400 us: it is requeued while it runs, and never
-/// sleeps.
-fn reattribute(attribute: &str) {
-    let end = Instant::now() + LIFE;
-    let none = libc::sched_param { sched_priority: 0 };
-    for n in (0..).take_while(|_| Instant::now() < end) {
-        // SAFETY: scheduling calls on the calling thread; the parameter lives here.
-        let _ = unsafe {
-            match attribute {
-                "nice" => libc::setpriority(libc::PRIO_PROCESS, 0, n % 2),
-                "class" => libc::sched_setscheduler(
-                    0,
-                    [libc::SCHED_BATCH, libc::SCHED_OTHER][n as usize % 2],
-                    &none,
-                ),
-                _ => std::process::exit(99),
-            }
-        };
-        spin(Duration::from_micros(400));
-    }
-}
-
 /// In each 100 ms sleeps for 30 ms and then spins for 60 ms of wall-clock time, executed or not.
 fn sleep_then_spin() {
     let start = Instant::now();
@@ -299,61 +201,6 @@ fn sleep_then_spin() {
             (begin + Duration::from_millis(30)).saturating_duration_since(Instant::now()),
         );
         spin((begin + Duration::from_millis(90)).saturating_duration_since(Instant::now()));
-    }
-}
-
-/// A child that spins, and is always the newest process of the machine.
-fn newest() {
-    let end = Instant::now() + LIFE;
-    let mut last = 0;
-    while Instant::now() < end {
-        let next = fork();
-        if next == 0 {
-            // SAFETY: passes no memory.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            spin(LIFE);
-            // SAFETY: as in `in_child`.
-            unsafe { libc::_exit(0) };
-        }
-        shoot(last);
-        last = next;
-        std::thread::sleep(Duration::from_millis(3));
-    }
-    shoot(last);
-}
-
-/// Ends a child of ours.
-fn shoot(child: i32) {
-    if child > 0 {
-        // SAFETY: not waited for until here; nothing is written.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-        }
-    }
-}
-
-/// For a second, children that do nothing but fork are shot in the middle of it; and then a normal
-/// end.
-fn shot_forks() {
-    let end = Instant::now() + Duration::from_secs(1);
-    let mut wait = 200;
-    while Instant::now() < end {
-        let forker = fork();
-        if forker == 0 {
-            loop {
-                let child = fork();
-                if child == 0 {
-                    // SAFETY: as in `in_child`.
-                    unsafe { libc::_exit(0) };
-                }
-                // SAFETY: a child of this one; nothing is written.
-                unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-            }
-        }
-        wait = (wait * 31 + 177) % 3_000;
-        std::thread::sleep(Duration::from_micros(200 + wait));
-        shoot(forker);
     }
 }
 
