@@ -3,15 +3,19 @@
 //! They play before `main`, so that no test harness with its threads is around them. Each ends by
 //! itself after a minute, should a test fail to end it.
 
+// By their paths, since the tests of the kernel host have this file by its path, too.
+#[path = "forking_roles.rs"]
+mod forking_roles;
+#[path = "scheduling_roles.rs"]
+mod scheduling_roles;
+
 use std::time::{Duration, Instant};
 
 use punctual_test_support::execute_briefly;
 
 use crate::busy_threads;
 use crate::cgroup_roles;
-use crate::forking_roles;
 use crate::profile_roles;
-use crate::scheduling_roles;
 
 pub const LIFE: Duration = Duration::from_secs(60);
 
@@ -79,7 +83,7 @@ extern "C" fn play() {
 }
 
 /// Spins for so long on the wall clock, never calling the kernel for more than the time.
-pub fn spin(time: Duration) {
+fn spin(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         execute_briefly();
@@ -109,12 +113,12 @@ fn bursts(work: u64, sleep: u64) {
     }
 }
 
-pub fn fork() -> i32 {
+fn fork() -> i32 {
     // SAFETY: nothing of ours runs in other threads that the child could need.
     unsafe { libc::fork() }
 }
 
-pub fn in_child(life: impl FnOnce()) {
+fn in_child(life: impl FnOnce()) {
     if fork() == 0 {
         life();
         // SAFETY: ends the child without the parent's exit handlers.
@@ -122,7 +126,7 @@ pub fn in_child(life: impl FnOnce()) {
     }
 }
 
-pub fn many_threads(count: usize) {
+fn many_threads(count: usize) {
     for _ in 1..count {
         std::thread::spawn(|| spin(LIFE));
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::adversarial::{fork, in_child, many_threads, spin, LIFE};
+use super::{fork, in_child, many_threads, spin, LIFE};
 
 /// Children, a grandchild whose parent has ended, threads in each, some busy and some asleep.
 pub fn family() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::adversarial::{spin, LIFE};
+use super::{spin, LIFE};
 
 /// Leaves its policy, or its CPU too, as often as it can.
 pub fn change_itself(only_policy: bool) {
