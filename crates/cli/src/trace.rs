@@ -8,17 +8,20 @@ pub mod why;
 
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_diagnostic::Diagnostic;
-use punctual_timeline::Timeline;
+use punctual_timeline::{Moment, Timeline};
 use punctual_trace::{TraceError, TraceReader};
 use serde::Serialize;
 
 use crate::args_trace::{TraceArgs, TraceCommand};
-use crate::output::Caller;
+use crate::output::{Caller, INTERRUPTED};
+use crate::progress::Progress;
 
 /// Bytes that are read or written at a time.
 const BUFFER: usize = 1 << 18;
@@ -77,6 +80,42 @@ fn file(path: &Path) -> Result<Input, Diagnostic> {
         Diagnostic::usage(format!("{}: {e}", path.display()), help)
     })?;
     Ok(BufReader::with_capacity(BUFFER, file))
+}
+
+/// Gives each moment to `add` until it breaks. Returns why the trace was not read to its end
+/// (`kept`: what was made of the moments before), and whether the reading was interrupted.
+fn each_moment(
+    path: &Path,
+    timeline: &mut Timeline<Input>,
+    kept: Option<&str>,
+    (stop, progress): (&AtomicBool, &mut Progress),
+    mut add: impl FnMut(&Moment) -> ControlFlow<()>,
+) -> (Option<Diagnostic>, bool) {
+    let (mut error, mut moments) = (None, 0u64);
+    while let Some(moment) = timeline.next() {
+        match moment {
+            Ok(moment) if add(&moment).is_break() => break,
+            Ok(_) => {}
+            Err(e) => error = Some(damaged(path, &e, kept)),
+        }
+        moments += 1;
+        if moments % 65_536 == 0 {
+            progress.count(timeline.records(), &"records read");
+            if stop.load(Ordering::Relaxed) {
+                return (error, true);
+            }
+        }
+    }
+    (error, false)
+}
+
+/// The exit code after a trace was read; `otherwise`: of one that was read to its end.
+fn exit_code(interrupted: bool, error: Option<&Diagnostic>, otherwise: u8) -> u8 {
+    match error {
+        _ if interrupted => INTERRUPTED,
+        Some(error) => error.exit_code(),
+        None => otherwise,
+    }
 }
 
 /// Why a trace was not read to its end. `kept`: what was made of the records before.

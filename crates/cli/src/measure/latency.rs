@@ -11,6 +11,7 @@ use punctual_measure::require::{Requirement, Violation};
 use punctual_report::grid::{grid, paint, wrap, Column, Ink};
 use punctual_report::View;
 
+use super::not_kept;
 use crate::args_measure::MeasureLatency;
 use crate::drive::stop_on_signals;
 use crate::output::{self, Outcome, INTERRUPTED, MISSED};
@@ -93,12 +94,8 @@ fn verdict(result: &LatencyResult, planned: usize) -> String {
     } else {
         String::new()
     };
-    if let Some(violation) = result.violations.first() {
-        let more = match result.violations.len() - 1 {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        return format!("{cut}Not kept: {}{more}.", violation.describe());
+    if let Some(violations) = not_kept(&result.violations) {
+        return format!("{cut}{violations}");
     }
     let worst = |row: &&LatencyRow| row.latency.map_or(0, |latency| latency.max_ns);
     let real_time = result

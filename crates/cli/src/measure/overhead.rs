@@ -14,6 +14,7 @@ use punctual_measure::require::{Requirement, Violation};
 use punctual_report::grid::{paint, wrap, Ink};
 use punctual_report::View;
 
+use super::not_kept;
 use crate::args_measure::{MeasureOverhead, SpinnerArgs};
 use crate::drive::stop_on_signals;
 use crate::output::{self, Outcome, INTERRUPTED, MISSED};
@@ -118,12 +119,8 @@ fn outcome(
 /// The result in one sentence, of the parts that were measured.
 fn verdict(result: &OverheadResult, parts: &[OverheadPart]) -> String {
     let cut = if result.interrupted { "Interrupted: " } else { "" };
-    if let Some(violation) = result.violations.first() {
-        let more = match result.violations.len() - 1 {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        return format!("{cut}Not kept: {}{more}.", violation.describe());
+    if let Some(violations) = not_kept(&result.violations) {
+        return format!("{cut}{violations}");
     }
     let mut found = Vec::new();
     let event = result.events.iter().flat_map(|part| &part.rows).find(|row| row.average.is_some());

@@ -1,6 +1,7 @@
 //! `punctual trace cut`.
 
 use std::io::BufWriter;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_diagnostic::Diagnostic;
@@ -9,10 +10,12 @@ use punctual_timeline::{cut, start, CutTrace, What};
 use punctual_trace::{Cut, Header, Period, TraceError, NEVER};
 use serde::Serialize;
 
-use super::{create, damaged, not_written, open, reader, TraceResult, BUFFER};
+use super::{
+    create, damaged, each_moment, exit_code, not_written, open, reader, TraceResult, BUFFER,
+};
 use crate::args_trace::CutArgs;
 use crate::drive::stop_on_signals;
-use crate::output::{Outcome, INTERRUPTED};
+use crate::output::Outcome;
 use crate::progress::Progress;
 use crate::set::time;
 
@@ -78,11 +81,7 @@ pub fn run(args: &CutArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
     let error = done.error.as_ref().map(|e| damaged(path, e, Some("cut")));
     let result = of(args, &header, &part, &done);
     let verdict = verdict(&result);
-    let code = match &error {
-        _ if done.interrupted => INTERRUPTED,
-        Some(error) => error.exit_code(),
-        None => 0,
-    };
+    let code = exit_code(done.interrupted, error.as_ref(), 0);
     let replayed = if result.can_be_replayed {
         ""
     } else {
@@ -155,29 +154,23 @@ fn around_release(
     let task = header.tasks.iter().position(|task| task == name);
     let mut timeline = open(&args.file)?;
     let mut found: Option<Period> = None;
-    let mut moments = 0u64;
-    while let Some(moment) = timeline.next() {
-        match moment {
-            Ok(moment) => {
-                if let What::Period(period) = moment.what {
-                    if (Some(period.task as usize), period.number) == (task, number) {
-                        found = Some(period);
-                        break;
-                    }
+    let (error, interrupted) =
+        each_moment(&args.file, &mut timeline, None, (stop, progress), |moment| {
+            match moment.what {
+                What::Period(period)
+                    if (Some(period.task as usize), period.number) == (task, number) =>
+                {
+                    found = Some(period);
+                    ControlFlow::Break(())
                 }
+                _ => ControlFlow::Continue(()),
             }
-            Err(e) => return Err(damaged(&args.file, &e, None)),
-        }
-        moments += 1;
-        if moments % 65_536 == 0 {
-            progress.count(timeline.records(), &"records read");
-            if stop.load(Ordering::Relaxed) {
-                return Err(Diagnostic::usage(
-                    "interrupted before the release was found",
-                    "try again",
-                ));
-            }
-        }
+        });
+    if let Some(error) = error {
+        return Err(error);
+    }
+    if interrupted {
+        return Err(Diagnostic::usage("interrupted before the release was found", "try again"));
     }
     let period = found.ok_or_else(|| {
         let list = format!("`punctual trace why FILE {name}` lists its misses");

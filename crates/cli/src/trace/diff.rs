@@ -2,8 +2,9 @@
 
 mod document;
 
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_report::grid::{grid, paint, wrap, Column, Ink};
@@ -12,10 +13,10 @@ use punctual_report::View;
 use punctual_timeline::{Comparison, Figures, Parting, Percentiles, Side, TaskComparison};
 use punctual_trace::Header;
 
-use super::{damaged, open, TraceResult};
+use super::{each_moment, exit_code, open, TraceResult};
 use crate::args_trace::DiffArgs;
 use crate::drive::stop_on_signals;
-use crate::output::{view, Outcome, INTERRUPTED, MISSED};
+use crate::output::{view, Outcome, MISSED};
 use crate::progress::Progress;
 use crate::set::time;
 use document::document;
@@ -54,12 +55,7 @@ pub fn run(args: &DiffArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
     let error = a.error.take().or(b.error.take());
     let same = compared.is_same();
     let verdict = verdict(&compared);
-    let code = match &error {
-        _ if interrupted => INTERRUPTED,
-        Some(error) => error.exit_code(),
-        None if same => 0,
-        None => MISSED,
-    };
+    let code = exit_code(interrupted, error.as_ref(), if same { 0 } else { MISSED });
     let text = text(args, &verdict, &compared, [&a, &b], &view(args.wide));
     let ok = code == 0;
     let diff = document(args, &compared, [&a, &b], error.is_none(), interrupted);
@@ -70,21 +66,11 @@ pub fn run(args: &DiffArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
 fn read(path: &Path, stop: &AtomicBool, progress: &mut Progress) -> Result<Read, Diagnostic> {
     let mut timeline = open(path)?;
     let mut side = Side::new(timeline.header());
-    let (mut error, mut interrupted, mut moments) = (None, false, 0u64);
-    while let Some(moment) = timeline.next() {
-        match moment {
-            Ok(moment) => side.add(&moment),
-            Err(e) => error = Some(damaged(path, &e, Some("compared"))),
-        }
-        moments += 1;
-        if moments % 65_536 == 0 {
-            progress.count(timeline.records(), &"records read");
-            if stop.load(Ordering::Relaxed) {
-                interrupted = true;
-                break;
-            }
-        }
-    }
+    let (error, interrupted) =
+        each_moment(path, &mut timeline, Some("compared"), (stop, progress), |moment| {
+            side.add(moment);
+            ControlFlow::Continue(())
+        });
     let (header, records) = (timeline.header().clone(), timeline.records());
     Ok(Read { header, side, records, error, interrupted })
 }

@@ -8,10 +8,10 @@ use punctual_diagnostic::Diagnostic;
 use punctual_timeline::{Exporter, Format, Timeline};
 use serde::Serialize;
 
-use super::{create, damaged, not_written, open, Input, TraceResult, BUFFER};
+use super::{create, damaged, exit_code, not_written, open, Input, TraceResult, BUFFER};
 use crate::args_trace::{Export, FormatArg};
 use crate::drive::stop_on_signals;
-use crate::output::{Outcome, INTERRUPTED};
+use crate::output::Outcome;
 use crate::progress::Progress;
 
 /// What was exported.
@@ -105,11 +105,7 @@ pub fn run(args: &Export) -> Result<Outcome<TraceResult>, Diagnostic> {
     exporter.finish().map_err(refused)?;
     progress.clear();
     let verdict = verdict(&result);
-    let code = match &error {
-        _ if result.interrupted => INTERRUPTED,
-        Some(error) => error.exit_code(),
-        None => 0,
-    };
+    let code = exit_code(result.interrupted, error.as_ref(), 0);
     let text = format!("{verdict}\n");
     let result = TraceResult::Export(ExportResult { export: result });
     Ok(Outcome { verdict, ok: code == 0, code, result, text, error })

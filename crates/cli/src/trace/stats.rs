@@ -1,16 +1,16 @@
 //! `punctual trace stats`.
 
-use std::sync::atomic::Ordering;
+use std::ops::ControlFlow;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::fmt_ns;
 use punctual_timeline::Stats;
 use serde::Serialize;
 
-use super::{damaged, open, TraceResult};
+use super::{each_moment, exit_code, open, TraceResult};
 use crate::args_trace::StatsArgs;
 use crate::drive::stop_on_signals;
-use crate::output::{Outcome, INTERRUPTED};
+use crate::output::Outcome;
 use crate::progress::Progress;
 
 /// The figures of a trace.
@@ -66,22 +66,12 @@ pub fn run(args: &StatsArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
     let mut timeline = open(&args.file)?;
     let stop = stop_on_signals()?;
     let mut progress = Progress::new(args.quiet, None);
-    let (mut stats, mut error, mut interrupted) = (Stats::default(), None, false);
-    let mut moments = 0u64;
-    while let Some(moment) = timeline.next() {
-        match moment {
-            Ok(moment) => stats.add(&moment),
-            Err(e) => error = Some(damaged(&args.file, &e, Some("counted"))),
-        }
-        moments += 1;
-        if moments % 65_536 == 0 {
-            progress.count(timeline.records(), &"records read");
-            if stop.load(Ordering::Relaxed) {
-                interrupted = true;
-                break;
-            }
-        }
-    }
+    let (mut stats, reading) = (Stats::default(), (&*stop, &mut progress));
+    let (error, interrupted) =
+        each_moment(&args.file, &mut timeline, Some("counted"), reading, |moment| {
+            stats.add(moment);
+            ControlFlow::Continue(())
+        });
     progress.clear();
     let names = &timeline.header().tasks;
     let figures = |(place, task): (usize, &punctual_timeline::TaskStats)| TaskFigures {
@@ -101,11 +91,7 @@ pub fn run(args: &StatsArgs) -> Result<Outcome<TraceResult>, Diagnostic> {
     let result = TraceStats { records: timeline.records(), lost_records: stats.lost, whole, tasks };
     let verdict = verdict(&result);
     let text = result.tasks.iter().fold(format!("{verdict}\n"), |text, task| text + &lines(task));
-    let code = match &error {
-        _ if interrupted => INTERRUPTED,
-        Some(error) => error.exit_code(),
-        None => 0,
-    };
+    let code = exit_code(interrupted, error.as_ref(), 0);
     let result = TraceResult::Stats(StatsResult { stats: result });
     Ok(Outcome { verdict, ok: code == 0, code, result, text, error })
 }

@@ -7,10 +7,10 @@ use punctual_explain::{Explainer, Explanation};
 use punctual_report::why::{all, one, WhyResult};
 use punctual_trace::{Period, Trace};
 
-use super::{damaged, reader};
+use super::{damaged, exit_code, reader};
 use crate::args_trace::Why;
 use crate::drive::stop_on_signals;
-use crate::output::{Outcome, INTERRUPTED, MISSED};
+use crate::output::{Outcome, MISSED};
 use crate::progress::Progress;
 
 pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
@@ -34,12 +34,7 @@ pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
     };
     let (verdict, text) = one_or_all(args, &result);
     let ok = result.misses.is_empty();
-    let code = match &cut {
-        _ if interrupted => INTERRUPTED,
-        Some(error) => error.exit_code(),
-        None if ok => 0,
-        None => MISSED,
-    };
+    let code = exit_code(interrupted, cut.as_ref(), if ok { 0 } else { MISSED });
     let text =
         if interrupted { format!("Interrupted, and explained until then: {text}") } else { text };
     Ok(Outcome { verdict, ok: code == 0, code, result, text, error: cut })
