@@ -44,8 +44,8 @@ PD_FN int pd_tree_grow(pd_ref d, pd_u32 group, pd_u32 server, pd_u32 budget_grou
 	return pd_node_make(d, budget_server, budget_group);
 }
 
-/* For a job with ties into the trees. */
-PD_APART int pd_tied_refusal(pd_ref d)
+/* For a job in a hierarchy. */
+PD_NOINLINE int pd_hierarchy_refusal(pd_ref d)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
@@ -59,15 +59,15 @@ PD_APART int pd_tied_refusal(pd_ref d)
 }
 
 /* What an allocator may not ask for; 0 if it may. */
-PD_FOLD int pd_job_refusal(pd_ref d, pd_u32 ties)
+PD_ALWAYS_INLINE int pd_job_refusal(pd_ref d, pd_u32 in_hierarchy)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
-	if (PD_LIKELY(!ties)) {
+	if (PD_LIKELY(!in_hierarchy)) {
 		if (a->task >= PD(d)->limits.tasks || !PD_TASK(d, a->task)->used)
 			return -ENOENT;
 	} else {
-		int refusal = pd_tied_refusal(d);
+		int refusal = pd_hierarchy_refusal(d);
 
 		if (refusal)
 			return refusal;
@@ -78,7 +78,7 @@ PD_FOLD int pd_job_refusal(pd_ref d, pd_u32 ties)
 	return 0;
 }
 /* The rest of what was added, and what it does to the trees. */
-PD_APART int pd_job_add_tied(pd_ref d)
+PD_NOINLINE int pd_job_add_in_hierarchy(pd_ref d)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
 
@@ -92,17 +92,17 @@ PD_APART int pd_job_add_tied(pd_ref d)
 PD_API pd_i64 pd_job_add(pd_ref d, pd_u64 now)
 {
 	struct pd_job_attr PD_ARENA *a = pd_draft(d);
-	pd_u32 ties = a->group | a->server | a->budget_group | a->budget_server;
-	int refusal = pd_job_refusal(d, ties);
+	pd_u32 in_hierarchy = a->group | a->server | a->budget_group | a->budget_server;
+	int refusal = pd_job_refusal(d, in_hierarchy);
 	pd_i64 id;
 
 	if (PD_UNLIKELY(refusal))
 		return refusal;
 	pd_record(d, PD_REC_JOB_ADD, a->task, now, a->start, a->finish);
 	pd_record(d, PD_REC_JOB_ADD_2, a->group, a->budget, (pd_u64)a->priority, a->cookie);
-	if (PD_UNLIKELY(ties))
-		pd_job_add_tied(d);
-	id = pd_job_make(d, PD_NONE, ties, now);
+	if (PD_UNLIKELY(in_hierarchy))
+		pd_job_add_in_hierarchy(d);
+	id = pd_job_make(d, PD_NONE, in_hierarchy, now);
 	pd_job_end_at_once(d, (pd_u32)id, now);
 	pd_settle(d, now);
 	return id;

@@ -54,7 +54,7 @@ PD_FN int pd_advance_starts(pd_ref d, pd_u64 now)
 	return 0;
 }
 
-PD_APART int pd_advance_due(pd_ref d, pd_u64 now, pd_u64 horizon)
+PD_NOINLINE int pd_advance_due(pd_ref d, pd_u64 now, pd_u64 horizon)
 {
 	/* What is rare was looked at together. */
 	if ((PD(d)->first_due & PD(d)->first_due_segment) == PD_NONE &&

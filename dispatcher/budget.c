@@ -72,7 +72,7 @@ PD_FN int pd_segment_open(pd_ref d, pd_u32 i)
 	return 0;
 }
 
-PD_FOLD int pd_segment_close(pd_ref d, pd_u32 i)
+PD_ALWAYS_INLINE int pd_segment_close(pd_ref d, pd_u32 i)
 {
 	pd_u32 node = PD_JOB(d, i)->attr.budget_server;
 

@@ -4,7 +4,7 @@
 #include "internal.h"
 
 /* A charge changes the key in a group ordered by budget: restores the order of its queue. */
-PD_APART int pd_charge_sort(pd_ref d, pd_u32 i)
+PD_NOINLINE int pd_charge_sort(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 	pd_u32 heap = PD_GROUPS + j->attr.group;
@@ -18,7 +18,7 @@ PD_APART int pd_charge_sort(pd_ref d, pd_u32 i)
 }
 
 /* To one job or segment. 1 if its budget is used up. */
-PD_FOLD int pd_charge_one(pd_ref d, pd_u32 i, pd_u64 ran)
+PD_ALWAYS_INLINE int pd_charge_one(pd_ref d, pd_u32 i, pd_u64 ran)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -80,11 +80,11 @@ PD_FN int pd_charge_above(pd_ref d, pd_u32 i, pd_u64 ran)
 	return 0;
 }
 
-PD_FOLD int pd_charge_path(pd_ref d, pd_u32 i, pd_u64 ran)
+PD_ALWAYS_INLINE int pd_charge_path(pd_ref d, pd_u32 i, pd_u64 ran)
 {
 	int due = pd_charge_one(d, i, ran);
 
-	if (PD_UNLIKELY(PD_JOB(d, i)->tied))
+	if (PD_UNLIKELY(PD_JOB(d, i)->in_hierarchy))
 		pd_charge_above(d, i, ran);
 	return due;
 }

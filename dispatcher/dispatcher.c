@@ -6,8 +6,8 @@
 #include "internal.h"
 
 /* What looks down in its file and is called from one above. */
-PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i);
-PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now);
+PD_ALWAYS_INLINE int pd_job_watch(pd_ref d, pd_u32 i);
+PD_ALWAYS_INLINE int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now);
 PD_SHARE int pd_reservation_ended(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now);
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now);
 PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now);

@@ -23,7 +23,7 @@ PD_INLINE pd_event_p pd_event_put(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task
 }
 
 /* 0 if there is no room, and then it is counted as lost. */
-PD_FOLD int pd_event_ready(pd_ref d, pd_u64 now)
+PD_ALWAYS_INLINE int pd_event_ready(pd_ref d, pd_u64 now)
 {
 	if (PD_LIKELY(pd_event_room(d)))
 		return 1;
@@ -46,7 +46,7 @@ PD_FN int pd_event_task(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 task, pd_u64 c
 }
 
 /* An event about a job that is still there. */
-PD_FOLD int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
+PD_ALWAYS_INLINE int pd_event_job(pd_ref d, pd_u64 now, pd_u32 kind, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 	pd_u32 task = j->attr.task;

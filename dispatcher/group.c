@@ -72,7 +72,7 @@ PD_FN int pd_group_sort(pd_ref d, pd_u32 group)
 		pd_job_watch(d, s->item);
 		position += PD_ZERO(d) + 1;
 	}
-	return pd_heap_mend(d, PD_GROUPS + group);
+	return pd_heap_heapify(d, PD_GROUPS + group);
 }
 
 PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
@@ -89,7 +89,7 @@ PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order)
 	/* In the new order another of their server jobs may be first. */
 	g = PD_GROUP(d, 0);
 	pd_while (i < PD(d)->limits.groups) {
-		PD_WALKS(g);
+		PD_BARRIER_VAR(g);
 		if (g->parent == group)
 			g->best_server = PD_UNKNOWN;
 		g++;

@@ -35,7 +35,7 @@ PD_INLINE pd_u64 pd_attribute_key(pd_job_p j, pd_u32 attribute)
 }
 
 /* Which of two ready jobs with equal keys is first: the other attributes, then arrival. */
-PD_FOLD int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
+PD_ALWAYS_INLINE int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 {
 	pd_job_p x = PD_JOB(d, a);
 	pd_job_p y = PD_JOB(d, b);
@@ -138,7 +138,7 @@ PD_INLINE int pd_heap_rise(pd_ref d, pd_u32 heap, pd_u32 position, pd_u64 key, p
 }
 
 /* Which of a row of siblings is first. */
-PD_FOLD pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 siblings)
+PD_ALWAYS_INLINE pd_slot_p pd_heap_row(pd_ref d, pd_u32 heap, pd_slot_p s, pd_u32 siblings)
 {
 	pd_slot_p best = s;
 	pd_u32 i = 1;
@@ -296,7 +296,7 @@ PD_FN int pd_heap_remove(pd_ref d, pd_u32 heap, pd_u32 item)
 }
 
 /* Its key has grown: the item goes to its new place. */
-PD_FN int pd_heap_later(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
+PD_FN int pd_heap_increase_key(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
 	pd_slot_p s = pd_slot_at(d, pd_heap_chunks(d, h), PD_ROOT);
@@ -308,7 +308,7 @@ PD_FN int pd_heap_later(pd_ref d, pd_u32 heap, pd_u32 item, pd_u64 key)
 
 /* Restores the order after keys have changed: each parent, from the last one up, sinks to its
  * place. */
-PD_FN int pd_heap_mend(pd_ref d, pd_u32 heap)
+PD_FN int pd_heap_heapify(pd_ref d, pd_u32 heap)
 {
 	pd_heap_p h = PD_HEAP(d, heap);
 	pd_chunks_p chunks = pd_heap_chunks(d, h);

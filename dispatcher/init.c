@@ -22,7 +22,7 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 	do {                                                       \
 		i = PD_ZERO(d);                                    \
 		pd_while (i < (count)) {                           \
-			PD_WALKS(e);                               \
+			PD_BARRIER_VAR(e);                         \
 			e->link = i + 1 < (count) ? i + 1 : PD_NONE; \
 			e++;                                       \
 			i++;                                       \
@@ -30,7 +30,7 @@ PD_INLINE int pd_limits_valid(const struct pd_limits PD_ARENA *l)
 	} while (0)
 
 /* Jobs, tasks, reservations, timers and windows: all free. */
-PD_FOLD int pd_start_free(pd_ref d)
+PD_ALWAYS_INLINE int pd_start_free(pd_ref d)
 {
 	pd_p p = PD(d);
 	pd_job_p j = PD_JOB(d, 0);
@@ -41,7 +41,7 @@ PD_FOLD int pd_start_free(pd_ref d)
 	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i <= p->limits.jobs) {
-		PD_WALKS(j);
+		PD_BARRIER_VAR(j);
 		j->id = ~pd_id(1, i);
 		j->next = i < p->limits.jobs ? i + 1 : PD_NONE;
 		j++;
@@ -53,7 +53,7 @@ PD_FOLD int pd_start_free(pd_ref d)
 	p->free_timer = p->limits.timers ? 0 : PD_NONE;
 	i = PD_ZERO(d);
 	pd_while (i < p->limits.timers) {
-		PD_WALKS(m);
+		PD_BARRIER_VAR(m);
 		m->id = ~pd_id(1, i);
 		m->next_free = i + 1 < p->limits.timers ? i + 1 : PD_NONE;
 		m++;
@@ -65,7 +65,7 @@ PD_FOLD int pd_start_free(pd_ref d)
 }
 
 /* All empty, and all chunks in the pool. */
-PD_FOLD int pd_start_heaps(pd_ref d)
+PD_ALWAYS_INLINE int pd_start_heaps(pd_ref d)
 {
 	pd_p p = PD(d);
 	pd_u32 queues = p->limits.groups + p->limits.budget_groups;
@@ -76,14 +76,14 @@ PD_FOLD int pd_start_heaps(pd_ref d)
 	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i < chunks) {
-		PD_WALKS(s);
+		PD_BARRIER_VAR(s);
 		s->key = i + 1;
 		s += PD_CHUNK;
 		i++;
 	}
 	i = PD_ZERO(d);
 	pd_while (i < PD_HEAPS(queues)) {
-		PD_WALKS(h);
+		PD_BARRIER_VAR(h);
 		h->least = PD_INFINITE;
 		h->first = PD_NONE;
 		h->table = i * per_heap;
@@ -119,7 +119,7 @@ PD_FN int pd_start(pd_ref d)
 	pd_start_free(d);
 	pd_start_heaps(d);
 	pd_while (i < p->limits.groups) {
-		PD_WALKS(g);
+		PD_BARRIER_VAR(g);
 		pd_group_order(d, i, PD_ORDER_DEFAULT);
 		g->parent = PD_NONE;
 		g->height = 1;

@@ -23,9 +23,10 @@ struct pd_job {
 			pd_u8 state; /* enum pd_job_state */
 			pd_u8 due;   /* in a list of exhausted jobs */
 			pd_u8 among_finishes;
-			pd_u8 tied; /* it has to do with a group other than 0, or with a node */
+			/* It names a group other than 0, a server or a node. */
+			pd_u8 in_hierarchy;
 		};
-		pd_u32 marks; /* all of these: PD_PLAIN for most in a flat set */
+		pd_u32 flags; /* all of these: PD_PLAIN for most in a flat set */
 	};
 };
 

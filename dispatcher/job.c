@@ -22,7 +22,7 @@ PD_INLINE pd_u32 pd_finishes_of(pd_job_p j)
 	return j->attr.budget_server ? PD_SEGMENT_FINISHES : PD_FINISHES;
 }
 
-PD_APART int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
+PD_NOINLINE int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -32,7 +32,7 @@ PD_APART int pd_job_set_watched(pd_ref d, pd_u32 i, int wanted)
 }
 
 /* Among the finishes, unless its queue serves for it. */
-PD_FOLD int pd_job_watch(pd_ref d, pd_u32 i)
+PD_ALWAYS_INLINE int pd_job_watch(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 	int wanted = j->attr.finish != PD_INFINITE &&
@@ -56,7 +56,7 @@ PD_SHARE int pd_job_enqueue(pd_ref d, pd_u32 i, pd_u32 group, pd_u64 now)
 }
 
 /* Out of its group's queue. */
-PD_FOLD int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u32 group)
+PD_ALWAYS_INLINE int pd_job_dequeue(pd_ref d, pd_u32 i, pd_u32 group)
 {
 	pd_heap_remove(d, PD_GROUPS + group, i);
 	if (PD_UNLIKELY(!pd_heap_size(d, PD_GROUPS + group)))
@@ -74,7 +74,7 @@ PD_SHARE int pd_job_leave(pd_ref d, pd_u32 i, pd_u32 state)
 
 /* One that has begun and is not blocked: throttled, or ready. A server job is idle until its group
  * is settled, at the end of this call. */
-PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
+PD_ALWAYS_INLINE int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -89,8 +89,8 @@ PD_FOLD int pd_job_stand(pd_ref d, pd_u32 i, pd_u64 now)
 	return pd_job_watch(d, i);
 }
 
-/* Likewise, for one with ties into the trees. */
-PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
+/* Likewise, for a job in a hierarchy. */
+PD_NOINLINE int pd_job_begin_in_hierarchy(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -101,7 +101,7 @@ PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
 	if (j->attr.budget_group)
 		pd_node_link(d, i);
 	if (j->attr.server) {
-		pd_list_in(d, &PD_GROUP(d, j->attr.server)->first_server, i);
+		pd_list_add(d, &PD_GROUP(d, j->attr.server)->first_server, i);
 		PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
 	} else if (PD_TASK(d, j->attr.task)->blocked) {
 		j->state = PD_BLOCKED;
@@ -111,13 +111,13 @@ PD_APART int pd_job_begin_tied(pd_ref d, pd_u32 i, pd_u64 now)
 }
 
 /* Its start has come (or it never had to wait). */
-PD_FOLD int pd_job_begin(pd_ref d, pd_u32 i, pd_u64 now)
+PD_ALWAYS_INLINE int pd_job_begin(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
 	j->eligible_at = now;
-	if (PD_UNLIKELY(j->tied))
-		return pd_job_begin_tied(d, i, now);
+	if (PD_UNLIKELY(j->in_hierarchy))
+		return pd_job_begin_in_hierarchy(d, i, now);
 	if (PD_TASK(d, j->attr.task)->blocked) {
 		j->state = PD_BLOCKED;
 		return pd_job_watch(d, i);
@@ -153,8 +153,8 @@ PD_FN int pd_job_undue(pd_ref d, pd_u32 i)
 	return 0;
 }
 
-/* Out of what ties it into the trees. */
-PD_APART int pd_job_untie(pd_ref d, pd_u32 i)
+/* Out of the trees. */
+PD_NOINLINE int pd_job_leave_hierarchy(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -165,14 +165,14 @@ PD_APART int pd_job_untie(pd_ref d, pd_u32 i)
 	if (j->attr.budget_group)
 		pd_node_unlink(d, i);
 	if (j->attr.server) {
-		pd_list_out(d, &PD_GROUP(d, j->attr.server)->first_server, i);
+		pd_list_del(d, &PD_GROUP(d, j->attr.server)->first_server, i);
 		PD_GROUP(d, j->attr.server)->best_server = PD_UNKNOWN;
 	}
 	return 0;
 }
 
 /* Out of all the places where it may stand. */
-PD_APART int pd_job_take_out(pd_ref d, pd_u32 i)
+PD_NOINLINE int pd_job_take_out(pd_ref d, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -184,19 +184,19 @@ PD_APART int pd_job_take_out(pd_ref d, pd_u32 i)
 		pd_heap_remove(d, pd_finishes_of(j), i);
 	if (j->due)
 		pd_job_undue(d, i);
-	return j->tied ? pd_job_untie(d, i) : 0;
+	return j->in_hierarchy ? pd_job_leave_hierarchy(d, i) : 0;
 }
 
 PD_SHARE int pd_job_end_here(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 
-	if (PD_LIKELY(j->marks == PD_PLAIN))
+	if (PD_LIKELY(j->flags == PD_PLAIN))
 		pd_job_dequeue(d, i, 0);
 	else
 		pd_job_take_out(d, i);
 	if (PD_LIKELY(j->attr.task != PD_NONE))
-		pd_list_out(d, &PD_TASK(d, j->attr.task)->first_job, i);
+		pd_list_del(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
 		PD(d)->unsettled |= PD_UNSETTLED_TIMES;
 	if (PD_LIKELY(j->reservation == PD_NONE))
@@ -213,13 +213,13 @@ PD_SHARE int pd_job_end_here(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 }
 
 /* Likewise, where it is not the end of most jobs. */
-PD_APART int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
+PD_NOINLINE int pd_job_end(pd_ref d, pd_u32 i, pd_u32 kind, pd_u64 now)
 {
 	return pd_job_end_here(d, i, kind, now);
 }
 
 /* Takes the draft; for a reservation's job too. */
-PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 ties, pd_u64 now)
+PD_ALWAYS_INLINE pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 in_hierarchy, pd_u64 now)
 {
 	pd_u32 i = PD(d)->free_job;
 	pd_job_p j = PD_JOB(d, i);
@@ -229,12 +229,12 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 ties, pd_u64 now
 	j->sequence = PD(d)->sequence++;
 	j->used = 0;
 	j->excess = 0;
-	j->marks = PD_WAITING;
+	j->flags = PD_WAITING;
 	j->reservation = reservation;
-	if (PD_UNLIKELY(ties))
-		j->tied = 1;
-	if (PD_LIKELY(!ties || j->attr.task != PD_NONE))
-		pd_list_in(d, &PD_TASK(d, j->attr.task)->first_job, i);
+	if (PD_UNLIKELY(in_hierarchy))
+		j->in_hierarchy = 1;
+	if (PD_LIKELY(!in_hierarchy || j->attr.task != PD_NONE))
+		pd_list_add(d, &PD_TASK(d, j->attr.task)->first_job, i);
 	else
 		PD(d)->unsettled |= PD_UNSETTLED_TIMES; /* it may be a segment with a finish */
 	if (j->attr.start > now) {
@@ -248,7 +248,7 @@ PD_FOLD pd_i64 pd_job_make(pd_ref d, pd_u32 reservation, pd_u32 ties, pd_u64 now
 
 /* One added with no budget or a past finish is accepted all the same, and ends at once (design,
  * "Job"). */
-PD_FOLD int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now)
+PD_ALWAYS_INLINE int pd_job_end_at_once(pd_ref d, pd_u32 i, pd_u64 now)
 {
 	pd_job_p j = PD_JOB(d, i);
 

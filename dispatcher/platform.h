@@ -24,14 +24,14 @@ typedef pd_u64 pd_ref;
 #define PD_FN __attribute__((noinline, weak))
 #define PD_API __attribute__((noinline, weak))
 /* Called from few places, and folded into them so that no chain is longer than six. */
-#define PD_FOLD static inline __attribute__((always_inline))
-#define PD_APART PD_FOLD
+#define PD_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define PD_NOINLINE PD_ALWAYS_INLINE
 /* Called from many places: folded where that is cheap, which a BPF frame's stack is not. */
 #define PD_SHARE PD_FN
 #define PD_INLINE static inline __attribute__((always_inline))
-/* A pointer that walks along an array is to stay one: kernels up to 6.18.15 know an arena pointer
- * plus a number, but not a number plus the pointer that a compiler may make of it. */
-#define PD_WALKS(pointer) asm volatile("" : "+r"(pointer))
+/* Keeps a pointer that steps through an array a pointer: kernels up to 6.18.15 accept an arena
+ * pointer plus a number, but not a number plus the pointer that a compiler may make of it. */
+#define PD_BARRIER_VAR(pointer) asm volatile("" : "+r"(pointer))
 /* For the same reason an element's address is made before it is taken for an arena pointer. */
 #define PD_NTH(array, i)                        \
 	(*({                                    \
@@ -39,9 +39,9 @@ typedef pd_u64 pd_ref;
 		asm("" : "+r"(pd_nth));         \
 		pd_nth;                         \
 	}))
-/* The compiler reads memory again after it: the verifier does not know the values then, and has
- * one branch less to follow. */
-#define PD_FORGET() asm volatile("" ::: "memory")
+/* The compiler reads memory again after the barrier: the verifier then does not know the values,
+ * and has one branch less to follow. */
+#define PD_BARRIER() asm volatile("" ::: "memory")
 #define pd_can_loop                                                    \
 	({                                                             \
 		__label__ l_break, l_on;                               \
@@ -59,17 +59,17 @@ typedef pd_u64 pd_ref;
 typedef struct pd *pd_ref;
 #define PD_ARENA
 #define PD_FN static
-#define PD_FOLD static inline __attribute__((always_inline))
+#define PD_ALWAYS_INLINE static inline __attribute__((always_inline))
 /* Seldom called, and kept apart so that the way past it stays short. */
-#define PD_APART static __attribute__((noinline))
-#define PD_SHARE PD_FOLD
+#define PD_NOINLINE static __attribute__((noinline))
+#define PD_SHARE PD_ALWAYS_INLINE
 #ifndef PD_API
 #define PD_API
 #endif
 #define PD_INLINE static inline __attribute__((always_inline))
-#define PD_WALKS(pointer) ((void)0)
+#define PD_BARRIER_VAR(pointer) ((void)0)
 #define PD_NTH(array, i) ((array)[i])
-#define PD_FORGET() ((void)0)
+#define PD_BARRIER() ((void)0)
 #define pd_can_loop 1
 
 #endif

@@ -205,7 +205,7 @@ PD_FN int pd_reservation_release(pd_ref d, pd_u32 r, pd_u64 now)
 		v->latest_release = v->next_release;
 		v->next_release = pd_later(v->next_release, v->now.period);
 	}
-	pd_heap_later(d, PD_RELEASES, r, v->next_release);
+	pd_heap_increase_key(d, PD_RELEASES, r, v->next_release);
 	if (PD_UNLIKELY(full))
 		return 0;
 	pd_record(d, PD_REC_EVENT + PD_EV_RELEASED, v->task, now, v->release_number - 1, budget);

@@ -61,7 +61,7 @@ PD_API pd_u64 pd_path(pd_ref d, pd_u32 cpu, pd_u32 depth)
 
 /* When the first of the jobs that this CPU may run, other than the selected one, has used up its
  * allowance. */
-PD_APART pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
+PD_NOINLINE pd_u64 pd_timer_of_others(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 {
 	pd_u64 next = PD_INFINITE;
 	pd_u32 i = PD_ZERO(d) + 1;
@@ -88,7 +88,7 @@ PD_API pd_u64 pd_timer(pd_ref d, pd_u32 cpu, pd_u32 ranks, pd_u64 now)
 		return next;
 	j = PD_JOB(d, PD_CPU(d, cpu)->ranked[0]);
 	/* It may have ended since it was selected. */
-	if (PD_LIKELY(j->marks == PD_PLAIN))
+	if (PD_LIKELY(j->flags == PD_PLAIN))
 		next = pd_min(next, pd_later(now, j->attr.budget));
 	else if (j->state == PD_READY)
 		next = pd_min(next, pd_later(now, pd_allowance(d, PD_CPU(d, cpu)->ranked[0])));

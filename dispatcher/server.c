@@ -6,7 +6,7 @@
 #include "internal.h"
 
 /* Lists through `next` and `prev`: of a task's jobs, and of a group's server jobs. */
-PD_INLINE void pd_list_in(pd_ref d, pd_u32 PD_ARENA *first, pd_u32 i)
+PD_INLINE void pd_list_add(pd_ref d, pd_u32 PD_ARENA *first, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 
@@ -17,7 +17,7 @@ PD_INLINE void pd_list_in(pd_ref d, pd_u32 PD_ARENA *first, pd_u32 i)
 	*first = i;
 }
 
-PD_INLINE void pd_list_out(pd_ref d, pd_u32 PD_ARENA *first, pd_u32 i)
+PD_INLINE void pd_list_del(pd_ref d, pd_u32 PD_ARENA *first, pd_u32 i)
 {
 	pd_job_p j = PD_JOB(d, i);
 

@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* A node or one above it was exhausted or replenished. */
-PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
+PD_ALWAYS_INLINE int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 {
 	pd_u32 i = PD_NODE(d, node)->first_job;
 
@@ -16,7 +16,7 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 		pd_job_p j = PD_JOB(d, i);
 		int throttled;
 
-		PD_FORGET();
+		PD_BARRIER();
 		throttled = PD_NODE(d, node)->throttled;
 
 		if (throttled && j->state == PD_READY) {
@@ -35,7 +35,7 @@ PD_FOLD int pd_node_jobs(pd_ref d, pd_u32 node, pd_u64 now)
 /* Looks at a node, and below it as far as something changes. With several unsettled ones the order
  * does not matter: each is looked at again when one above it changes, and a job that joins its
  * queue and leaves it again meanwhile was throttled before and is throttled after. */
-PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
+PD_NOINLINE int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 {
 	pd_u32 node = PD_ZERO(d) + top;
 
@@ -61,7 +61,7 @@ PD_APART int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 
 /* Announces a group that got members or lost them all; its server jobs follow, those too that have
  * just begun or are no longer throttled. */
-PD_APART int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
+PD_NOINLINE int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	pd_group_p g = PD_GROUP(d, group);
 	int active = pd_heap_size(d, PD_GROUPS + group) != 0;
@@ -117,7 +117,7 @@ PD_FN int pd_settle_groups(pd_ref d, pd_u64 now)
 }
 
 /* Group 0 has no server jobs that would follow. */
-PD_FOLD int pd_settle_top(pd_ref d, pd_u64 now)
+PD_ALWAYS_INLINE int pd_settle_top(pd_ref d, pd_u64 now)
 {
 	pd_u8 active = pd_heap_first(d, PD_GROUPS) != PD_NONE;
 
@@ -129,7 +129,7 @@ PD_FOLD int pd_settle_top(pd_ref d, pd_u64 now)
 	return 0;
 }
 
-PD_APART int pd_settle_all(pd_ref d, pd_u64 now)
+PD_NOINLINE int pd_settle_all(pd_ref d, pd_u64 now)
 {
 	pd_p p = PD(d);
 

@@ -7,7 +7,7 @@
  * The verifier proves nothing about an address in the arena; the kernel contains a wild one's
  * fault. Addresses are computed as plain numbers of 64 bits, of which the verifier knows nothing:
  * ranges would make it follow loops turn by turn, and kernels up to 6.18 refuse the sum of a
- * number and an arena pointer (PD_WALKS, PD_NTH).
+ * number and an arena pointer (PD_BARRIER_VAR, PD_NTH).
  */
 #pragma once
 

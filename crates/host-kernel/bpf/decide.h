@@ -254,7 +254,7 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now) __on_domain
 		c->choice = j->attr.task;
 		if (c->choice >= PUNCTUAL_TASKS)
 			domain_bad_choice(domain);
-		c->allowance = j->marks == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);
+		c->allowance = j->flags == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);
 	}
 	domain_cap(domain, now);
 	c->fresh = 1;

@@ -162,7 +162,7 @@ PD_INLINE void timer_expired(__u32 domain) __softirq
 		c->decided_for = now < c->next_event ? c->next_event : now;
 		timer_decide(domain, now);
 		c->decisions_left--;
-		PD_FORGET();
+		PD_BARRIER();
 	} while (!c->decided && c->decisions_left &&
 		 c->next_event < c->decided_for + TIMER_NEAR && pd_can_loop);
 	/* Or the CPU would do nothing but expiries. */

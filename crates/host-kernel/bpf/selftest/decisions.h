@@ -77,7 +77,7 @@ PD_FN pd_u64 decisions_add(pd_ref d, pd_u32 task, pd_u64 now)
 }
 
 /* A server job for `group`, behind the others. */
-PD_FOLD pd_u64 decisions_serve(pd_ref d, pd_u32 group, pd_u64 now)
+PD_ALWAYS_INLINE pd_u64 decisions_serve(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	struct pd_job_attr PD_ARENA *a = decisions_draft(d, PD_NONE);
 
@@ -110,7 +110,7 @@ PD_FN int decisions_trees(pd_ref d)
 	return 0;
 }
 
-PD_FOLD int decisions_begin(pd_ref d, pd_u32 jobs, pd_u32 trees)
+PD_ALWAYS_INLINE int decisions_begin(pd_ref d, pd_u32 jobs, pd_u32 trees)
 {
 	pd_u32 i = PD_ZERO(d);
 
@@ -159,7 +159,7 @@ PD_FN int decisions_turn(pd_ref d, pd_u64 now)
 	return 0;
 }
 
-PD_FOLD pd_u64 decisions_run(pd_ref d, pd_u32 count)
+PD_ALWAYS_INLINE pd_u64 decisions_run(pd_ref d, pd_u32 count)
 {
 	pd_while (count--) {
 		pd_u64 now = DE(d)->now += 1000;

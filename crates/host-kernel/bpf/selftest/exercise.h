@@ -101,7 +101,7 @@ PD_INLINE pd_u32 exercise_reservation(pd_ref d)
 }
 
 /* Events as they come out. */
-PD_FOLD int exercise_pop(pd_ref d, pd_u32 most)
+PD_ALWAYS_INLINE int exercise_pop(pd_ref d, pd_u32 most)
 {
 	pd_while (most-- && PD(d)->event_head != PD(d)->event_tail) {
 		pd_event_p e = PD_EVENT(d, PD(d)->event_tail & (PD(d)->limits.events - 1));
@@ -131,7 +131,7 @@ PD_FN int exercise_records(pd_ref d)
 }
 
 /* What a host does at an instant. */
-PD_FOLD int exercise_instant(pd_ref d)
+PD_ALWAYS_INLINE int exercise_instant(pd_ref d)
 {
 	pd_u64 now = EX(d)->now;
 	pd_u32 ranks = (pd_u32)exercise_below(d, 6);
@@ -175,7 +175,7 @@ PD_FN int exercise_window(pd_ref d)
 	return 0;
 }
 
-PD_FOLD int exercise_ask(pd_ref d)
+PD_ALWAYS_INLINE int exercise_ask(pd_ref d)
 {
 	pd_u32 r = exercise_reservation(d);
 	pd_u64 job = exercise_id(d);
@@ -197,7 +197,7 @@ PD_FOLD int exercise_ask(pd_ref d)
 }
 
 /* What the last step wants. */
-PD_FOLD int exercise_host(pd_ref d)
+PD_ALWAYS_INLINE int exercise_host(pd_ref d)
 {
 	if (EX(d)->wanted == EXERCISE_INSTANT)
 		exercise_instant(d);

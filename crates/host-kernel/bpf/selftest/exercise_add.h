@@ -12,7 +12,7 @@ PD_INLINE pd_u32 exercise_above(pd_u32 place, pd_u64 r)
 }
 
 /* The task that a job is for, and where it stands: its task is set already. */
-PD_FOLD int exercise_place(pd_ref d, struct pd_job_attr PD_ARENA *a)
+PD_ALWAYS_INLINE int exercise_place(pd_ref d, struct pd_job_attr PD_ARENA *a)
 {
 	pd_u64 r = exercise_random(d);
 	pd_u32 place = 1 + r / 8 % EXERCISE_PLACES;
@@ -84,7 +84,7 @@ PD_FN int exercise_draft_job(pd_ref d)
 	return exercise_place(d, a);
 }
 
-PD_FOLD int exercise_add_job(pd_ref d)
+PD_ALWAYS_INLINE int exercise_add_job(pd_ref d)
 {
 	pd_i64 id;
 
@@ -148,7 +148,7 @@ PD_FN int exercise_draft(pd_ref d)
 	return 0;
 }
 
-PD_FOLD int exercise_reserve(pd_ref d)
+PD_ALWAYS_INLINE int exercise_reserve(pd_ref d)
 {
 	pd_i64 number;
 

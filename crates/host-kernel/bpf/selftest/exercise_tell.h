@@ -5,7 +5,7 @@
 #include "exercise_add.h"
 
 /* A task goes, another comes in its place. */
-PD_FOLD int exercise_replace_task(pd_ref d, pd_u32 which)
+PD_ALWAYS_INLINE int exercise_replace_task(pd_ref d, pd_u32 which)
 {
 	pd_i64 task;
 
@@ -19,7 +19,7 @@ PD_FOLD int exercise_replace_task(pd_ref d, pd_u32 which)
 }
 
 /* What has run: the selected job, or another, a little or more than it had. */
-PD_FOLD int exercise_charge(pd_ref d)
+PD_ALWAYS_INLINE int exercise_charge(pd_ref d)
 {
 	pd_u64 r = exercise_random(d);
 	pd_u64 job = r % 4 ? PD_CPU(d, 0)->selected : exercise_id(d);
@@ -33,7 +33,7 @@ PD_FOLD int exercise_charge(pd_ref d)
 	return 0;
 }
 
-PD_FOLD int exercise_time(pd_ref d)
+PD_ALWAYS_INLINE int exercise_time(pd_ref d)
 {
 	pd_u64 r = exercise_random(d);
 	pd_u32 which = (r >> 1) % EXERCISE_TIMERS;
@@ -52,7 +52,7 @@ PD_FOLD int exercise_time(pd_ref d)
 }
 
 /* Another order for a group that may have members, or other terms for a reservation. */
-PD_FOLD int exercise_change(pd_ref d)
+PD_ALWAYS_INLINE int exercise_change(pd_ref d)
 {
 	pd_u64 r = exercise_random(d);
 	pd_u32 first = 1 + (r >> 8) % 4;
@@ -118,7 +118,7 @@ PD_FN int exercise_step(pd_ref d)
 }
 
 /* Another ordering and granularity; all that was there goes first. */
-PD_FOLD int exercise_reset(pd_ref d, pd_u32 batch)
+PD_ALWAYS_INLINE int exercise_reset(pd_ref d, pd_u32 batch)
 {
 	pd_u32 first = 1 + batch % 4;
 	pd_u32 second = 1 + (first + batch / 4 % 3) % 4;
@@ -154,7 +154,7 @@ PD_FOLD int exercise_reset(pd_ref d, pd_u32 batch)
 	return 0;
 }
 
-PD_FOLD int exercise_begin(pd_ref d, pd_u64 seed, pd_u32 batch, pd_u32 count)
+PD_ALWAYS_INLINE int exercise_begin(pd_ref d, pd_u64 seed, pd_u32 batch, pd_u32 count)
 {
 	pd_u32 i = PD_ZERO(d);
 
@@ -188,7 +188,7 @@ PD_FOLD int exercise_begin(pd_ref d, pd_u64 seed, pd_u32 batch, pd_u32 count)
 }
 
 /* Steps, until the other program is wanted. */
-PD_FOLD int exercise_tell(pd_ref d)
+PD_ALWAYS_INLINE int exercise_tell(pd_ref d)
 {
 	pd_while (EX(d)->left && !EX(d)->wanted) {
 		EX(d)->left--;
