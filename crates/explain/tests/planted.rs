@@ -20,13 +20,23 @@ struct Planted {
     set: &'static str,
 }
 
+/// A miss of the first release within 20 ms, by its own doing.
+const FIRST: Planted = Planted {
+    name: "",
+    policy: "",
+    task: "",
+    number: 0,
+    until_ms: 20,
+    kind: CauseKind::Unaccounted,
+    names: &[],
+    set: "",
+};
+
 const PLANTED: &[Planted] = &[
     Planted {
         name: "a task of higher priority",
         policy: "fp",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
@@ -35,13 +45,12 @@ const PLANTED: &[Planted] = &[
             { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1,
               work = { spin = "3ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a task of shorter period",
         policy: "rm",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
@@ -49,13 +58,12 @@ const PLANTED: &[Planted] = &[
               work = { spin = "3ms" } },
             { name = "high", period = "10ms", budget = "4ms", work = { spin = "4ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a task of shorter deadline",
         policy: "dm",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::HigherPriority,
         names: &["high"],
         set: r#"task = [
@@ -64,13 +72,12 @@ const PLANTED: &[Planted] = &[
             { name = "high", period = "20ms", deadline = "5ms", budget = "4ms",
               work = { spin = "4ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "several tasks, none of which alone took enough",
         policy: "fp",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::SeveralTasks,
         names: &["first", "second"],
         set: r#"task = [
@@ -81,6 +88,7 @@ const PLANTED: &[Planted] = &[
             { name = "low", period = "20ms", deadline = "6ms", budget = "5ms", priority = 1,
               work = { spin = "5ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "an overrun of a task of higher priority",
@@ -119,42 +127,37 @@ const PLANTED: &[Planted] = &[
         number: 1,
         until_ms: 30,
         kind: CauseKind::DemandBeyondBudget,
-        names: &[],
         set: r#"task = [
             { name = "servo", period = "10ms", budget = "3ms",
               work = { recorded = ["2ms", "5ms", "500us"] } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a budget that was used up by a job of unknown length",
         policy: "edf",
         task: "runaway",
-        number: 0,
         until_ms: 10,
         kind: CauseKind::BudgetExhausted,
-        names: &[],
         set: r#"task = [
             { name = "runaway", period = "10ms", budget = "3ms",
               work = { uniform = ["5ms", "6ms"] } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a budget that the wake-up rule cut",
         policy: "edf",
         task: "sleeper",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::BudgetCut,
-        names: &[],
         set: r#"task = [{ name = "sleeper", period = "10ms", budget = "4ms",
             work = { steps = [{ spin = "1ms" }, { sleep = "5ms" }, { spin = "3ms" }] } }]"#,
+        ..FIRST
     },
     Planted {
         name: "the exhausted server of its group",
         policy: "edf",
         task: "video",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::ServerExhausted,
         names: &["media"],
         set: r#"group = [{ name = "media", policy = "fp", period = "20ms", budget = "3ms" }]
@@ -164,13 +167,12 @@ const PLANTED: &[Planted] = &[
             { name = "video", group = "media", priority = 1, period = "20ms", deadline = "10ms",
               budget = "2ms", work = { spin = "2ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "the exhausted server of the group above its own",
         policy: "edf",
         task: "video",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::ServerExhausted,
         names: &["outer"],
         set: r#"group = [
@@ -181,12 +183,12 @@ const PLANTED: &[Planted] = &[
             { name = "video", group = "inner", priority = 1, period = "20ms", deadline = "10ms",
               budget = "5ms", work = { spin = "5ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a polling server that gave up its budget",
         policy: "edf",
         task: "late",
-        number: 0,
         until_ms: 40,
         kind: CauseKind::ServerExhausted,
         names: &["poll"],
@@ -198,12 +200,12 @@ const PLANTED: &[Planted] = &[
             { name = "late", group = "poll", priority = 1, period = "20ms", offset = "4ms",
               deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a group's server whose first replenishment comes late",
         policy: "edf",
         task: "member",
-        number: 0,
         until_ms: 40,
         kind: CauseKind::ServerNotReplenished,
         names: &["later"],
@@ -213,12 +215,12 @@ const PLANTED: &[Planted] = &[
             { name = "member", group = "later", priority = 1, period = "20ms", deadline = "10ms",
               budget = "4ms", work = { spin = "4ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a group's window",
         policy: "td",
         task: "member",
-        number: 0,
         until_ms: 40,
         kind: CauseKind::ServerNotReplenished,
         names: &["slots"],
@@ -228,13 +230,12 @@ const PLANTED: &[Planted] = &[
             { name = "member", group = "slots", priority = 1, period = "20ms", deadline = "10ms",
               budget = "4ms", work = { spin = "4ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "the exhausted segment of its budget group",
         policy: "fp",
         task: "second",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::SegmentExhausted,
         names: &["cap"],
         set: r#"budget_group = [{ name = "cap", period = "20ms", budget = "3ms" }]
@@ -244,13 +245,12 @@ const PLANTED: &[Planted] = &[
             { name = "second", budget_group = "cap", priority = 1, period = "20ms",
               deadline = "10ms", budget = "2ms", work = { spin = "2ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "the exhausted segment of a budget group above its group",
         policy: "fp",
         task: "second",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::SegmentExhausted,
         names: &["all"],
         set: r#"budget_group = [{ name = "all", period = "20ms", budget = "3ms" }, { name = "part",
@@ -261,43 +261,38 @@ const PLANTED: &[Planted] = &[
             { name = "second", group = "media", priority = 1, period = "20ms", deadline = "10ms",
               budget = "5ms", work = { spin = "5ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a sleep in mid-job",
         policy: "fp",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::Suspended,
-        names: &[],
         set: r#"task = [
             { name = "high", period = "20ms", budget = "4ms", priority = 2,
               work = { spin = "4ms" } },
             { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1,
               work = { steps = [{ spin = "1ms" }, { sleep = "2ms" }, { spin = "3500us" }] } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a sleep, while a task executes in the ordinary class",
         policy: "fp",
         task: "low",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::Suspended,
-        names: &[],
         set: r#"task = [
             { name = "other", period = "20ms", budget = "1ms", priority = 2, overrun = "background",
               work = { spin = "9ms" } },
             { name = "low", period = "20ms", deadline = "9ms", budget = "5ms", priority = 1,
               work = { steps = [{ spin = "1ms" }, { sleep = "5ms" }, { spin = "3500us" }] } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a task with an earlier deadline",
         policy: "edf",
         task: "long",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::EarlierDeadline,
         names: &["short"],
         set: r#"task = [
@@ -306,13 +301,12 @@ const PLANTED: &[Planted] = &[
             { name = "short", period = "20ms", deadline = "3ms", budget = "2ms",
               work = { spin = "2ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "the server of another group with an earlier deadline",
         policy: "edf",
         task: "long",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::EarlierDeadline,
         names: &["member"],
         set: r#"group = [{ name = "quick", policy = "fp", period = "20ms", deadline = "3ms",
@@ -323,13 +317,12 @@ const PLANTED: &[Planted] = &[
             { name = "member", group = "quick", priority = 1, period = "20ms", budget = "2ms",
               work = { spin = "2ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "a task of equal priority that came first",
         policy: "fp",
         task: "second",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::EqualPriority,
         names: &["first"],
         set: r#"task = [
@@ -338,13 +331,12 @@ const PLANTED: &[Planted] = &[
             { name = "second", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1,
               work = { spin = "3ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "the mandatory part of another task",
         policy: "imprecise",
         task: "second",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::PolicyOrder,
         names: &["first"],
         set: r#"task = [
@@ -353,19 +345,19 @@ const PLANTED: &[Planted] = &[
             { name = "second", period = "20ms", deadline = "8ms", budget = "4ms", mandatory = "1ms",
               work = { spin = "4ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "more promised than there is",
         policy: "rm",
         task: "second",
-        number: 0,
-        until_ms: 20,
         kind: CauseKind::Overload,
         names: &["first"],
         set: r#"task = [
             { name = "first", period = "10ms", budget = "6ms", work = { spin = "6ms" } },
             { name = "second", period = "10ms", budget = "6ms", work = { spin = "6ms" } },
         ]"#,
+        ..FIRST
     },
     Planted {
         name: "released again while it was late",
@@ -374,11 +366,11 @@ const PLANTED: &[Planted] = &[
         number: 2,
         until_ms: 40,
         kind: CauseKind::CarriedOver,
-        names: &[],
         set: r#"task = [
             { name = "servo", period = "10ms", budget = "3ms",
               work = { recorded = ["1ms", "5ms", "2ms", "500us"] } },
         ]"#,
+        ..FIRST
     },
 ];
 
