@@ -43,7 +43,8 @@ const volatile struct {
 /* ns. The process does not sleep for so short a time. */
 #define PROCESS_NAP 5000ULL
 #define PROCESS_DECISIONS 4U
-#define PROCESS_AHEAD_MOST 16U
+/* PROCESS_NAP doubled so often is a turn or more. */
+#define PROCESS_AHEAD_MOST 8U
 /* ns. The process wakes so often in any case; a callback that finds it so late ends the
  * scheduler. */
 #define PROCESS_REST 1000000000ULL
@@ -206,8 +207,9 @@ PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now) __irqs_off
 			     t->stop;
 
 		/* The job has to begin first: a process that need not sleep continues, before all
-		 * other tasks. */
-		__u64 least = begins + t->ahead * PROCESS_NAP;
+		 * other tasks. Where the job does not begin (behind a SCHED_FIFO program), the
+		 * sleep doubles up to a turn; a job that begins meanwhile signals the process. */
+		__u64 least = begins + pd_min((PROCESS_NAP << t->ahead) - PROCESS_NAP, TURN);
 
 		next = pd_min(next, (__s64)(ends - least) > 0 ? ends : least);
 		turns |= task->runnable > 1;

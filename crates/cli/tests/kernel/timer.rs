@@ -3,17 +3,27 @@
 //! 7.3 without it shows it too.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use punctual_test_support::judge_timing;
 
 use crate::budgets::TWO;
 use crate::machine::{
     children, executed_by, is_dead, name, pids, preempt_rt, scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
-    keeps_its_budget, replays, results, says, task, Running, Scratch, PUNCTUAL, TIMER,
+    keeps_its_budget, replays, results, says, task, words_of, Running, Scratch, PUNCTUAL, TIMER,
 };
 
 const ENDED: i32 = 5;
+/// For so long, and so often, a SCHED_FIFO program occupies the CPU.
+const OCCUPIED: Duration = Duration::from_millis(10);
+const ROUNDS: u64 = 24;
+/// Wake-ups of the timer process meanwhile: eight until its sleep is 1 ms long, one for each
+/// millisecond, and one for each of two releases.
+const WAKES: u64 = 8 + 10 + 2;
+/// One of them takes some 11 us (counted clock), ns.
+const WAKE: u64 = 15_000;
 /// What the kernel says of a scheduler that ended itself.
 pub const BY_ITSELF: &str = "unregistered from BPF";
 
@@ -28,11 +38,15 @@ pub fn machine() -> Option<Machine> {
     Machine::with_sched_ext()
 }
 
-/// The set, with a timer process whatever kernel this is.
+/// `TWO`, with a timer process whatever kernel this is.
 pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
+    start_set(scratch, TWO, more)
+}
+
+fn start_set(scratch: &Scratch, set: &str, more: &[&str]) -> Running {
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--host", "kernel", "--json", "--overload"]).args(more);
-    command.arg(scratch.file("two.toml", TWO)).env("PUNCTUAL_KERNEL_TIMER", "process");
+    command.arg(scratch.file("set.toml", set)).env("PUNCTUAL_KERNEL_TIMER", "process");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     Running::of(child.expect("it was built"))
 }
@@ -149,6 +163,49 @@ fn a_timer_process_that_is_woken_all_the_time_ends_the_scheduler_with_a_word() {
         }
     });
     says(&run.output(), ENDED, &["timer process of CPU 0", "half of the CPU", "normal class"]);
+}
+
+/// A job whose budget ends long before the next release.
+const SHORT: &str = r#"
+cpu = 0
+policy = "edf"
+[[task]]
+name = "short"
+period = "10ms"
+budget = "50us"
+work = { spin = "forever" }
+[[task]]
+name = "long"
+period = "20ms"
+budget = "10ms"
+work = { spin = "forever" }
+"#;
+
+/// The process wakes for the end of a job, which has not begun yet, and takes the CPU from the
+/// SCHED_FIFO program each time.
+#[test]
+fn a_timer_process_sleeps_twice_as_long_each_time_while_a_fifo_program_delays_a_job() {
+    let Some(_machine) = machine() else { return };
+    let scratch = Scratch::new();
+    let run = start_set(&scratch, SHORT, &["--duration", "1s"]);
+    let timer = timer_process_of(&run);
+    let mut taken = Vec::new();
+    with_priority(|| {
+        // Begins at all phases of the period.
+        for round in 0..ROUNDS {
+            std::thread::sleep(Duration::from_micros(10_000 + 700 * round));
+            let (began, before) = (Instant::now(), executed_by(&[timer]));
+            while began.elapsed() < OCCUPIED {}
+            taken.push(executed_by(&[timer]) - before);
+        }
+    });
+    let output = run.output();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
+    eprintln!("the timer process executed {taken:?} ns");
+    judge_timing(|| {
+        let most = taken.iter().max().copied().unwrap_or_default();
+        assert!(most <= WAKES * WAKE, "{taken:?} ns of {OCCUPIED:?}");
+    });
 }
 
 /// As a real-time thread it delays jobs by up to milliseconds beside programs that fork.
