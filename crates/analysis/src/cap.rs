@@ -33,7 +33,8 @@
 //!
 //! with the first hold at its beginning: the supply of a server with a budget of `share` in each
 //! `window` and a blackout of one hold (Shin and Lee 2003). Group 0 is tested on it. A hold costs a
-//! timer and a switch at each end. The host's own work goes on in a hold, and counts nevertheless.
+//! timer and a switch at each end. The host works during holds, too; the tests subtract all of its
+//! work from the supply, as if none fell into a hold, which is the worst case.
 //!
 //! A time table has no room for a hold: where the cap counts, it is refused.
 

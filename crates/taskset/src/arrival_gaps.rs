@@ -43,7 +43,8 @@ fn exponential(mean: u64, x: u64) -> u64 {
     let mut mantissa = u128::from(x << zeros);
     let mut log = u64::from(63 - zeros);
     for _ in 0..32 {
-        // The square of a number in 1 .. 2 tells the next digit of its logarithm.
+        // Squaring doubles the logarithm of the mantissa, which is in 1 .. 2. The next binary digit
+        // is 1 if the square is at least 2; halving the square then subtracts that digit.
         mantissa = (mantissa * mantissa) >> 63;
         let digit = (mantissa >> 64) as u64;
         mantissa >>= digit;
