@@ -35,7 +35,7 @@ impl OwnerState {
     }
 }
 
-/// Forks the observer, an ordinary process, which takes no time from tasks. It reads the owner's
+/// Forks `punctual-watch`, an ordinary process, which takes no time from tasks. It reads the owner's
 /// state now and then, and reports a crash: the kernel ends no thread before the core dump, and
 /// dumps only when all threads have stopped. It ends with the guardian. For a process of one
 /// thread.
@@ -49,7 +49,7 @@ pub(crate) fn observe(state: &OwnerState, liveness: &Liveness) {
     // SAFETY: plain system calls on this process; the pointer is to a terminated literal.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::prctl(libc::PR_SET_NAME, c"observer".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"punctual-watch".as_ptr());
     }
     let _ = sched::set_other(0);
     // It must not hold the lock of a CPU.

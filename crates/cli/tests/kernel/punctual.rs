@@ -13,9 +13,9 @@ use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const TIMER: &str = "punctual-timer";
-/// Processes that stay beside a run: that one, the guardian of its commands, and before Linux 7 the
-/// one that helps the scheduler to be detached.
-const HELPERS: [&str; 3] = [TIMER, "punctual-guard", "punctual-detach"];
+/// Processes that stay beside a run: that one, the guardian of its commands with its ordinary child,
+/// and before Linux 7 the one that helps the scheduler to be detached.
+const HELPERS: [&str; 4] = [TIMER, "punctual-guard", "punctual-watch", "punctual-detach"];
 
 /// What a virtual machine brings back.
 pub const RESULTS: &str = "/job/results";
