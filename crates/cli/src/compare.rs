@@ -24,6 +24,7 @@ pub fn run(
     baseline: BaselineArg,
     overload: bool,
     stop: &Arc<AtomicBool>,
+    pause: &AtomicBool,
 ) -> Result<Vec<Results>, Diagnostic> {
     let host = match baseline {
         BaselineArg::Fifo => HostKind::Fifo,
@@ -50,7 +51,7 @@ pub fn run(
         };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
             StartOutcome::Running(running) => {
-                columns.push(drive(*running, None, None, &mut screen)?.results);
+                columns.push(drive(*running, None, None, pause, &mut screen)?.results);
                 break;
             }
             StartOutcome::NotPossible(refusal, results) => {

@@ -12,7 +12,7 @@ use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::TaskEnd;
 
 use crate::args::{HostArg, OutputArg, Run};
-use crate::drive::{drive, stop_on_signals, Ran};
+use crate::drive::{drive, pause_on_ctrl_z, stop_on_signals, Ran};
 use crate::output::{
     print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT,
 };
@@ -45,7 +45,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     }
     let (set, overload) = (admitted.set().clone(), admitted.is_overload());
     let traces = args.trace.as_ref().map(|path| TraceFiles::create(path, &set)).transpose()?;
-    let stop = stop_on_signals()?;
+    let (stop, pause) = (stop_on_signals()?, pause_on_ctrl_z()?);
     let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
     // With a command that writes where we do, a table could not be redrawn.
     let mut screen = Screen::new(args.quiet, !commands);
@@ -63,7 +63,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let ran = match admitted.start(options)? {
         StartOutcome::Running(running) => {
             let observed = Observed::new(args.file.as_deref(), &set, overload);
-            drive(*running, first, observed, &mut screen)?
+            drive(*running, first, observed, &pause, &mut screen)?
         }
         // For the kernel's own policies only.
         StartOutcome::NotPossible(refusal, _) => {
@@ -74,7 +74,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     if ran.failure.is_none() {
         for &baseline in &args.compare {
             if !stop.load(Ordering::Relaxed) {
-                baselines.extend(compare::run(args, &set, baseline, overload, &stop)?);
+                baselines.extend(compare::run(args, &set, baseline, overload, &stop, &pause)?);
             }
         }
     }

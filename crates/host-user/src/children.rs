@@ -51,11 +51,22 @@ impl Child {
         }
     }
 
+    /// Whether all of it is frozen or stopped.
+    pub fn stands_still(&self) -> bool {
+        self.program.park.is_parked().unwrap_or(true)
+    }
+
+    /// Takes new processes and threads in, and gives them the level of the others; returns the
+    /// number of new threads.
+    pub fn find_threads(&self) -> usize {
+        drop(self.program.park.rescan());
+        self.program.threads.rescan(&self.program.park.threads()).unwrap_or(0)
+    }
+
     /// Takes new processes and threads in; how it ended, when it has: its first process, and all
     /// that came of it.
     pub fn look(&mut self) -> Option<TaskEnd> {
-        drop(self.program.park.rescan());
-        drop(self.program.threads.rescan(&self.program.park.threads()));
+        self.find_threads();
         let procs = self.program.park.procs();
         self.program.alone.store(procs == [self.program.leader], Relaxed);
         let ended = match &mut self.how {

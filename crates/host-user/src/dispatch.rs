@@ -86,6 +86,8 @@ impl Engine {
     fn let_run(&mut self, i: u32, now: u64, level: impl Fn(i32) -> i32) {
         self.read_again(i, now);
         let Some(m) = self.members[i as usize].as_deref_mut() else { return };
+        // The process that demotes may have been killed before it reported that.
+        m.reranked |= self.enforcing.was_interrupted() && m.run_mode != RunMode::Unparked;
         m.set_level(level(m.level));
         if m.run_mode != RunMode::Unparked {
             if matches!(m.kind, MemberKind::Program(_)) {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
+use punctual_process::Enforcing;
 use punctual_sys::clock;
 use rtrb::Consumer;
 
@@ -41,6 +42,7 @@ pub struct Ends {
     pub reports: ReportSender,
     pub stats: Arc<EngineStats>,
     pub freezer: FreezerQueue,
+    pub enforcing: Enforcing,
     /// Where the trace goes, if there is one.
     pub trace: Option<RecordSender>,
 }
@@ -59,12 +61,13 @@ pub struct Engine {
     /// Members whose clocks are read: unparked, or not yet at rest.
     pub(crate) moving: Vec<u32>,
     pub(crate) cpu: Cpu,
-    doorbell: Arc<Doorbell>,
+    pub(crate) doorbell: Arc<Doorbell>,
     commands: Consumer<Command>,
     pub(crate) notices: NoticeSender,
     pub(crate) reports: ReportSender,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
+    pub(crate) enforcing: Enforcing,
     trace: Option<RecordSender>,
     stop: bool,
 }
@@ -88,7 +91,7 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { doorbell, commands, notices, reports, stats, freezer, trace } = ends;
+        let Ends { doorbell, commands, notices, reports, stats, freezer, enforcing, trace } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -111,6 +114,7 @@ impl Engine {
             reports,
             stats,
             freezer,
+            enforcing,
             trace,
             stop: false,
         }
@@ -121,15 +125,19 @@ impl Engine {
         let mut until = u64::MAX;
         loop {
             let seen = self.doorbell.rings();
+            let paused = self.pause();
             let now = clock::monotonic_ns();
-            let late = now.saturating_sub(until);
+            let late = now.saturating_sub(paused.unwrap_or(until));
+            self.take_over(now, if paused.is_some() { 0 } else { late });
             self.instant(now, late);
             if self.stop {
                 break;
             }
             let after = clock::monotonic_ns();
-            self.stats.handled(after - now, until != u64::MAX && now >= until, late);
+            let timed = until != u64::MAX && now >= until && paused.is_none();
+            self.stats.handled(after - now, timed, late);
             until = self.next(now, after).max(after + self.granularity);
+            self.enforcing.sleeps_until(until);
             self.cpu.slept_at = after;
             self.doorbell.sleep(seen, until);
         }
@@ -201,7 +209,7 @@ impl Engine {
     /// through, the clocks of those behind it, each a system call or several, are not read: what
     /// they executed in a gap is charged when they are next read. Not while a request is pending:
     /// the clock of a task that has just completed may not be read again.
-    fn charge(&mut self, now: u64, late: u64) {
+    pub(crate) fn charge(&mut self, now: u64, late: u64) {
         let Engine { dispatcher, members, moving, cpu, doorbell, granularity, .. } = self;
         let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);

@@ -166,8 +166,9 @@ impl Host {
             )
         })?;
         for domain in options.set.domain_ids() {
-            let engine = start_engine(domain, options)?;
-            host.engines.push(engine);
+            let guardian = host.supervision.as_ref().map(|s| &s.guardian);
+            let engine = guardian.map(|guardian| start_engine(domain, options, guardian));
+            host.engines.extend(engine.transpose()?);
         }
         Ok(host)
     }

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use punctual_taskset::fmt_ns;
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::engine::Command;
@@ -59,6 +60,15 @@ impl Host {
                 report.periods().for_each(|period| sink(period.into()));
             }
             engine.trace.iter_mut().for_each(RecordReceiver::forward);
+            match engine.stats.take_stopped() {
+                0 => {}
+                ns => sink(RunEvent::Warning(format!(
+                    "the dispatcher of CPU {} was stopped for {}: it enforced no budget and \
+                     released no task",
+                    engine.cpu,
+                    fmt_ns(ns.next_multiple_of(1_000_000))
+                ))),
+            }
             let lost = engine.stats.take_events_lost();
             if lost > 0 {
                 sink(RunEvent::Warning(format!(

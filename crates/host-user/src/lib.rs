@@ -19,6 +19,7 @@ mod member;
 mod no_idle;
 mod overrun_signal;
 mod park_signal;
+mod pause;
 mod register;
 mod reports;
 mod sched;

@@ -105,7 +105,8 @@ pub struct Member {
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,
-    /// Its threads' levels within the task changed, and are not set yet.
+    /// Its threads' levels are to be set even where its own stays: those within the task changed,
+    /// or its threads were demoted.
     pub reranked: bool,
     pub slice: TimeSlice,
     /// Its CPU clock, as far as it is charged, ns.

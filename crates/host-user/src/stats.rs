@@ -17,6 +17,10 @@ pub struct EngineStats {
     /// Freezer writes that took longer than they should. The freezer thread counts them.
     freezer_waits: AtomicU64,
     freezer_wait_max: AtomicU64,
+    /// Time in which the dispatcher was paused, or so late that its tasks were demoted.
+    stopped: AtomicU64,
+    /// Of it, not yet taken by the housekeeper.
+    stopped_unread: AtomicU64,
     /// Lateness of timed wake-ups: 32 buckets to each doubling, which is 2 % at most.
     late: [AtomicU64; BUCKETS],
 }
@@ -40,6 +44,8 @@ pub struct EngineReading {
     pub freezer_waits: u64,
     /// From the request of such a write to its end, the longest.
     pub freezer_wait_max: u64,
+    /// Time in which it did not act, because it was stopped or hung.
+    pub stopped: u64,
 }
 
 fn bucket(ns: u64) -> usize {
@@ -72,6 +78,8 @@ impl EngineStats {
             late_max: AtomicU64::new(0),
             freezer_waits: AtomicU64::new(0),
             freezer_wait_max: AtomicU64::new(0),
+            stopped: AtomicU64::new(0),
+            stopped_unread: AtomicU64::new(0),
             late: [const { AtomicU64::new(0) }; BUCKETS],
         }
     }
@@ -104,6 +112,17 @@ impl EngineStats {
         self.events_lost.swap(0, Relaxed)
     }
 
+    /// Counts time in which the dispatcher did not act. Only the engine calls it.
+    pub fn did_not_act(&self, time: u64) {
+        self.stopped.store(self.stopped.load(Relaxed) + time, Relaxed);
+        self.stopped_unread.fetch_add(time, Relaxed);
+    }
+
+    /// That time since this was last called, ns.
+    pub fn take_stopped(&self) -> u64 {
+        self.stopped_unread.swap(0, Relaxed)
+    }
+
     /// Records the time from the request of a freezer write to its end. Only the freezer thread
     /// calls it.
     pub fn freezer_written(&self, took: u64, long: u64) {
@@ -125,6 +144,7 @@ impl EngineStats {
             late_max: self.late_max.load(Relaxed),
             freezer_waits: self.freezer_waits.load(Relaxed),
             freezer_wait_max: self.freezer_wait_max.load(Relaxed),
+            stopped: self.stopped.load(Relaxed),
         }
     }
 

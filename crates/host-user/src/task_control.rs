@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
+use crate::pause::PauseRequest;
+
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
 
@@ -28,6 +30,7 @@ pub struct Doorbell {
     first: AtomicU32,
     /// The dispatcher is to end: a flag and no message, so that no full ring can lose it.
     stop: AtomicBool,
+    pub pause: PauseRequest,
 }
 
 impl Doorbell {
@@ -36,6 +39,7 @@ impl Doorbell {
             rings: AtomicU32::new(0),
             first: AtomicU32::new(0),
             stop: AtomicBool::new(false),
+            pause: PauseRequest::default(),
         }
     }
 

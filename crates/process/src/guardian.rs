@@ -16,13 +16,14 @@
 //! program. The fork makes the owner's pages copy-on-write: the first write to each afterwards
 //! costs a page fault. Start it before the dispatcher runs; a restart costs these faults once more.
 
+use crate::enforcement::{Enforcement, Enforcing};
 use crate::journal::{Entry, Journal};
 use crate::liveness::Liveness;
 use crate::lock::CpuLock;
-use crate::owner_state::{observe, wait_for_the_end, OwnerState};
+use crate::owner_state::{wait_for_the_end, watch, OwnerState};
 use crate::proc::Identity;
 use crate::restore::restore;
-use crate::supervise::{supervised, Outcome};
+use crate::supervise::{self, supervised, Outcome};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::pidfd;
 use punctual_sys::sched;
@@ -31,6 +32,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::retry_on_intr;
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
+use std::cell::Cell;
 use std::io;
 
 /// The owner's end. Dropping it without [`dismiss`](Self::dismiss) makes the guardian restore at
@@ -40,7 +42,14 @@ pub struct Guardian {
     journal: Journal,
     locks: Vec<CpuLock>,
     process: Forked,
+    watched: Watched,
+}
+
+/// What the guardian and its child see of their owner.
+#[derive(Debug)]
+struct Watched {
     liveness: Liveness,
+    enforcement: Enforcement,
 }
 
 #[derive(Debug)]
@@ -48,6 +57,8 @@ struct Forked {
     pid: i32,
     pidfd: OwnedFd,
     control: OwnedFd,
+    /// Hangs up when `punctual-watch` ends, which has the other end.
+    watch: OwnedFd,
     real_time: bool,
 }
 
@@ -59,13 +70,21 @@ impl Guardian {
     /// No process or thread can be made. That it may not become real-time is none: see
     /// [`is_real_time`](Self::is_real_time).
     pub fn start(journal: &Journal, locks: &[CpuLock]) -> Result<Self, Diagnostic> {
+        let enforcement = Enforcement::new(locks.iter().map(CpuLock::cpu)).map_err(failed)?;
         let liveness = Liveness::start(sched::every()).map_err(failed)?;
+        let watched = Watched { liveness, enforcement };
         Ok(Self {
             journal: journal.clone(),
             locks: locks.to_vec(),
-            process: fork_one(journal, locks, &liveness)?,
-            liveness,
+            process: fork_one(journal, locks, &watched)?,
+            watched,
         })
+    }
+
+    /// For the dispatcher of a CPU whose lock was given at the start: while it is stopped or hangs,
+    /// its tasks are ordinary ones.
+    pub fn enforcing(&self, cpu: u32) -> Option<Enforcing> {
+        self.watched.enforcement.of(cpu)
     }
 
     /// Its pid.
@@ -84,12 +103,13 @@ impl Guardian {
         self.process.real_time
     }
 
-    /// Whether it lives. One poll: real-time safe.
+    /// Whether it and its child `punctual-watch` live. Two polls: real-time safe.
     pub fn is_alive(&self) -> bool {
-        !readable(&self.process.pidfd, 0)
+        !readable(&self.process.pidfd, 0) && !readable(&self.process.watch, 0)
     }
 
-    /// Forks a new one when it has died; does nothing while it lives. Not real-time safe.
+    /// Forks a new one when it or `punctual-watch` has died; does nothing while both live. Not
+    /// real-time safe.
     ///
     /// # Errors
     /// No process can be made; the old state stays and it may be tried again.
@@ -97,8 +117,10 @@ impl Guardian {
         if self.is_alive() {
             return Ok(());
         }
+        let _ = pidfd::send(&self.process.pidfd, libc::SIGKILL);
+        readable(&self.process.pidfd, 1000);
         self.process.reap();
-        self.process = fork_one(&self.journal, &self.locks, &self.liveness)?;
+        self.process = fork_one(&self.journal, &self.locks, &self.watched)?;
         Ok(())
     }
 
@@ -107,19 +129,24 @@ impl Guardian {
         if self.is_alive() {
             return None;
         }
+        // Its child ends with it, and may have ended already while it is still in its exit.
+        let dead = match readable(&self.process.pidfd, 200) {
+            true => "the guardian",
+            false => "punctual-watch",
+        };
         Some(match self.restart() {
-            Ok(()) => "the guardian was killed; another one watches now".to_owned(),
-            Err(e) => format!("the guardian was killed, and no other can be started: {}", e.cause),
+            Ok(()) => format!("{dead} was killed; another one watches now"),
+            Err(e) => format!("{dead} was killed, and no other can be started: {}", e.cause),
         })
     }
 
     /// Sends it away without restoring: call it after [`restore`] on an orderly end. Waits until it
     /// is gone, so that the CPU locks are free when this process drops its own.
     pub fn dismiss(self) {
-        let Self { journal, process, liveness, .. } = self;
+        let Self { journal, process, watched, .. } = self;
         let _ = rustix::io::write(&process.control, b"D");
         // Wakes it.
-        drop(liveness);
+        drop(watched);
         if !readable(&process.pidfd, 2000) {
             // Stopped by a signal, perhaps. It has no work left that killing it could interrupt.
             let _ = pidfd::send(&process.pidfd, libc::SIGKILL);
@@ -152,17 +179,13 @@ fn readable(fd: &impl AsFd, timeout_ms: i64) -> bool {
 }
 
 /// Forks it; again, where it is killed before it stands watch.
-fn fork_one(
-    journal: &Journal,
-    locks: &[CpuLock],
-    liveness: &Liveness,
-) -> Result<Forked, Diagnostic> {
+fn fork_one(journal: &Journal, locks: &[CpuLock], watched: &Watched) -> Result<Forked, Diagnostic> {
     for _ in 1..TRIES {
-        if let Some(forked) = fork_once(journal, locks, liveness)? {
+        if let Some(forked) = fork_once(journal, locks, watched)? {
             return Ok(forked);
         }
     }
-    fork_once(journal, locks, liveness)?.ok_or_else(|| {
+    fork_once(journal, locks, watched)?.ok_or_else(|| {
         Diagnostic::machine(
             format!("{TRIES} guardians were killed before they stood watch"),
             "find out what kills them: the OOM killer (dmesg), or a limit on processes",
@@ -174,7 +197,7 @@ fn fork_one(
 fn fork_once(
     journal: &Journal,
     locks: &[CpuLock],
-    liveness: &Liveness,
+    watched: &Watched,
 ) -> Result<Option<Forked>, Diagnostic> {
     let owner =
         pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
@@ -200,7 +223,7 @@ fn fork_once(
     if pid == 0 {
         stand_watch(
             journal,
-            liveness,
+            watched,
             &keep,
             &every,
             owner.as_fd(),
@@ -230,7 +253,7 @@ fn fork_once(
     if let Some(id) = Identity::of(pid) {
         journal.write(&Entry::Guardian { id })?;
     }
-    Ok(Some(Forked { pid, pidfd, control, real_time: answer[0] == b'R' }))
+    Ok(Some(Forked { pid, pidfd, control, watch: ready, real_time: answer[0] == b'R' }))
 }
 
 /// All signals blocked on this thread while it lives.
@@ -258,7 +281,7 @@ impl Drop for SignalMask {
 /// The guardian's whole life.
 fn stand_watch(
     journal: &Journal,
-    liveness: &Liveness,
+    watched: &Watched,
     keep: &[i32],
     every: &[u64],
     owner: BorrowedFd<'_>,
@@ -269,7 +292,15 @@ fn stand_watch(
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
         let state = OwnerState::open(journal.owner());
+        let watch = watch(&state, &watched.liveness, &watched.enforcement, journal, ready);
+        if watch.is_some() {
+            // SAFETY: this process does not use it any more.
+            unsafe { libc::close(ready.as_raw_fd()) };
+        }
+        let watch = Cell::new(watch);
         let act = |only_if_dying: bool| {
+            // It could demote a thread that was restored.
+            watch.take().into_iter().for_each(|watch| supervise::kill(watch, real_time));
             let job = || {
                 let wanted = !only_if_dying || !journal.owner().can_act();
                 if wanted {
@@ -279,8 +310,7 @@ fn stand_watch(
             };
             supervised(real_time, job)
         };
-        observe(&state, liveness);
-        liveness.await_end();
+        watched.liveness.await_end();
         if wait_for_the_end(&state, owner, control, || act(true) == Outcome::Done(true)) {
             // One that was killed at it is followed by another; every step bears being done twice.
             let _ = (0..TRIES).any(|_| act(false) != Outcome::Died);

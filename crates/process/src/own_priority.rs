@@ -28,6 +28,8 @@ pub(crate) struct OwnPriorities {
     height: AtomicI32,
     /// A choice was noticed that has no level yet.
     changed: AtomicBool,
+    /// The threads were demoted, and have not been given levels since.
+    pub demoted: AtomicBool,
 }
 
 impl OwnPriorities {
@@ -38,6 +40,7 @@ impl OwnPriorities {
             next: AtomicUsize::new(0),
             height: AtomicI32::new(0),
             changed: AtomicBool::new(false),
+            demoted: AtomicBool::new(false),
         }
     }
 

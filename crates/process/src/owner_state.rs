@@ -1,11 +1,14 @@
 //! The state of the guardian's owner, as /proc has it.
 
+use crate::enforcement::Enforcement;
 use crate::guardian::close_all_but;
+use crate::journal::Journal;
 use crate::liveness::Liveness;
 use crate::proc::{Course, Identity};
 use punctual_sys::sched;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::process::Pid;
 use std::time::Duration;
 
 /// A pidfd reports the death of the last thread. A thread below a runaway command never gets the
@@ -35,16 +38,25 @@ impl OwnerState {
     }
 }
 
-/// Forks `punctual-watch`, an ordinary process, which takes no time from tasks. It reads the owner's
-/// state now and then, and reports a crash: the kernel ends no thread before the core dump, and
-/// dumps only when all threads have stopped. It ends with the guardian. For a process of one
-/// thread.
-pub(crate) fn observe(state: &OwnerState, liveness: &Liveness) {
+/// Forks `punctual-watch`, an ordinary process, which takes no time from tasks; returns its pid,
+/// if one could be made. It ends with the guardian, and has `kept` open until then. For a process
+/// of one thread. Now and then it reads
+/// - the owner's state, and reports a crash: the kernel ends no thread before the core dump, and
+///   dumps only when all threads have stopped;
+/// - whether the owner's dispatchers enforce budgets (`enforcement`).
+pub(crate) fn watch(
+    state: &OwnerState,
+    liveness: &Liveness,
+    enforcement: &Enforcement,
+    journal: &Journal,
+    kept: BorrowedFd<'_>,
+) -> Option<Pid> {
     let guardian = rustix::process::getpid();
     // SAFETY: one thread, so that the child has all that we have, and every lock is free; it never
     // returns.
-    if unsafe { libc::fork() } != 0 {
-        return;
+    let pid = unsafe { libc::fork() };
+    if pid != 0 {
+        return Pid::from_raw(pid).filter(|p| p.as_raw_pid() > 0);
     }
     // SAFETY: plain system calls on this process; the pointer is to a terminated literal.
     unsafe {
@@ -54,11 +66,14 @@ pub(crate) fn observe(state: &OwnerState, liveness: &Liveness) {
     let _ = sched::set_other(0);
     // It must not hold the lock of a CPU.
     let mut keep: Vec<_> = state.0.iter().flatten().map(AsRawFd::as_raw_fd).collect();
+    keep.push(kept.as_raw_fd());
     keep.sort_unstable();
     close_all_but(&keep);
+    let journal = Journal::open(journal.path());
     // The end of the first thread alone is no end of the owner.
     let killed = || matches!(state.read(), None | Some(Course::Killed));
     while !killed() && rustix::process::getppid() == Some(guardian) {
+        journal.iter().for_each(|journal| enforcement.demote_overdue(journal));
         std::thread::sleep(LOOK_EVERY);
     }
     liveness.report();

@@ -27,6 +27,9 @@ const PAUSES: std::ops::RangeInclusive<i64> = 10_000_000..=160_000_000;
 /// How often its clock is read.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
+/// How long a killed child may take to end before it is left to itself: ten slices.
+const END: Timespec = Timespec { tv_sec: 0, tv_nsec: 10 * SLICE as i64 };
+
 /// How a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -56,6 +59,23 @@ pub(crate) fn supervised(real_time: bool, work: impl Fn() -> bool) -> Outcome {
             ended
         }
         None => Outcome::Done(work()),
+    }
+}
+
+/// Kills an ordinary child of this process, and waits for its end, for [`END`] at most. Tasks may
+/// have preempted it: it gets the CPU at the worker's priority. Its zombie stays, for reaping it
+/// frees its entries of /proc.
+pub(crate) fn kill(child: Pid, real_time: bool) {
+    let pid = child.as_raw_pid();
+    let Ok(fd) = pidfd_open(child, PidfdFlags::empty()) else { return };
+    if real_time {
+        let _ = sched::set_round_robin(pid, 99);
+    }
+    let _ = rustix::process::kill_process(child, rustix::process::Signal::KILL);
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    if !matches!(retry_on_intr(|| poll(&mut fds, Some(&END))), Ok(n) if n > 0) {
+        // It waits inside the kernel.
+        let _ = sched::set_other(pid);
     }
 }
 

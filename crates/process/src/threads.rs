@@ -82,7 +82,8 @@ impl Threads {
     pub fn set_level(&self, level: i32) -> io::Result<()> {
         self.own.note_level(level);
         let before = self.level.swap(level, Ordering::SeqCst);
-        let several = self.count() > 1;
+        // The ordinary class of a demoted thread is no choice of the program's.
+        let several = self.count() > 1 && !self.own.demoted.swap(false, Ordering::Relaxed);
         let mut first = Ok(());
         let mut give = |n: usize| {
             let slot = &self.slots[n];
@@ -105,6 +106,12 @@ impl Threads {
             false => self.in_turn().for_each(&mut give),
         }
         first
+    }
+
+    /// Another process has put the threads into the ordinary class, until
+    /// [`set_level`](Self::set_level) is called. Real-time safe. Only the dispatcher calls it.
+    pub fn note_demoted(&self) {
+        self.own.demoted.store(true, Ordering::Relaxed);
     }
 
     /// The level that was set last. Real-time safe.

@@ -10,6 +10,14 @@ const MOST_NAMED: usize = 3;
 /// periods in 10.0 s.`
 #[must_use]
 pub fn headline(results: &Results) -> String {
+    let stopped = results.dispatcher.map_or(0, |d| d.stopped_ns);
+    match stopped {
+        0 => verdict(results),
+        ns => format!("{} Punctual was stopped for {}.", verdict(results), time(ns)),
+    }
+}
+
+fn verdict(results: &Results) -> String {
     if let Some(why) = &results.not_possible {
         return format!("It could not be run: {}.", why.reason.trim_end_matches('.'));
     }

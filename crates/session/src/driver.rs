@@ -96,6 +96,13 @@ pub(crate) trait Driver {
         ))
     }
 
+    /// Leaves no task at a real-time level that depends on this process, which is about to be
+    /// stopped.
+    fn pause(&mut self) {}
+
+    /// This process continues.
+    fn resume(&mut self) {}
+
     /// The host's own work so far.
     fn figures(&self) -> HostFigures {
         HostFigures::default()

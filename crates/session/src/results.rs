@@ -186,6 +186,10 @@ pub struct DispatcherStats {
     pub freezer_waits: u64,
     /// The longest of them, from the dispatcher's request on, ns.
     pub freezer_wait_max_ns: u64,
+    /// Time in which it enforced no budget and made no release, because Punctual was stopped
+    /// (Ctrl-Z, SIGSTOP) or its thread hung, ns; of several dispatchers the longest.
+    #[serde(default)]
+    pub stopped_ns: u64,
     /// CPU time of the dispatcher and its freezer thread, wake-ups included, ns.
     pub cpu_ns: u64,
 }

@@ -230,6 +230,14 @@ impl RunningSet {
         self.driver.prepare_entry(domain)
     }
 
+    /// Calls `stopped`, in which this process is stopped, while no task depends on it: the user
+    /// host parks all tasks, the kernel host's reservations continue. Releases continue afterwards.
+    pub fn pause_while(&mut self, stopped: impl FnOnce()) {
+        self.driver.pause();
+        stopped();
+        self.driver.resume();
+    }
+
     /// What executes the set.
     pub fn host(&self) -> HostKind {
         self.host

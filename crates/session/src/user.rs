@@ -117,6 +117,14 @@ impl Driver for UserDriver {
         self.host.prepare_entry(domain)
     }
 
+    fn pause(&mut self) {
+        self.host.pause();
+    }
+
+    fn resume(&mut self) {
+        self.host.resume();
+    }
+
     fn figures(&self) -> HostFigures {
         let dispatcher = dispatcher_stats(&self.host.readings());
         HostFigures { dispatcher, notes: self.host.notes().to_vec(), ..HostFigures::default() }
@@ -195,6 +203,7 @@ fn dispatcher_stats(costs: &[EngineCost]) -> Option<DispatcherStats> {
         wakeup_latency_max_ns: most(|r| r.late_max)?,
         freezer_waits: costs.iter().map(|c| c.reading.freezer_waits).sum(),
         freezer_wait_max_ns: most(|r| r.freezer_wait_max)?,
+        stopped_ns: most(|r| r.stopped)?,
         cpu_ns: costs.iter().map(|c| c.cpu_time).sum(),
     })
 }

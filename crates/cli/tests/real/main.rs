@@ -30,6 +30,7 @@ mod refusals;
 mod screen;
 mod self_suspending;
 mod stalls;
+mod stops;
 mod tasks;
 mod time_slices;
 mod top;

@@ -32,6 +32,7 @@ fn tables_fit_the_width_they_are_given() {
         wakeup_latency_max_ns: 310_000,
         freezer_waits: 3,
         freezer_wait_max_ns: 12_400_000,
+        stopped_ns: 0,
         cpu_ns: 76_000_000,
     });
     for (width, wide) in

@@ -1,0 +1,198 @@
+//! Whether the dispatchers of this process enforce budgets, as another process sees it; and the
+//! demotion of their tasks where they do not.
+//!
+//! A dispatcher that is stopped (SIGSTOP, a debugger) or hangs leaves the tasks that are not parked
+//! at their real-time levels, without a budget. Therefore it publishes, in shared memory, by when
+//! it will act next. `punctual-watch`, a process of the guardian's, demotes its tasks when that
+//! time is long past:
+//!
+//! ```text
+//!   dispatcher, each event                  punctual-watch, every 100 ms
+//!   act_by = now                            act_by more than 100 ms ago?
+//!   demotions changed? set all levels         lock the journal
+//!   ...                                       demotions += 1
+//!   act_by = next event, sleep                for each thread: act_by unchanged? SCHED_OTHER
+//!                                             demotions += 1, unlock
+//! ```
+//!
+//! # Invariant
+//!
+//! Of a thread's level the dispatcher has the last word: each demotion is followed by a change of
+//! `demotions`, each change by an event at which the dispatcher sets all levels again.
+//!
+//! - A dispatcher that continues changes `act_by` first, so at most one more thread is demoted
+//!   after it. The second change of `demotions` follows that demotion.
+//! - Where `punctual-watch` is killed between a demotion and that change, the level returns with
+//!   the program's next budget: from the first demotion of a run on, the dispatcher sets the levels
+//!   of a program each time it unparks it.
+//! - The lock of the journal keeps a demotion apart from a restoration: a restored thread is never
+//!   demoted. The guardian kills `punctual-watch`, and so frees the lock, before it restores.
+
+use crate::cgroup;
+use crate::journal::{Contents, Journal};
+use crate::proc;
+use punctual_sys::clock::monotonic_ns;
+use punctual_sys::sched;
+use rustix::fs::{flock, FlockOperation};
+use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
+
+/// A dispatcher that is so late is stopped, ns. The jobs of a dispatcher that is late for another
+/// cause, such as a hypervisor, have missed by then.
+const OVERDUE: u64 = 100_000_000;
+
+/// What the dispatcher of one CPU and `punctual-watch` share.
+#[derive(Debug)]
+struct Words {
+    /// When the dispatcher will act at the latest, CLOCK_MONOTONIC ns.
+    act_by: AtomicU64,
+    /// Changes before and after each demotion.
+    demotions: AtomicU64,
+}
+
+/// Words of several CPUs, in memory that forked processes share.
+#[derive(Debug, Clone)]
+pub(crate) struct Enforcement {
+    cpus: Arc<[u32]>,
+    words: Arc<Mapped>,
+}
+
+impl Enforcement {
+    /// For these CPUs; nothing is overdue before a dispatcher has published a time.
+    pub fn new(cpus: impl IntoIterator<Item = u32>) -> io::Result<Self> {
+        let cpus: Arc<[u32]> = cpus.into_iter().collect();
+        let words = Arc::new(Mapped::new(cpus.len())?);
+        words.get().iter().for_each(|w| w.act_by.store(u64::MAX, SeqCst));
+        Ok(Self { cpus, words })
+    }
+
+    /// The dispatcher's side for one of them.
+    pub fn of(&self, cpu: u32) -> Option<Enforcing> {
+        let index = self.cpus.iter().position(|c| *c == cpu)?;
+        Some(Enforcing { words: self.words.clone(), index, seen: 0 })
+    }
+
+    /// Demotes the tasks of dispatchers that are overdue. `journal` has a file of its own: the lock
+    /// of a file that is shared with the owner would keep neither apart.
+    pub fn demote_overdue(&self, journal: &Journal) {
+        for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
+            let act_by = words.act_by.load(SeqCst);
+            if monotonic_ns() < act_by.saturating_add(OVERDUE) {
+                continue;
+            }
+            if flock(journal, FlockOperation::NonBlockingLockExclusive).is_err() {
+                continue; // It is being restored.
+            }
+            if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
+                words.demotions.fetch_add(1, SeqCst);
+                demote(journal, cpu, || words.act_by.load(SeqCst) == act_by);
+                words.demotions.fetch_add(1, SeqCst);
+            }
+            let _ = flock(journal, FlockOperation::Unlock);
+        }
+    }
+}
+
+/// Puts the real-time threads of all tasks that may run on this CPU into the ordinary class, while
+/// `overdue`.
+fn demote(journal: &Journal, cpu: u32, overdue: impl Fn() -> bool) {
+    let is_level = |tid: i32| {
+        let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
+        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
+            && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
+    };
+    for tid in threads(journal) {
+        if !overdue() {
+            return;
+        }
+        if is_level(tid) {
+            let _ = sched::set_other(tid);
+        }
+    }
+}
+
+/// All threads of the tasks that are programs.
+fn threads(journal: &Journal) -> Vec<i32> {
+    let c = Contents::of(std::os::fd::AsFd::as_fd(journal));
+    let processes = c.children.iter().chain(&c.stopping).chain(c.joined.iter().map(|(id, _)| id));
+    let processes = processes.chain(c.adopted.iter().map(|p| &p.id)).filter(|id| id.is_alive());
+    let mut all: Vec<i32> = processes.flat_map(|id| proc::threads_of(id.pid)).collect();
+    all.extend(c.groups.iter().flat_map(|(dir, _)| cgroup::list(dir, "cgroup.threads")));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The dispatcher's side. All of it is real-time safe.
+#[derive(Debug)]
+pub struct Enforcing {
+    words: Arc<Mapped>,
+    index: usize,
+    /// `demotions` when they were last read.
+    seen: u64,
+}
+
+impl Enforcing {
+    fn words(&self) -> &Words {
+        &self.words.get()[self.index]
+    }
+
+    /// The dispatcher handles an event now. Whether its tasks were demoted since the last one: then
+    /// it sets all levels again.
+    pub fn acts(&mut self, now: u64) -> bool {
+        self.words().act_by.store(now, SeqCst);
+        let demotions = self.words().demotions.load(SeqCst);
+        std::mem::replace(&mut self.seen, demotions) != demotions
+    }
+
+    /// Its tasks were demoted at least once.
+    pub fn was_interrupted(&self) -> bool {
+        self.seen != 0
+    }
+
+    /// It sleeps until this time at the latest; `u64::MAX` when no task depends on it.
+    pub fn sleeps_until(&self, at: u64) {
+        self.words().act_by.store(at, SeqCst);
+    }
+}
+
+impl Drop for Enforcing {
+    /// A dispatcher that is gone enforces nothing, and has lowered its tasks.
+    fn drop(&mut self) {
+        self.words().act_by.store(u64::MAX, Relaxed);
+    }
+}
+
+/// A shared mapping of so many words.
+#[derive(Debug)]
+struct Mapped(*mut Words, usize);
+
+// SAFETY: the memory belongs to no thread and is unmapped by the last user; all of it is atomic.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    fn new(count: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let size = size_of::<Words>() * count.max(1);
+        // SAFETY: a new mapping, which overlaps nothing. All zero is a value of `Words`.
+        let memory =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), size, access, MapFlags::SHARED)? };
+        Ok(Self(memory.cast(), count))
+    }
+
+    fn get(&self) -> &[Words] {
+        // SAFETY: so many were mapped, valid while `self` lives.
+        unsafe { std::slice::from_raw_parts(self.0, self.1) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`; the last user is gone.
+        let _ = unsafe { munmap(self.0.cast(), size_of::<Words>() * self.1.max(1)) };
+    }
+}
