@@ -28,7 +28,7 @@ fn live(barrier: &StartBarrier, work: &mut Work, spinner: &Spinner) -> ! {
     // to handle, and the signal of an overrun (SIGXCPU) must not end the task. What keeps the
     // scheduler attached is the loader's alone.
     unsafe {
-        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP] {
             libc::signal(signal, libc::SIG_IGN);
         }
         libc::signal(libc::SIGTERM, libc::SIG_DFL);

@@ -1,13 +1,18 @@
 //! The loader stopped, killed, and met by a second one.
 
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{
-    children, executed_by, is_dead, is_ordinary, name, pids, scheduler_becomes, until, Machine,
+    children, executed_by, is_dead, is_ordinary, is_stopped, name, pids, scheduler_becomes, until,
+    Machine,
 };
-use crate::punctual::{adversarial, keeps_its_budget, results, says, start, task, Scratch};
+use crate::punctual::{
+    adversarial, keeps_its_budget, results, says, start, task, Running, Scratch, PUNCTUAL,
+};
 use crate::tasks::beside;
 
 #[test]
@@ -30,6 +35,38 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
     );
     keeps_its_budget(task(&results, "spinning"), 10_000 + own.longest_soft_interrupt());
     assert!(task(&results, "spinning")["periods"].as_u64() >= Some(990), "{results:#}");
+}
+
+/// As a shell does it: the whole process group gets the signal, and then the one that continues it.
+#[test]
+fn reservations_go_on_after_ctrl_z_and_so_does_the_loader_after_fg() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let own = KernelsOwn::watch();
+    let mut command = Command::new(&*PUNCTUAL);
+    command.args(["run", "--host", "kernel", "--json", "--overload"]);
+    command.arg(scratch.file("stopped.toml", TWO)).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = Running::of(command.spawn().expect("it was built"));
+    let tasks = run.tasks_after(2, 100_000_000);
+    let group = |signal| {
+        // SAFETY: a system call without memory; the group of a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(-(run.id() as i32), signal) }, 0);
+    };
+    group(libc::SIGTSTP);
+    until("it is stopped", || is_stopped(run.id()));
+    let before = executed_by(&tasks);
+    std::thread::sleep(Duration::from_millis(500));
+    let meanwhile = executed_by(&tasks) - before;
+    assert!(is_stopped(run.id()));
+    group(libc::SIGCONT);
+    // 250 ms and 60 ms.
+    assert!(
+        (305_000_000..=320_000_000).contains(&meanwhile),
+        "{meanwhile} ns by the kernel's count"
+    );
+    let results = results(&run.output());
+    keeps_its_budget(task(&results, "spinning"), 10_000 + own.longest_soft_interrupt());
 }
 
 #[test]

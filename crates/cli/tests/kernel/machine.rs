@@ -180,6 +180,11 @@ pub fn is_dead(pid: u32) -> bool {
     stat(pid).is_none_or(|fields| fields[0] == "Z" || fields[0] == "X")
 }
 
+/// By a signal.
+pub fn is_stopped(pid: u32) -> bool {
+    stat(pid).is_some_and(|fields| fields[0] == "T")
+}
+
 /// What it calls itself.
 pub fn name(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()

@@ -13,8 +13,8 @@ use crate::machine::{children, executed_by, name, scheduler_becomes, until};
 
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const TIMER: &str = "punctual-timer";
-/// Processes that stay beside a run: that one, the guardian of its commands with its ordinary child,
-/// and before Linux 7 the one that helps the scheduler to be detached.
+/// Processes that stay beside a run: that one, the guardian of its commands with its ordinary
+/// child, and before Linux 7 the one that helps the scheduler to be detached.
 const HELPERS: [&str; 4] = [TIMER, "punctual-guard", "punctual-watch", "punctual-detach"];
 
 /// What a virtual machine brings back.
