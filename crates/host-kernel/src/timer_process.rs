@@ -95,6 +95,8 @@ impl TimerProcess {
 
 impl Drop for TimerProcess {
     fn drop(&mut self) {
+        // Its exit frees the memory that it has of ours: not before all other threads.
+        let _ = sched::set_other(self.pid);
         // SAFETY: a child of ours; no other thread waits for it.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         reap(self.pid, PATIENCE);
@@ -134,8 +136,7 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
             unsafe { libc::write(report, (&raw const report_is).cast(), size_of::<Report>()) };
         }
         if failed {
-            // SAFETY: no destructor of what was inherited may run here.
-            unsafe { libc::_exit(stage) };
+            leave(stage);
         }
     };
     // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
@@ -175,13 +176,19 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
         // A loader that dies takes the scheduler along, whose program refuses then. Of one that
         // died before it attached anything this process learns here; not by PR_SET_PDEATHSIG, lest
         // it be the one to end the scheduler. After the sleep: a system call between the program
-        // and the sleep delays the release. SAFETY: getppid and _exit take no memory.
-        unsafe {
-            if libc::getppid() != loader && next > *orphan_since.get_or_insert(next) + ORPHAN {
-                libc::_exit(0);
-            }
+        // and the sleep delays the release. SAFETY: getppid takes no memory.
+        let orphan = unsafe { libc::getppid() } != loader;
+        if orphan && next > *orphan_since.get_or_insert(next) + ORPHAN {
+            leave(0);
         }
     }
+}
+
+/// Ends the process, as an ordinary one: its exit frees the memory that it has of the loader's.
+fn leave(code: i32) -> ! {
+    let _ = sched::set_other(0);
+    // SAFETY: no destructor of what was inherited may run here.
+    unsafe { libc::_exit(code) }
 }
 
 /// The terminal and whatever else the loader has open is none of its processes' business.

@@ -22,6 +22,10 @@ const ROUNDS: u64 = 24;
 /// Wake-ups of the timer process meanwhile: eight until its sleep is 1 ms long, one for each
 /// millisecond, and one for each of two releases.
 const WAKES: u64 = 8 + 10 + 2;
+/// So long the exit of the process took (7.3.4, PREEMPT_RT, counted clock).
+const EXIT: Duration = Duration::from_millis(2);
+/// From one wake-up of a SCHED_FIFO thread to the next.
+const INTERVAL: Duration = Duration::from_micros(200);
 /// One of them takes some 11 us (counted clock), ns.
 const WAKE: u64 = 15_000;
 /// What the kernel says of a scheduler that ended itself.
@@ -206,6 +210,31 @@ fn a_timer_process_sleeps_twice_as_long_each_time_while_a_fifo_program_delays_a_
         let most = taken.iter().max().copied().unwrap_or_default();
         assert!(most <= WAKES * WAKE, "{taken:?} ns of {OCCUPIED:?}");
     });
+}
+
+/// The exit of a process takes time for each page that it has.
+#[test]
+fn a_timer_process_ends_as_an_ordinary_process() {
+    let Some(mut machine) = machine() else { return };
+    machine.may_end_itself();
+    for end in [libc::SIGINT, libc::SIGKILL] {
+        let scratch = Scratch::new();
+        let run = start(&scratch, &[]);
+        let timer = timer_process_of(&run);
+        let mut worst = Duration::ZERO;
+        run.send(end);
+        with_priority(|| {
+            while !is_dead(timer) {
+                let begun = Instant::now();
+                std::thread::sleep(INTERVAL);
+                worst = worst.max(begun.elapsed() - INTERVAL);
+            }
+        });
+        run.output();
+        eprintln!("signal {end}: woken late by {worst:?}");
+        judge_timing(|| assert!(worst < EXIT / 2, "{worst:?}"));
+        scheduler_becomes("disabled");
+    }
 }
 
 /// As a real-time thread it delays jobs by up to milliseconds beside programs that fork.
