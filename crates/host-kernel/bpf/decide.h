@@ -60,6 +60,22 @@ PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on) __on_domain
 	return 0;
 }
 
+/*
+ * The kernel sends it in an irq_work. With PREEMPT_RT a thread of the kernel executes those, in one
+ * list with lazy ones, which wait for the tick; and an interrupt has the thread woken only for the
+ * first of the list. Each process that exits leaves a lazy one, behind which the signal would wait
+ * for up to a tick. The interrupt of a kick has it woken as well.
+ */
+PD_INLINE int send_signal(__u32 domain, struct task_struct *p, int signal,
+			  enum pid_type type) __on_domain
+{
+	int failed = bpf_send_signal_task(p, signal, type, 0);
+
+	if (!failed && timer_config.by_thread)
+		scx_bpf_kick_cpu(domain_cpu(domain), 0);
+	return failed;
+}
+
 /* Sends the task the overrun signal. */
 PD_FN int domain_signal(pd_u32 domain, pd_u32 task) __on_domain
 {
@@ -74,7 +90,7 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task) __on_domain
 	/* The first process may have ended, and its number been given to another one. */
 	m = bpf_task_storage_get(&members, p, 0, 0);
 	if (m && m->domain == domain && m->task == task && m->generation == t->generation)
-		failed = bpf_send_signal_task(p, SIGXCPU, PIDTYPE_TGID, 0);
+		failed = send_signal(domain, p, SIGXCPU, PIDTYPE_TGID);
 	bpf_task_release(p);
 	/* A kernel thread cannot send one (-EPERM), and another may be pending (-EBUSY): the note
 	 * makes the next decision try again. */

@@ -27,6 +27,13 @@
  */
 #pragma once
 
+/* Set before load (src/probe.rs). */
+const volatile struct {
+	__u32 by_thread; /* by a process (timer_process.h) */
+	__u32 fails_every; /* for tests: so many-th time the timer cannot be armed; 0: never */
+	__u32 remote_every; /* for tests: so many-th ops.dispatch counts as remote; 0: never */
+} timer_config SEC(".rodata.timer") = {};
+
 /* ns between readings of the two clocks at one instant; beyond it they drifted apart. */
 #define OFFSET_MOST 20000ULL
 /* A turn in the background, ns. */

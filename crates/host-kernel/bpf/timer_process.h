@@ -22,13 +22,6 @@
  */
 #pragma once
 
-/* Set before load (src/probe.rs). */
-const volatile struct {
-	__u32 by_thread;
-	__u32 fails_every; /* for tests: so many-th time the timer cannot be armed; 0: never */
-	__u32 remote_every; /* for tests: so many-th ops.dispatch counts as remote; 0: never */
-} timer_config SEC(".rodata.timer") = {};
-
 /* SIGUSR1; its handler does nothing. */
 #define TIMER_SIGNAL 10
 /* ns. The process busy-waits for the next event at most so long. */
@@ -133,7 +126,7 @@ PD_INLINE void timer_process_arm(__u32 domain) __on_domain
 	p = bpf_task_from_pid((__s32)t->pid);
 	if (!p)
 		return;
-	if (!bpf_send_signal_task(p, TIMER_SIGNAL, PIDTYPE_PID, 0)) {
+	if (!send_signal(domain, p, TIMER_SIGNAL, PIDTYPE_PID)) {
 		t->signalled = 1;
 		t->wakes = pd_min(t->wakes, bpf_ktime_get_ns());
 	} else if (t->refused != c->clock) {

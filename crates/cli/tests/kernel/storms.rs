@@ -20,6 +20,24 @@ budget = "400us"
 work = { spin = "forever" }
 "#;
 
+/// The first task leaves most of its budget. Then the second one begins, whose budget ends long
+/// before the dispatcher's next event: under PREEMPT_RT the timer process is signalled.
+const EARLIER: &str = r#"
+cpu = 0
+policy = "edf"
+[[task]]
+name = "first"
+period = "10050us"
+budget = "6ms"
+deadline = "9ms"
+work = { spin = "500us" }
+[[task]]
+name = "spinning"
+period = "10050us"
+budget = "1ms"
+work = { spin = "forever" }
+"#;
+
 /// The set beside a storm of another program: the task that spins has its budget in each period. A
 /// failure brings back what the run and the kernel's tracer recorded.
 fn beside_a_storm(set: &str, duration: &str) {
@@ -44,4 +62,11 @@ fn budgets_are_kept_beside_a_fork_storm_of_another_program() {
 #[test]
 fn a_timer_that_expires_in_the_midst_of_a_soft_interrupt_is_not_put_off_beyond_it() {
     beside_a_storm(DRIFTING, "1200ms");
+}
+
+/// A program that exits leaves the kernel work for the next tick. Under PREEMPT_RT a signal that a
+/// BPF program sends would wait behind it.
+#[test]
+fn a_budget_that_ends_before_the_next_event_is_kept_beside_programs_that_exit() {
+    beside_a_storm(EARLIER, "600ms");
 }
