@@ -104,7 +104,7 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     println!("  punctual --version, whole process, ms           {}", version.show(1e6, 2));
     println!("  run -- COMMAND, start to its first instruction, ms  {}", release.show(1e6, 2));
     println!(
-        "  peak memory with 100 tasks, MiB                  {:.1}, its guardian and that one's child {:.1}",
+        "  peak memory with 100 tasks, MiB                  {:.1}, its helpers {:.1}",
         mib(own),
         mib(helpers)
     );

@@ -1,13 +1,15 @@
 //! Where the kernel has no timer for BPF programs (PREEMPT_RT), a process wakes the dispatcher. It
-//! is forced here, so that
-//! 7.3 without it shows it too.
+//! is forced here, so that 7.3 without PREEMPT_RT shows it too.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use punctual_test_support::judge_timing;
+use serde_json::Value;
 
 use crate::budgets::TWO;
+use crate::check;
+use crate::kernels_own::KernelsOwn;
 use crate::machine::{
     children, executed_by, is_dead, name, pids, preempt_rt, scheduler_becomes, until, Machine,
 };
@@ -83,10 +85,20 @@ pub fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
+/// Interrupts in mid-job, and a priority that a lock lends, fall into few periods.
+fn keeps_its_budget_within_three_per_mille(results: &Value, own: &KernelsOwn) {
+    let spinning = task(results, "spinning");
+    keeps_its_budget(spinning, check::precision(own));
+    for key in ["p1_ppm", "p99_ppm"] {
+        let received = spinning["budget_received"][key].as_u64().expect("a figure");
+        assert!(received.abs_diff(1_000_000) <= 3_000, "{spinning:#}");
+    }
+}
+
 #[test]
-fn with_a_timer_process_each_budget_is_kept_within_three_per_mille_and_the_trace_replays() {
+fn with_a_timer_process_budgets_are_kept_within_three_per_mille_and_the_trace_replays() {
     let Some(_machine) = machine() else { return };
-    let scratch = Scratch::new();
+    let (scratch, own) = (Scratch::new(), KernelsOwn::watch());
     let trace = scratch.path("trace");
     let run = start(
         &scratch,
@@ -96,7 +108,7 @@ fn with_a_timer_process_each_budget_is_kept_within_three_per_mille_and_the_trace
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::sched_getscheduler(timer as i32) }, libc::SCHED_FIFO);
     let results = results(&run.output());
-    keeps_its_budget(task(&results, "spinning"), 3_000);
+    keeps_its_budget_within_three_per_mille(&results, &own);
     assert_eq!(task(&results, "periodic")["misses"], 0);
     assert!(is_dead(timer));
     replays(&trace);
@@ -105,7 +117,7 @@ fn with_a_timer_process_each_budget_is_kept_within_three_per_mille_and_the_trace
 #[test]
 fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
     let Some(_machine) = machine() else { return };
-    let scratch = Scratch::new();
+    let (scratch, own) = (Scratch::new(), KernelsOwn::watch());
     let run = start(&scratch, &["--duration", "1s"]);
     let timer = timer_process_of(&run);
     let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != timer).collect();
@@ -119,7 +131,7 @@ fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
         (305_000_000..=320_000_000).contains(&meanwhile),
         "{meanwhile} ns by the kernel's count"
     );
-    keeps_its_budget(task(&results(&run.output()), "spinning"), 3_000);
+    keeps_its_budget_within_three_per_mille(&results(&run.output()), &own);
 }
 
 #[test]
