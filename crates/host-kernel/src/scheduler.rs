@@ -47,7 +47,7 @@ impl Scheduler {
     ) -> Result<Scheduler, Diagnostic> {
         let refused = |e: &dyn std::fmt::Display, log: &str| {
             let log = if log.is_empty() { String::new() } else { format!("; it said:\n{log}") };
-            refused(format!("the kernel refused to load the scheduler: {e}{log}"))
+            refused(format!("the kernel refused to load the scheduler: {e:#}{log}"))
         };
         let mut open =
             ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|e| refused(&e, ""))?;
