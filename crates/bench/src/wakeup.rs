@@ -28,7 +28,7 @@ const FIFO_CYCLE: u64 = 10_000_000;
 fn dispatcher_window(bench: &Bench, beside: Beside, seconds: u64) -> Result<[f64; 2], Failure> {
     let mut set = format!(
         "cpu = {}\npolicy = \"rm\"\n[[task]]\nname = \"tick\"\nperiod = \"{INTERVAL_US}us\"\n\
-         budget = \"50us\"\nwork = {{ spin = \"1us\" }}\n",
+         budget = \"60us\"\nwork = {{ spin = \"1us\" }}\n",
         bench.cpu
     );
     if beside == Beside::Fifo {
