@@ -137,6 +137,7 @@ impl Host {
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::create()?;
         let guardian = Guardian::start(&journal, &locks)?;
+        let enforcing: Vec<_> = guardian.enforcing().collect();
         let mut host = Host {
             set: options.set.clone(),
             begun: false,
@@ -165,10 +166,9 @@ impl Host {
                 "report it with the output of punctual doctor",
             )
         })?;
-        for domain in options.set.domain_ids() {
-            let guardian = host.supervision.as_ref().map(|s| &s.guardian);
-            let engine = guardian.map(|guardian| start_engine(domain, options, guardian));
-            host.engines.extend(engine.transpose()?);
+        for (domain, enforcing) in options.set.domain_ids().zip(enforcing) {
+            let engine = start_engine(domain, options, enforcing)?;
+            host.engines.push(engine);
         }
         Ok(host)
     }

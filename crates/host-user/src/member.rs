@@ -105,8 +105,8 @@ pub struct Member {
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,
-    /// Its threads' levels are to be set even where its own stays: those within the task changed,
-    /// or its threads were demoted.
+    /// The next event sets the levels of its threads even where its own level stays: the order of
+    /// the threads changed, or another process demoted them.
     pub reranked: bool,
     pub slice: TimeSlice,
     /// Its CPU clock, as far as it is charged, ns.

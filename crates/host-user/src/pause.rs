@@ -61,8 +61,8 @@ impl Host {
 }
 
 impl Engine {
-    /// At the beginning of an event: if the tasks were demoted because this dispatcher did not act
-    /// for `late` ns, all levels are to be set again.
+    /// At the beginning of an event: if another process demoted the tasks, because this dispatcher
+    /// did not act for `late` ns, the event sets all levels.
     pub(crate) fn take_over(&mut self, now: u64, late: u64) {
         if !self.enforcing.acts(now) {
             return;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{AllocatorOptions, Allocators};
-use punctual_process::Guardian;
+use punctual_process::Enforcing;
 use punctual_sys::sched::{pin, thread_id};
 use punctual_taskset::DomainId;
 
@@ -83,15 +83,9 @@ impl EngineHandle {
 pub(crate) fn start_engine(
     domain: DomainId,
     options: &HostOptions,
-    guardian: &Guardian,
+    enforcing: Enforcing,
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
-    let enforcing = guardian.enforcing(cpu).ok_or_else(|| {
-        Diagnostic::machine(
-            format!("the guardian has no lock of CPU {cpu}"),
-            "report it with the output of punctual doctor",
-        )
-    })?;
     let costs = capacity(&options.set).costs;
     let with_room = AllocatorOptions { room: options.room, costs, ..AllocatorOptions::default() };
     let allocators = Allocators::with(&options.set, domain, with_room)?;

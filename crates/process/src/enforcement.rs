@@ -2,9 +2,9 @@
 //! demotion of their tasks where they do not.
 //!
 //! A dispatcher that is stopped (SIGSTOP, a debugger) or hangs leaves the tasks that are not parked
-//! at their real-time levels, without a budget. Therefore it publishes, in shared memory, by when
-//! it will act next. `punctual-watch`, a process of the guardian's, demotes its tasks when that
-//! time is long past:
+//! at their real-time levels, without a budget. Therefore each dispatcher publishes, in shared
+//! memory, the time of its next event. `punctual-watch`, a process of the guardian's, demotes the
+//! dispatcher's tasks when that time is long past:
 //!
 //! ```text
 //!   dispatcher, each event                  punctual-watch, every 100 ms
@@ -68,10 +68,10 @@ impl Enforcement {
         Ok(Self { cpus, words })
     }
 
-    /// The dispatcher's side for one of them.
-    pub fn of(&self, cpu: u32) -> Option<Enforcing> {
-        let index = self.cpus.iter().position(|c| *c == cpu)?;
-        Some(Enforcing { words: self.words.clone(), index, seen: 0 })
+    /// The dispatchers' side, in the order of the CPUs.
+    pub fn dispatchers(&self) -> impl Iterator<Item = Enforcing> + '_ {
+        let dispatcher = |index| Enforcing { words: self.words.clone(), index, seen: 0 };
+        (0..self.cpus.len()).map(dispatcher)
     }
 
     /// Demotes the tasks of dispatchers that are overdue. `journal` has a file of its own: the lock
@@ -83,7 +83,7 @@ impl Enforcement {
                 continue;
             }
             if flock(journal, FlockOperation::NonBlockingLockExclusive).is_err() {
-                continue; // It is being restored.
+                continue; // Another process restores the tasks.
             }
             if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
                 words.demotions.fetch_add(1, SeqCst);

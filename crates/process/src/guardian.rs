@@ -81,10 +81,10 @@ impl Guardian {
         })
     }
 
-    /// For the dispatcher of a CPU whose lock was given at the start: while it is stopped or hangs,
-    /// its tasks are ordinary ones.
-    pub fn enforcing(&self, cpu: u32) -> Option<Enforcing> {
-        self.watched.enforcement.of(cpu)
+    /// One for the dispatcher of each CPU, in the order of the locks that were given at the start.
+    /// While a dispatcher is stopped or hangs, its tasks are ordinary ones.
+    pub fn enforcing(&self) -> impl Iterator<Item = Enforcing> + '_ {
+        self.watched.enforcement.dispatchers()
     }
 
     /// Its pid.
