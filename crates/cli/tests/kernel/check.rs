@@ -69,6 +69,8 @@ pub struct Seen {
 
 struct Checker {
     late: u64,
+    /// The dispatcher's, as the trace has it.
+    granularity: u64,
     /// Threads that gave a lent priority back, and when.
     given_back: Vec<(u64, u64)>,
     tasks: HashMap<u32, Seen>,
@@ -91,6 +93,10 @@ const AROUND: usize = 25;
 /// # Panics
 /// If an invariant does not hold.
 pub fn holds(trace: &Trace, own: &KernelsOwn, late: u64) -> HashMap<u32, Seen> {
+    // With a bpf_timer, and with a timer process (host-kernel/src/probe.rs).
+    let granularity =
+        |observed: &Observed| matches!(observed, Observed::Granularity { ns: 1_000 | 2_000 });
+    assert!(observed(trace).iter().any(|(.., observed)| granularity(observed)));
     let (tasks, wrong) = look(trace, late, own.given_back());
     if let Some((first, _)) = wrong.first() {
         let what: Vec<_> = wrong.iter().take(10).map(|(_, what)| what).collect();
@@ -118,6 +124,7 @@ pub fn look(
     });
     let mut checker = Checker {
         late,
+        granularity: 0,
         given_back,
         tasks: HashMap::new(),
         owner: ends.collect(),
@@ -142,6 +149,7 @@ pub fn look(
 impl Checker {
     fn record(&mut self, observed: Observed) {
         match observed {
+            Observed::Granularity { ns } => self.granularity = ns,
             Observed::Reserved { task, start, period, budget, deadline, background } => {
                 let seen = self.tasks.entry(task).or_default();
                 (seen.period, seen.budget, seen.background) =
@@ -206,7 +214,7 @@ impl Checker {
     }
 
     fn end(&mut self, task: u32, job: u64, used: u64, how: End) {
-        let (late, now) = (self.late, self.now);
+        let (late, now, granularity) = (self.late, self.now, self.granularity);
         if !self.ended.insert(job) {
             self.wrong.push(format!("job {job:#x} ended before"));
         }
@@ -220,7 +228,7 @@ impl Checker {
                 && match how {
                     End::Completed | End::Cancelled => now < job.finish + late,
                     End::Exhausted => job.cut || used + late >= job.budget,
-                    End::Expired => now >= job.finish,
+                    End::Expired => now + granularity >= job.finish,
                     End::TaskGone => true,
                 }
         };

@@ -95,6 +95,25 @@ fn each_way_of_breaking_it_is_found() {
     assert!(wrong(uncharged).iter().any(|f| f.contains("charged 102 ns, executed 152")));
 }
 
+/// The model has a job expire at its finish, less the granularity at most.
+#[test]
+fn a_job_that_expires_earlier_than_the_granularity_permits_is_found() {
+    let expired = |granularity: Option<u64>, at| {
+        let mut records = good();
+        records.truncate(9);
+        let record = |kind, time, a, b| Record { time, a, b, small: 0, kind };
+        records.push(record(131, at, 0x100, 100));
+        records.splice(1..1, granularity.map(|ns| record(1, 0, ns, 0)));
+        wrong(records)
+    };
+    assert_eq!(expired(None, 2_000), Vec::<String>::new());
+    assert_eq!(expired(Some(3), 1_997), Vec::<String>::new());
+    for (granularity, at) in [(None, 1_999), (Some(3), 1_996)] {
+        let found = expired(granularity, at);
+        assert!(found.iter().any(|f| f.contains("can end so")), "{granularity:?}: {found:?}");
+    }
+}
+
 #[test]
 fn execution_outside_of_every_job_is_found() {
     let mut records = good();

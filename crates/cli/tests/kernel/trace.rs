@@ -10,6 +10,10 @@ const NONE: u32 = u32::MAX;
 /// One record, as far as the invariants need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
+    /// How early a job may expire (docs/model.md).
+    Granularity {
+        ns: u64,
+    },
     /// A reservation of a task.
     Reserved {
         task: u32,
@@ -84,6 +88,7 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Observed> {
     let real = task != NONE;
     let ended = |how| Observed::Ended { task, job: a, used: b, how };
     Some(match record.kind {
+        kind::GRANULARITY => Observed::Granularity { ns: a },
         kind::CHARGE_TASK => Observed::Charged { task, ns: a },
         kind::CHARGE => Observed::ChargedJob { job: a, ns: b },
         kind::JOB_ADD if real => Observed::Added { task, start: a, finish: b, budget: second.time },
