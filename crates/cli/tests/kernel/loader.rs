@@ -7,8 +7,7 @@ use std::time::Duration;
 use crate::budgets::TWO;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{
-    children, executed_by, is_dead, is_ordinary, is_stopped, name, pids, scheduler_becomes, until,
-    Machine,
+    executed_by, is_dead, is_ordinary, is_stopped, pids, scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
     adversarial, keeps_its_budget, results, says, start, task, Running, Scratch, PUNCTUAL,
@@ -130,9 +129,7 @@ fn a_cpu_stays_taken_until_a_killed_loaders_guardian_has_ended_its_commands() {
         &["--duration", "60s"],
     );
     run.tasks_after(2, 20_000_000);
-    let is_guardian = |pid: &u32| name(*pid) == "punctual-guard";
-    let guardian =
-        children(run.id()).into_iter().find(is_guardian).expect("a run with commands has one");
+    let guardian = crate::timer::guardian_of(&run).expect("it has commands");
     crate::timer::send(guardian, libc::SIGSTOP);
     run.send(libc::SIGKILL);
     assert_eq!(run.output().status.code(), None, "it was killed");
