@@ -19,14 +19,20 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
     let name = name.trim_end();
     for thread in threads_of(pid) {
         if let Some(class) = real_time(thread) {
-            let cause = format!("process {pid} ({name}): its thread {thread} is in {class}, above sched_ext's reach");
+            let cause = format!(
+                "process {pid} ({name}): its thread {thread} is in {class}, above sched_ext's \
+                 reach"
+            );
             let help = format!("give that up first: chrt -a -o -p 0 {pid}; or use --host user");
             return Err(Diagnostic::usage(cause, help));
         }
     }
     // Where it cannot be asked the process has ended, which the join finds.
     if sched::affinity(pid).is_ok_and(|cpus| !sched::cpus(&cpus).any(|one| one == cpu)) {
-        let help = format!("choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} {pid}");
+        let help = format!(
+            "choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} \
+             {pid}"
+        );
         return Err(Diagnostic::usage(
             format!("process {pid} ({name}) may not run on CPU {cpu}"),
             help,

@@ -4,7 +4,8 @@ use punctual_diagnostic::Diagnostic;
 
 /// What the other hosts do instead.
 pub(crate) const OTHERS: &str =
-    "use --host user (a dispatcher thread, on any Linux) or --host sim (exact virtual time; nothing is started)";
+    "use --host user (a dispatcher thread, on any Linux) or --host sim (exact virtual time; \
+     nothing is started)";
 
 /// The kernel refused an object or a program; `cause` is what it reported.
 pub(crate) fn refused(cause: String) -> Diagnostic {

@@ -2,7 +2,9 @@
 //! rings.
 //!
 //! ```text
-//!   spawn ──> members join ──> Begin: reservations ──> events to the allocators; records and release events to the run ──> Stop
+//!   spawn ──> members join ──> Begin: reservations ──┐
+//!     ┌──────────────────────────────────────────────┘
+//!     └> events to the allocators; records and release events to the run ──> Stop
 //! ```
 //!
 //! With reservations only, the kernel needs no allocator: the thread polls for the results, as an

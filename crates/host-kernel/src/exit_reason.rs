@@ -31,30 +31,49 @@ pub(crate) fn explain(exit: &Exit) -> Diagnostic {
 /// `kind` is of `enum scx_exit_kind`.
 fn words(kind: &str, code: i64, message: &str) -> (String, String) {
     let again = "run it again".to_owned();
-    let tell =
-        "see the kernel's log (dmesg), and report it with the task set; --host user does without sched_ext".to_owned();
+    let report = "see the kernel's log (dmesg), and report it with the task set; --host user does \
+                  without sched_ext"
+        .to_owned();
     let cpu = code & 0xffff;
     match code & !0xffff {
         CPU_GONE => {
-            return (format!("CPU {cpu} went offline"), format!("bring it back (chcpu -e {cpu}), or use another CPU"))
+            return (
+                format!("CPU {cpu} went offline"),
+                format!("bring it back (chcpu -e {cpu}), or use another CPU"),
+            )
         }
         TIMER_GONE => {
             return (
-                format!("its timer process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept from running"),
+                format!(
+                    "its timer process of CPU {cpu} (SCHED_FIFO 99) was ended, stopped or kept \
+                     from running"
+                ),
                 again,
             )
         }
         TIMER_STORM => {
-            return (format!("its timer process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"), tell)
+            return (
+                format!(
+                    "its timer process of CPU {cpu} (SCHED_FIFO 99) took more than half of the CPU"
+                ),
+                report,
+            )
         }
-        UNARMED => return (format!("the kernel refused for a second to arm the timer of CPU {cpu}"), tell),
+        UNARMED => {
+            return (
+                format!("the kernel refused for a second to arm the timer of CPU {cpu}"),
+                report,
+            )
+        }
         CORE_SCHEDULING => {
             return (
                 format!(
-                    "a process enabled core scheduling (prctl PR_SCHED_CORE), with which the kernel may keep CPU {cpu} idle"
+                    "a process enabled core scheduling (prctl PR_SCHED_CORE), with which the \
+                     kernel may keep CPU {cpu} idle"
                 ),
                 format!(
-                    "end that process, or disable the other hardware threads of the core (chcpu -d; see \
+                    "end that process, or disable the other hardware threads of the core \
+                     (chcpu -d; see \
                      /sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list)"
                 ),
             )
@@ -77,9 +96,9 @@ fn words(kind: &str, code: i64, message: &str) -> (String, String) {
             (format!("by the kernel's watchdog, for {task} waited too long"), help)
         }
         "SCX_EXIT_ERROR" | "SCX_EXIT_ERROR_BPF" => {
-            ("the kernel found an error in it".to_owned(), tell)
+            ("the kernel found an error in it".to_owned(), report)
         }
-        kind => (format!("for a reason that this version does not know ({kind})"), tell),
+        kind => (format!("for a reason that this version does not know ({kind})"), report),
     }
 }
 

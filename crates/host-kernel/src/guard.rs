@@ -2,7 +2,7 @@
 //! complete it by themselves.
 //!
 //! ```text
-//!   loader ── fork ──> SCHED_FIFO 1 ──> sleeps ──> RCU's threads above the normal class ──> restored
+//!   loader ── fork ──> SCHED_FIFO 1 ──> sleeps ──> RCU's threads over the normal class ──> restored
 //!     │                                    ^ the scheduler ends otherwise: polled each second
 //!     └ detaches or dies: the pipe closes ─┘
 //! ```

@@ -1,8 +1,9 @@
 //! The kernel host: a task set inside the kernel, from start to end.
 //!
 //! ```text
-//!   start: tasks stand at the barrier ──> scheduler attached ──> each domain: tasks join ──> the barrier is released
-//!      ──> first releases ──> poll ... ──> finish: domains stop ──> scheduler detached ──> what was started is ended
+//!   start: tasks stand at the barrier ──> scheduler attached ──> each domain: tasks join
+//!      ──> the barrier is released ──> first releases ──> poll ...
+//!      ──> finish: domains stop ──> scheduler detached ──> what was started is ended
 //! ```
 
 use std::collections::BTreeMap;

@@ -26,7 +26,11 @@ pub enum KernelError {
     #[error("{0}")]
     Missing(Missing),
     /// The kernel refused it.
-    #[error("the kernel refused the dispatcher's BPF object ({cause}); it needs Linux 6.10 or later with CONFIG_BPF_JIT{}", said(.log))]
+    #[error(
+        "the kernel refused the dispatcher's BPF object ({cause}); it needs Linux 6.10 or later \
+         with CONFIG_BPF_JIT{}",
+        said(.log)
+    )]
     Refused {
         /// The system's error.
         cause: libbpf_rs::Error,

@@ -14,7 +14,8 @@
 //!        ├─ scheduler: object, programs; probe,        the scheduler, what wakes it, and its end
 //!        │      timer_process; guard
 //!        │             start                             how soon it is there, step by step
-//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: commands, events, records
+//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: commands, events,
+//!        │                                                   records
 //!        └─ run_state: periods, lateness, trace_file          results and traces
 //! ```
 

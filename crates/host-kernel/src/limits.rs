@@ -112,10 +112,14 @@ fn rehearse(
 /// How long a task may wait for its next release, though it is runnable.
 fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
     let refuse = |what: &str| {
-        Err(Diagnostic::usage(format!(
-                "task \"{}\": {what}, and a runnable task that waits for 30 s makes the kernel's watchdog end the scheduler",
+        Err(Diagnostic::usage(
+            format!(
+                "task \"{}\": {what}, and a runnable task that waits for 30 s makes the kernel's \
+                 watchdog end the scheduler",
                 task.name
-            ), format!("make it 20 s at most; or {OTHERS}")))
+            ),
+            format!("make it 20 s at most; or {OTHERS}"),
+        ))
     };
     if task.offset > LONGEST_WAIT {
         return refuse("it starts more than 20 s after the run");
@@ -154,8 +158,8 @@ fn groups_wait(set: &TaskSet) -> Result<(), Diagnostic> {
     let of_budget = set.budget_groups.iter().map(|b| ("budget group", &b.name, b.period));
     match of_group.chain(of_budget).find(|(_, _, period)| *period > LONGEST_WAIT) {
         Some((what, name, _)) => Err(not_done_here(format!(
-            "{what} \"{name}\": its period (or its offset) is over 20 s, and a runnable task that waits for 30 s makes the kernel's \
-             watchdog end the scheduler"
+            "{what} \"{name}\": its period (or its offset) is over 20 s, and a runnable task that \
+             waits for 30 s makes the kernel's watchdog end the scheduler"
         ))),
         None => Ok(()),
     }
@@ -195,7 +199,10 @@ mod tests {
 
     fn groups(count: usize) -> String {
         let group = |n| {
-            format!("[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"9ms\"\nbudget = \"1ms\"\n")
+            format!(
+                "[[group]]\nname = \"g{n}\"\npolicy = \"edf\"\nperiod = \"9ms\"\n\
+                 budget = \"1ms\"\n"
+            )
         };
         format!("{}{}", tasks(1), (0..count).map(group).collect::<String>())
     }

@@ -55,16 +55,21 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<Diagno
     let mut found = Vec::new();
     let mut lacks = |what: String| found.push(Diagnostic::machine(what, OTHERS));
     if version(&release).is_some_and(|v| v < OLDEST) {
-        lacks(format!("this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or later"));
+        lacks(format!(
+            "this kernel ({release}) is too old for the kernel host, which needs Linux 6.18 or \
+             later"
+        ));
     }
     if !root.join("sys/kernel/sched_ext").exists() {
         lacks(format!(
-            "this kernel has no sched_ext ({release}; CONFIG_SCHED_CLASS_EXT is not set), which the kernel host is made of"
+            "this kernel has no sched_ext ({release}; CONFIG_SCHED_CLASS_EXT is not set), which \
+             the kernel host is made of"
         ));
     }
     if !root.join("sys/kernel/btf/vmlinux").exists() {
         lacks(format!(
-            "this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF is not set), by which the kernel host finds its way"
+            "this kernel has no BTF ({release}; CONFIG_DEBUG_INFO_BTF is not set), by which the \
+             kernel host finds its way"
         ));
     }
     if read(root, "sys/kernel/security/lockdown").contains("[confidentiality]") {
@@ -84,7 +89,8 @@ fn missing_at(root: &Path, missing: Option<Missing>, cpus: &[u32]) -> Vec<Diagno
         .is_some_and(|last: u32| last >= MOST_CPUS)
     {
         lacks(format!(
-            "this machine may have more than {MOST_CPUS} CPUs ({possible}), for which the kernel host has no room"
+            "this machine may have more than {MOST_CPUS} CPUs ({possible}), for which the kernel \
+             host has no room"
         ));
     }
     let online = read(root, "sys/devices/system/cpu/online");

@@ -89,7 +89,8 @@ impl RunState {
             self.gone.fill(true);
             let lost = records.lost;
             self.notes.push(format!(
-                "{lost} records were overwritten before they were read; periods of that time may be missing"
+                "{lost} records were overwritten before they were read; periods of that time may \
+                 be missing"
             ));
         }
         periods.records(&records.records);
@@ -144,7 +145,8 @@ fn handle(
         ReleaseEvent::EventsLost { count, .. } => {
             periods.events_lost();
             sink(RunEvent::Warning(format!(
-                "{count} events had no room in the dispatcher's ring; the table leaves out periods of that time"
+                "{count} events had no room in the dispatcher's ring; the table leaves out \
+                 periods of that time"
             )));
         }
         ReleaseEvent::DelayedSaturated { index, .. } => sink(RunEvent::Warning(format!(

@@ -1,10 +1,12 @@
 //! The timer process of a domain, where the kernel has no timer for BPF programs (PREEMPT_RT).
 //!
 //! ```text
-//!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, all signals blocked but one
+//!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, one signal unblocked
 //!     │                  ┌──────────────────────────────────────────────────────────────┐
-//!     │                  └> punctual_command: what is due, who is to run (bpf/timer_process.h) ──> sleep until the time it named
-//!     └ killed, ended: so is the scheduler, and with it this process              ^ or until its signal: something is due earlier
+//!     │                  └> punctual_command: what is due,        ──> sleep until the time ┘
+//!     │                     which job to run (bpf/timer_process.h)    it named, or until its
+//!     │                                                               signal: an earlier event
+//!     └ killed, ended: so is the scheduler, and with it this process
 //! ```
 //!
 //! A process and no thread of ours: what stops the loader does not stop it. It never spins: each
