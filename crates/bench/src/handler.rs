@@ -8,7 +8,7 @@ use punctual_measure::overhead::paper::{PaperTasks, RTAI_TABLES_2_3};
 use punctual_measure::overhead::sets::TABLE_2;
 use punctual_sys::clock::CpuClock;
 use punctual_taskset::{DomainId, TaskSet};
-use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, Trace, TraceBuffer, TraceSink};
 use serde_json::json;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     };
     let buffer = TraceBuffer::default();
     let header =
-        Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), TraceLimits::default());
+        Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), Limits::default());
     let sink = TraceSink::new(buffer.clone(), header);
     let traces = vec![(DomainId(0), sink.clone())];
     let options =

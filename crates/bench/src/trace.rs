@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use punctual_sys::clock::thread_cpu_ns;
-use punctual_trace::{Header, Record, TraceLimits, TraceReader, TraceSink};
+use punctual_trace::{Header, Limits, Record, TraceReader, TraceSink};
 use serde_json::{json, Value};
 
 use crate::windows::Spread;
@@ -98,9 +98,9 @@ fn convert(bench: &Bench) -> Result<(Value, Vec<Verdict>), Failure> {
 /// CPU time per record that is written to a file, ns.
 fn written(records: usize) -> Result<f64, Failure> {
     let file = tempfile::tempfile()?;
-    let header = Header::new("user", 0, "edf", Vec::new(), TraceLimits::default());
+    let header = Header::new("user", 0, "edf", Vec::new(), Limits::default());
     let sink = TraceSink::new(file, header);
-    sink.begin(TraceLimits::default());
+    sink.begin(Limits::default());
     let begun = thread_cpu_ns();
     let mut batch = [Record::default(); BATCH];
     for n in 0..records / BATCH {

@@ -317,7 +317,7 @@ impl KernelHost {
 fn traces(parts: &[Part], sinks: Vec<(DomainId, TraceSink)>) -> BTreeMap<u32, TraceSink> {
     let with_domain = sinks.into_iter().filter_map(|(domain, sink)| {
         let part = parts.iter().find(|part| part.domain == domain)?;
-        sink.begin(part.limits.into());
+        sink.begin(part.limits);
         Some((domain.0, sink))
     });
     with_domain.collect()

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-use punctual_dispatcher::{Dispatcher, Limits, Refusal};
+use punctual_dispatcher::{Dispatcher, Refusal};
 use punctual_trace::{kind, Header, Record, TraceError, TraceReader};
 
 use crate::inputs::{apply, length, whole_length, InputError, MOST};
@@ -91,7 +91,7 @@ pub fn replay(
     if header.cut.as_ref().is_some_and(|cut| !cut.is_from_the_start()) {
         return Err(ReplayError::Cut);
     }
-    let mut limits = Limits::from(header.limits);
+    let mut limits = header.limits;
     // What one input leads to; it is read at once.
     limits.records = limits.records_at_once();
     let mut replay = Replay {

@@ -198,7 +198,7 @@ fn engine(
         tasks.push(Task::new(index as u32, spec, program.cloned()));
     }
     let recorder = trace.map(|sink| {
-        sink.begin(dispatcher.limits().into());
+        sink.begin(dispatcher.limits());
         let places = (0..).zip(&tasks).map(|(n, task)| Record::task_place(n, task.index()));
         sink.records(&places.collect::<Vec<_>>());
         Recorder::new(sink)

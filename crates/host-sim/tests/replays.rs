@@ -3,10 +3,10 @@
 mod common;
 
 use common::{set, trace, Seen, MS};
-use punctual_dispatcher::{Attribute, Dispatcher, For, Job, Limits};
+use punctual_dispatcher::{Attribute, Dispatcher, For, Job};
 use punctual_host_sim::{replay, Options, ReplayError, Replayed, Simulation, Watcher};
 use punctual_taskset::{Costs, DomainId, TaskSet};
-use punctual_trace::{Header, Record, Trace, TraceBuffer, TraceError, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, Record, Trace, TraceBuffer, TraceError, TraceSink};
 
 /// Preemption, overruns, sleeps and the wake-up rule; carried out by reservations.
 fn busy() -> TaskSet {
@@ -179,10 +179,8 @@ fn a_trace_with_a_gap_is_replayed_up_to_it() {
 fn a_trace_has_the_execution_of_every_task() {
     let (set, end) = (busy(), 385 * MS);
     let (mut seen, buffer) = (Seen::default(), TraceBuffer::default());
-    let sink = TraceSink::new(
-        buffer.clone(),
-        Header::new("sim", 0, "edf", vec![], TraceLimits::default()),
-    );
+    let sink =
+        TraceSink::new(buffer.clone(), Header::new("sim", 0, "edf", vec![], Limits::default()));
     let costs = Costs { release: 20_000, switch: 10_000, ..Costs::default() };
     let options =
         Options { traces: vec![(DomainId(0), sink.clone())], costs, ..Options::default() };
@@ -300,7 +298,7 @@ fn every_kind_of_input_is_replayed() {
     let missing: Vec<u32> = (1..=18).chain(20..=27).filter(|&k| !kinds(k)).collect();
     assert_eq!(missing, [0; 0], "every input of record.h is here");
     let mut bytes = Vec::new();
-    let header = Header::new("user", 0, "edf", vec![], limits.into());
+    let header = Header::new("user", 0, "edf", vec![], limits);
     Trace { header, records }.write(&mut bytes).expect("memory takes it");
     let replayed = replayed(&bytes).expect("it can be replayed");
     assert_eq!(replayed.difference, None);

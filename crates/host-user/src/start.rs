@@ -101,7 +101,7 @@ pub(crate) fn start_engine(
     })?;
     let (sender, trace) = sink
         .map(|sink| {
-            sink.begin(dispatcher.limits().into());
+            sink.begin(dispatcher.limits());
             trace::channel(options.records as usize, sink)
         })
         .unzip();

@@ -114,16 +114,16 @@ pub fn channel(records: usize, sink: TraceSink) -> (RecordSender, RecordReceiver
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_trace::{Header, Trace, TraceBuffer, TraceLimits};
+    use punctual_trace::{Header, Limits, Trace, TraceBuffer};
 
     #[test]
     fn records_are_written_in_order_and_those_dropped_are_counted_where_they_were() {
         let buffer = TraceBuffer::default();
         let sink = TraceSink::new(
             buffer.clone(),
-            Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()),
+            Header::new("user", 0, "edf", Vec::new(), Limits::default()),
         );
-        sink.begin(TraceLimits::default());
+        sink.begin(Limits::default());
         let (mut sender, mut receiver) = channel(4, sink.clone());
         let mut send = |times: std::ops::Range<u64>| {
             times.for_each(|time| sender.send(Record { time, kind: 12, ..Record::default() }));

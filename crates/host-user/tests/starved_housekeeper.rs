@@ -9,7 +9,7 @@ use punctual_host_user::{now, Host, RunEvent, ThreadTask};
 use punctual_taskset::{Body, Spin, TaskSpec};
 use punctual_test_support::comes_true;
 use punctual_trace::kind::{self, event};
-use punctual_trace::{Header, Record, TaskEnd, Trace, TraceBuffer, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, Record, TaskEnd, Trace, TraceBuffer, TraceSink};
 
 mod common;
 
@@ -50,7 +50,7 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
     let buffer = TraceBuffer::default();
     let trace = TraceSink::new(
         buffer.clone(),
-        Header::new("user", 0, "edf", Vec::new(), TraceLimits::default()),
+        Header::new("user", 0, "edf", Vec::new(), Limits::default()),
     );
     let Some(mut host) = common::start(RECORDS, Some(&trace)) else { return };
     let (jobs, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{DomainId, TaskSet};
-use punctual_trace::{Header, TraceError, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, TraceError, TraceSink};
 
 use crate::HostKind;
 
@@ -50,7 +50,7 @@ impl Traces {
         let sink = |(domain, file): (DomainId, File)| {
             let cpu = set.domain(domain).cpus[0];
             let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-            let header = Header::new(host, cpu, &set.policy.name, names, TraceLimits::default());
+            let header = Header::new(host, cpu, &set.policy.name, names, Limits::default());
             (domain, TraceSink::new(file, Header { set: set.to_toml(), ..header }))
         };
         Traces(files.into_iter().flat_map(|files| files.0).map(sink).collect())

@@ -1,12 +1,12 @@
 //! Traces that were made by hand, record by record, as `docs/traces.md` has them.
 
 use punctual_trace::kind::{self, event};
-use punctual_trace::{Header, JobEnd, Period, Record, Trace, TraceError, TraceLimits};
+use punctual_trace::{Header, JobEnd, Limits, Period, Record, Trace, TraceError};
 
 use crate::{Timeline, What};
 
 fn bytes(host: &str, records: &[Record]) -> Vec<u8> {
-    let header = Header::new(host, 1, "edf", vec!["a".into(), "b".into()], TraceLimits::default());
+    let header = Header::new(host, 1, "edf", vec!["a".into(), "b".into()], Limits::default());
     let mut bytes = Vec::new();
     Trace { header, records: records.to_vec() }.write(&mut bytes).expect("memory takes it");
     bytes

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Limits;
+
 pub(crate) const FORMAT: &str = "punctual-trace";
 /// The version that is written and read.
 pub(crate) const VERSION: u32 = 3;
@@ -27,7 +29,7 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub set: String,
     /// What the dispatcher was made with.
-    pub limits: TraceLimits,
+    pub limits: Limits,
     /// Which part of a run it is; `None`: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
@@ -72,31 +74,9 @@ impl Cut {
     }
 }
 
-/// A dispatcher's limits, as `dispatcher/punctual_dispatcher.h` has them (it says what each means).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct TraceLimits {
-    pub jobs: u32,
-    pub tasks: u32,
-    pub reservations: u32,
-    pub groups: u32,
-    pub budget_groups: u32,
-    pub timers: u32,
-    pub depth: u32,
-    pub events: u32,
-    pub records: u32,
-    pub windows: u32,
-}
-
 impl Header {
     /// A header of this version, without its set.
-    pub fn new(
-        host: &str,
-        cpu: u32,
-        policy: &str,
-        tasks: Vec<String>,
-        limits: TraceLimits,
-    ) -> Header {
+    pub fn new(host: &str, cpu: u32, policy: &str, tasks: Vec<String>, limits: Limits) -> Header {
         Header {
             format: FORMAT.to_owned(),
             version: VERSION,

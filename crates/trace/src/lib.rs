@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod header;
 pub mod kind;
+mod limits;
 mod of_hosts;
 mod period;
 mod record;
@@ -16,7 +17,8 @@ mod tests;
 
 pub use error::TraceError;
 pub use file::*;
-pub use header::{Cut, Header, TraceLimits};
+pub use header::{Cut, Header};
+pub use limits::Limits;
 pub use period::*;
 pub use record::*;
 pub use run_event::{Interval, RunEvent};

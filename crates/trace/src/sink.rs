@@ -11,7 +11,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Header, Period, Record, TraceError, TraceLimits, TraceWriter};
+use crate::{Header, Limits, Period, Record, TraceError, TraceWriter};
 
 type Output = BufWriter<Box<dyn Write + Send>>;
 
@@ -61,7 +61,7 @@ impl TraceSink {
     }
 
     /// Writes the header: the dispatcher was made with these limits. Nothing is written before.
-    pub fn begin(&self, limits: TraceLimits) {
+    pub fn begin(&self, limits: Limits) {
         let stream = &mut *self.stream();
         stream.header.limits = limits;
         let Some(output) = stream.output.take() else { return };

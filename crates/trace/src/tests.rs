@@ -2,8 +2,8 @@
 
 use crate::*;
 
-fn limits() -> TraceLimits {
-    TraceLimits {
+fn limits() -> Limits {
+    Limits {
         jobs: 11,
         tasks: 10,
         reservations: 10,

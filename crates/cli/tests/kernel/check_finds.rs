@@ -1,11 +1,11 @@
 //! The check itself: it passes a trace that keeps the model, and finds each way of breaking it.
 
 use crate::check::{look, RETURN};
-use punctual_trace::{Header, Record, Trace, TraceLimits};
+use punctual_trace::{Header, Limits, Record, Trace};
 
 const LATE: u64 = 10;
 
-fn limits() -> TraceLimits {
+fn limits() -> Limits {
     let limits = serde_json::json!({
         "jobs": 4, "tasks": 4, "reservations": 4, "groups": 1, "budget_groups": 1, "timers": 1,
         "depth": 1, "events": 8, "records": 64, "windows": 0

@@ -4,7 +4,7 @@
 use std::io::{BufWriter, Write};
 use std::process::{Command, Output, Stdio};
 
-use punctual_trace::{Header, Record, TraceLimits, TraceWriter};
+use punctual_trace::{Header, Limits, Record, TraceWriter};
 
 use crate::{json, punctual, records_at, simulated, text, trace, Scratch, FITS};
 
@@ -213,7 +213,7 @@ fn a_full_disk_is_one_error() {
 
 /// A trace that never ends, in a pipe.
 fn endless(mut pipe: impl Write) {
-    let header = Header::new("sim", 0, "edf", vec!["a".to_owned()], TraceLimits::default());
+    let header = Header::new("sim", 0, "edf", vec!["a".to_owned()], Limits::default());
     let Ok(mut writer) = TraceWriter::new(BufWriter::new(&mut pipe), &header) else { return };
     let place = Record::task_place(0, 0);
     let mut next = Some(place);

@@ -5,7 +5,7 @@
 use punctual_explain::{Activity, CauseKind, Explainer, Explanation};
 use punctual_host_sim::{Options, Simulation, Watcher};
 use punctual_taskset::{Costs, DomainId, TaskSet};
-use punctual_trace::{Header, Period, Trace, TraceBuffer, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, Period, Trace, TraceBuffer, TraceSink};
 
 /// Puts the periods into the trace, as a session does.
 struct Periods(TraceSink, u64);
@@ -21,7 +21,7 @@ impl Watcher for Periods {
 /// The header of a trace of this set.
 pub fn header(host: &str, set: &TaskSet) -> Header {
     let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-    let header = Header::new(host, 0, &set.policy.name, names, TraceLimits::default());
+    let header = Header::new(host, 0, &set.policy.name, names, Limits::default());
     Header { set: set.to_toml(), ..header }
 }
 

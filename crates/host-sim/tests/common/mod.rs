@@ -4,7 +4,7 @@
 
 use punctual_host_sim::{Interval, Options, SimulatedRun, Simulation, Watcher};
 use punctual_taskset::{DomainId, TaskSet};
-use punctual_trace::{Header, Period, TraceBuffer, TraceLimits, TraceSink};
+use punctual_trace::{Header, Limits, Period, TraceBuffer, TraceSink};
 
 /// A set of CPU 0: the policy, and lines of TOML for each task.
 pub fn set(policy: &str, tasks: &[&str]) -> TaskSet {
@@ -75,7 +75,7 @@ pub fn run(set: &TaskSet, end: u64) -> Seen {
 pub fn trace(set: &TaskSet, end: u64) -> Vec<u8> {
     let buffer = TraceBuffer::default();
     let names = set.tasks.iter().map(|t| t.name.clone()).collect();
-    let header = Header::new("sim", 0, &set.policy.name, names, TraceLimits::default());
+    let header = Header::new("sim", 0, &set.policy.name, names, Limits::default());
     let sink = TraceSink::new(buffer.clone(), Header { set: set.to_toml(), ..header });
     run_with(set, end, Options { traces: vec![(DomainId(0), sink.clone())], ..Options::default() });
     assert_eq!(sink.finish().expect("memory takes it"), 0);

@@ -1,13 +1,13 @@
 //! The rules, on traces of a few records.
 
 use punctual_trace::kind::{self, event};
-use punctual_trace::{Header, Record, Trace, TraceLimits};
+use punctual_trace::{Header, Limits, Record, Trace};
 
 use crate::{exact, guest};
 
 const MS: u64 = 1_000_000;
 const START: u64 = 5_000 * MS;
-const LIMITS: TraceLimits = TraceLimits {
+const LIMITS: Limits = Limits {
     jobs: 8,
     tasks: 8,
     reservations: 8,

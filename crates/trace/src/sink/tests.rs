@@ -3,7 +3,7 @@ use crate::Trace;
 
 fn sink() -> (TraceSink, TraceBuffer) {
     let buffer = TraceBuffer::default();
-    let header = Header::new("kernel", 0, "rm", Vec::new(), TraceLimits::default());
+    let header = Header::new("kernel", 0, "rm", Vec::new(), Limits::default());
     (TraceSink::new(buffer.clone(), header), buffer)
 }
 
@@ -19,7 +19,7 @@ fn read(buffer: &TraceBuffer) -> Result<Trace, TraceError> {
 fn all_records_are_there_in_order_with_the_limits_of_the_dispatcher() {
     let (sink, buffer) = sink();
     sink.records(&some(90..91));
-    sink.begin(TraceLimits { jobs: 11, ..TraceLimits::default() });
+    sink.begin(Limits { jobs: 11, ..Limits::default() });
     sink.records(&some(0..3));
     sink.clone().records(&some(3..5));
     assert_eq!(sink.finish().expect("memory"), 0);
@@ -30,7 +30,7 @@ fn all_records_are_there_in_order_with_the_limits_of_the_dispatcher() {
 #[test]
 fn a_gap_stands_where_it_was_and_is_counted() {
     let (sink, buffer) = sink();
-    sink.begin(TraceLimits::default());
+    sink.begin(Limits::default());
     sink.records(&some(0..2));
     sink.lost(0);
     sink.lost(10);
@@ -46,7 +46,7 @@ fn a_gap_stands_where_it_was_and_is_counted() {
 #[test]
 fn what_was_flushed_can_be_read_without_the_end() {
     let (sink, buffer) = sink();
-    sink.begin(TraceLimits::default());
+    sink.begin(Limits::default());
     sink.records(&some(0..2));
     sink.flush();
     sink.records(&some(2..3));
@@ -74,9 +74,9 @@ impl Write for Small {
 
 #[test]
 fn an_output_without_room_is_reported_at_the_end() {
-    let header = Header::new("kernel", 0, "rm", Vec::new(), TraceLimits::default());
+    let header = Header::new("kernel", 0, "rm", Vec::new(), Limits::default());
     let sink = TraceSink::new(Small(10_000), header);
-    sink.begin(TraceLimits::default());
+    sink.begin(Limits::default());
     (0..100).for_each(|n| sink.records(&some(10 * n..10 * (n + 1))));
     sink.flush();
     assert!(

@@ -1,7 +1,9 @@
-//! The limits of a dispatcher, which its creation fixes.
+//! The limits of a dispatcher, which a trace's header carries for its replay.
+
+use serde::{Deserialize, Serialize};
 
 /// Limits of a dispatcher, fixed at its creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Jobs at one time (server jobs and segments are jobs), 1 to 2^20.
     pub jobs: u32,
@@ -49,41 +51,5 @@ impl Limits {
     /// two.
     pub fn records_at_once(&self) -> u32 {
         self.jobs.saturating_mul(16).clamp(1 << 12, 1 << 24).next_power_of_two()
-    }
-}
-
-/// For the header of a trace.
-impl From<Limits> for punctual_trace::TraceLimits {
-    fn from(l: Limits) -> punctual_trace::TraceLimits {
-        punctual_trace::TraceLimits {
-            jobs: l.jobs,
-            tasks: l.tasks,
-            reservations: l.reservations,
-            groups: l.groups,
-            budget_groups: l.budget_groups,
-            timers: l.timers,
-            depth: l.depth,
-            events: l.events,
-            records: l.records,
-            windows: l.windows,
-        }
-    }
-}
-
-/// To replay a trace.
-impl From<punctual_trace::TraceLimits> for Limits {
-    fn from(l: punctual_trace::TraceLimits) -> Limits {
-        Limits {
-            jobs: l.jobs,
-            tasks: l.tasks,
-            reservations: l.reservations,
-            groups: l.groups,
-            budget_groups: l.budget_groups,
-            timers: l.timers,
-            depth: l.depth,
-            events: l.events,
-            records: l.records,
-            windows: l.windows,
-        }
     }
 }
