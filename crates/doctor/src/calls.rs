@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use punctual_sys::sched;
+use punctual_sys::{sched, thread_name};
 use rustix::time::{clock_getres, clock_gettime, ClockId};
 
 /// The answers of the system calls that an examination makes.
@@ -68,7 +68,7 @@ impl Calls {
 /// In a thread of its own, which ends: whatever happens, nothing lasts.
 fn try_fifo() -> (FifoAttempt, FifoAttempt) {
     thread::Builder::new()
-        .name("doctor-fifo".into())
+        .name(thread_name::PROBE.into())
         .spawn(|| {
             let lowest = take_fifo(1);
             let highest = match lowest {

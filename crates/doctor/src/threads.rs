@@ -1,5 +1,7 @@
 //! Threads of others that outrank jobs.
 
+use punctual_sys::thread_name;
+
 use crate::finding::{Evidence, Finding, NO_HELP};
 use crate::probe::{Probe, Unread};
 use crate::scene::Scene;
@@ -29,9 +31,9 @@ impl RealTimeThread {
         format!("{} ({}), {policy} {}", self.name, self.tid, self.priority)
     }
 
-    /// A dispatcher, or its guardian, by the names that the user host gives them.
+    /// A thread of Punctual.
     pub fn ours(&self) -> bool {
-        !self.kernel && (self.name.starts_with("dispatch/") || self.name.starts_with("punctual-"))
+        !self.kernel && thread_name::is_ours(&self.name)
     }
 
     /// A threaded interrupt handler.

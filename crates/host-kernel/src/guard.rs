@@ -24,7 +24,7 @@ use std::time::Duration;
 use punctual_process::is_kernel_thread;
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::process::reap;
-use punctual_sys::sched;
+use punctual_sys::{sched, thread_name};
 
 use crate::machine;
 use crate::start_barrier::pipe;
@@ -194,10 +194,10 @@ fn level(most: i32) {
 
 /// The process's whole life.
 fn live(watch: i32, going: &Going<'_>) -> ! {
+    thread_name::set(thread_name::DETACH);
     // SAFETY: all zero is a value of these; the calls get valid pointers. _exit runs no destructor
     // of what was inherited.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"punctual-detach".as_ptr());
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());

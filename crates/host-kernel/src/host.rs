@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory::{Extent, MemoryLock};
+use punctual_sys::thread_name;
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 
@@ -204,13 +205,13 @@ impl KernelHost {
         let doorbell = asks_policies.then(|| self.scheduler.doorbell(domain)).transpose()?;
         let no_thread =
             |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
-        let thread = |name: &str| std::thread::Builder::new().name(format!("{name}/{cpu}"));
+        let thread = |name: &str| std::thread::Builder::new().name(thread_name::of_cpu(name, cpu));
         if asks_policies {
             // Started here and not by the allocator, whose threads are allocators by birth.
             let config =
                 reader::Config { domain, cpu, programs: self.scheduler.programs(), limits };
             let ((running, stop), sender) = (channel(), sender.clone());
-            let thread = thread("reader")
+            let thread = thread(thread_name::READER)
                 .spawn(move || reader::run(config, &stop, &sender))
                 .map_err(no_thread)?;
             self.readers.push(Reading { running, thread });
@@ -218,7 +219,7 @@ impl KernelHost {
         let programs = self.scheduler.programs();
         let config = Config { domain, cpu, programs, allocators, limits, doorbell, joining };
         let (commands, requests) = channel();
-        let thread = thread("domain")
+        let thread = thread(thread_name::DOMAIN)
             .spawn(move || domain::run(config, &requests, &sender))
             .map_err(no_thread)?;
         self.domains.push(Domain { commands, thread });

@@ -23,7 +23,7 @@ use crate::start_barrier::pipe;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::sleep_until;
 use punctual_sys::process::reap;
-use punctual_sys::{memory, sched};
+use punctual_sys::{memory, sched, thread_name};
 
 const PRIORITY: i32 = 99;
 /// For the end of the process.
@@ -141,9 +141,9 @@ fn live(loader: i32, program: i32, report: i32, domain: u32, cpu: u32) -> ! {
             leave(stage);
         }
     };
+    thread_name::set(thread_name::TIMER_PROCESS);
     // SAFETY: all zero is a value of these; the calls get valid pointers to them and their sizes.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"punctual-timer".as_ptr());
         wait_for_one_signal();
         close_all_but([program, report]);
     }

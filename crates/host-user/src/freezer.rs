@@ -32,8 +32,8 @@ use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
 use crate::task_control::Doorbell;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::clock;
 use punctual_sys::sched::{pin, thread_id};
+use punctual_sys::{clock, thread_name};
 
 const THAWED: u32 = 0;
 const FROZEN: u32 = 1;
@@ -167,7 +167,7 @@ pub(crate) fn start(
     let requests = FreezerQueue { doorbell: doorbell.clone(), requests };
     let (ready, is_ready) = std::sync::mpsc::channel();
     let handle = std::thread::Builder::new()
-        .name(format!("freezer/{cpu}"))
+        .name(thread_name::of_cpu(thread_name::FREEZER, cpu))
         .stack_size(64 << 10)
         .spawn(move || {
             let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::FREEZER));

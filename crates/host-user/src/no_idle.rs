@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::{pin, set_idle};
+use punctual_sys::thread_name;
 
 /// Spinning threads at SCHED_IDLE, one for each CPU; they stop when this is dropped.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl NoIdle {
                 }
             };
             let thread = std::thread::Builder::new()
-                .name(format!("no_idle/{cpu}"))
+                .name(thread_name::of_cpu(thread_name::NO_IDLE, cpu))
                 .stack_size(64 << 10)
                 .spawn(spin)
                 .map_err(|e| {

@@ -9,6 +9,7 @@ use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{AllocatorOptions, Allocators};
 use punctual_process::Enforcing;
 use punctual_sys::sched::{pin, thread_id};
+use punctual_sys::thread_name;
 use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
@@ -125,8 +126,10 @@ pub(crate) fn start_engine(
             enforcing,
             trace: sender,
         };
-        std::thread::Builder::new().name(format!("dispatch/{cpu}")).stack_size(128 << 10).spawn(
-            move || {
+        std::thread::Builder::new()
+            .name(thread_name::of_cpu(thread_name::DISPATCHER, cpu))
+            .stack_size(128 << 10)
+            .spawn(move || {
                 let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
                 let precision = calibrate::measure(cpu);
                 let engine =
@@ -134,8 +137,7 @@ pub(crate) fn start_engine(
                 let tid = thread_id();
                 drop(ready.send(placed.map(|()| (precision, tid))));
                 engine.run();
-            },
-        )
+            })
     };
     let thread = thread.map_err(|e| {
         Diagnostic::machine(format!("no dispatcher thread can be made: {e}"), "raise RLIMIT_NPROC")

@@ -25,8 +25,7 @@ use crate::proc::Identity;
 use crate::restore::restore;
 use crate::supervise::{self, supervised, Outcome};
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::pidfd;
-use punctual_sys::sched;
+use punctual_sys::{pidfd, sched, thread_name};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::retry_on_intr;
@@ -326,12 +325,12 @@ fn stand_watch(
 
 /// A session, a name, standard streams and descriptors of its own; real-time, on every CPU.
 fn settle(keep: &[i32], every: &[u64]) -> bool {
+    thread_name::set(thread_name::GUARDIAN);
     // SAFETY: plain system calls on this process; every pointer is to a terminated literal.
     unsafe {
         libc::setsid();
         // The program may ignore SIGCHLD; the guardian is reaped here.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        libc::prctl(libc::PR_SET_NAME, c"punctual-guard".as_ptr());
         libc::chdir(c"/".as_ptr());
         // A reader of our owner's output must not wait for the guardian's copy to close.
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);

@@ -14,7 +14,7 @@
 //! after its time slice the guardian, at the same priority, gets the CPU and demotes it.
 
 use crate::guardian::SignalMask;
-use punctual_sys::{futex, sched};
+use punctual_sys::{futex, sched, thread_name};
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 use std::convert::Infallible;
 use std::io;
@@ -58,7 +58,7 @@ impl Liveness {
         // Inherited by the thread: no handler of the program runs there.
         let mask = SignalMask::block_all();
         let thread = std::thread::Builder::new()
-            .name("punctual-alive".into())
+            .name(thread_name::ALIVE.into())
             .stack_size(64 << 10)
             .spawn(alive)?;
         drop(mask);

@@ -5,7 +5,7 @@ use crate::guardian::close_all_but;
 use crate::journal::Journal;
 use crate::liveness::Liveness;
 use crate::proc::{Course, Identity};
-use punctual_sys::sched;
+use punctual_sys::{sched, thread_name};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::process::Pid;
@@ -58,11 +58,9 @@ pub(crate) fn watch(
     if pid != 0 {
         return Pid::from_raw(pid).filter(|p| p.as_raw_pid() > 0);
     }
-    // SAFETY: plain system calls on this process; the pointer is to a terminated literal.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::prctl(libc::PR_SET_NAME, c"punctual-watch".as_ptr());
-    }
+    // SAFETY: a plain system call on this process.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    thread_name::set(thread_name::WATCH);
     let _ = sched::set_other(0);
     // It must not hold the lock of a CPU.
     let mut keep: Vec<_> = state.0.iter().flatten().map(AsRawFd::as_raw_fd).collect();

@@ -4,7 +4,7 @@ use crate::proc::{self, Stat};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::cgroup::Hierarchy;
 use punctual_sys::process::{capabilities, CapabilitySet};
-use punctual_sys::{pidfd, sched};
+use punctual_sys::{pidfd, sched, thread_name};
 use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,7 @@ pub fn check_privileges(cpus: &[u32]) -> Result<(), Diagnostic> {
     }
     let first = cpus.first().copied();
     // On a thread of its own, which may end in any way.
-    let tried = std::thread::Builder::new().name("punctual-probe".into()).spawn(move || {
+    let tried = std::thread::Builder::new().name(thread_name::PROBE.into()).spawn(move || {
         sched::set_fifo(0, 99)?;
         first.map_or(Ok(()), |cpu| sched::pin(0, cpu))
     });

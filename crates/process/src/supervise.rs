@@ -14,7 +14,7 @@
 //! so that nothing blocks it.
 
 use punctual_sys::clock::CpuClock;
-use punctual_sys::sched;
+use punctual_sys::{sched, thread_name};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
 use rustix::process::{pidfd_open, waitpid, Pid, PidfdFlags, WaitOptions};
@@ -80,8 +80,7 @@ pub(crate) fn kill(child: Pid, real_time: bool) {
 }
 
 fn be_worker(real_time: bool, work: &dyn Fn() -> bool) -> ! {
-    // SAFETY: names this process; the pointer is to a terminated literal.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"punctual-worker".as_ptr()) };
+    thread_name::set(thread_name::WORKER);
     if real_time {
         let _ = sched::set_round_robin(0, 99);
     }

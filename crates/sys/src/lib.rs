@@ -12,3 +12,4 @@ pub mod perf;
 pub mod pidfd;
 pub mod process;
 pub mod sched;
+pub mod thread_name;

@@ -9,6 +9,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::process::RtTimeLimit;
+use punctual_sys::thread_name::BASELINE;
 use punctual_taskset::{Body, DomainId, TaskSet};
 use punctual_workload::{Spinner, Work};
 use rtrb::RingBuffer;
@@ -182,7 +183,7 @@ impl BaselineHost {
         life: impl FnOnce(&Shared) + Send + 'static,
     ) -> Result<(), Diagnostic> {
         let shared = self.shared.clone();
-        let thread = Builder::new().name(format!("baseline-{what}")).stack_size(STACK);
+        let thread = Builder::new().name(format!("{BASELINE}-{what}")).stack_size(STACK);
         let started =
             thread.spawn(move || life(&shared)).map_err(|error| not_started(what, error))?;
         self.threads.push(started);

@@ -231,7 +231,7 @@ fn forced_lockdown_is_seen_without_securityfs_and_no_help_goes_through_debugfs()
 }
 
 #[test]
-fn a_dispatcher_of_ours_needs_no_help() {
+fn threads_of_ours_need_no_help() {
     let stat = |name: &str, priority: u32| {
         format!(
             "7 ({name}) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
@@ -240,8 +240,11 @@ fn a_dispatcher_of_ours_needs_no_help() {
     };
     let seen =
         |name, priority| one(&[("proc/7/task/7/stat", &stat(name, priority))], "realtime-threads");
-    let ours = seen("dispatch/1", 99);
-    assert_eq!((ours.verdict, ours.help.len()), (Severity::Info, 0), "{ours:#?}");
+    for (name, priority) in [("dispatch/1", 99), ("freezer/1", 98), ("punctual-guard", 99)] {
+        let ours = seen(name, priority);
+        assert_eq!((ours.verdict, ours.help.len()), (Severity::Info, 0), "{ours:#?}");
+        assert!(ours.cause.contains("a Punctual dispatcher runs"), "{ours:#?}");
+    }
     let top = seen("jackd", 99);
     assert_eq!(
         (top.verdict, top.help),
