@@ -5,18 +5,18 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{children, executed, is_dead, preempt_rt, scheduler_becomes, until, Machine};
+use crate::machine::{
+    children, executed, is_dead, keep_executing, preempt_rt, scheduler_becomes, set_affinity,
+    until, Machine,
+};
 use crate::punctual::{
-    adversarial, companion, results, run, says, start, task, words_of, Running, Scratch, PUNCTUAL,
+    adopt, companion, executing_companion, results, run_role, says, start, task, words_of, Running,
+    Scratch, PUNCTUAL,
 };
 
 /// A task of 3 ms in 10 ms with this program as its command, for so long.
 fn commanded(duration: &str, role: &str) -> Running {
-    let program = adversarial(role);
-    let mut words =
-        vec!["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", duration, "--"];
-    words.extend(program.iter().map(String::as_str));
-    run(&words)
+    run_role(&format!("--period 10ms --budget 3ms --cpu 0 --duration {duration}"), role)
 }
 
 fn ends_in_some_way(run: Running) {
@@ -57,24 +57,16 @@ fn rcu() -> Vec<i32> {
 #[test]
 fn an_adopted_program_that_changes_its_policy_all_the_time_goes_on_afterwards() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let adopted = companion("policies");
-    until("it executes", || executed(adopted.id()) > 5_000_000);
-    let pid = adopted.id().to_string();
-    let words =
-        ["--period", "10ms", "--budget", "3ms", "--cpu", "0", "--duration", "100ms", "--pid", &pid];
-    ends_in_some_way(run(&words));
-    let after = executed(adopted.id());
-    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
+    let adopted = executing_companion("policies");
+    ends_in_some_way(adopt(&adopted, "--period 10ms --budget 3ms --duration 100ms"));
+    keep_executing(&[adopted.id()]);
 }
 
 /// The fork of a member that is killed in the middle of it makes no member.
 #[test]
 fn a_run_ends_after_forks_that_failed() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let program = adversarial("shot-forks");
-    let mut words = vec!["--period", "10ms", "--budget", "5ms", "--cpu", "0", "--"];
-    words.extend(program.iter().map(String::as_str));
-    ends_in_some_way(run(&words));
+    ends_in_some_way(run_role("--period 10ms --budget 5ms --cpu 0", "shot-forks"));
 }
 
 /// Sixty threads that share 1 ms in each second: the kernel ends a scheduler that lets one of them
@@ -82,11 +74,8 @@ fn a_run_ends_after_forks_that_failed() {
 #[test]
 fn many_threads_on_a_small_budget_all_have_turns() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
-    let program = adversarial("spin-threads 60");
-    let mut words =
-        vec!["--period", "1s", "--budget", "1ms", "--cpu", "0", "--duration", "34s", "--"];
-    words.extend(program.iter().map(String::as_str));
-    ends_in_some_way(run(&words));
+    let words = "--period 1s --budget 1ms --cpu 0 --duration 34s";
+    ends_in_some_way(run_role(words, "spin-threads 60"));
 }
 
 /// For longer than the rings last: the oldest events are there then, and the newest records.
@@ -193,22 +182,10 @@ fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
             .and_then(|(_, rest)| rest.split_whitespace().nth(36))
             .is_some_and(|cpu| cpu == "1")
     };
-    to_cpu(adopted.id(), &[1]);
+    set_affinity(adopted.id(), &[1]);
     until("it runs on CPU 1", || executed(adopted.id()) > 5_000_000 && elsewhere());
-    to_cpu(adopted.id(), &[0, 1]);
-    let pid = adopted.id().to_string();
-    let run = run(&[
-        "--period",
-        "10ms",
-        "--budget",
-        "3ms",
-        "--cpu",
-        "0",
-        "--duration",
-        "60s",
-        "--pid",
-        &pid,
-    ]);
+    set_affinity(adopted.id(), &[0, 1]);
+    let run = adopt(&adopted, "--period 10ms --budget 3ms --duration 60s");
     scheduler_becomes("enabled");
     std::thread::sleep(Duration::from_millis(100));
     let (since, before) = (Instant::now(), executed(adopted.id()));
@@ -227,15 +204,9 @@ fn two_cpus_a_program_that_runs_elsewhere_is_adopted_all_the_same() {
 fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     // Longer than loading takes, by which one of them may be behind.
-    let set = ["--period", "10ms", "--budget", "3ms", "--duration", "5s", "--cpu"];
-    let program = adversarial("spin");
-    let on = |cpu| {
-        let mut words = set.to_vec();
-        words.extend([cpu, "--"]);
-        words.extend(program.iter().map(String::as_str));
-        run(&words)
-    };
-    let both = [on("0"), on("1")].map(Running::output);
+    let words = "--period 10ms --budget 3ms --duration 5s --cpu";
+    let both = [0, 1].map(|cpu| run_role(&format!("{words} {cpu}"), "spin"));
+    let both = both.map(Running::output);
     let refused = both.iter().position(|o| o.status.code() == Some(125));
     let refused = refused
         .unwrap_or_else(|| panic!("none is refused: {}", both.each_ref().map(words_of).join("\n")));
@@ -249,21 +220,8 @@ fn two_cpus_two_loaders_at_once_are_one_run_and_one_refusal() {
 fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
     let Some(mut machine) = Machine::with_two_cpus() else { return };
     machine.may_end_itself();
-    let adopted = companion("spin-threads 3");
-    until("it executes", || executed(adopted.id()) > 5_000_000);
-    let pid = adopted.id().to_string();
-    let run = run(&[
-        "--period",
-        "10ms",
-        "--budget",
-        "3ms",
-        "--cpu",
-        "0",
-        "--duration",
-        "400ms",
-        "--pid",
-        &pid,
-    ]);
+    let adopted = executing_companion("spin-threads 3");
+    let run = adopt(&adopted, "--period 10ms --budget 3ms --duration 400ms");
     scheduler_becomes("enabled");
     let threads = crate::machine::threads_of(adopted.id());
     let policies = [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER];
@@ -276,7 +234,7 @@ fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
                 libc::setpriority(libc::PRIO_PROCESS, thread, changes % 20);
                 libc::sched_setscheduler(thread as i32, policies[changes as usize % 3], &none);
             }
-            to_cpu(thread, if changes % 2 == 0 { &[0] } else { &[0, 1] });
+            set_affinity(thread, if changes % 2 == 0 { &[0] } else { &[0, 1] });
             changes += 1;
         }
     }
@@ -289,15 +247,5 @@ fn two_cpus_one_of_which_changes_the_others_threads_all_the_time() {
     }
     scheduler_becomes("disabled");
     assert!(changes > 100, "{changes} changes");
-    let after = executed(adopted.id());
-    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
-}
-
-pub fn to_cpu(thread: u32, cpus: &[usize]) {
-    // SAFETY: all zero is a value of the set, which is valid for the calls.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
-        assert_eq!(libc::sched_setaffinity(thread as i32, size_of_val(&set), &set), 0);
-    }
+    keep_executing(&[adopted.id()]);
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use punctual_trace::{kind, Trace};
 
-use crate::adversary::to_cpu;
-use crate::machine::Machine;
+use crate::machine::{set_affinity, Machine};
 use crate::punctual::{adversarial, list, results, start, task, trace, words_of, Scratch};
 
 /// A task of 8 ms in 20 ms, and one that executes for the first 9 ms of each 20 ms. Under EDF a
@@ -95,7 +94,7 @@ fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
     let tasks = run.tasks_after(2, 20_000_000);
     let policies = [libc::SCHED_BATCH, libc::SCHED_OTHER];
     let none = libc::sched_param { sched_priority: 0 };
-    to_cpu(0, &[1]);
+    set_affinity(0, &[1]);
     for n in 0..CHANGES {
         for &pid in &tasks {
             match n % 4 {
@@ -109,14 +108,14 @@ fn two_cpus_a_task_that_the_other_changes_is_not_taken_for_asleep() {
                     // SAFETY: a valid parameter.
                     assert_eq!(unsafe { libc::sched_setscheduler(pid as i32, policy, &none) }, 0);
                 }
-                2 => to_cpu(pid, if n / 4 % 2 == 0 { &[0] } else { &[0, 1] }),
+                2 => set_affinity(pid, if n / 4 % 2 == 0 { &[0] } else { &[0, 1] }),
                 _ => groups[n / 4 % 2].take(pid),
             }
         }
         std::thread::sleep(Duration::from_micros(700));
     }
     let output = run.output();
-    to_cpu(0, &[0, 1]);
+    set_affinity(0, &[0, 1]);
     // Two CPUs of one counted clock take turns: its deadlines say nothing.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", words_of(&output));
     let trace = trace(&path);

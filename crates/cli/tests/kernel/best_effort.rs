@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::machine::{
-    children, cpus, executed, executed_by, name, preempt_rt, state, until, Machine,
+    children, cpus, executed, executed_by, name, preempt_rt, set_affinity, state, until, Machine,
 };
 use crate::punctual::{companion, run, words_of, Running, Scratch, TIMER};
 
@@ -57,14 +57,6 @@ fn policy(pid: u32, policy: i32) {
     assert_eq!(result, 0, "policy {policy}");
 }
 
-/// One bit per CPU.
-fn may_run_on(pid: u32, cpus: u64) {
-    // SAFETY: it reads a mask of so many bytes.
-    let done =
-        unsafe { libc::sched_setaffinity(pid as i32, size_of::<u64>(), (&raw const cpus).cast()) };
-    assert_eq!(done, 0, "CPUs {cpus:#b}");
-}
-
 fn ran_in(pids: &[u32], time: Duration) -> Vec<u64> {
     let before: Vec<u64> = pids.iter().map(|&pid| executed(pid)).collect();
     std::thread::sleep(time);
@@ -111,7 +103,7 @@ fn loads_share_what_a_job_leaves_by_their_nice_values() {
     let loads = loads(4);
     let pids = ids(&loads);
     // Where there are two CPUs: on one.
-    pids.iter().for_each(|&pid| may_run_on(pid, 1));
+    pids.iter().for_each(|&pid| set_affinity(pid, &[0]));
     pids.iter().zip([0, 5, 10, -5]).for_each(|(&pid, value)| nice(pid, value));
     std::thread::sleep(Duration::from_millis(200));
     // What four fifths per step come to, where nice 0 is 1,024.
@@ -128,7 +120,7 @@ fn changes_of_nice_value_and_policy_hold_from_then_on() {
     let run = started(&scratch, &beside("2ms", "forever"));
     let loads = loads(2);
     let pids = ids(&loads);
-    pids.iter().for_each(|&pid| may_run_on(pid, 1));
+    pids.iter().for_each(|&pid| set_affinity(pid, &[0]));
     for round in 0..30 {
         nice(pids[0], round % 20);
         policy(
@@ -245,13 +237,13 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
     let pids = ids(&loads);
     for round in 0..30 {
         for (at, &pid) in pids.iter().enumerate() {
-            may_run_on(pid, [1, 2, 3][(round + at) % 3]);
+            set_affinity(pid, [&[0][..], &[1], &[0, 1]][(round + at) % 3]);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
     // Three on one CPU, one on that of the job.
     for (at, &pid) in pids.iter().enumerate() {
-        may_run_on(pid, if at == 0 { 1 } else { 2 });
+        set_affinity(pid, if at == 0 { &[0] } else { &[1] });
     }
     std::thread::sleep(Duration::from_millis(200));
     // Half of a CPU, and a third each. The timer process of PREEMPT_RT takes CPU 0 before the first
@@ -299,7 +291,7 @@ fn two_cpus_one_that_is_bound_and_two_that_wander_share() {
     let run = started(&scratch, &beside("1ms", "50us"));
     let loads = loads(3);
     let pids = ids(&loads);
-    may_run_on(pids[0], 2);
+    set_affinity(pids[0], &[1]);
     std::thread::sleep(Duration::from_millis(200));
     // Two thirds of a CPU each; even with a fair share of CPU 1 alone, the pinned process has half
     // of that CPU.
@@ -317,7 +309,7 @@ fn two_cpus_one_that_is_bound_later_takes_no_more_than_its_share() {
     let mut all = loads(1);
     std::thread::sleep(Duration::from_secs(6));
     all.extend(loads(1));
-    may_run_on(all[1].id(), 2);
+    set_affinity(all[1].id(), &[1]);
     std::thread::sleep(Duration::from_millis(200));
     all.extend(loads(1));
     let ran = ran_in(&ids(&all), Duration::from_secs(4));

@@ -6,30 +6,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::adversary::to_cpu;
 use crate::budgets::TWO;
-use crate::machine::{executed, is_ordinary, scheduler_becomes, until, Machine};
-use crate::punctual::{companion, results_with, run, says, start, task, Running, Scratch};
+use crate::machine::{
+    executed, is_ordinary, keep_executing, scheduler_becomes, set_affinity, until, Machine,
+};
+use crate::punctual::{
+    adopt, companion, executing_companion, results_with, says, start, task, Running, Scratch,
+};
 
 const ENDED: i32 = 5;
 
 /// An adopted process, and the run that gives it 3 ms in every 10.
 fn adopting() -> (Running, Running) {
-    let adopted = companion("spin-threads 2");
-    until("it executes", || executed(adopted.id()) > 5_000_000);
-    let pid = adopted.id().to_string();
-    let run = run(&[
-        "--period",
-        "10ms",
-        "--budget",
-        "3ms",
-        "--cpu",
-        "0",
-        "--duration",
-        "4s",
-        "--pid",
-        &pid,
-    ]);
+    let adopted = executing_companion("spin-threads 2");
+    let run = adopt(&adopted, "--period 10ms --budget 3ms --duration 4s");
     scheduler_becomes("enabled");
     (run, adopted)
 }
@@ -38,8 +28,7 @@ fn goes_on(adopted: &Running) {
     for thread in crate::machine::threads_of(adopted.id()) {
         assert!(is_ordinary(thread), "thread {thread}");
     }
-    let after = executed(adopted.id());
-    until("it goes on", || executed(adopted.id()) > after + 10_000_000);
+    keep_executing(&[adopted.id()]);
 }
 
 #[test]
@@ -82,19 +71,7 @@ fn goes_beside_changes_of_policy(rounds: u64, end: fn(&Running, u64)) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     for round in 0..rounds {
         let changing = [(); 4].map(|()| companion("policies 0"));
-        let pid = changing[0].id().to_string();
-        let run = run(&[
-            "--period",
-            "1ms",
-            "--budget",
-            "700us",
-            "--cpu",
-            "0",
-            "--duration",
-            "50ms",
-            "--pid",
-            &pid,
-        ]);
+        let run = adopt(&changing[0], "--period 1ms --budget 700us --duration 50ms");
         scheduler_becomes("enabled");
         end(&run, round);
         let ends = std::time::Instant::now();
@@ -195,7 +172,7 @@ fn two_cpus_each_beside_a_fork_storm_have_a_dispatcher_each() {
     let Some(_machine) = Machine::with_two_cpus() else { return };
     let storms = [0, 1].map(|cpu| {
         let storm = companion("fork-storm");
-        to_cpu(storm.id(), &[cpu]);
+        set_affinity(storm.id(), &[cpu]);
         storm
     });
     let scratch = Scratch::new();

@@ -223,3 +223,15 @@ pub fn executed(pid: u32) -> u64 {
 pub fn executed_by(pids: &[u32]) -> u64 {
     pids.iter().map(|&pid| executed(pid)).sum()
 }
+
+/// Waits until the processes have executed for 10 ms more.
+pub fn keep_executing(pids: &[u32]) {
+    let before = executed_by(pids);
+    until("they execute", || executed_by(pids) > before + 10_000_000);
+}
+
+/// 0: the calling thread.
+pub fn set_affinity(thread: u32, cpus: &[u32]) {
+    let mask = cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu);
+    punctual_sys::sched::set_affinity(thread as i32, &[mask]).expect("the CPUs are there");
+}

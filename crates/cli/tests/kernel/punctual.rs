@@ -9,7 +9,7 @@ pub use punctual_test_support::PUNCTUAL;
 use punctual_trace::Trace;
 use serde_json::Value;
 
-use crate::machine::{children, executed_by, name, scheduler_becomes, until};
+use crate::machine::{children, executed, executed_by, name, scheduler_becomes, until};
 
 /// The name of the process that wakes the dispatcher on PREEMPT_RT.
 pub const TIMER: &str = "punctual-timer";
@@ -79,6 +79,13 @@ pub fn companion(role: &str) -> Running {
     Running(Some(command.spawn().expect("it is this program")))
 }
 
+/// The same, once it has executed for 5 ms.
+pub fn executing_companion(role: &str) -> Running {
+    let companion = companion(role);
+    until("it executes", || executed(companion.id()) > 5_000_000);
+    companion
+}
+
 /// A started program, which does not outlive its test.
 pub struct Running(Option<Child>);
 
@@ -129,6 +136,19 @@ pub fn run(words: &[&str]) -> Running {
     Running(Some(
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built"),
     ))
+}
+
+/// It adopts a program, on CPU 0.
+pub fn adopt(program: &Running, words: &str) -> Running {
+    let pid = program.id().to_string();
+    run(&words.split(' ').chain(["--cpu", "0", "--pid", &pid]).collect::<Vec<_>>())
+}
+
+/// It starts this test binary in a role.
+pub fn run_role(words: &str, role: &str) -> Running {
+    let program = adversarial(role);
+    let program = program.iter().map(String::as_str);
+    run(&words.split(' ').chain(["--"]).chain(program).collect::<Vec<_>>())
 }
 
 /// Of a task set, whether it fits or not.

@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::check;
 use crate::kernels_own::KernelsOwn;
 use crate::machine::{
-    children, executed, executed_by, family, is_dead, is_ordinary, scheduler_becomes, until,
-    Machine,
+    children, executed, executed_by, family, is_dead, is_ordinary, keep_executing,
+    scheduler_becomes, until, Machine,
 };
 use crate::punctual::{
-    adversarial, companion, keeps_its_budget, list, replays, results, run, says, start, task,
-    trace, words_of, Scratch,
+    adopt, adversarial, companion, keeps_its_budget, list, replays, results, run, says, start,
+    task, trace, words_of, Scratch,
 };
 use crate::trace::{runs, table_began};
 
@@ -167,21 +167,7 @@ fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, adopted.id(), 19) }, 0);
     let all = family(adopted.id());
-    let pid = adopted.id().to_string();
-    let words = [
-        "--period",
-        "10ms",
-        "--budget",
-        "3ms",
-        "--load",
-        "--cpu",
-        "0",
-        "--duration",
-        "1400ms",
-        "--pid",
-        &pid,
-    ];
-    let run = run(&words);
+    let run = adopt(&adopted, "--period 10ms --budget 3ms --load --duration 1400ms");
     scheduler_becomes("enabled");
     // A thread that waits for its turn among all others is the task's from that turn on.
     std::thread::sleep(std::time::Duration::from_millis(800));
@@ -191,8 +177,7 @@ fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
     assert_eq!(results(&run.output())["tasks"][0]["misses"], 0);
     assert!((54_000_000..=66_000_000).contains(&meanwhile), "{meanwhile} ns of 60 ms");
     assert!(all.iter().all(|&pid| is_ordinary(pid)), "{all:?}");
-    let after = executed_by(&all);
-    until("it goes on", || executed_by(&all) > after + 10_000_000);
+    keep_executing(&all);
 }
 
 #[test]
