@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::drawing::{Drawing, Label, Names, Track};
+use super::drawing::{is_new, Drawing, Label, Names, Track};
 
 /// The processes that tracks belong to.
 const CPUS: u32 = 1;
@@ -57,11 +57,7 @@ impl<W: Write> Chrome<W> {
     /// Begins an event on a track.
     fn begin(&mut self, phase: char, track: Track, at: u64) -> io::Result<()> {
         let (process, thread) = place(track);
-        let named = &mut self.named[process as usize - 1];
-        if named.len() <= thread as usize {
-            named.resize(thread as usize + 1, false);
-        }
-        if !std::mem::replace(&mut named[thread as usize], true) {
+        if is_new(&mut self.named[process as usize - 1], thread.into()) {
             let name = match track {
                 Track::Execution(task) => {
                     format!("{}: execution", self.names.track(Track::Jobs(task)))

@@ -115,6 +115,15 @@ impl Names {
     }
 }
 
+/// Whether the number was not seen before; it is from now on.
+pub(super) fn is_new(seen: &mut Vec<bool>, number: u64) -> bool {
+    let number = number as usize;
+    if seen.len() <= number {
+        seen.resize(number + 1, false);
+    }
+    !std::mem::replace(&mut seen[number], true)
+}
+
 /// A format. Times are ns; calls are in no order of time.
 pub(super) trait Drawing {
     /// Something that takes time; it may end a flow. `number`: of the release.

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::drawing::{Drawing, Label, Names, Track};
+use super::drawing::{is_new, Drawing, Label, Names, Track};
 use super::protobuf::Message;
 
 /// `Trace.packet`.
@@ -78,15 +78,6 @@ pub(super) struct Perfetto<W: Write> {
     event: Message,
     /// `Trace` around a packet.
     frame: Message,
-}
-
-/// Whether this is the first time.
-fn is_new(seen: &mut Vec<bool>, number: u64) -> bool {
-    let number = number as usize;
-    if seen.len() <= number {
-        seen.resize(number + 1, false);
-    }
-    !std::mem::replace(&mut seen[number], true)
 }
 
 impl<W: Write> Perfetto<W> {
