@@ -11,7 +11,7 @@ use punctual_session::{Execution, RunOptions, Session, TraceFiles};
 use punctual_sys::sched;
 use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Overrides, PolicySpec, TaskSet, TaskSpec};
 
-use crate::draft::{Declared, DraftTarget};
+use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
 use crate::observer::Observer;
 use crate::supervisor::Handle;
@@ -66,6 +66,10 @@ impl Settings {
             trace: None,
             link: Link::default(),
         }
+    }
+
+    fn context(&self) -> DraftContext<'_> {
+        DraftContext { policy: &self.set.policy.name, domains: &self.set.domains, link: &self.link }
     }
 
     /// How the session runs `set`.
@@ -269,16 +273,8 @@ impl DraftTarget for Punctual {
     /// The set, for the next call; [`Punctual::add`] returns handles.
     type Output<T: Send + 'static> = Punctual;
 
-    fn policy(&self) -> &str {
-        &self.settings.set.policy.name
-    }
-
-    fn domains(&self) -> &[DomainSpec] {
-        &self.settings.set.domains
-    }
-
-    fn link(&self) -> Link {
-        self.settings.link.clone()
+    fn context(&self) -> DraftContext<'_> {
+        self.settings.context()
     }
 
     fn put<T: Send + 'static>(
@@ -294,16 +290,8 @@ impl DraftTarget for Punctual {
 impl DraftTarget for &mut Punctual {
     type Output<T: Send + 'static> = TaskHandle<T>;
 
-    fn policy(&self) -> &str {
-        &self.settings.set.policy.name
-    }
-
-    fn domains(&self) -> &[DomainSpec] {
-        &self.settings.set.domains
-    }
-
-    fn link(&self) -> Link {
-        self.settings.link.clone()
+    fn context(&self) -> DraftContext<'_> {
+        self.settings.context()
     }
 
     fn put<T: Send + 'static>(

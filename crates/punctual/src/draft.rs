@@ -42,17 +42,20 @@ pub trait DraftTarget: Sized {
     /// The result of completing a draft whose task returns a `T`.
     type Output<T: Send + 'static>;
     #[doc(hidden)]
-    fn policy(&self) -> &str;
-    #[doc(hidden)]
-    fn domains(&self) -> &[DomainSpec];
-    #[doc(hidden)]
-    fn link(&self) -> Link;
+    fn context(&self) -> DraftContext<'_>;
     #[doc(hidden)]
     fn put<T: Send + 'static>(
         self,
         task: Result<Declared, Error>,
         handle: TaskHandle<T>,
     ) -> Self::Output<T>;
+}
+
+/// What a draft's completion takes from the set.
+pub struct DraftContext<'a> {
+    pub(crate) policy: &'a str,
+    pub(crate) domains: &'a [DomainSpec],
+    pub(crate) link: &'a Link,
 }
 
 /// A task that has passed the checks which it can pass alone.
@@ -198,7 +201,7 @@ impl<P: DraftTarget> TaskDraft<P> {
     ) -> P::Output<T> {
         let task =
             self.check(body, &execution).map(|spec| Declared { spec, execution, completion });
-        let handle = TaskHandle::new(&self.name, slot, self.place.link());
+        let handle = TaskHandle::new(&self.name, slot, self.place.context().link.clone());
         self.place.put(task, handle)
     }
 
@@ -232,8 +235,8 @@ impl<P: DraftTarget> TaskDraft<P> {
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
         let domain = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
-        let cpus = &self.place.domains()[domain.0 as usize].cpus;
-        if self.place.policy() == Policy::FixedPriority.name() && self.priority.is_none() {
+        let DraftContext { policy, domains, .. } = self.place.context();
+        if policy == Policy::FixedPriority.name() && self.priority.is_none() {
             return Err(task(
                 "fixed priority needs its priority",
                 "add .priority(1) (larger is more important), or use another policy",
@@ -252,9 +255,9 @@ impl<P: DraftTarget> TaskDraft<P> {
         // The checks that files and the command line pass too.
         let mut single = TaskSet::single(period, budget, body)
             .name(&self.name)
-            .cpu(cpus[0])
+            .cpu(domains[domain.0 as usize].cpus[0])
             .overrun(self.overrun)
-            .policy(self.place.policy());
+            .policy(policy);
         if let Some(deadline) = deadline {
             single = single.deadline(deadline);
         }
@@ -268,7 +271,7 @@ impl<P: DraftTarget> TaskDraft<P> {
 
     /// The domain that has its CPU, or the only one.
     fn placed(&self) -> Result<DomainId, (String, String)> {
-        let domains = self.place.domains();
+        let domains = self.place.context().domains;
         let found = match self.cpu {
             Some(cpu) => DomainId::of_cpu(domains, cpu),
             None => Some(DomainId(0)).filter(|_| domains.len() == 1),

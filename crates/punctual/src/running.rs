@@ -7,7 +7,7 @@ use std::time::Duration;
 use punctual_session::results::Results;
 use punctual_taskset::DomainSpec;
 
-use crate::draft::{Declared, DraftTarget};
+use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::handle::{Link, TaskHandle};
 use crate::supervisor::{Handle, Request};
 use crate::{Error, RunOutcome, TaskDraft};
@@ -91,16 +91,8 @@ impl DraftTarget for &Running {
     /// [`Admitted::start`](crate::Admitted::start); the other tasks continue undisturbed.
     type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
-    fn policy(&self) -> &str {
-        &self.policy
-    }
-
-    fn domains(&self) -> &[DomainSpec] {
-        &self.domains
-    }
-
-    fn link(&self) -> Link {
-        self.link.clone()
+    fn context(&self) -> DraftContext<'_> {
+        DraftContext { policy: &self.policy, domains: &self.domains, link: &self.link }
     }
 
     fn put<T: Send + 'static>(

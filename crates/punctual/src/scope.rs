@@ -5,10 +5,9 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use punctual_session::ThreadBody;
-use punctual_taskset::DomainSpec;
 
-use crate::draft::{Declared, DraftTarget};
-use crate::handle::{Link, Remote, Slot, TaskHandle};
+use crate::draft::{Declared, DraftContext, DraftTarget};
+use crate::handle::{Remote, Slot, TaskHandle};
 use crate::{Error, Running, Task, TaskDraft};
 
 /// Where tasks are started that may borrow what lives longer than the scope: see
@@ -140,16 +139,8 @@ impl<'scope> TaskDraft<&'scope Scope<'scope, '_>> {
 impl<'scope> DraftTarget for &'scope Scope<'scope, '_> {
     type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
-    fn policy(&self) -> &str {
-        DraftTarget::policy(&self.running)
-    }
-
-    fn domains(&self) -> &[DomainSpec] {
-        DraftTarget::domains(&self.running)
-    }
-
-    fn link(&self) -> Link {
-        DraftTarget::link(&self.running)
+    fn context(&self) -> DraftContext<'_> {
+        self.running.context()
     }
 
     fn put<T: Send + 'static>(
