@@ -34,7 +34,7 @@ impl Start {
     /// the scheduler.
     ///
     /// # Errors
-    /// As of [`run`](crate::run()).
+    /// As of [`KernelHost::start`](crate::KernelHost::start).
     pub fn try_it(cpu: u32) -> Result<Start, Diagnostic> {
         let set =
             TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();

@@ -17,7 +17,7 @@ use crate::Time;
 /// `nanosleep`; see signal(7)) return `EINTR` in a task; the standard library deals with that
 /// itself. Keep that signal unblocked and its handler in place: a task that blocks it cannot be
 /// parked. After 1 ms of execution beyond its budget it is in the ordinary class, without
-/// guarantee, until its next release, and a [`Report::Warning`](crate::Report) is sent.
+/// guarantee, until its next release, and a [`RunEvent::Warning`](crate::RunEvent) is sent.
 ///
 /// Threads that a task creates are ordinary ones: real-time priority is not inherited.
 pub struct Task<'a> {
