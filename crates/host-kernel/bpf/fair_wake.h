@@ -131,8 +131,10 @@ static inline void fair_enqueue(struct task_struct *p, __u64 enq_flags) __rq_loc
 		fair_put_back(p, c, queue, time, enq_flags);
 		return;
 	}
+	/* A thread that exits is soon gone by itself. Under PREEMPT_RT it holds a lock that its
+	 * parent needs next, which would wait for turns of all others. */
 	wakes = enq_flags & SCX_ENQ_WAKEUP && p->policy != SCHED_BATCH &&
-		p->policy != SCHED_IDLE;
+		p->policy != SCHED_IDLE && !(bpf_get_current_task_btf()->flags & PF_EXITING);
 	/* ops.select_cpu has just looked for an idle CPU. */
 	here = own || !fair_several || enq_flags & SCX_ENQ_CPU_SELECTED;
 	if (wakes && here && !c->kicked && fair_ahead(c, shared) && fair_unasked(cpu)) {

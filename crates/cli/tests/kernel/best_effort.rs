@@ -205,6 +205,11 @@ fn batch_and_idle_programs_break_into_no_turn() {
     ends_well(run);
 }
 
+/// A thread waits for a turn of each of two loads at most, 3 ms each, of which a period of 10 ms
+/// leaves 0.5 ms (6 % less the timer process and other threads): 120 ms. A program waits so when it
+/// is new, after its exec (its parent preempts it) and at its exit, and so does its parent.
+const START: Duration = Duration::from_millis(4 * 120);
+
 #[test]
 fn a_shell_stays_usable_beside_loads_and_a_set_of_94_percent() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -216,7 +221,8 @@ fn a_shell_stays_usable_beside_loads_and_a_set_of_94_percent() {
         let begin = Instant::now();
         let status = Command::new("true").status().expect("it starts");
         assert!(status.success());
-        assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
+        eprintln!("a start took {:?}", begin.elapsed());
+        assert!(begin.elapsed() < START, "{:?}", begin.elapsed());
     }
     ends_well(run);
 }
