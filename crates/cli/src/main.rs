@@ -35,6 +35,8 @@ use args_measure::Instrument;
 use output::Caller;
 
 fn main() -> ExitCode {
+    // Before the first thread: later it takes tens of milliseconds.
+    punctual_sys::futex::fix_hash_size();
     let words: Vec<_> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,

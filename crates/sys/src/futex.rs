@@ -49,16 +49,24 @@ fn wake_with(word: &AtomicU32, flag: libc::c_int) {
 }
 
 /// Buckets of this process's futex hash.
-const HASH_SLOTS: usize = 256;
+const HASH_SLOTS: libc::c_int = 256;
 
 /// Gives the futex hash of this process a fixed size. Since Linux 6.16 the kernel resizes it as
 /// threads are created, under a mutex that a dispatcher would wait for; ordinary threads hold it.
 /// Kernels without such a hash refuse, and need nothing.
+///
+/// A process that has had a second thread waits for a grace period of RCU here, tens of
+/// milliseconds: a program calls it first, if it can.
 pub fn fix_hash_size() {
     // Of linux/prctl.h.
     const PR_FUTEX_HASH: libc::c_int = 78;
-    const PR_FUTEX_HASH_SET_SLOTS: libc::c_ulong = 1;
+    const SET_SLOTS: libc::c_ulong = 1;
+    const GET_SLOTS: libc::c_ulong = 2;
     const NO_FLAGS: libc::c_ulong = 0;
-    // SAFETY: a system call without pointers.
-    unsafe { libc::prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, HASH_SLOTS, NO_FLAGS, NO_FLAGS) };
+    // SAFETY: system calls without pointers.
+    unsafe {
+        if libc::prctl(PR_FUTEX_HASH, GET_SLOTS, NO_FLAGS, NO_FLAGS, NO_FLAGS) != HASH_SLOTS {
+            libc::prctl(PR_FUTEX_HASH, SET_SLOTS, HASH_SLOTS, NO_FLAGS, NO_FLAGS);
+        }
+    }
 }
