@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, one signal unblocked
-//!     │                  ┌──────────────────────────────────────────────────────────────┐
-//!     │                  └> punctual_command: what is due,        ──> sleep until the time ┘
-//!     │                     which job to run (bpf/timer_process.h)    it named, or until its
-//!     │                                                               signal: an earlier event
+//!     │                  ┌──────────────────────────────────────────────────────────────────┐
+//!     │                  └> punctual_command calls the dispatcher ──> sleeps until the next ┘
+//!     │                     (bpf/timer_process.h)                     event, or until a signal
+//!     │                                                               (an earlier one)
 //!     └ killed, ended: so is the scheduler, and with it this process
 //! ```
 //!

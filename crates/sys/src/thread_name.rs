@@ -32,7 +32,7 @@ pub const ALIVE: &str = "punctual-alive";
 pub const PROBE: &str = "punctual-probe";
 /// All of the above begin with it, and the command and the library's thread are called so.
 const PROGRAM: &str = "punctual";
-/// The threads of `punctual baseline` begin with it.
+/// The threads of the kernel's own policies (`punctual run --compare`) begin with it.
 pub const BASELINE: &str = "baseline";
 
 /// The name of a CPU's thread: `freezer/1`.
