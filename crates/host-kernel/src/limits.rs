@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher};
-use punctual_taskset::{Arrival, Costs, DomainId, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::abi::{arena_limits, domains};
 use crate::diagnostics::{not_done_here, OTHERS};
@@ -94,19 +94,13 @@ fn rehearse(
     let mut allocators = Allocators::with(set, domain, options)?;
     let mut dispatcher = Dispatcher::new(limits).map_err(|e| refused(&e))?;
     allocators.begin(&mut LocalDispatcher::new(&mut dispatcher, 0), 0).map_err(|e| refused(&e))?;
-    let polling = |g: &punctual_taskset::GroupSpec| {
-        g.domain == domain
-            && matches!(g.server, ServerSpec::Periodic { kind: ServerKind::Polling, .. })
-    };
-    let mut asks_policies = set.groups.iter().any(polling);
     for (index, _) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
         let task: TaskId = dispatcher.add_task(0).map_err(|e| refused(&e))?;
         allocators
             .add(&mut LocalDispatcher::new(&mut dispatcher, 0), index, task)
             .map_err(|e| refused(&e))?;
-        asks_policies |= allocators.reservation_of(task).is_none();
     }
-    Ok(asks_policies)
+    Ok(allocators.asks_policies())
 }
 
 /// How long a task may wait for its next release, though it is runnable.

@@ -1,13 +1,15 @@
 //! All policies of one dispatcher, and the tasks that they release.
 
-use punctual_dispatcher::{late_waits, Dispatcher, Limits, Refusal, ReservationId, TaskId, Wait};
+use punctual_dispatcher::{
+    late_waits, Dispatcher, For, Limits, Refusal, ReservationId, TaskId, Wait,
+};
 use punctual_taskset::{Costs, DomainId, TaskSet, TaskSpec};
 
-use crate::allocator::{number, Allocator, TaskParams};
 use crate::arrival::Stream;
+use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
-use crate::policy::{overrun, PolicyEntry, Setup};
-use crate::servers::Server;
+use crate::jobs;
+use crate::policy::{MemberParams, SchedulingPolicy};
 use crate::slot::{Phase, Slot};
 use crate::{Gsi, POLICIES};
 use punctual_diagnostic::Diagnostic;
@@ -39,18 +41,26 @@ pub struct Allocators {
     pub(crate) options: AllocatorOptions,
     pub(crate) origin: u64,
     begun: bool,
-    /// Allocators at work; slots and groups know them by place.
-    pub(crate) at_work: Vec<Box<dyn Allocator>>,
-    /// By group number: its policy, and that one's place above.
-    pub(crate) groups: Vec<(&'static PolicyEntry, u32)>,
+    /// Policies at work; slots and groups know them by place.
+    pub(crate) at_work: Vec<AtWork>,
+    /// By group number: the place of its policy above.
+    pub(crate) groups: Vec<u32>,
+    /// Those of the set's tasks, room for others, then those of servers.
     pub(crate) slots: Vec<Slot>,
+    /// Where those of servers begin.
+    pub(crate) servers: usize,
     /// By task number: its slot.
     pub(crate) by_task: Vec<u32>,
-    pub(crate) servers: Vec<Server>,
-    /// Some server is a polling one.
-    pub(crate) polling: bool,
+    /// Slots of servers whose policies receive events.
+    pub(crate) observed: Vec<u32>,
     /// Slots whose timer was refused, to be asked for again.
     pub(crate) unarmed: u32,
+}
+
+/// A policy at work, and what is said of it.
+pub(crate) struct AtWork {
+    pub(crate) entry: &'static PolicyEntry,
+    pub(crate) policy: Box<dyn SchedulingPolicy>,
 }
 
 /// No slot.
@@ -81,26 +91,27 @@ impl Allocators {
             options,
             origin: 0,
             begun: false,
-            at_work: Vec::with_capacity(set.groups.len() + 2),
+            // One is at work in vain while another takes its place.
+            at_work: Vec::with_capacity(set.groups.len() + 2 + crate::servers::KINDS.len()),
             groups: Vec::with_capacity(set.groups.len() + 1),
             slots: Vec::with_capacity(tasks),
+            servers: tasks,
             by_task: vec![NO_SLOT; tasks],
-            servers: Vec::new(),
-            polling: false,
+            observed: Vec::new(),
             unarmed: 0,
         };
         let costs = options.costs;
         for group in 0..=set.groups.len() as u32 {
-            let policy = all.named(group)?;
-            let allocator = (policy.make)(policy, &Setup { set, domain, group, costs })?;
-            all.groups.push((policy, all.at_work.len() as u32));
-            all.at_work.push(allocator);
+            let entry = all.named(group)?;
+            let policy = (entry.make)(entry, &Setup { set, domain, group, costs })?;
+            all.groups.push(all.at_work.len() as u32);
+            all.at_work.push(AtWork { entry, policy });
         }
         for (index, spec) in set.tasks.iter().enumerate() {
-            all.slots.push(all.slot_for(spec, index as u32));
+            all.slots.push(slot_for(spec, index as u32));
         }
-        all.servers = crate::servers::of(set, domain);
-        all.polling = all.servers.iter().any(|s| s.polling);
+        all.slots.resize_with(tasks, Slot::unused);
+        all.add_servers()?;
         Ok(all)
     }
 
@@ -132,28 +143,24 @@ impl Allocators {
         })
     }
 
-    fn slot_for(&self, spec: &TaskSpec, index: u32) -> Slot {
-        let mut slot = Slot::new(TaskParams::of(spec, index, TaskId::NONE), overrun(spec.overrun));
-        slot.stream = Stream::of(&spec.arrival);
-        slot
-    }
-
     /// What the dispatcher must be created with; the trace ring has 65,536 records.
     pub fn limits(&self) -> Limits {
         let mine = self.set.tasks.iter().filter(|t| t.domain == self.domain).count() as u32;
         let tasks = (mine + self.options.room).max(1);
         // A task may have windows and others from its next release on.
-        let windows = 2 * self.slots.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
-        let standing = self.servers.len() as u32;
+        let of_set = &self.slots[..self.set.tasks.len()];
+        let windows = 2 * of_set.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
+        let servers = (self.slots.len() - self.servers) as u32;
+        let alarms = self.at_work.iter().any(|at_work| at_work.entry.alarms);
         Limits {
-            jobs: 2 * tasks + 2 * standing + 8,
+            jobs: 2 * tasks + 2 * servers + 8,
             tasks,
-            reservations: tasks + standing,
+            reservations: tasks + servers,
             groups: self.set.groups.len() as u32 + 1,
             budget_groups: self.set.budget_groups.len() as u32,
-            timers: tasks + 8,
+            timers: if alarms { 2 * tasks + servers } else { tasks } + 8,
             depth: Limits::DEPTH,
-            events: (8 * (tasks + standing + 8)).next_power_of_two(),
+            events: (8 * (tasks + servers + 8)).next_power_of_two(),
             records: 1 << 16,
             windows: windows.min(1 << 20) as u32,
         }
@@ -161,9 +168,9 @@ impl Allocators {
 
     /// How many windows a reservation of the task needs, all rows together.
     fn windows_of(&self, slot: &Slot) -> u64 {
-        let allocator = &self.at_work[self.groups[slot.member.group as usize].1 as usize];
-        let rows = 0..allocator.rows(&slot.member);
-        rows.map(|number| allocator.windows(&slot.member, number).len() as u64).sum()
+        let policy = &self.at_work[self.groups[slot.member.group as usize] as usize].policy;
+        let rows = 0..policy.rows(&slot.member);
+        rows.map(|number| policy.windows(&slot.member, number).len() as u64).sum()
     }
 
     /// The start: orders of all groups, budgets of budget groups, server jobs. Offsets count from
@@ -177,8 +184,8 @@ impl Allocators {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
-        for (group, &(_, at)) in self.groups.iter().enumerate() {
-            gsi.set_order(group as u32, self.at_work[at as usize].order())?;
+        for (group, &at) in self.groups.iter().enumerate() {
+            gsi.set_order(group as u32, self.at_work[at as usize].entry.order)?;
         }
         self.begin_servers(gsi)
     }
@@ -198,10 +205,8 @@ impl Allocators {
         if !matches!(self.slots[index].phase, Phase::Empty) {
             return Err(Refusal::Busy);
         }
-        let slot = self.slot_for(spec, index as u32);
-        let start = spec.offset;
-        self.slots[index] = slot;
-        self.register(gsi, index, start, task)
+        self.slots[index] = slot_for(spec, index as u32);
+        self.register(gsi, index, task)
     }
 
     /// Registers a task that is in no set, as `index` (any one beyond the set's, within
@@ -220,39 +225,29 @@ impl Allocators {
         if index < self.set.tasks.len() {
             return Err(Refusal::Invalid);
         }
-        if index >= self.set.tasks.len() + self.options.room as usize {
+        if index >= self.servers {
             return Err(Refusal::Full);
-        }
-        while self.slots.len() <= index {
-            let unused = self.slot_for(spec, self.slots.len() as u32);
-            self.slots.push(unused);
         }
         if !matches!(self.slots[index].phase, Phase::Empty) {
             return Err(Refusal::Busy);
         }
-        self.slots[index] = self.slot_for(spec, index as u32);
-        self.register(gsi, index, spec.offset, task)
+        self.slots[index] = slot_for(spec, index as u32);
+        self.register(gsi, index, task)
     }
 
-    fn register(
-        &mut self,
-        gsi: &mut dyn Gsi,
-        index: usize,
-        start: u64,
-        task: TaskId,
-    ) -> Result<(), Refusal> {
+    fn register(&mut self, gsi: &mut dyn Gsi, index: usize, task: TaskId) -> Result<(), Refusal> {
         let route = self.by_task.get_mut(task.0 as usize).ok_or(Refusal::Full)?;
         *route = index as u32;
         let slot = &mut self.slots[index];
-        slot.member.task = task;
-        let by = self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?.1;
-        if !self.at_work[by as usize].admits(&slot.member) {
+        slot.member.serves = For::Task(task);
+        let by = *self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?;
+        if !self.at_work[by as usize].policy.admits(&slot.member) {
             return Err(Refusal::Invalid);
         }
         (slot.by, slot.next_by) = (by, by);
         slot.origin = self.origin;
         (slot.next, slot.number) =
-            slot.stream.first(slot.origin, start, slot.member.period, gsi.now());
+            slot.stream.first(slot.origin, slot.member.offset, slot.member.period, gsi.now());
         slot.phase = Phase::Waiting;
         let taken = match self.reserve(gsi, index) {
             Ok(true) => Ok(()),
@@ -275,6 +270,7 @@ impl Allocators {
             // It may have expired already; its event then finds no release.
             let _ = gsi.cancel_timer(timer);
         }
+        jobs::cancel_alarm(gsi, slot);
         if let Phase::Reserved(r) = slot.phase {
             let _ = gsi.remove_reservation(r);
         }
@@ -335,10 +331,24 @@ impl Allocators {
         }
     }
 
+    /// Whether some policy has to receive events while the set runs; else the dispatcher's
+    /// reservations carry out all members that there are now.
+    pub fn asks_policies(&self) -> bool {
+        let mut tasks = self.slots[..self.servers].iter();
+        let observes = |slot: &Slot| self.at_work[slot.by as usize].policy.observes(&slot.member);
+        !self.observed.is_empty()
+            || tasks.any(|slot| match slot.phase {
+                Phase::Empty => false,
+                Phase::Reserved(_) => observes(slot),
+                _ => true,
+            })
+    }
+
     /// Whether the task's remaining budget is cut when it wakes in mid-job (the revised CBS wake-up
     /// rule).
     pub fn cuts_on_waking(&self, task: TaskId) -> bool {
-        self.slot_of(task).is_some_and(|s| self.at_work[self.slots[s].by as usize].wakeup_rule())
+        self.slot_of(task)
+            .is_some_and(|s| self.at_work[self.slots[s].by as usize].entry.wakeup_rule)
     }
 
     /// A task's place in the set.
@@ -348,12 +358,12 @@ impl Allocators {
 
     /// The ordering of a group.
     pub fn order_of(&self, group: u32) -> Option<&[punctual_dispatcher::Attribute]> {
-        self.groups.get(group as usize).map(|&(_, at)| self.at_work[at as usize].order())
+        self.policy_of(group).map(|entry| entry.order)
     }
 
     /// The policy of a group at this time.
     pub fn policy_of(&self, group: u32) -> Option<&'static PolicyEntry> {
-        self.groups.get(group as usize).map(|&(policy, _)| policy)
+        self.groups.get(group as usize).map(|&at| self.at_work[at as usize].entry)
     }
 
     /// The slot of a task that is, or was last, of that number.
@@ -363,7 +373,8 @@ impl Allocators {
     }
 }
 
-/// A group's number by its place in the set.
-pub(crate) fn group_number(index: usize) -> u32 {
-    number(Some(index))
+fn slot_for(spec: &TaskSpec, index: u32) -> Slot {
+    let mut slot = Slot::new(MemberParams::of(spec, index, TaskId::NONE), overrun(spec.overrun));
+    slot.stream = Stream::of(&spec.arrival);
+    slot
 }

@@ -1,6 +1,6 @@
 //! Priority bands (RED-Linux IV-E): jobs of a higher band precede those of all lower bands.
 
-use crate::policy::shorter_first;
+use crate::entry::shorter_first;
 
 /// Half the distance between bands: no period or priority within a band reaches further.
 const HALF: i64 = 1 << 60;

@@ -10,11 +10,12 @@ use punctual_analysis::upper_band_responses;
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, TaskSpec};
 
-use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
-use crate::error::place;
-use crate::error::refused;
-use crate::policy::{PolicyEntry, Setup};
+use crate::entry::{PolicyEntry, Setup};
+use crate::error::{place, refused};
+use crate::per_release::{per_release, ReleasePolicy};
+use crate::policy::{MemberParams, Release, SchedulingPolicy};
+use crate::JobParams;
 use punctual_diagnostic::Diagnostic;
 
 /// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
@@ -27,6 +28,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| band::middle(u.priority),
     wakeup_rule: false,
+    alarms: false,
     make,
 };
 
@@ -35,7 +37,10 @@ struct Dual {
     promotion: Vec<Option<u64>>,
 }
 
-fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+fn make(
+    entry: &'static PolicyEntry,
+    setup: &Setup<'_>,
+) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
     let mut promotion = vec![None; setup.set.tasks.len()];
     let hard: Vec<(usize, &TaskSpec)> =
         setup.tasks().filter(|(_, t)| t.arrival.has_minimum_interarrival()).collect();
@@ -66,15 +71,11 @@ fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>
             None => worst.map_or(0, |worst| task.deadline - worst),
         });
     }
-    Ok(Box::new(Dual { promotion }))
+    Ok(per_release(entry, Dual { promotion }))
 }
 
-impl Allocator for Dual {
-    fn order(&self) -> &[Attribute] {
-        POLICY.order
-    }
-
-    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
+impl ReleasePolicy for Dual {
+    fn first(&mut self, m: &MemberParams, r: &Release) -> JobParams {
         let end = r.at.saturating_add(m.deadline);
         // A task from outside the set has the promotion that it brings.
         let promotion = self.promotion.get(m.index as usize).copied().unwrap_or(m.promotion);
@@ -83,15 +84,20 @@ impl Allocator for Dual {
             Some(0) => (end, band::high(m.deadline)),
             Some(after) => (r.at.saturating_add(after).min(end), band::low(m.deadline)),
         };
-        Part { start: r.at, finish, budget: r.left, priority }
+        JobParams { start: r.at, finish, budget: r.left, priority }
     }
 
-    fn next(&mut self, m: &TaskParams, r: &Release, end: End) -> Option<Part> {
+    fn next(&mut self, m: &MemberParams, r: &Release, end: End) -> Option<JobParams> {
         let low = self.first(m, r);
         let finish = r.at.saturating_add(m.deadline);
         if r.part > 1 || end != End::Expired || low.finish >= finish || r.left == 0 {
             return None;
         }
-        Some(Part { start: low.finish, finish, budget: r.left, priority: band::high(m.deadline) })
+        Some(JobParams {
+            start: low.finish,
+            finish,
+            budget: r.left,
+            priority: band::high(m.deadline),
+        })
     }
 }

@@ -1,15 +1,12 @@
-//! From the dispatcher's events to release events: each task's releases, their jobs, their ends.
+//! From the dispatcher's events to those of policies, and to release events: each task's releases,
+//! their jobs, their ends.
 
-use punctual_dispatcher::{End, Event, TaskId};
+use punctual_dispatcher::{End, Event, For, TaskId, TimerId};
 
-use crate::allocator::Part;
 use crate::allocators::Allocators;
+use crate::jobs::{self, ALARM};
 use crate::slot::Phase;
-use crate::{Gsi, ReleaseEvent};
-
-/// In the cookie of every job that is made here, beside slot and use.
-pub(crate) const MADE: u64 = 1 << 63;
-const SLOT_BITS: u64 = 0xff_ffff;
+use crate::{Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
     /// Handles one event of the dispatcher as its policy defines. Every event must come here, in
@@ -22,25 +19,26 @@ impl Allocators {
     ) {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
-                if cookie & MADE != 0 && task != TaskId::NONE {
-                    self.part_ended(gsi, cookie, at, end, used, report);
+                let ended = PolicyEvent::JobEnded { end, used, remaining };
+                if let (Some((s, use_of)), false) = (jobs::made(cookie), task == TaskId::NONE) {
+                    self.made_ended(gsi, (s, use_of), at, ended, report);
                 } else if let Some(s) = self.slot_of(task) {
                     self.reserved_ended(s, at, end, used, remaining, report);
+                    self.observe(gsi, s, ended, report);
+                } else {
+                    self.tell_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
                 }
             }
             Event::WindowEnded { task, used, .. } => self.window_ended(task, used),
-            Event::Timer { timer, cookie, .. } => {
-                let s = cookie as usize;
-                if self.slots.get(s).is_some_and(|slot| slot.timer == Some(timer)) {
-                    self.slots[s].timer = None;
-                    self.arm_next_release(gsi, s, report);
-                }
-            }
+            Event::Timer { timer, cookie, .. } => self.timer_expired(gsi, timer, cookie, report),
             Event::Released { at, job, task, number, release, budget } => {
                 if let Some(s) = self.slot_of(task) {
                     self.released(gsi, s, at, number, release, budget, report);
+                    self.observe(gsi, s, PolicyEvent::Released, report);
                 } else {
-                    self.server_released(gsi, job);
+                    self.tell_servers(gsi, PolicyEvent::Released, report, |gsi, slot| {
+                        slot.current_job(gsi) == Some(job)
+                    });
                 }
             }
             Event::ReleasesLost { at, task, first, count } => {
@@ -59,13 +57,88 @@ impl Allocators {
                     report(ReleaseEvent::DelayedSaturated { at, task, index })
                 });
             }
-            Event::TaskReady { at, task } => self.woke(gsi, task, at),
-            Event::GroupIdle { group, .. } => self.poll_away(gsi, group),
+            Event::SegmentEnded { end, cookie, used, remaining, .. } => {
+                let ended = PolicyEvent::JobEnded { end, used, remaining };
+                self.tell_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
+            }
+            Event::TaskReady { task, .. } => {
+                self.task_changed(gsi, task, PolicyEvent::Ready, report);
+            }
+            Event::TaskBlocked { task, .. } => {
+                self.task_changed(gsi, task, PolicyEvent::Blocked, report);
+            }
+            Event::GroupActive { group, .. } => {
+                self.group_changed(gsi, group, PolicyEvent::Ready, report);
+            }
+            Event::GroupIdle { group, .. } => {
+                self.group_changed(gsi, group, PolicyEvent::Blocked, report);
+            }
             Event::Lost { at, count } => self.resync(gsi, at, count, report),
-            Event::SegmentEnded { .. } | Event::TaskBlocked { .. } | Event::GroupActive { .. } => {}
         }
         if self.unarmed > 0 {
             self.arm_again(gsi);
+        }
+    }
+
+    /// A task woke or fell asleep.
+    fn task_changed(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        task: TaskId,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        let Some(s) = self.slot_of(task) else { return };
+        if self.slots[s].phase == Phase::Open {
+            self.deliver(gsi, s, event, report);
+        } else {
+            self.observe(gsi, s, event, report);
+        }
+    }
+
+    /// A group got its first ready member, or lost its last.
+    fn group_changed(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        group: u32,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        self.tell_servers(gsi, event, report, |_, slot| slot.member.serves == For::Group(group));
+    }
+
+    /// An event of a task that a reservation releases, for a policy that wants those, too.
+    fn observe(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        let slot = &self.slots[s];
+        if matches!(slot.phase, Phase::Reserved(_))
+            && self.at_work[slot.by as usize].policy.observes(&slot.member)
+        {
+            self.deliver(gsi, s, event, report);
+        }
+    }
+
+    /// The next release of a task is due, or an alarm.
+    fn timer_expired(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        timer: TimerId,
+        cookie: u64,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        let s = (cookie & !ALARM) as usize;
+        let Some(slot) = self.slots.get_mut(s) else { return };
+        if cookie & ALARM == 0 && slot.timer == Some(timer) {
+            slot.timer = None;
+            self.arm_next_release(gsi, s, report);
+        } else if cookie & ALARM != 0 && slot.alarm.is_some_and(|(alarm, _)| alarm == timer) {
+            slot.alarm = None;
+            self.deliver(gsi, s, PolicyEvent::Alarm, report);
         }
     }
 
@@ -96,8 +169,8 @@ impl Allocators {
             // Its end was lost.
             self.report_end(s, at, End::Cancelled, report);
         }
-        let next = &self.at_work[self.slots[s].next_by as usize];
-        let leaves = next.terms(&self.slots[s].member).is_none() || self.slots[s].no_room;
+        let next = &self.at_work[self.slots[s].next_by as usize].policy;
+        let leaves = next.reservation(&self.slots[s].member).is_none() || self.slots[s].no_room;
         let slot = &mut self.slots[s];
         if leaves {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
@@ -129,7 +202,7 @@ impl Allocators {
         let slot = &self.slots[s];
         ReleaseEvent::Released {
             at,
-            task: slot.member.task,
+            task: slot.member.task(),
             index: s as u32,
             number: slot.release.number,
             release: slot.release.at,
@@ -193,7 +266,7 @@ impl Allocators {
         let left = if end == End::Exhausted { 0 } else { remaining };
         report(ReleaseEvent::Ended {
             at,
-            task: slot.member.task,
+            task: slot.member.task(),
             index: s as u32,
             number: slot.release.number,
             end,
@@ -203,62 +276,29 @@ impl Allocators {
         });
     }
 
-    /// A job that was made here ended.
-    fn part_ended(
+    /// A job that a policy made ended.
+    fn made_ended(
         &mut self,
         gsi: &mut dyn Gsi,
-        cookie: u64,
+        (s, use_of): (usize, u32),
         at: u64,
-        end: End,
-        used: u64,
+        ended: PolicyEvent,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        let s = (cookie >> 32 & SLOT_BITS) as usize;
-        let Some(slot) =
-            self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == cookie as u32)
+        let PolicyEvent::JobEnded { end, used, .. } = ended else { return };
+        let Some(slot) = self.slots.get_mut(s).filter(|slot| slot.open && slot.use_of == use_of)
         else {
             return;
         };
-        slot.used += used;
-        slot.release.left = slot.granted.saturating_sub(slot.used);
-        if end == End::Exhausted || end == End::Expired {
-            let next = self.at_work[slot.by as usize].next(&slot.member, &slot.release, end);
-            if let Some(part) = next {
-                if self.put(gsi, s, &part).is_ok() {
-                    return;
-                }
-            }
+        slot.charge(used);
+        slot.job = None;
+        slot.last_end = end;
+        self.ask(gsi, s, ended);
+        let slot = &self.slots[s];
+        let goes_on = slot.job.is_some()
+            || slot.alarm.is_some() && matches!(end, End::Exhausted | End::Expired);
+        if !goes_on {
+            self.end_release(gsi, s, at, end, report);
         }
-        self.end_release(gsi, s, at, end, report);
-    }
-
-    /// The revised CBS wake-up rule for jobs that are made here: what is left of a task that wakes
-    /// in mid-job is cut to its bandwidth, by replacing the job (design, "Reservation").
-    fn woke(&mut self, gsi: &mut dyn Gsi, task: TaskId, at: u64) {
-        let Some(s) = self.slot_of(task) else { return };
-        let slot = &mut self.slots[s];
-        let finish = slot.release.at.saturating_add(slot.member.deadline);
-        if slot.phase != Phase::Open
-            || finish <= at
-            || !self.at_work[slot.by as usize].wakeup_rule()
-        {
-            return;
-        }
-        let Some(job) = slot.job.filter(|&job| gsi.standing(job).is_some()) else { return };
-        let (left, used) = (gsi.remaining(job), gsi.used(job));
-        let allowed = u128::from(finish - at) * u128::from(slot.member.budget)
-            / u128::from(slot.member.deadline);
-        let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
-        if left <= allowed {
-            return;
-        }
-        let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
-        let _ = gsi.cancel_job(job);
-        slot.used += used;
-        slot.cut_off += left - allowed;
-        slot.granted = slot.used + allowed;
-        slot.release.left = allowed;
-        // There is room: a job was just taken back.
-        let _ = self.put(gsi, s, &Part { budget: allowed, ..part });
     }
 }

@@ -8,9 +8,11 @@
 
 use punctual_dispatcher::{Attribute, End};
 
-use crate::allocator::{Allocator, Part, Release, TaskParams};
 use crate::band;
-use crate::policy::{PolicyEntry, Setup};
+use crate::entry::{PolicyEntry, Setup};
+use crate::per_release::{per_release, ReleasePolicy};
+use crate::policy::{MemberParams, Release, SchedulingPolicy};
+use crate::JobParams;
 use punctual_diagnostic::Diagnostic;
 
 /// Within each band, rate monotonic.
@@ -22,32 +24,32 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| band::high(u.period),
     wakeup_rule: false,
+    alarms: false,
     make,
 };
 
 struct Imprecise;
 
-fn make(_: &'static PolicyEntry, _: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
-    Ok(Box::new(Imprecise))
+fn make(
+    entry: &'static PolicyEntry,
+    _: &Setup<'_>,
+) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
+    Ok(per_release(entry, Imprecise))
 }
 
-fn part(m: &TaskParams, r: &Release, budget: u64, priority: i64) -> Part {
-    Part { start: r.at, finish: r.at.saturating_add(m.deadline), budget, priority }
+fn job(m: &MemberParams, r: &Release, budget: u64, priority: i64) -> JobParams {
+    JobParams { start: r.at, finish: r.at.saturating_add(m.deadline), budget, priority }
 }
 
-impl Allocator for Imprecise {
-    fn order(&self) -> &[Attribute] {
-        POLICY.order
-    }
-
-    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
+impl ReleasePolicy for Imprecise {
+    fn first(&mut self, m: &MemberParams, r: &Release) -> JobParams {
         let mandatory = m.mandatory.unwrap_or(r.left).min(r.left);
-        part(m, r, mandatory, band::high(m.period))
+        job(m, r, mandatory, band::high(m.period))
     }
 
-    fn next(&mut self, m: &TaskParams, r: &Release, end: End) -> Option<Part> {
+    fn next(&mut self, m: &MemberParams, r: &Release, end: End) -> Option<JobParams> {
         let optional = m.mandatory.is_some_and(|mandatory| mandatory < m.budget);
         (r.part == 1 && end == End::Exhausted && optional)
-            .then(|| part(m, r, r.left, band::low(m.period)))
+            .then(|| job(m, r, r.left, band::low(m.period)))
     }
 }

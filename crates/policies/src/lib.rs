@@ -13,18 +13,21 @@
 //! or releases are not periodic, allocators add jobs when timers expire. One file per policy, one
 //! table of names: [`POLICIES`].
 
-mod allocator;
 mod allocators;
 mod arrival;
 mod band;
+mod context;
 mod dm;
 mod dual;
 mod edf;
+mod entry;
 mod error;
 mod fp;
 mod gsi;
 mod handle;
 mod imprecise;
+mod jobs;
+mod per_release;
 mod period_builder;
 mod policy;
 mod release;
@@ -38,11 +41,13 @@ mod standard;
 mod swap;
 mod td;
 
-pub use allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
 pub use allocators::{AllocatorOptions, Allocators};
+pub use context::{Context, JobParams};
+pub use entry::{Make, PolicyEntry, Setup, Urgency};
 pub use gsi::{Gsi, LocalDispatcher};
+pub use per_release::{per_release, ReleasePolicy};
 pub use period_builder::{PeriodBuilder, PeriodParams};
-pub use policy::{Make, PolicyEntry, Setup, Urgency};
+pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
 pub use punctual_diagnostic::Diagnostic;
 pub use release_event::ReleaseEvent;
 

@@ -1,106 +1,161 @@
-//! The table's entries: a policy's name, source, and how one is made for a group.
+//! What a policy is: it receives the events of a group's members, and issues their jobs.
 
-use punctual_dispatcher::{Attribute, For, OverrunPolicy, Reservation, TaskId};
-use punctual_taskset as taskset;
-use taskset::{Costs, DomainId, TaskSet, TaskSpec};
+use punctual_dispatcher::{End, For, TaskId};
+use punctual_taskset::{TaskSpec, Window};
 
-use crate::allocator::{number, Allocator};
-use punctual_diagnostic::Diagnostic;
+use crate::Context;
 
-/// An entry of the table of policies.
-pub struct PolicyEntry {
-    /// Its name in task sets.
-    pub name: &'static str,
-    /// Its title, for people.
-    pub title: &'static str,
-    /// Its source.
-    pub source: &'static str,
-    /// Its limits, for people.
-    pub limits: &'static str,
-    /// The ordering of its scheduling group.
-    pub order: &'static [Attribute],
-    /// The priority of a server job of these attributes, or of a task's jobs under a standard
-    /// periodic policy: larger first.
-    pub priority: fn(&Urgency) -> i64,
-    /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
-    /// admission counts the jitter instead (design, "Reservation").
-    pub wakeup_rule: bool,
-    /// Makes one for a group of a set, or returns why it cannot.
-    pub make: Make,
-}
-
-/// Makes a policy for a group of a set.
-pub type Make = fn(&'static PolicyEntry, &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic>;
-
-/// What a policy is made for.
-pub struct Setup<'a> {
-    /// The whole set.
-    pub set: &'a TaskSet,
-    /// The domain of the dispatcher.
-    pub domain: DomainId,
-    /// The scheduling group.
-    pub group: u32,
-    /// What the host takes for its own work.
-    pub costs: Costs,
-}
-
-impl<'a> Setup<'a> {
-    /// The tasks of the group in this domain, with their places in the set.
-    pub fn tasks(&self) -> impl Iterator<Item = (usize, &'a TaskSpec)> + '_ {
-        let mine = |t: &TaskSpec| t.domain == self.domain && number(t.group) == self.group;
-        self.set.tasks.iter().enumerate().filter(move |(_, t)| mine(t))
-    }
-}
-
-/// What makes a task or a server important. Times are ns.
+/// The parameters of a member of a scheduling group for its policy: of a task, or of the server of
+/// a group or of a budget-group node. Times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Urgency {
+pub struct MemberParams {
+    /// Its number: a task's is its place in the task set; those of servers follow.
+    pub index: u32,
+    /// What its jobs serve.
+    pub serves: For,
+    /// The scheduling group in which its jobs compete.
+    pub group: u32,
+    /// The budget-group node that limits them; 0 for none.
+    pub budget_group: u32,
+    /// From the origin to its first release.
+    pub offset: u64,
     /// Time between releases.
     pub period: u64,
-    /// Relative deadline.
+    /// Execution time per release, 1..=deadline.
+    pub budget: u64,
+    /// Relative deadline, budget..=period.
     pub deadline: u64,
-    /// As the set gives it.
+    /// A task's importance, for the policy `fp`; a server's, as the policy of its group has it.
     pub priority: i64,
+    /// Budget of the mandatory part, for the policy `imprecise`.
+    pub mandatory: Option<u64>,
+    /// Promotion time, for the policy `dual`.
+    pub promotion: Option<u64>,
 }
 
-impl Urgency {
-    /// Of a task.
-    pub fn of(spec: &TaskSpec) -> Urgency {
-        Urgency { period: spec.period, deadline: spec.deadline, priority: spec.priority }
+/// A release that is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// From 0.
+    pub number: u64,
+    /// When it was due, ns.
+    pub at: u64,
+    /// Its remaining budget, ns, as of the last job that ended.
+    pub left: u64,
+    /// How many jobs were made of it so far.
+    pub part: u32,
+}
+
+/// The reservation that carries out each release of a member by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservationParams {
+    /// Priority of its jobs.
+    pub priority: i64,
+    /// Whether a task that wakes in mid-job is cut to its bandwidth (the revised CBS rule).
+    pub wakeup_rule: bool,
+}
+
+/// What a policy learns of a member of its group; [`Context`] tells of which one, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyEvent {
+    /// A release is due: of a task, [`Context::release`]. Its first job is expected in return, or
+    /// an alarm; without either the release is lost.
+    Released,
+    /// The job in flight ended. A release that has not completed is over unless another job or an
+    /// alarm is the answer.
+    JobEnded {
+        /// How.
+        end: End,
+        /// Its execution time, ns.
+        used: u64,
+        /// Its remaining budget, ns.
+        remaining: u64,
+    },
+    /// The task woke up in mid-job; the served group got its first ready member (GROUP_ACTIVE).
+    Ready,
+    /// The task fell asleep in mid-job; the served group lost its last ready member (GROUP_IDLE).
+    Blocked,
+    /// The alarm that the policy set for this member is due.
+    Alarm,
+    /// Events of this member may have been lost; queries tell what it does now.
+    Lost,
+}
+
+/// A policy at work in one scheduling group (RED-Linux IV-D.2, "the allocator"), or a kind of
+/// server at work for all of its servers.
+///
+/// The releases of tasks, their numbers, overruns and reports to the host are the business of
+/// [`Allocators`](crate::Allocators); the policy says which jobs they become. What is said of it
+/// once, such as the ordering of its group, is in its [`PolicyEntry`](crate::PolicyEntry). It
+/// allocates nothing once tasks run. A policy whose jobs follow from each release by itself is
+/// shorter as a [`ReleasePolicy`](crate::ReleasePolicy).
+pub trait SchedulingPolicy: Send {
+    /// Whether a task that is not in the set can be added.
+    fn admits(&self, member: &MemberParams) -> bool {
+        let _ = member;
+        true
     }
+
+    /// Whether the dispatcher's own reservation can carry this member out, and how; `None` when
+    /// each release needs the policy. A server always needs one.
+    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
+        let _ = member;
+        None
+    }
+
+    /// With a reservation: after how many releases the task's windows come again; 0 where a release
+    /// is one job.
+    fn rows(&self, member: &MemberParams) -> u64 {
+        let _ = member;
+        0
+    }
+
+    /// The windows of release `number`, at least one, in order; starts count from the release.
+    fn windows(&self, member: &MemberParams, number: u64) -> &[Window] {
+        let _ = (member, number);
+        &[]
+    }
+
+    /// With a reservation: whether the policy must receive the member's events all the same. On the
+    /// kernel host that takes a thread in user space, which learns of them late.
+    fn observes(&self, member: &MemberParams) -> bool {
+        let _ = member;
+        false
+    }
+
+    /// Answers an event of a member. What it does through `context` takes effect at the same
+    /// instant.
+    fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent);
 }
 
-impl PolicyEntry {
-    /// The reservation that carries a task out under this policy, its first release `start` ns
-    /// after `origin` (CLOCK_MONOTONIC ns).
-    pub fn reservation(&self, spec: &TaskSpec, task: TaskId, origin: u64) -> Reservation {
-        Reservation {
+impl MemberParams {
+    /// What policies know of a task of a set.
+    pub fn of(spec: &TaskSpec, index: u32, task: TaskId) -> MemberParams {
+        MemberParams {
+            index,
             serves: For::Task(task),
             group: number(spec.group),
             budget_group: number(spec.budget_group),
-            cookie: None,
-            start: origin.saturating_add(spec.offset),
+            offset: spec.offset,
             period: spec.period,
             budget: spec.budget,
             deadline: spec.deadline,
-            priority: (self.priority)(&Urgency::of(spec)),
-            overrun: overrun(spec.overrun),
-            wakeup_rule: self.wakeup_rule,
+            priority: spec.priority,
+            mandatory: spec.mandatory,
+            promotion: spec.promotion,
+        }
+    }
+
+    /// Its number in the dispatcher; [`TaskId::NONE`] of a server.
+    pub fn task(&self) -> TaskId {
+        match self.serves {
+            For::Task(task) => task,
+            For::Group(_) | For::Budget(_) => TaskId::NONE,
         }
     }
 }
 
-/// The dispatcher's word for a set's.
-pub(crate) fn overrun(of: taskset::Overrun) -> OverrunPolicy {
-    match of {
-        taskset::Overrun::Carry => OverrunPolicy::Carry,
-        taskset::Overrun::Skip => OverrunPolicy::Skip,
-        taskset::Overrun::Background => OverrunPolicy::Background,
-        taskset::Overrun::Signal => OverrunPolicy::Signal,
-    }
-}
-
-/// Periods and deadlines as priorities: the shorter, the larger.
-pub(crate) fn shorter_first(ns: u64) -> i64 {
-    -i64::try_from(ns).unwrap_or(i64::MAX)
+/// A set's n-th group or budget group is the dispatcher's n + 1.
+pub(crate) fn number(index: Option<usize>) -> u32 {
+    index.map_or(0, |i| i as u32 + 1)
 }

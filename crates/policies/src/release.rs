@@ -1,17 +1,37 @@
 //! Releases that are made here rather than by the dispatcher's reservations: the timer of the next
 //! one, its jobs, its end.
 
-use punctual_dispatcher::{
-    error_settled, late_waits, End, For, Job, JobId, OverrunPolicy, Refusal, INFINITE,
-};
+use punctual_dispatcher::{error_settled, late_waits, End, OverrunPolicy, Refusal, INFINITE};
 
-use crate::allocator::Part;
 use crate::allocators::Allocators;
-use crate::handle::MADE;
+use crate::jobs;
 use crate::slot::Phase;
-use crate::{Gsi, ReleaseEvent};
+use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
+    /// Has a member's policy answer an event.
+    pub(crate) fn ask(&mut self, gsi: &mut dyn Gsi, s: usize, event: PolicyEvent) {
+        let slot = &mut self.slots[s];
+        let policy = &mut self.at_work[slot.by as usize].policy;
+        policy.handle(&mut Context { gsi, slot }, event);
+    }
+
+    /// As [`Allocators::ask`]; a release that has no job and no alarm then is over.
+    pub(crate) fn deliver(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        self.ask(gsi, s, event);
+        let slot = &self.slots[s];
+        if slot.phase == Phase::Open && slot.open && !slot.is_answered() {
+            let (at, end) = (gsi.now(), slot.last_end);
+            self.end_release(gsi, s, at, end, report);
+        }
+    }
+
     /// Ends a release and arms the next one.
     pub(crate) fn end_release(
         &mut self,
@@ -23,7 +43,7 @@ impl Allocators {
     ) {
         self.report_end(s, at, end, report);
         let slot = &mut self.slots[s];
-        let (task, index, number) = (slot.member.task, s as u32, slot.release.number);
+        let (task, index, number) = (slot.member.task(), s as u32, slot.release.number);
         if end == End::Exhausted || slot.used > slot.granted {
             slot.carry_error(slot.used as i64 - slot.granted as i64);
         }
@@ -42,6 +62,7 @@ impl Allocators {
             }
         }
         if end == End::TaskGone || slot.phase == Phase::Empty {
+            jobs::cancel_alarm(gsi, slot);
             slot.phase = Phase::Empty;
             return;
         }
@@ -65,7 +86,7 @@ impl Allocators {
                 }
                 return;
             }
-            let (task, index, period) = (slot.member.task, s as u32, slot.member.period);
+            let (task, index, period) = (slot.member.task(), s as u32, slot.member.period);
             if slot.stream.is_periodic() && now - slot.next >= period {
                 let count = (now - slot.next) / period;
                 report(ReleaseEvent::Lost { at: now, task, index, first: slot.number, count });
@@ -83,7 +104,8 @@ impl Allocators {
         }
     }
 
-    /// Makes the release that is due; `false` when the dispatcher has no room for its job.
+    /// Makes the release that is due; `false` when its policy makes nothing of it, or the
+    /// dispatcher has no room for its job.
     fn open(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) -> bool {
         let slot = &mut self.slots[s];
         slot.by = slot.next_by;
@@ -98,50 +120,26 @@ impl Allocators {
         slot.used = 0;
         slot.number += 1;
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
-        let part = self.at_work[slot.by as usize].first(&slot.member, &slot.release);
-        if self.put(gsi, s, &part).is_err() {
-            let slot = &mut self.slots[s];
+        slot.job = None;
+        slot.phase = Phase::Open;
+        self.ask(gsi, s, PolicyEvent::Released);
+        let slot = &mut self.slots[s];
+        if !slot.is_answered() {
+            slot.phase = Phase::Waiting;
             slot.lost = slot.lost.saturating_add(1);
             report(ReleaseEvent::Lost {
                 at: gsi.now(),
-                task: slot.member.task,
+                task: slot.member.task(),
                 index: s as u32,
                 first: slot.release.number,
                 count: 1,
             });
             return false;
         }
-        let slot = &mut self.slots[s];
         slot.error -= settled;
         slot.open = true;
-        slot.phase = Phase::Open;
         report(self.released_now(s, gsi.now()));
         true
-    }
-
-    /// Adds a job of the release in flight.
-    pub(crate) fn put(
-        &mut self,
-        gsi: &mut dyn Gsi,
-        s: usize,
-        part: &Part,
-    ) -> Result<JobId, Refusal> {
-        let slot = &mut self.slots[s];
-        let m = &slot.member;
-        let id = gsi.add_job(&Job {
-            serves: For::Task(m.task),
-            start: part.start,
-            finish: part.finish,
-            budget: part.budget.min(slot.release.left),
-            priority: part.priority,
-            cookie: MADE | (s as u64) << 32 | u64::from(slot.use_of.wrapping_add(1)),
-            group: m.group,
-            budget_group: m.budget_group,
-        })?;
-        slot.use_of = slot.use_of.wrapping_add(1);
-        slot.release.part += 1;
-        slot.job = Some(id);
-        Ok(id)
     }
 
     /// Requests the timer of a slot's next release.

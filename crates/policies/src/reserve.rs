@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Refusal, Reservation};
 
-use crate::allocator::Allocator;
+use crate::policy::SchedulingPolicy;
 use crate::slot::{Phase, Slot};
 use crate::{Allocators, Gsi};
 
@@ -16,11 +16,11 @@ impl Allocators {
         {
             return Ok(false);
         }
-        let allocator = self.at_work[slot.next_by as usize].as_ref();
-        let Some(reservation) = standing(slot, allocator) else {
+        let policy = self.at_work[slot.next_by as usize].policy.as_ref();
+        let Some(reservation) = standing(slot, policy) else {
             return Ok(false);
         };
-        let id = match in_windows(gsi, slot, allocator, |gsi| gsi.add_reservation(&reservation))? {
+        let id = match in_windows(gsi, slot, policy, |gsi| gsi.add_reservation(&reservation))? {
             Some(id) => id,
             None => {
                 slot.no_room = true;
@@ -34,22 +34,22 @@ impl Allocators {
     }
 }
 
-/// The reservation that carries a slot's task out from its next release on.
-pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reservation> {
+/// The reservation that carries a member out from its next release on.
+pub(crate) fn standing(slot: &Slot, policy: &dyn SchedulingPolicy) -> Option<Reservation> {
     let m = &slot.member;
-    let terms = allocator.terms(m)?;
+    let params = policy.reservation(m)?;
     Some(Reservation {
-        serves: punctual_dispatcher::For::Task(m.task),
+        serves: m.serves,
         start: slot.next,
         period: m.period,
         budget: m.budget,
         deadline: m.deadline,
-        priority: terms.priority,
+        priority: params.priority,
         group: m.group,
         budget_group: m.budget_group,
-        cookie: None,
+        cookie: slot.cookie,
         overrun: slot.overrun,
-        wakeup_rule: terms.wakeup_rule,
+        wakeup_rule: params.wakeup_rule,
     })
 }
 
@@ -59,16 +59,16 @@ pub(crate) fn standing(slot: &Slot, allocator: &dyn Allocator) -> Option<Reserva
 pub(crate) fn in_windows<T>(
     gsi: &mut dyn Gsi,
     slot: &Slot,
-    allocator: &dyn Allocator,
+    policy: &dyn SchedulingPolicy,
     ask: impl FnOnce(&mut dyn Gsi) -> Result<T, Refusal>,
 ) -> Result<Option<T>, Refusal> {
-    let rows = allocator.rows(&slot.member);
+    let rows = policy.rows(&slot.member);
     if rows == 0 {
         return ask(gsi).map(Some);
     }
     let mut asked = Ok(());
     for row in 0..rows {
-        let windows = allocator.windows(&slot.member, slot.number.wrapping_add(row));
+        let windows = policy.windows(&slot.member, slot.number.wrapping_add(row));
         for (place, w) in windows.iter().enumerate() {
             asked = asked.and_then(|()| gsi.draft_window(w.start, w.length, place == 0));
         }

@@ -4,7 +4,7 @@ use punctual_dispatcher::{End, ReservationId};
 
 use crate::allocators::Allocators;
 use crate::slot::Phase;
-use crate::{Gsi, ReleaseEvent};
+use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
     /// Resynchronises every task, so that none is lost: timers are requested again, releases
@@ -17,7 +17,7 @@ impl Allocators {
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
         report(ReleaseEvent::EventsLost { at, count });
-        for s in 0..self.slots.len() {
+        for s in 0..self.servers {
             let slot = &mut self.slots[s];
             match slot.phase {
                 Phase::Waiting => {
@@ -32,11 +32,24 @@ impl Allocators {
                     slot.use_of = slot.use_of.wrapping_add(1);
                     self.end_release(gsi, s, at, End::Cancelled, report);
                 }
+                Phase::Open => self.resync_policy(gsi, s, report),
                 Phase::Reserved(r) => self.resync_reservation(gsi, s, r, report),
                 _ => {}
             }
         }
-        self.poll_all(gsi);
+        for n in 0..self.observed.len() {
+            self.deliver(gsi, self.observed[n] as usize, PolicyEvent::Lost, report);
+        }
+    }
+
+    /// A release in flight goes on: its alarm may be lost, and what its task did.
+    fn resync_policy(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
+        let mut context = Context { gsi, slot: &mut self.slots[s] };
+        if let Some((_, due)) = context.slot.alarm {
+            // Its own timer is free again, or has expired and left its place.
+            let _ = context.set_alarm(due);
+        }
+        self.deliver(gsi, s, PolicyEvent::Lost, report);
     }
 
     /// A reservation's latest release is where its grid says; whether it has a job can be asked.
@@ -70,7 +83,7 @@ impl Allocators {
             slot.cut = false;
             slot.cut_off = 0;
             slot.granted = gsi.used(job) + gsi.remaining(job);
-            if self.at_work[slot.by as usize].rows(&slot.member) > 0 {
+            if self.at_work[slot.by as usize].policy.rows(&slot.member) > 0 {
                 // The execution in its earlier windows is lost; of several, this has a part only.
                 slot.granted = slot.granted.max(slot.member.budget);
             }

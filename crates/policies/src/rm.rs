@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::Attribute;
 
-use crate::policy::shorter_first;
+use crate::entry::shorter_first;
 use crate::{standard, PolicyEntry};
 
 /// Priority 1/P, stored as -P (papers/notes.md: an order, not a number).
@@ -14,5 +14,6 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| shorter_first(u.period),
     wakeup_rule: false,
+    alarms: false,
     make: standard::make,
 };

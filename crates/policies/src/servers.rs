@@ -1,91 +1,151 @@
-//! Servers of scheduling groups, and the budgets of budget groups: reservations whose jobs serve a
-//! group or a node (RED-Linux V-A, V-B).
-//!
-//! A deferrable server needs nothing more: the dispatcher keeps its budget while its group is idle
-//! (Strosnider, Lehoczky and Sha 1995). A polling server's budget is taken back as soon as its
-//! group is idle, and at its release if it is idle then (Sprunt, Sha and Lehoczky 1989).
+//! Servers of scheduling groups, and the budgets of budget groups: members whose jobs serve a group
+//! or a node (RED-Linux V-A, V-B). A reservation of the dispatcher releases each.
 
-use punctual_dispatcher::{
-    For, JobId, OverrunPolicy, Refusal, Reservation, ReservationId, Standing,
+use punctual_diagnostic::Diagnostic;
+use punctual_dispatcher::{Attribute, For, OverrunPolicy, Refusal, Standing};
+use punctual_taskset::{GroupSpec, ServerKind, ServerSpec, TaskSet};
+
+use crate::allocators::{Allocators, AtWork};
+use crate::entry::{PolicyEntry, Setup, Urgency};
+use crate::jobs::SERVER;
+use crate::policy::{number, MemberParams, PolicyEvent, ReservationParams, SchedulingPolicy};
+use crate::reserve::standing;
+use crate::slot::{Phase, Slot};
+use crate::{Context, Gsi};
+
+/// The kinds of server, each a policy of its own.
+pub(crate) static KINDS: [&PolicyEntry; 2] = [&DEFERRABLE, &POLLING];
+
+/// The dispatcher keeps a server's budget while its group is idle: a reservation is enough.
+static DEFERRABLE: PolicyEntry = PolicyEntry {
+    name: "deferrable",
+    title: "deferrable server",
+    source: "Strosnider, Lehoczky and Sha 1995",
+    limits: "deadlines up to the period",
+    order: NO_MEMBERS,
+    priority: |u| u.priority,
+    wakeup_rule: false,
+    alarms: false,
+    make: reserved,
 };
-use punctual_taskset::{DomainId, ServerKind, ServerSpec, TaskSet};
 
-use crate::allocator::number;
-use crate::allocators::{group_number, Allocators};
-use crate::policy::Urgency;
-use crate::Gsi;
+/// A server's budget is taken back as soon as its group is idle, and at its release if it is idle
+/// then.
+static POLLING: PolicyEntry = PolicyEntry {
+    name: "polling",
+    title: "polling server",
+    source: "Sprunt, Sha and Lehoczky 1989",
+    make: |_, _| Ok(Box::new(Polling)),
+    ..DEFERRABLE
+};
 
-/// In a server job's cookie, beside its place in the list of servers.
-pub(crate) const SERVER: u64 = 1 << 62;
-
-/// One reservation that serves a group or a node. Times are ns.
-pub(crate) struct Server {
-    serves: For,
-    /// The group in which its jobs compete; of a node: 0.
-    parent: u32,
-    budget_group: u32,
-    start: u64,
-    period: u64,
-    budget: u64,
-    deadline: u64,
-    priority: i64,
-    pub(crate) polling: bool,
-    reservation: Option<ReservationId>,
+/// Its place in [`KINDS`].
+fn place_of(kind: ServerKind) -> u32 {
+    match kind {
+        ServerKind::Deferrable => 0,
+        ServerKind::Polling => 1,
+    }
 }
 
-/// All of one domain: budget groups, then servers, in the order of the file (a job may name a node
-/// only when that is made, so parents come first).
-pub(crate) fn of(set: &TaskSet, domain: DomainId) -> Vec<Server> {
+/// A server orders nothing; the group that it serves has a policy of its own.
+const NO_MEMBERS: &[Attribute] = &[];
+
+/// A kind of server that the dispatcher carries out by itself.
+struct Reserved {
+    wakeup_rule: bool,
+}
+
+fn reserved(
+    entry: &'static PolicyEntry,
+    _: &Setup<'_>,
+) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
+    Ok(Box::new(Reserved { wakeup_rule: entry.wakeup_rule }))
+}
+
+impl SchedulingPolicy for Reserved {
+    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
+        Some(ReservationParams { priority: member.priority, wakeup_rule: self.wakeup_rule })
+    }
+
+    fn handle(&mut self, _: &mut Context<'_>, _: PolicyEvent) {}
+}
+
+struct Polling;
+
+impl SchedulingPolicy for Polling {
+    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
+        Reserved { wakeup_rule: false }.reservation(member)
+    }
+
+    fn observes(&self, _: &MemberParams) -> bool {
+        true
+    }
+
+    /// The group may have become active since, so what counts is what the server job does now.
+    fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
+        let looks =
+            matches!(event, PolicyEvent::Released | PolicyEvent::Blocked | PolicyEvent::Lost);
+        if looks && context.standing() == Some(Standing::Idle) {
+            // It exists, since it has a standing.
+            let _ = context.cancel_job();
+        }
+    }
+}
+
+/// The servers of a domain: those of budget groups, then those of groups, in the order of the file
+/// (a job may name a node only when that is made, so parents come first).
+fn members(set: &TaskSet, domain: punctual_taskset::DomainId) -> Vec<(MemberParams, ServerKind)> {
     let mut servers = Vec::new();
     let parents: Vec<Option<usize>> = set.budget_groups.iter().map(|b| b.parent).collect();
     for n in parents_first(&parents) {
         let b = &set.budget_groups[n];
         if b.domain == domain {
-            servers.push(Server {
-                serves: For::Budget(group_number(n)),
-                parent: 0,
+            let member = MemberParams {
+                index: 0,
+                serves: For::Budget(number(Some(n))),
+                group: 0,
                 budget_group: number(b.parent),
-                start: 0,
+                offset: 0,
                 period: b.period,
                 budget: b.budget,
                 deadline: b.period,
                 priority: 0,
-                polling: false,
-                reservation: None,
-            });
+                mandatory: None,
+                promotion: None,
+            };
+            servers.push((member, ServerKind::Deferrable));
         }
     }
     for (n, g) in set.groups.iter().enumerate().filter(|(_, g)| g.domain == domain) {
-        let server = |start, period, budget, deadline, polling| Server {
-            serves: For::Group(group_number(n)),
-            parent: number(g.parent),
-            budget_group: number(g.budget_group),
-            start,
-            period,
-            budget,
-            deadline,
-            priority: g.priority,
-            polling,
-            reservation: None,
-        };
-        match &g.server {
-            ServerSpec::Periodic { period, budget, deadline, offset: start, kind } => {
-                servers.push(server(
-                    *start,
-                    *period,
-                    *budget,
-                    *deadline,
-                    *kind == ServerKind::Polling,
-                ));
-            }
-            ServerSpec::Windows { cycle, windows } => {
-                for w in windows {
-                    servers.push(server(w.start, *cycle, w.length, w.length, false));
-                }
-            }
-        }
+        servers.extend(of_group(n, g));
     }
     servers
+}
+
+/// One server, or one of each window.
+fn of_group(n: usize, g: &GroupSpec) -> Vec<(MemberParams, ServerKind)> {
+    let server = |offset, period, budget, deadline| MemberParams {
+        index: 0,
+        serves: For::Group(number(Some(n))),
+        group: number(g.parent),
+        budget_group: number(g.budget_group),
+        offset,
+        period,
+        budget,
+        deadline,
+        priority: g.priority,
+        mandatory: None,
+        promotion: None,
+    };
+    match &g.server {
+        ServerSpec::Periodic { period, budget, deadline, offset, kind } => {
+            vec![(server(*offset, *period, *budget, *deadline), *kind)]
+        }
+        ServerSpec::Windows { cycle, windows } => windows
+            .iter()
+            .map(|w| (server(w.start, *cycle, w.length, w.length), ServerKind::Deferrable))
+            .collect(),
+    }
 }
 
 /// Places in the list, every parent before its children; those of a cycle are left out.
@@ -110,90 +170,80 @@ fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
     order
 }
 
-impl Server {
-    fn reservation(&self, priority: fn(&Urgency) -> i64, origin: u64, place: usize) -> Reservation {
-        let urgency =
-            Urgency { period: self.period, deadline: self.deadline, priority: self.priority };
-        Reservation {
-            serves: self.serves,
-            start: origin.saturating_add(self.start),
-            period: self.period,
-            budget: self.budget,
-            deadline: self.deadline,
-            priority: priority(&urgency),
-            group: self.parent,
-            budget_group: self.budget_group,
-            cookie: Some(SERVER | place as u64),
-            overrun: OverrunPolicy::Carry,
-            wakeup_rule: false,
-        }
-    }
-}
-
 impl Allocators {
+    /// Slots and policies of all servers.
+    pub(crate) fn add_servers(&mut self) -> Result<(), Diagnostic> {
+        let kinds = self.at_work.len() as u32;
+        for entry in KINDS {
+            let setup =
+                Setup { set: &self.set, domain: self.domain, group: 0, costs: self.options.costs };
+            let policy = (entry.make)(entry, &setup)?;
+            self.at_work.push(AtWork { entry, policy });
+        }
+        for (place, (member, kind)) in members(&self.set, self.domain).into_iter().enumerate() {
+            let index = self.slots.len() as u32;
+            let by = kinds + place_of(kind);
+            let mut slot = Slot::new(MemberParams { index, ..member }, OverrunPolicy::Carry);
+            slot.cookie = Some(SERVER | place as u64);
+            (slot.by, slot.next_by) = (by, by);
+            self.slots.push(slot);
+            if self.at_work[by as usize].policy.observes(&member) {
+                self.observed.push(index);
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn begin_servers(&mut self, gsi: &mut dyn Gsi) -> Result<(), Refusal> {
-        for (place, server) in self.servers.iter_mut().enumerate() {
-            let policy = self.groups[server.parent as usize].0;
-            let reservation = server.reservation(policy.priority, self.origin, place);
-            server.reservation = Some(gsi.add_reservation(&reservation)?);
+        for s in self.servers..self.slots.len() {
+            let slot = &mut self.slots[s];
+            slot.next = self.origin.saturating_add(slot.member.offset);
+            if let Some(reservation) = self.server_reservation(s) {
+                self.slots[s].phase = Phase::Reserved(gsi.add_reservation(&reservation)?);
+            }
         }
         Ok(())
     }
 
     /// Server jobs in a group whose policy changed.
     pub(crate) fn rank_servers(&mut self, gsi: &mut dyn Gsi, group: u32) -> Result<(), Refusal> {
-        let policy = self.groups[group as usize].0;
-        for (place, server) in self.servers.iter().enumerate() {
-            if server.parent == group && matches!(server.serves, For::Group(_)) {
-                if let Some(r) = server.reservation {
-                    gsi.change_reservation(
-                        r,
-                        &server.reservation(policy.priority, self.origin, place),
-                    )?;
+        for s in self.servers..self.slots.len() {
+            let Slot { member, phase, .. } = &self.slots[s];
+            let competes = member.group == group && matches!(member.serves, For::Group(_));
+            if let (true, &Phase::Reserved(r)) = (competes, phase) {
+                if let Some(reservation) = self.server_reservation(s) {
+                    gsi.change_reservation(r, &reservation)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// A group became idle: its polling servers lose what they have. It may have become active
-    /// since, so what counts is what a server job does now.
-    pub(crate) fn poll_away(&mut self, gsi: &mut dyn Gsi, group: u32) {
-        if !self.polling {
-            return;
+    /// The policy of the group in which a server competes says how it ranks there.
+    fn server_reservation(&self, s: usize) -> Option<punctual_dispatcher::Reservation> {
+        let slot = &self.slots[s];
+        let parent = self.at_work[self.groups[slot.member.group as usize] as usize].entry;
+        let policy = self.at_work[slot.by as usize].policy.as_ref();
+        let mut reservation = standing(slot, policy)?;
+        if matches!(slot.member.serves, For::Group(_)) {
+            reservation.priority = (parent.priority)(&Urgency::of(&slot.member));
         }
-        for server in self.servers.iter().filter(|s| s.polling && s.serves == For::Group(group)) {
-            if let Some(job) = server.reservation.and_then(|r| gsi.job_of(r)) {
-                take_back(gsi, job);
+        Some(reservation)
+    }
+
+    /// Tells the servers of a group whose policies receive events.
+    pub(crate) fn tell_servers(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(crate::ReleaseEvent),
+        of: impl Fn(&dyn Gsi, &Slot) -> bool,
+    ) {
+        for n in 0..self.observed.len() {
+            let s = self.observed[n] as usize;
+            if of(gsi, &self.slots[s]) {
+                self.deliver(gsi, s, event, report);
             }
         }
-    }
-
-    /// A server job was released: one that polls looks once.
-    pub(crate) fn server_released(&mut self, gsi: &mut dyn Gsi, job: JobId) {
-        if !self.polling {
-            return;
-        }
-        let mut polling = self.servers.iter().filter(|s| s.polling);
-        if polling.any(|s| s.reservation.and_then(|r| gsi.job_of(r)) == Some(job)) {
-            take_back(gsi, job);
-        }
-    }
-
-    /// All polling servers look: some event of theirs was lost.
-    pub(crate) fn poll_all(&mut self, gsi: &mut dyn Gsi) {
-        for server in self.servers.iter().filter(|s| s.polling) {
-            if let Some(job) = server.reservation.and_then(|r| gsi.job_of(r)) {
-                take_back(gsi, job);
-            }
-        }
-    }
-}
-
-/// Ends a server job that has no task to serve.
-fn take_back(gsi: &mut dyn Gsi, job: JobId) {
-    if gsi.standing(job) == Some(Standing::Idle) {
-        // It exists, since it has a standing.
-        let _ = gsi.cancel_job(job);
     }
 }

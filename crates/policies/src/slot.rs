@@ -1,11 +1,13 @@
-//! A task of the set, and where its releases are.
+//! A member of a group (a task, or a server), and where its releases are.
 
-use punctual_dispatcher::{JobId, OverrunPolicy, ReservationId, TimerId, INFINITE};
+use punctual_dispatcher::{End, JobId, OverrunPolicy, ReservationId, TaskId, TimerId, INFINITE};
+use punctual_taskset::{Body, Spin, TaskSpec};
 
-use crate::allocator::{Release, TaskParams};
 use crate::arrival::Stream;
+use crate::policy::{MemberParams, Release};
+use crate::Gsi;
 
-/// What carries a task's releases.
+/// What carries a member's releases.
 ///
 /// ```text
 ///   EMPTY ──add──> WAITING ──timer──> OPEN ──over──> WAITING      (jobs made by the policy)
@@ -27,15 +29,17 @@ pub(crate) enum Phase {
     Finished,
 }
 
-/// One task.
+/// One member. Of a server, the dispatcher's reservation makes all releases.
 pub(crate) struct Slot {
-    pub(crate) member: TaskParams,
+    pub(crate) member: MemberParams,
+    /// Of a server's jobs; a task's reservation has one of its own.
+    pub(crate) cookie: Option<u64>,
     pub(crate) overrun: OverrunPolicy,
     pub(crate) stream: Stream,
     /// The origin of its offset and list, ns.
     pub(crate) origin: u64,
     pub(crate) phase: Phase,
-    /// The allocators of the release in flight and of the next one: indices in `at_work`.
+    /// The policies of the release in flight and of the next one: indices in `at_work`.
     pub(crate) by: u32,
     pub(crate) next_by: u32,
     /// The release in flight, or the latest.
@@ -45,12 +49,16 @@ pub(crate) struct Slot {
     /// The number that it gets; under a reservation: what is added to the dispatcher's numbers.
     pub(crate) number: u64,
     pub(crate) timer: Option<TimerId>,
-    /// The job in flight.
+    /// The alarm that its policy set, and when it is due, ns.
+    pub(crate) alarm: Option<(TimerId, u64)>,
+    /// The job in flight that the policy made.
     pub(crate) job: Option<JobId>,
     /// Which of the task's jobs that is: its cookie's lower half.
     pub(crate) use_of: u32,
     /// A release was reported and has not ended yet.
     pub(crate) open: bool,
+    /// How the latest job that the policy made ended.
+    pub(crate) last_end: End,
     /// The dispatcher has no room for its windows: its jobs are made here.
     pub(crate) no_room: bool,
     /// The wake-up rule has cut the release in flight.
@@ -74,9 +82,10 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(member: TaskParams, overrun: OverrunPolicy) -> Slot {
+    pub(crate) fn new(member: MemberParams, overrun: OverrunPolicy) -> Slot {
         Slot {
             member,
+            cookie: None,
             overrun,
             stream: Stream::Periodic,
             origin: 0,
@@ -87,9 +96,11 @@ impl Slot {
             next: INFINITE,
             number: 0,
             timer: None,
+            alarm: None,
             job: None,
             use_of: 0,
             open: false,
+            last_end: End::Cancelled,
             no_room: false,
             cut: false,
             cut_off: 0,
@@ -101,6 +112,31 @@ impl Slot {
             lost: 0,
             waits: false,
         }
+    }
+
+    /// Room for a task that is not in the set.
+    pub(crate) fn unused() -> Slot {
+        let spec = TaskSpec::new("", 1, 1, Body::Spin(Spin::Forever));
+        Slot::new(MemberParams::of(&spec, 0, TaskId::NONE), OverrunPolicy::Carry)
+    }
+
+    /// The job in flight, a reservation's too.
+    pub(crate) fn current_job(&self, gsi: &dyn Gsi) -> Option<JobId> {
+        match self.phase {
+            Phase::Reserved(r) => gsi.job_of(r),
+            _ => self.job,
+        }
+    }
+
+    /// Whether the release in flight goes on: by a job, or by what its policy does at an alarm.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.job.is_some() || self.alarm.is_some()
+    }
+
+    /// The release in flight has executed `ns` in a job that is over.
+    pub(crate) fn charge(&mut self, ns: u64) {
+        self.used += ns;
+        self.release.left = self.granted.saturating_sub(self.used);
     }
 
     /// Adds to the enforcement error, within one budget either way.

@@ -1,10 +1,11 @@
 //! The standard periodic policies: one job per release, by the attributes of RED-Linux Table 1.
 
-use punctual_dispatcher::Attribute;
-
-use crate::allocator::{Allocator, Part, Release, ReservationParams, TaskParams};
-use crate::policy::{PolicyEntry, Setup, Urgency};
 use punctual_diagnostic::Diagnostic;
+
+use crate::entry::{PolicyEntry, Setup, Urgency};
+use crate::per_release::{per_release, ReleasePolicy};
+use crate::policy::{MemberParams, Release, ReservationParams, SchedulingPolicy};
+use crate::JobParams;
 
 /// Start = the beginning of the period, finish = the deadline, budget = all of it (RED-Linux
 /// Table 1). What tells one from another stands in its table entry.
@@ -12,37 +13,24 @@ struct Standard(&'static PolicyEntry);
 
 /// Any set of tasks will do.
 pub(crate) fn make(
-    policy: &'static PolicyEntry,
+    entry: &'static PolicyEntry,
     _: &Setup<'_>,
-) -> Result<Box<dyn Allocator>, Diagnostic> {
-    Ok(Box::new(Standard(policy)))
+) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
+    Ok(per_release(entry, Standard(entry)))
 }
 
-impl Standard {
-    fn priority(&self, m: &TaskParams) -> i64 {
-        (self.0.priority)(&Urgency { period: m.period, deadline: m.deadline, priority: m.priority })
-    }
-}
-
-impl Allocator for Standard {
-    fn order(&self) -> &[Attribute] {
-        self.0.order
+impl ReleasePolicy for Standard {
+    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
+        let priority = (self.0.priority)(&Urgency::of(member));
+        Some(ReservationParams { priority, wakeup_rule: self.0.wakeup_rule })
     }
 
-    fn terms(&self, member: &TaskParams) -> Option<ReservationParams> {
-        Some(ReservationParams { priority: self.priority(member), wakeup_rule: self.0.wakeup_rule })
-    }
-
-    fn first(&mut self, member: &TaskParams, release: &Release) -> Part {
-        Part {
+    fn first(&mut self, member: &MemberParams, release: &Release) -> JobParams {
+        JobParams {
             start: release.at,
             finish: release.at.saturating_add(member.deadline),
             budget: release.left,
-            priority: self.priority(member),
+            priority: (self.0.priority)(&Urgency::of(member)),
         }
-    }
-
-    fn wakeup_rule(&self) -> bool {
-        self.0.wakeup_rule
     }
 }

@@ -3,8 +3,9 @@
 use punctual_dispatcher::{Refusal, TaskId};
 use punctual_taskset::PolicySpec;
 
+use crate::allocators::AtWork;
+use crate::entry::Setup;
 use crate::error::refused;
-use crate::policy::Setup;
 use crate::reserve::{in_windows, standing};
 use crate::slot::Phase;
 use crate::Allocators;
@@ -28,9 +29,9 @@ impl Allocators {
         if group as usize >= self.groups.len() {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
-        let policy = self.find(&to.name, place())?;
-        let allocator = (policy.make)(
-            policy,
+        let entry = self.find(&to.name, place())?;
+        let policy = (entry.make)(
+            entry,
             &Setup { set: &self.set, domain: self.domain, group, costs: self.options.costs },
         )?;
         let refused = |e| {
@@ -40,23 +41,24 @@ impl Allocators {
                 "report it with the task set",
             )
         };
-        gsi.set_order(group, allocator.order()).map_err(refused)?;
-        let at = self.place_for(allocator);
-        self.groups[group as usize] = (policy, at);
+        gsi.set_order(group, entry.order).map_err(refused)?;
+        let at = self.place_for(AtWork { entry, policy });
+        self.groups[group as usize] = at;
         match group.checked_sub(1) {
             None => self.set.policy = to.clone(),
             Some(g) => self.set.groups[g as usize].policy = to.clone(),
         }
-        for slot in self.slots.iter_mut().filter(|s| s.member.group == group) {
+        let tasks = &mut self.slots[..self.servers];
+        for slot in tasks.iter_mut().filter(|s| s.member.group == group) {
             slot.next_by = at;
             slot.no_room = false;
             if let Phase::Reserved(r) = slot.phase {
                 // A task without a reservation under the new policy leaves this one at its next
                 // release.
-                let allocator = self.at_work[at as usize].as_ref();
-                if let Some(to) = standing(slot, allocator) {
+                let policy = self.at_work[at as usize].policy.as_ref();
+                if let Some(to) = standing(slot, policy) {
                     let changed =
-                        in_windows(gsi, slot, allocator, |gsi| gsi.change_reservation(r, &to));
+                        in_windows(gsi, slot, policy, |gsi| gsi.change_reservation(r, &to));
                     match changed.map_err(refused)? {
                         Some(()) => slot.by = at,
                         None => slot.no_room = true,
@@ -82,9 +84,8 @@ impl Allocators {
         let slot = &mut self.slots[s];
         let Phase::Reserved(r) = slot.phase else { return Err(Refusal::Nothing) };
         let before = std::mem::replace(&mut slot.member.budget, budget);
-        let allocator = self.at_work[slot.next_by as usize].as_ref();
-        let changed = match standing(slot, allocator).filter(|_| allocator.rows(&slot.member) == 0)
-        {
+        let policy = self.at_work[slot.next_by as usize].policy.as_ref();
+        let changed = match standing(slot, policy).filter(|_| policy.rows(&slot.member) == 0) {
             Some(to) => gsi.change_reservation(r, &to),
             None => Err(Refusal::Nothing),
         };
@@ -94,19 +95,18 @@ impl Allocators {
         changed
     }
 
-    /// An unused place in the list of allocators, or a new one.
-    fn place_for(&mut self, allocator: Box<dyn crate::Allocator>) -> u32 {
+    /// An unused place in the list of policies at work, or a new one.
+    fn place_for(&mut self, at_work: AtWork) -> u32 {
         let used = |at: u32| {
-            self.groups.iter().any(|g| g.1 == at)
-                || self.slots.iter().any(|s| s.by == at || s.next_by == at)
+            self.groups.contains(&at) || self.slots.iter().any(|s| s.by == at || s.next_by == at)
         };
         match (0..self.at_work.len() as u32).find(|&at| !used(at)) {
             Some(at) => {
-                self.at_work[at as usize] = allocator;
+                self.at_work[at as usize] = at_work;
                 at
             }
             None => {
-                self.at_work.push(allocator);
+                self.at_work.push(at_work);
                 self.at_work.len() as u32 - 1
             }
         }

@@ -13,10 +13,11 @@ use punctual_analysis::{
 use punctual_dispatcher::{Attribute, End};
 use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
 
-use crate::allocator::{number, Allocator, Part, Release, ReservationParams, TaskParams};
-use crate::error::place;
-use crate::error::refused;
-use crate::policy::{PolicyEntry, Setup};
+use crate::entry::{PolicyEntry, Setup};
+use crate::error::{place, refused};
+use crate::per_release::{per_release, ReleasePolicy};
+use crate::policy::{number, MemberParams, Release, ReservationParams, SchedulingPolicy};
+use crate::JobParams;
 use punctual_diagnostic::Diagnostic;
 
 /// The start of a window decides; no two overlap.
@@ -29,6 +30,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Start],
     priority: |_| 0,
     wakeup_rule: false,
+    alarms: false,
     make,
 };
 
@@ -49,7 +51,10 @@ struct TimeDriven {
     sources: Vec<Source>,
 }
 
-fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>, Diagnostic> {
+fn make(
+    entry: &'static PolicyEntry,
+    setup: &Setup<'_>,
+) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
     let tasks: Vec<(usize, &TaskSpec)> = setup.tasks().collect();
     if let Some((_, t)) = tasks.iter().find(|(_, t)| t.arrival != Arrival::Periodic) {
         return Err(refused(
@@ -89,7 +94,7 @@ fn make(_: &'static PolicyEntry, setup: &Setup<'_>) -> Result<Box<dyn Allocator>
         sources[*index] = Source::Found(n);
     }
     // A task's first release may be in any row; the table counts from its own first one.
-    Ok(Box::new(TimeDriven { table, sources }))
+    Ok(per_release(entry, TimeDriven { table, sources }))
 }
 
 /// A window, and the place of its owner in the set.
@@ -233,10 +238,10 @@ fn explain(error: TableError, tasks: &[(usize, &TaskSpec)]) -> Diagnostic {
 
 impl TimeDriven {
     /// The window after `part` jobs of a release.
-    fn window(&self, m: &TaskParams, r: &Release) -> Option<Part> {
+    fn window(&self, m: &MemberParams, r: &Release) -> Option<JobParams> {
         let w = self.windows(m, r.number).get(r.part as usize)?;
         let start = r.at.saturating_add(w.start);
-        Some(Part {
+        Some(JobParams {
             start,
             finish: start.saturating_add(w.length),
             budget: w.length.min(r.left),
@@ -245,16 +250,12 @@ impl TimeDriven {
     }
 }
 
-impl Allocator for TimeDriven {
-    fn order(&self) -> &[Attribute] {
-        POLICY.order
-    }
-
-    fn terms(&self, m: &TaskParams) -> Option<ReservationParams> {
+impl ReleasePolicy for TimeDriven {
+    fn reservation(&self, m: &MemberParams) -> Option<ReservationParams> {
         self.admits(m).then_some(ReservationParams { priority: 0, wakeup_rule: false })
     }
 
-    fn rows(&self, m: &TaskParams) -> u64 {
+    fn rows(&self, m: &MemberParams) -> u64 {
         match self.sources.get(m.index as usize) {
             None | Some(Source::Nowhere) => 0,
             Some(Source::Given(_)) => 1,
@@ -262,7 +263,7 @@ impl Allocator for TimeDriven {
         }
     }
 
-    fn windows(&self, m: &TaskParams, number: u64) -> &[Window] {
+    fn windows(&self, m: &MemberParams, number: u64) -> &[Window] {
         match self.sources.get(m.index as usize) {
             None | Some(Source::Nowhere) => &[],
             Some(Source::Given(windows)) => windows,
@@ -270,16 +271,16 @@ impl Allocator for TimeDriven {
         }
     }
 
-    fn admits(&self, m: &TaskParams) -> bool {
+    fn admits(&self, m: &MemberParams) -> bool {
         !matches!(self.sources.get(m.index as usize), None | Some(Source::Nowhere))
     }
 
-    fn first(&mut self, m: &TaskParams, r: &Release) -> Part {
+    fn first(&mut self, m: &MemberParams, r: &Release) -> JobParams {
         // An admitted task has a window at each release.
-        self.window(m, r).unwrap_or(Part { start: r.at, finish: r.at, budget: 0, priority: 0 })
+        self.window(m, r).unwrap_or(JobParams { start: r.at, finish: r.at, budget: 0, priority: 0 })
     }
 
-    fn next(&mut self, m: &TaskParams, r: &Release, _: End) -> Option<Part> {
+    fn next(&mut self, m: &MemberParams, r: &Release, _: End) -> Option<JobParams> {
         if r.left == 0 {
             return None;
         }

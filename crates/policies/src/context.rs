@@ -1,0 +1,137 @@
+//! What a policy may do about one member, at one instant: the dispatcher's commands, and no more.
+
+use punctual_dispatcher::{For, Refusal, Standing};
+
+use crate::jobs;
+use crate::policy::{MemberParams, Release};
+use crate::slot::{Phase, Slot};
+use crate::Gsi;
+
+/// A job of a member: what of its attributes the policy decides. Times are ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobParams {
+    /// Not eligible before.
+    pub start: u64,
+    /// Not eligible at or after; [`INFINITE`](punctual_dispatcher::INFINITE) for none.
+    pub finish: u64,
+    /// Its share of the release's budget: at most [`Release::left`].
+    pub budget: u64,
+    /// Importance: larger first.
+    pub priority: i64,
+}
+
+/// A member of a group when an event of it is handled (RED-Linux IV-D).
+///
+/// A member has one job at a time. No call allocates, locks or makes a system call.
+pub struct Context<'a> {
+    pub(crate) gsi: &'a mut dyn Gsi,
+    pub(crate) slot: &'a mut Slot,
+}
+
+impl Context<'_> {
+    /// The time of this instant, CLOCK_MONOTONIC ns.
+    pub fn now(&self) -> u64 {
+        self.gsi.now()
+    }
+
+    /// The member. Its `index` is the place of what a policy keeps of it.
+    pub fn member(&self) -> &MemberParams {
+        &self.slot.member
+    }
+
+    /// The task's release in flight; between two, the latest one.
+    pub fn release(&self) -> &Release {
+        &self.slot.release
+    }
+
+    /// Adds a job of the release in flight.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] while another job of the member is in flight or a reservation releases it,
+    /// [`Refusal::Nothing`] between two releases, [`Refusal::Invalid`] without a budget;
+    /// [`Refusal::Full`] when the dispatcher has no room.
+    pub fn add_job(&mut self, job: &JobParams) -> Result<(), Refusal> {
+        if self.slot.phase != Phase::Open {
+            return Err(match self.slot.phase {
+                Phase::Reserved(_) => Refusal::Busy,
+                _ => Refusal::Nothing,
+            });
+        }
+        if self.slot.job.is_some() {
+            return Err(Refusal::Busy);
+        }
+        jobs::add(self.gsi, self.slot, job)
+    }
+
+    /// Replaces the job in flight: attributes of a job never change. What it executed is charged to
+    /// the release.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] without a job in flight; as [`Context::add_job`].
+    pub fn replace_job(&mut self, job: &JobParams) -> Result<(), Refusal> {
+        self.standing().ok_or(Refusal::Nothing)?;
+        let Some(before) = self.slot.job.filter(|_| self.slot.phase == Phase::Open) else {
+            return Err(Refusal::Busy);
+        };
+        let used = self.gsi.used(before);
+        self.gsi.cancel_job(before)?;
+        self.slot.charge(used);
+        self.slot.job = None;
+        // Its end finds another use; there is room, for it was just taken back.
+        self.slot.use_of = self.slot.use_of.wrapping_add(1);
+        jobs::add(self.gsi, self.slot, job)
+    }
+
+    /// Takes back the job in flight of a task, or of a server. Its end is an event.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] without one; [`Refusal::Busy`] for a task that a reservation releases.
+    pub fn cancel_job(&mut self) -> Result<(), Refusal> {
+        let job = self.slot.current_job(self.gsi).ok_or(Refusal::Nothing)?;
+        let Slot { phase, member, .. } = &self.slot;
+        if matches!((phase, member.serves), (Phase::Reserved(_), For::Task(_))) {
+            return Err(Refusal::Busy);
+        }
+        self.gsi.cancel_job(job)
+    }
+
+    /// Takes `ns` off the budget that is left of the release in flight: reported as not used.
+    pub fn give_up(&mut self, ns: u64) {
+        let ns = ns.min(self.slot.granted.saturating_sub(self.slot.used));
+        self.slot.granted -= ns;
+        self.slot.cut_off += ns;
+        self.slot.release.left = self.slot.granted - self.slot.used;
+    }
+
+    /// What the job in flight does; `None` without one.
+    pub fn standing(&self) -> Option<Standing> {
+        self.slot.current_job(self.gsi).and_then(|job| self.gsi.standing(job))
+    }
+
+    /// The remaining budget of the job in flight, ns; 0 without one.
+    pub fn remaining(&self) -> u64 {
+        self.slot.current_job(self.gsi).map_or(0, |job| self.gsi.remaining(job))
+    }
+
+    /// What the job in flight has executed, ns; 0 without one.
+    pub fn used(&self) -> u64 {
+        self.slot.current_job(self.gsi).map_or(0, |job| self.gsi.used(job))
+    }
+
+    /// Requests the event [`Alarm`](crate::PolicyEvent::Alarm) at `at`, CLOCK_MONOTONIC ns, in
+    /// place of one that was set before. For policies whose entry says that they need alarms.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`] when the dispatcher has no timer left; no alarm is set then.
+    pub fn set_alarm(&mut self, at: u64) -> Result<(), Refusal> {
+        self.cancel_alarm();
+        let cookie = jobs::ALARM | u64::from(self.slot.member.index);
+        self.slot.alarm = Some((self.gsi.ask_timer(at, cookie)?, at));
+        Ok(())
+    }
+
+    /// Takes back the member's alarm, if there is one.
+    pub fn cancel_alarm(&mut self) {
+        jobs::cancel_alarm(self.gsi, self.slot);
+    }
+}
