@@ -21,6 +21,7 @@ PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 #include "server.c"
 #include "budget.c"
 #include "job.c"
+#include "wakeup.c"
 #include "settle.c"
 #include "charge.c"
 #include "add.c"

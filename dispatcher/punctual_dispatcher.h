@@ -155,7 +155,8 @@ struct pd_reservation_attr {
 	pd_u32 task;	 /* has no other reservation; PD_NONE for server jobs and segments */
 	pd_u32 group;
 	pd_u32 overrun;	    /* enum pd_overrun */
-	pd_u32 wakeup_rule; /* 1: a task that wakes in mid-job is cut to its bandwidth (revised CBS) */
+	pd_u32 wakeup_rule; /* 1: a task that wakes in mid-job, or a served group that becomes
+			     * active, is cut to its bandwidth (revised CBS) */
 	pd_u32 server;	    /* these three: of its jobs */
 	pd_u32 budget_group;
 	pd_u32 budget_server;

@@ -82,36 +82,18 @@ PD_FN int pd_reservation_waits(pd_ref d, pd_u32 r, pd_u64 now)
 	return PD_WAIT_RELEASE;
 }
 
-/* x * budget / deadline for x <= deadline: exact below 2^32 ns, else rounded down a little more. */
-PD_FN pd_u64 pd_bandwidth_of(pd_u64 x, pd_u64 budget, pd_u64 deadline)
-{
-	pd_u32 shift = 0;
-
-	pd_while (deadline >> 32) {
-		deadline = (deadline >> 1) + 1;
-		budget >>= 1;
-		x >>= 1;
-		shift++;
-	}
-	return x * budget / deadline << shift;
-}
-
 /* Its task woke in mid-job: what is left is cut to what its bandwidth allows before the finish
  * (the revised CBS wake-up rule), by replacing the job: 1 if another one is to be put. */
 PD_FN int pd_reservation_woke(pd_ref d, pd_u32 r, pd_u64 now)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);
 	pd_u32 i = v->job ? pd_job_index(d, v->job) : PD_NONE;
-	pd_job_p j;
 	pd_u64 allowed;
 
-	if (i == PD_NONE || !v->now.wakeup_rule)
+	if (i == PD_NONE)
 		return 0;
-	j = PD_JOB(d, i);
-	if (j->attr.finish <= now)
-		return 0;
-	allowed = pd_bandwidth_of(j->attr.finish - now, v->now.budget, v->now.deadline);
-	if (j->attr.budget <= allowed)
+	allowed = pd_wakeup_allows(d, i, now);
+	if (PD_JOB(d, i)->attr.budget == allowed)
 		return 0;
 	pd_job_end(d, i, PD_EV_CANCELLED, now);
 	v->left = allowed;

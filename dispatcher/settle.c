@@ -60,7 +60,7 @@ PD_NOINLINE int pd_node_settle(pd_ref d, pd_u32 top, pd_u64 now)
 }
 
 /* Announces a group that got members or lost them all; its server jobs follow, those too that have
- * just begun or are no longer throttled. */
+ * just begun or are no longer throttled. One without budget stays idle until it ends. */
 PD_NOINLINE int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 {
 	pd_group_p g = PD_GROUP(d, group);
@@ -71,13 +71,15 @@ PD_NOINLINE int pd_group_settle(pd_ref d, pd_u32 group, pd_u64 now)
 	if (active != g->active) {
 		g->active = (pd_u8)active;
 		pd_event_task(d, now, active ? PD_EV_GROUP_ACTIVE : PD_EV_GROUP_IDLE, group, 0);
+		if (active)
+			pd_servers_woke(d, group, now);
 	}
 	i = g->first_server;
 	g->best_server = PD_UNKNOWN;
 	pd_while (i != PD_NONE) {
 		pd_job_p j = PD_JOB(d, i);
 
-		if (active && j->state == PD_IDLE)
+		if (active && j->state == PD_IDLE && j->attr.budget)
 			pd_job_enqueue(d, i, j->attr.group, now);
 		else if (!active && j->state == PD_READY)
 			pd_job_leave(d, i, PD_IDLE);

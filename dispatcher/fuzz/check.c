@@ -15,6 +15,14 @@ static bool is_segment(const struct known *k)
 	return k->attr.budget_server != 0;
 }
 
+/* By the wake-up rule (docs/model.md, "Reservations"): nothing was executed, and there is no more
+ * than before. */
+static void cut(struct known *k, pd_u64 remaining)
+{
+	if (k->is_cut && remaining < k->remaining)
+		k->remaining = remaining;
+}
+
 #define EACH_JOB(s, k)                                              \
 	for (struct known *k = (s)->jobs; k < (s)->jobs + JOBS; k++) \
 		if (k->id)
@@ -45,6 +53,7 @@ static void check_events(struct shadow *s)
 				MUST(e->used == 0);
 				break;
 			}
+			cut(k, e->remaining);
 			MUST(e->used == k->used && e->remaining == k->remaining && e->cookie == k->attr.cookie);
 			k->id = 0;
 			break;
@@ -77,6 +86,9 @@ static void learn(struct shadow *s)
 			.budget_server = a->budget_server,
 		};
 		shadow_added(s, id, &attr);
+		/* Whether its reservation has the rule by now is not followed. */
+		if (a->server)
+			shadow_find(s, id)->is_cut = true;
 	}
 }
 
@@ -110,6 +122,7 @@ static void check_standings(struct shadow *s)
 	EACH_JOB(s, k) {
 		k->standing = pd_job_standing(s->d, k->id);
 		MUST(k->standing != PD_FREE);
+		cut(k, pd_job_remaining(s->d, k->id));
 		MUST(pd_job_used(s->d, k->id) == k->used && pd_job_remaining(s->d, k->id) == k->remaining);
 		MUST(pd_job_task(s->d, k->id) == k->attr.task);
 	}
@@ -127,6 +140,8 @@ static void check_standings(struct shadow *s)
 			MUST(k->standing == PD_THROTTLED);
 		else if (!is_real(k) && !has_ready_member(s, k->attr.server))
 			MUST(k->standing == PD_IDLE);
+		else if (!is_real(k) && !k->remaining)
+			MUST(k->standing == PD_IDLE || k->standing == PD_READY);
 		else
 			MUST(k->standing == PD_READY);
 	}

@@ -26,6 +26,8 @@ struct known {
 	struct pd_job_attr attr;
 	pd_u64 used;
 	pd_u64 remaining;
+	/* A server job that a reservation made: when its group becomes active, less may remain. */
+	bool is_cut;
 	int standing;
 };
 

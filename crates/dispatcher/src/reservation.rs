@@ -25,8 +25,9 @@ pub struct Reservation {
     pub cookie: Option<u64>,
     /// When the budget is used up, or the finish reached, before the task is done.
     pub overrun: OverrunPolicy,
-    /// Cut what is left to the reservation's bandwidth when its task wakes in mid-job (the
-    /// revised CBS rule): for policies that order by finish.
+    /// Cut what is left to the reservation's bandwidth when its task wakes in mid-job, or when the
+    /// group that it serves becomes active again (the revised CBS rule): for policies that order by
+    /// finish.
     pub wakeup_rule: bool,
 }
 

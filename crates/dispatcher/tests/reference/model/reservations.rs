@@ -251,21 +251,36 @@ impl Model {
         Wait::UntilRelease
     }
 
-    /// The revised CBS wake-up rule, in exact arithmetic.
-    pub(super) fn reservation_woke(&mut self, r: usize, now: u64) {
-        let v = self.reservation(r);
-        let (budget, deadline) = (v.attr.budget, v.attr.deadline);
-        let Some(id) = v.job.filter(|_| v.attr.wakeup_rule) else { return };
-        let job = self.job(id).expect("it is its reservation's");
-        if job.attr.finish <= now || job.attr.finish == INFINITE {
-            return;
+    /// The revised CBS wake-up rule, in exact arithmetic: what a job may still execute, if that is
+    /// less than what it has left.
+    fn wakeup_allows(&self, job: &ModelJob, now: u64) -> Option<u64> {
+        let v = self.reservations[job.reservation?].as_ref().expect("it has a job");
+        if !v.attr.wakeup_rule || job.attr.finish <= now || job.attr.finish == INFINITE {
+            return None;
         }
         let left = u128::from(job.attr.finish - now);
-        let allowed = (left * u128::from(budget) / u128::from(deadline)) as u64;
-        if job.remaining > allowed {
+        let allowed = left * u128::from(v.attr.budget) / u128::from(v.attr.deadline);
+        Some(allowed as u64).filter(|allowed| job.remaining > *allowed)
+    }
+
+    /// For a task that woke in mid-job.
+    pub(super) fn reservation_woke(&mut self, r: usize, now: u64) {
+        let Some(id) = self.reservation(r).job else { return };
+        let allowed = self.wakeup_allows(self.job(id).expect("it is its reservation's"), now);
+        if let Some(allowed) = allowed {
             self.end(id, End::Cancelled, now);
             self.put(r, allowed, now);
         }
+    }
+
+    /// For a server job whose group becomes active. What is cut off is no part of its budget.
+    pub(super) fn cut_to_bandwidth(&mut self, id: u64, now: u64) {
+        let job = self.job(id).expect("it is there");
+        let Some(allowed) = self.wakeup_allows(job, now) else { return };
+        let left = if allowed > self.granularity { allowed } else { 0 };
+        let job = self.job_mut(id);
+        job.attr.budget -= job.remaining - left;
+        job.remaining = left;
     }
 
     pub fn take_lost(&mut self, r: usize) -> u32 {

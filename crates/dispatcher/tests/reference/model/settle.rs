@@ -20,6 +20,10 @@ impl Model {
             _ if self.sleeps(job) => Standing::Blocked,
             _ if self.is_throttled(job) => Standing::Throttled,
             For::Group(group) if !self.has_ready_member(group) => Standing::Idle,
+            // One without budget does not become ready.
+            For::Group(_) if job.remaining == 0 && job.standing != Standing::Ready => {
+                Standing::Idle
+            }
             _ => Standing::Ready,
         }
     }
@@ -29,7 +33,37 @@ impl Model {
         self.jobs.iter().filter(is_member).any(|j| self.standing_of(j) == Standing::Ready)
     }
 
+    /// Groups that are to be announced as active, without those that were looked at, and of the
+    /// others only those that are above none of them.
+    fn lowest_active(&self, seen: &[bool]) -> Option<u32> {
+        let becomes_active = |group: &u32| {
+            let g = *group as usize;
+            !seen[g] && !self.groups[g].announced && self.has_ready_member(*group)
+        };
+        let all: Vec<u32> = (1..self.limits.groups).filter(becomes_active).collect();
+        let is_above =
+            |group: u32| all.iter().any(|c| self.groups[*c as usize].parent == Some(group));
+        all.iter().copied().find(|group| !is_above(*group))
+    }
+
+    /// The wake-up rule for the server jobs of groups that become active. What is cut there may
+    /// keep the groups above from becoming active, so the lowest are first.
+    fn cut_servers(&mut self, now: u64) {
+        let mut seen = vec![false; self.limits.groups as usize];
+        while let Some(group) = self.lowest_active(&seen) {
+            seen[group as usize] = true;
+            let is_idle = |j: &&ModelJob| {
+                j.attr.serves == For::Group(group)
+                    && !matches!(j.standing, Standing::Waiting | Standing::Ready)
+                    && !self.is_throttled(j)
+            };
+            let idle: Vec<u64> = self.jobs.iter().filter(is_idle).map(|j| j.id).collect();
+            idle.into_iter().for_each(|id| self.cut_to_bandwidth(id, now));
+        }
+    }
+
     pub(super) fn settle(&mut self, now: u64) {
+        self.cut_servers(now);
         let waits = |j: &ModelJob| j.standing == Standing::Waiting;
         let standings: Vec<_> = self
             .jobs
