@@ -141,6 +141,13 @@ impl Demand {
             || self.parts.keys().any(|shape| matches!(shape, DemandShape::Host { .. }))
     }
 
+    /// Implicit deadlines, and nothing that delays (Liu and Layland 1973; servers: Abeni and
+    /// Buttazzo 1998).
+    fn utilization_decides(&self) -> bool {
+        self.longest_blocking() == 0
+            && self.parts.keys().all(DemandShape::is_bounded_by_utilization)
+    }
+
     fn longest_blocking(&self) -> u128 {
         self.blocking.last().map_or(0, |b| u128::from(b.1)) + u128::from(self.host_blocking)
     }
@@ -153,6 +160,10 @@ impl Demand {
         supply: &Supply,
         steps: &mut StepLimit,
     ) -> Result<u64, Exhausted> {
+        if *supply == Supply::Whole && self.utilization_decides() {
+            let overloaded = self.utilization.above(Ppm(WHOLE)).is_some();
+            return Ok(if overloaded { NEVER } else { 0 });
+        }
         let Some(horizon) = self.horizon(supply, steps)? else { return Ok(NEVER) };
         let cost = self.parts.len() + supply.terms();
         let Some(mut t) = self.bend_below(horizon.saturating_add(1)) else { return Ok(0) };
@@ -180,7 +191,7 @@ impl Demand {
                 return Ok(t - 1);
             }
             if self.slopes {
-                // The demand is rounded up: it may rise by 1 in this ns and by 0 in the one before.
+                // The demand is rounded: it may rise by 1 in this ns and by 0 in the one before.
                 t -= 1;
                 good = t;
                 continue;

@@ -40,7 +40,8 @@ impl DemandShape {
             DemandShape::Step { .. } => 0,
             DemandShape::Slope { deadline, period, .. } => {
                 let part = sum * u128::from((t % period).min(deadline));
-                u128::from(t / period) * sum + part.div_ceil(u128::from(deadline))
+                // The dispatcher rounds what it allows down.
+                u128::from(t / period) * sum + part / u128::from(deadline)
             }
             // Each of the `sum / budget` equal tasks adds 1 ns per ns.
             DemandShape::Burst { period, budget } => {
@@ -82,6 +83,15 @@ impl DemandShape {
             }
             DemandShape::Burst { period, budget } => part(period.saturating_sub(budget), period),
             DemandShape::Host { period, jitter } => sum + part(jitter, period),
+        }
+    }
+
+    /// Whether the demand never exceeds utilization times t.
+    pub(crate) fn is_bounded_by_utilization(&self) -> bool {
+        match *self {
+            DemandShape::Step { first, period } => first >= period,
+            DemandShape::Slope { deadline, period, .. } => deadline >= period,
+            DemandShape::Burst { .. } | DemandShape::Host { .. } => false,
         }
     }
 

@@ -130,8 +130,13 @@ fn of_server(
             server.deadline = (*deadline).min((*period).max(1));
             server.offset = Some(*offset);
             server.rank = policy.rank(*period, *deadline, spec.priority, false);
-            if *kind == ServerKind::Polling && server.limited_by.is_none() {
-                server.deferral = Deferral::Never;
+            // What a budget group throttles keeps its budget meanwhile.
+            if server.limited_by.is_none() {
+                server.deferral = match kind {
+                    ServerKind::Polling => Deferral::Never,
+                    ServerKind::ConstantBandwidth => Deferral::CutToBandwidth,
+                    ServerKind::Deferrable => Deferral::KeepsBudget,
+                };
             }
             vec![server]
         }

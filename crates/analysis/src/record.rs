@@ -171,10 +171,13 @@ fn guaranteed(
             let blackout = match kind {
                 // The server may have lost this period's budget just before.
                 ServerKind::Polling => period + late,
-                ServerKind::Deferrable if m.limited_by.is_some() => period + late,
+                _ if m.limited_by.is_some() => period + late,
                 // Under EDF, other members may take the rest of the budget of a group that becomes
-                // active late in its period, within the intervals that may fail.
-                ServerKind::Deferrable => gap + late.max(group.failure.unwrap_or(0).min(*deadline)),
+                // active late in its period, within the intervals that may fail. What the wake-up
+                // rule cuts off lengthens nothing (docs/check.md).
+                ServerKind::Deferrable | ServerKind::ConstantBandwidth => {
+                    gap + late.max(group.failure.unwrap_or(0).min(*deadline))
+                }
             };
             // The server may begin later than its tasks.
             let begins = m.offset.unwrap_or(0).saturating_sub(first).saturating_add(late);

@@ -74,6 +74,33 @@ fn a_deferrable_server_hits_those_below_it_twice_in_a_row() {
 }
 
 #[test]
+fn utilization_decides_for_constant_bandwidth_servers_under_edf() {
+    // 36.7 % and 41.6 %, as in the periodic resource model (Shin and Lee 2003).
+    let of = |kind, more: u64| {
+        let server = |period, budget| ServerSpec::Periodic {
+            period,
+            budget,
+            deadline: period,
+            offset: 0,
+            kind,
+        };
+        let mut set =
+            set("edf", vec![inside(0, task(20, 400, 400)), inside(1, task(20, 400, 400))]);
+        set.groups.push(group("edf", server(30, 11)));
+        set.groups.push(GroupSpec { name: "h".to_owned(), ..group("rm", server(101, 42 + more)) });
+        set
+    };
+    let accepted = cpu(&of(ServerKind::ConstantBandwidth, 0));
+    assert!(accepted.schedulable(), "{accepted:#?}");
+    assert!(accepted.groups[0].blackout <= Some(2 * (30 - 11)));
+    assert!(accepted.groups[1].blackout <= Some(2 * (101 - 42)));
+    assert!(!cpu(&of(ServerKind::Deferrable, 0)).schedulable());
+    // 11/30 and 63/101 are less than 1, 11/30 and 64/101 more.
+    assert!(cpu(&of(ServerKind::ConstantBandwidth, 21)).schedulable());
+    assert!(!cpu(&of(ServerKind::ConstantBandwidth, 22)).schedulable());
+}
+
+#[test]
 fn three_levels_get_what_is_left_of_each() {
     let mut set =
         set("edf", vec![inside(1, task(1, 100, 100)), inside(0, task(1, 40, 40)), task(2, 10, 10)]);

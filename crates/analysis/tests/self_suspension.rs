@@ -44,7 +44,7 @@ fn under_edf_a_budget_that_is_cut_on_waking_is_not_promised() {
 #[test]
 fn under_edf_a_suspending_task_with_room_is_promised_what_the_cut_leaves() {
     // Awake again 8 after its release at the latest: 12 * 4 / 20 are the 2 that it needs.
-    assert_eq!(responses(&set("edf", vec![suspending(&[2, 5, 2], 4, 20)])), [Some(12)]);
+    assert_eq!(responses(&set("edf", vec![suspending(&[2, 5, 2], 4, 20)])), [Some(11)]);
     late_because(&set("edf", vec![suspending(&[2, 9, 2], 4, 20)]), "split it into two");
     // Others may delay it until more would be cut; they are in time all the same.
     let cpu = cpu(&set("edf", vec![suspending(&[2, 5, 2], 4, 20), task(10, 20, 20)]));

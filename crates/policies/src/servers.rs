@@ -14,7 +14,7 @@ use crate::slot::{Phase, Slot};
 use crate::{Context, Gsi};
 
 /// The kinds of server, each a policy of its own.
-pub(crate) static KINDS: [&PolicyEntry; 2] = [&DEFERRABLE, &POLLING];
+pub(crate) static KINDS: [&PolicyEntry; 3] = [&DEFERRABLE, &POLLING, &CONSTANT_BANDWIDTH];
 
 /// The dispatcher keeps a server's budget while its group is idle: a reservation is enough.
 static DEFERRABLE: PolicyEntry = PolicyEntry {
@@ -39,11 +39,24 @@ static POLLING: PolicyEntry = PolicyEntry {
     ..DEFERRABLE
 };
 
+/// When its group becomes active again, the dispatcher cuts a server's budget to its bandwidth, so
+/// that it demands no more than a periodic task: with hard reservations, for the budget comes back
+/// only at the next release.
+static CONSTANT_BANDWIDTH: PolicyEntry = PolicyEntry {
+    name: "constant_bandwidth",
+    title: "constant bandwidth server, hard",
+    source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
+    limits: "in groups under edf",
+    wakeup_rule: true,
+    ..DEFERRABLE
+};
+
 /// Its place in [`KINDS`].
 fn place_of(kind: ServerKind) -> u32 {
     match kind {
         ServerKind::Deferrable => 0,
         ServerKind::Polling => 1,
+        ServerKind::ConstantBandwidth => 2,
     }
 }
 

@@ -44,6 +44,44 @@ fn a_polling_server_loses_the_rest_when_its_group_is_idle() {
 }
 
 #[test]
+fn a_constant_bandwidth_server_keeps_what_its_bandwidth_allows_until_its_deadline() {
+    // 40 in 100. Its task comes at 50, when 50 * 40 / 100 are left; at 100 it has all 40 again.
+    let mut all = set("edf", vec![within(0, at_times(task("soft", 400, 100), &[50]))]);
+    all.groups.push(group("server", "fp", 100, 40, ServerKind::ConstantBandwidth));
+    let mut cpu = Cpu::new(&all, &[&[100]]);
+    cpu.run(400);
+    assert_eq!(cpu.when(0), [(50, 70), (100, 140), (200, 240)]);
+}
+
+#[test]
+fn a_constant_bandwidth_server_that_is_cut_to_nothing_waits_for_its_next_budget() {
+    // 2 in 10. At 6, 4 * 2 / 10 are less than 1.
+    let mut all = set("edf", vec![within(0, at_times(task("soft", 40, 2), &[6, 21]))]);
+    all.groups.push(group("server", "fp", 10, 2, ServerKind::ConstantBandwidth));
+    let mut cpu = Cpu::new(&all, &[&[2]]);
+    cpu.run(40);
+    // At 21, 9 * 2 / 10 are 1.
+    assert_eq!(cpu.when(0), [(10, 12), (21, 22), (30, 31)]);
+}
+
+/// Under EDF a deferrable server may use its budget just before its deadline, which is more than
+/// its utilization then; a constant bandwidth server never is (Abeni and Buttazzo 1998).
+#[test]
+fn isolation_under_edf_needs_a_constant_bandwidth_server() {
+    let late = |kind| {
+        let hard = TaskSpec { offset: 50, ..task("hard", 60, 30) };
+        let soft = within(0, at_times(task("soft", 1000, 500), &[50]));
+        let mut all = set("edf", vec![hard, soft]);
+        all.groups.push(group("server", "fp", 100, 50, kind));
+        let mut cpu = Cpu::new(&all, &[&[30], &[500]]);
+        cpu.run(700);
+        cpu.ends(0).iter().filter(|end| end.2 != End::Completed).count()
+    };
+    assert!(late(ServerKind::Deferrable) > 0);
+    assert_eq!(late(ServerKind::ConstantBandwidth), 0);
+}
+
+#[test]
 fn a_budget_group_limits_tasks_of_different_groups_together() {
     let shared = |t: TaskSpec| TaskSpec { budget_group: Some(0), ..t };
     let mut all = set(

@@ -194,7 +194,8 @@ pub(crate) struct Group {
     pub(crate) deadline: Option<At<Positive>>,
     /// The first replenishment, from the start of the run; default 0.
     pub(crate) offset: Option<At<Duration>>,
-    /// What becomes of the budget while the group has nothing to execute; default deferrable.
+    /// What becomes of the budget while the group has nothing to execute; default
+    /// constant_bandwidth where the policy above is edf, else deferrable.
     pub(crate) server: Option<At<Word<ServerKind>>>,
     /// When it executes in the cycle, instead of period and budget.
     #[schemars(length(min = 1))]

@@ -136,6 +136,15 @@ fn server(group: &Group, head: &Span, problems: &mut Problems<'_>) -> Option<Ser
     Some(ServerSpec::Periodic { period, budget, deadline, offset, kind })
 }
 
+/// Under EDF the server of a group whose file gives no kind has a constant bandwidth.
+pub(crate) fn under(above: Option<&str>, group: &Group, spec: &mut GroupSpec) {
+    if let (Some("edf"), None, ServerSpec::Periodic { kind, .. }) =
+        (above, &group.server, &mut spec.server)
+    {
+        *kind = ServerKind::ConstantBandwidth;
+    }
+}
+
 fn time_table(group: &Group, problems: &mut Problems<'_>) -> Option<ServerSpec> {
     let in_range = ns(&group.cycle).filter(|cycle| (LEAST_PERIOD..DURATION_LIMIT).contains(cycle));
     if let (Some(cycle), None) = (&group.cycle, in_range) {

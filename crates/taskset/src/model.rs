@@ -73,7 +73,8 @@ pub enum ServerSpec {
     },
 }
 
-/// Servers for aperiodic work.
+/// What becomes of a server's budget while its group has nothing to execute. In a file the default
+/// is `constant_bandwidth` where the policy above is `edf`, else `deferrable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
@@ -82,6 +83,9 @@ pub enum ServerKind {
     Deferrable,
     /// Loses its budget as soon as it has nothing to execute (Sprunt, Sha and Lehoczky 1989).
     Polling,
+    /// Keeps of its budget what its bandwidth allows until its deadline, once it has something to
+    /// execute again (Abeni and Buttazzo 1998, with hard reservations): for groups under EDF.
+    ConstantBandwidth,
 }
 
 /// A part of a cycle.

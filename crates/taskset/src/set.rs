@@ -168,7 +168,8 @@ fn groups<'d>(
             problems.fault(&table.span, "the policy \"fp\" above it needs its priority", help);
         }
         let line = Some(lines.at(table.span.start));
-        if let (Some(spec), Some(domain)) = (spec, domain) {
+        if let (Some(mut spec), Some(domain)) = (spec, domain) {
+            group::under(above, table, &mut spec);
             groups.push(GroupSpec { parent, budget_group, domain, line, ..spec });
         }
     }

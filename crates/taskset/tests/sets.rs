@@ -91,7 +91,8 @@ fn the_example_of_fig_6_has_the_attributes_of_table_2() {
         budget: period / 4,
         deadline: period / 2,
         offset: period / 2,
-        kind: ServerKind::Deferrable,
+        // The default under EDF.
+        kind: ServerKind::ConstantBandwidth,
     };
     let read: Vec<_> = set
         .groups

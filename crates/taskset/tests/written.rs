@@ -145,7 +145,11 @@ prop_compose! {
 }
 
 fn server() -> impl Strategy<Value = ServerSpec> {
-    let kind = prop::sample::select(vec![ServerKind::Deferrable, ServerKind::Polling]);
+    let kind = prop::sample::select(vec![
+        ServerKind::Deferrable,
+        ServerKind::Polling,
+        ServerKind::ConstantBandwidth,
+    ]);
     prop_oneof![
         (times(), 0..DURATION_LIMIT, kind).prop_map(|([budget, deadline, period], start, kind)| {
             ServerSpec::Periodic { period, budget, deadline, offset: start, kind }

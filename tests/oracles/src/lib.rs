@@ -5,6 +5,7 @@
 mod admitted;
 mod costs;
 mod random;
+mod resource_model;
 mod timed;
 mod tree;
 mod watch;
@@ -12,6 +13,7 @@ mod watch;
 pub use admitted::check_admitted;
 pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
+pub use resource_model::{model_accepts, served_by_deadline};
 pub use timed::{table, timed};
 pub use tree::hierarchy;
 pub use watch::{simulate, simulate_with, Seen};

@@ -1,4 +1,4 @@
-//! Random hierarchies: up to three levels of groups, servers of both kinds, budget groups,
+//! Random hierarchies: up to three levels of groups, servers of all kinds, budget groups,
 //! aperiodic disturbers on servers of their own.
 
 use punctual_taskset::{
@@ -10,6 +10,8 @@ use crate::random::{set, sleeper};
 use crate::Random;
 
 const POLICIES: [&str; 4] = ["rm", "dm", "fp", "edf"];
+const KINDS: [ServerKind; 3] =
+    [ServerKind::Deferrable, ServerKind::Polling, ServerKind::ConstantBandwidth];
 const SERVER_PERIODS: [u64; 5] = [6, 8, 10, 12, 20];
 const TASK_PERIODS: [u64; 6] = [20, 30, 40, 60, 80, 120];
 
@@ -86,7 +88,7 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
             budget,
             deadline,
             offset: random.within(0, period),
-            kind: random.of(&[ServerKind::Deferrable, ServerKind::Polling]),
+            kind: random.of(&KINDS),
         },
         priority: random.within(0, 4) as i64,
         budget_group: node(tree, random),

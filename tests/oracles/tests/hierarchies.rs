@@ -1,7 +1,10 @@
 //! Hierarchies with random phases, servers, budget groups and disturbers: no task that was promised
 //! something misses, and none takes longer than its bound.
 
-use punctual_oracles::{check_admitted, hierarchy, seeds, timed, Random};
+use punctual_analysis::analyse;
+use punctual_oracles::{
+    check_admitted, hierarchy, model_accepts, seeds, served_by_deadline, timed, Random,
+};
 use punctual_taskset::{Body, TaskSet};
 
 /// How many were promised something: in all, in groups, under budget groups, below two groups, in
@@ -48,4 +51,42 @@ fn no_admitted_task_in_a_hierarchy_of_servers_and_budget_groups_misses() {
 fn no_admitted_task_within_windows_misses() {
     let promised = none_misses(timed);
     assert!(promised.tasks > 0 && promised.deep > 0 && promised.suspending > 0, "{promised:?}");
+}
+
+/// Sets in `levels` levels: how many the periodic resource model accepts, how many of these are
+/// refused here, and how many are accepted here though not by the model.
+fn beside_the_resource_model(levels: usize) -> [u64; 3] {
+    let [mut accepted, mut refused, mut more] = [0; 3];
+    for seed in seeds(3000) {
+        let set = served_by_deadline(levels, &mut Random::new(seed));
+        let fits = analyse(&set).schedulable();
+        match (model_accepts(&set), fits) {
+            (true, true) => accepted += 1,
+            (true, false) => {
+                accepted += 1;
+                refused += 1;
+            }
+            (false, true) => more += 1,
+            (false, false) => {}
+        }
+        check_admitted(seed, &set, 4 * 480, |_, _| {});
+    }
+    println!(
+        "{levels} levels: the model accepts {accepted}, of them {refused} refused; {more} more"
+    );
+    [accepted, refused, more]
+}
+
+#[test]
+fn no_two_levels_that_the_periodic_resource_model_accepts_are_refused() {
+    let [accepted, refused, _] = beside_the_resource_model(2);
+    assert!(accepted > 300 && refused == 0, "{refused} of {accepted} refused");
+}
+
+/// A server that competes in a group may have little time before its deadline when its own group
+/// becomes active; to the model it always has its whole period (docs/check.md).
+#[test]
+fn few_of_three_levels_that_the_periodic_resource_model_accepts_are_refused() {
+    let [accepted, refused, _] = beside_the_resource_model(3);
+    assert!(accepted > 300 && refused * 20 < accepted, "{refused} of {accepted} refused");
 }

@@ -195,3 +195,12 @@ fn one_budget_for_programs_of_two_groups() {
     let Some(ran) = example(text, &["--load", "--duration", "500ms"], 0) else { return };
     ran.all_meet_their_deadlines(&["servo", "decoder", "renderer"]);
 }
+
+/// Constant bandwidth servers under EDF, beside bursts and a task that sleeps.
+#[test]
+fn control_loops_and_media_under_one_edf() {
+    let text = include_str!("../../../../examples/control-and-media.toml");
+    let Some(ran) = example(text, &["--load", "--duration", "1s"], 0) else { return };
+    ran.all_meet_their_deadlines(&["axis x", "axis y", "decoder", "monitor"]);
+    ran.all_executed(&["thumbnails"]);
+}
