@@ -2,7 +2,6 @@
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::cell::RefCell;
-use std::marker::PhantomData;
 use std::rc::Rc;
 
 use punctual_dispatcher::raw::Limits;
@@ -157,15 +156,15 @@ extern "C" {
     fn punctual_native_decisions(memory: *mut u8, call: *mut Call) -> i32;
 }
 
-/// The native build's. It keeps the exercise's own state by thread, and so stays on one.
+/// The native build's.
 pub struct Native {
+    /// What the workload keeps, then the dispatcher.
     memory: *mut u8,
     layout: Layout,
-    stays: PhantomData<*mut u8>,
 }
 
 impl Native {
-    /// One with the same limits. It takes the place of this thread's earlier one.
+    /// One with the same limits.
     pub fn new() -> Native {
         // SAFETY: the limits are a plain value.
         let size = unsafe { punctual_native_size(&limits()) } as usize;
@@ -178,7 +177,7 @@ impl Native {
         // SAFETY: zeroed, aligned memory of the size asked for.
         let failed = unsafe { punctual_native_create(memory, &limits()) };
         assert_eq!(failed, 0, "the native dispatcher takes the arena's limits");
-        Native { memory, layout, stays: PhantomData }
+        Native { memory, layout }
     }
 
     fn call(

@@ -29,8 +29,7 @@ struct decisions {
 #ifdef __bpf__
 #define DE(d) PD_POINTER(struct decisions, (d) + PD_OFFSET(beside))
 #else
-static _Thread_local struct decisions pd_decision;
-#define DE(d) ((void)(d), &pd_decision)
+#define DE(d) ((struct decisions *)((char *)(d) - PD_BESIDE))
 #endif
 
 PD_INLINE pd_u64 decisions_below(pd_ref d, pd_u64 limit)

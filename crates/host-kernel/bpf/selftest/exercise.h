@@ -49,9 +49,7 @@ struct exercise {
 #ifdef __bpf__
 #define EX(d) PD_POINTER(struct exercise, (d) + PD_OFFSET(beside))
 #else
-/* One dispatcher at a time in each thread is all that the native side needs. */
-static _Thread_local struct exercise pd_exercise;
-#define EX(d) ((void)(d), &pd_exercise)
+#define EX(d) ((struct exercise *)((char *)(d) - PD_BESIDE))
 #endif
 
 PD_INLINE pd_u64 exercise_random(pd_ref d)
