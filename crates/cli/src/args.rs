@@ -5,6 +5,7 @@ use punctual_session::HostKind;
 use std::path::PathBuf;
 
 use crate::args_measure::MeasureCommand;
+use crate::args_policy::PolicyCommand;
 use crate::args_profile::Profile;
 use crate::args_report::ReportArgs;
 use crate::args_trace::TraceArgs;
@@ -57,6 +58,8 @@ pub enum Command {
     Profile(Profile),
     /// Measure this machine: how late jobs wake, and why not to believe it
     Measure(MeasureCommand),
+    /// Which scheduling policies and kinds of server there are
+    Policy(PolicyCommand),
     /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output

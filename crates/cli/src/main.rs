@@ -2,6 +2,7 @@
 
 mod args;
 mod args_measure;
+mod args_policy;
 mod args_profile;
 mod args_report;
 mod args_trace;
@@ -13,6 +14,7 @@ mod drive;
 mod generate;
 mod measure;
 mod output;
+mod policy;
 mod profile;
 mod progress;
 mod replay;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
             Instrument::Spinner(args) => caller.finish(measure::overhead::spin(args)),
         },
         Command::Profile(args) => caller.finish(profile::run(args)),
+        Command::Policy(args) => caller.finish(policy::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Command, Run};
 use crate::args_measure::Instrument;
+use crate::args_policy::PolicyAction;
 use crate::args_profile::Profile;
 
 /// Exit codes (design, 5); those of errors are [`punctual_diagnostic::Kind`]'s.
@@ -72,6 +73,10 @@ impl Caller {
                 Instrument::Latency(args) => caller("measure latency", args.json),
                 Instrument::Overhead(args) => caller("measure overhead", args.json),
                 Instrument::Spinner(_) => caller("measure spinner", false),
+            },
+            Command::Policy(policy) => match &policy.action {
+                PolicyAction::List(list) => caller("policy", list.json),
+                PolicyAction::Show(show) => caller("policy", show.json),
             },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),

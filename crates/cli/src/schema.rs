@@ -14,6 +14,7 @@ use schemars::{schema_for, Schema};
 
 use crate::check::CheckResult;
 use crate::clean::CleanResult;
+use crate::policy::PolicyResult;
 use crate::replay::ReplayResult;
 use crate::report::ReportResult;
 use crate::trace::TraceResult;
@@ -58,6 +59,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("measure latency", schema_for!(Envelope<LatencyResult>));
     is_published("measure overhead", schema_for!(Envelope<OverheadResult>));
     is_published("profile", schema_for!(Envelope<ProfileResult>));
+    is_published("policy", schema_for!(Envelope<PolicyResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
     is_published("report", schema_for!(Envelope<ReportResult>));

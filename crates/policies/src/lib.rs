@@ -49,6 +49,7 @@ pub use per_release::{per_release, ReleasePolicy};
 pub use period_builder::{PeriodBuilder, PeriodParams};
 pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
 pub use punctual_diagnostic::Diagnostic;
+pub use punctual_dispatcher::Attribute;
 pub use release_event::ReleaseEvent;
 
 /// All policies.
@@ -61,6 +62,9 @@ pub static POLICIES: &[&PolicyEntry] = &[
     &imprecise::POLICY,
     &dual::POLICY,
 ];
+
+/// All kinds of server, which are policies whose members are servers.
+pub static SERVERS: &[&PolicyEntry] = &servers::KINDS;
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static PolicyEntry> {

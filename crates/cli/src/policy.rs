@@ -1,0 +1,135 @@
+//! `punctual policy`: which scheduling policies and kinds of server there are.
+
+use std::fmt::Write;
+
+use punctual_diagnostic::Diagnostic;
+use punctual_policies::{Attribute, PolicyEntry, POLICIES, SERVERS};
+use serde::Serialize;
+
+use crate::args_policy::{PolicyAction, PolicyCommand};
+use crate::output::Outcome;
+
+/// The result of `punctual policy list --json` and `punctual policy show --json`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PolicyResult {
+    /// All, or the one that was asked for.
+    policies: Vec<Description>,
+}
+
+/// A policy, or a kind of server.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Description {
+    /// Its name in task sets.
+    name: &'static str,
+    /// The key of a task set that takes it.
+    key: Key,
+    /// What it is.
+    title: &'static str,
+    /// Where it was published.
+    source: &'static str,
+    /// What it can schedule.
+    limits: &'static str,
+    /// What its group's members are ordered by, the first attribute first.
+    order: Vec<&'static str>,
+    /// Whether a member that becomes ready in the middle of its period is cut to its bandwidth.
+    wakeup_rule: bool,
+}
+
+/// A key of a task set.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+enum Key {
+    /// `policy`, at the top and in groups.
+    Policy,
+    /// `server`, in groups.
+    Server,
+}
+
+impl Description {
+    fn of(entry: &PolicyEntry, key: Key) -> Description {
+        let PolicyEntry { name, title, source, limits, order, wakeup_rule, .. } = *entry;
+        let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
+        Description { name, key, title, source, limits, order, wakeup_rule }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}: {}\n\n", self.name, self.title);
+        let mut row = |what: &str, value: &str| {
+            let _ = writeln!(text, "{what:<13} {value}");
+        };
+        row("in a task set", &self.in_a_set());
+        row("source", self.source);
+        row("schedules", self.limits);
+        if !self.order.is_empty() {
+            row("ordered by", &format!("{}, then arrival", self.order.join(", ")));
+        }
+        if self.wakeup_rule {
+            row(
+                "wake-up rule",
+                "on becoming ready in mid-period, the rest is cut to the bandwidth (CBS)",
+            );
+        }
+        text
+    }
+
+    fn in_a_set(&self) -> String {
+        match self.key {
+            Key::Policy => format!("policy = \"{}\", at the top or in a [[group]]", self.name),
+            Key::Server => format!("server = \"{}\" in a [[group]]", self.name),
+        }
+    }
+}
+
+fn attribute_name(attribute: Attribute) -> &'static str {
+    match attribute {
+        Attribute::Start => "start",
+        Attribute::Finish => "finish",
+        Attribute::Budget => "budget",
+        Attribute::Priority => "priority",
+    }
+}
+
+pub fn run(args: &PolicyCommand) -> Result<Outcome<PolicyResult>, Diagnostic> {
+    let of = |entries: &[&PolicyEntry], key| -> Vec<Description> {
+        entries.iter().map(|entry| Description::of(entry, key)).collect()
+    };
+    let mut policies = of(POLICIES, Key::Policy);
+    policies.extend(of(SERVERS, Key::Server));
+    let (verdict, text) = match &args.action {
+        PolicyAction::List(_) => {
+            let (groups, servers) = (POLICIES.len(), SERVERS.len());
+            let verdict = format!("{groups} scheduling policies, {servers} kinds of server.");
+            (verdict.clone(), format!("{verdict}\n\n{}", table(&policies)))
+        }
+        PolicyAction::Show(show) => {
+            let names: Vec<&str> = policies.iter().map(|p| p.name).collect();
+            let Some(place) = names.iter().position(|name| *name == show.name) else {
+                return Err(Diagnostic::usage(
+                    format!("there is no policy {:?}", show.name),
+                    format!("use one of {}", names.join(", ")),
+                ));
+            };
+            policies = vec![policies.swap_remove(place)];
+            (format!("{}: {}.", policies[0].name, policies[0].title), policies[0].text())
+        }
+    };
+    Ok(Outcome { verdict, ok: true, code: 0, result: PolicyResult { policies }, text, error: None })
+}
+
+/// The names, what they are, and where they are from.
+fn table(policies: &[Description]) -> String {
+    let width = |of: fn(&Description) -> &str| policies.iter().map(|p| of(p).len()).max();
+    let (name, title) = (width(|p| p.name).unwrap_or(0), width(|p| p.title).unwrap_or(0));
+    let mut text = String::new();
+    for key in [Key::Policy, Key::Server] {
+        let heading = if key == Key::Policy { "policy" } else { "\nserver" };
+        let _ = writeln!(text, "{heading}");
+        for p in policies.iter().filter(|p| p.key == key) {
+            let _ = writeln!(text, "  {:<name$}  {:<title$}  {}", p.name, p.title, p.source);
+        }
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! `punctual policy`: what it lists is what task sets may name.
+
+use std::process::{Command, Output};
+
+use punctual_taskset::TaskSet;
+use serde_json::Value;
+
+fn policy(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_punctual")).arg("policy").args(args).output().expect("starts")
+}
+
+fn document(args: &[&str]) -> Value {
+    let output = policy(args);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let schema = serde_json::from_str(include_str!("../../../docs/policy.schema.json"));
+    let schema = jsonschema::validator_for(&schema.expect("the schema is JSON")).expect("a schema");
+    let errors: Vec<String> = schema.iter_errors(&document).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?} in {document:#}");
+    assert_eq!(output.status.code().map(i64::from), document["exit_code"].as_i64());
+    document
+}
+
+/// A set that names it, with all that any policy needs.
+fn names(key: &str, name: &str) -> String {
+    let (top, server) = match key {
+        "policy" => (name, "polling"),
+        _ => ("edf", name),
+    };
+    let of_group = match top {
+        "td" => "cycle = \"40ms\"\nwindows = [{ start = \"0ms\", length = \"5ms\" }]".to_owned(),
+        _ => format!("period = \"40ms\"\nbudget = \"5ms\"\nserver = \"{server}\""),
+    };
+    format!(
+        "cpu = 0\npolicy = \"{top}\"\n[[group]]\nname = \"g\"\npolicy = \"rm\"\npriority = 1\n\
+         {of_group}\n[[task]]\nname = \"t\"\npriority = 1\nperiod = \"20ms\"\nbudget = \"2ms\"\n\
+         work = {{ spin = \"1ms\" }}\n"
+    )
+}
+
+#[test]
+fn each_name_in_the_list_is_one_that_a_task_set_may_have() {
+    let list = document(&["list", "--json"]);
+    let policies = list["result"]["policies"].as_array().expect("a list");
+    assert!(policies.len() >= 10, "{list:#}");
+    for policy in policies {
+        let text = |key: &str| policy[key].as_str().expect("a text");
+        let set = names(text("key"), text("name"));
+        TaskSet::parse(&set, "set.toml").unwrap_or_else(|e| panic!("{policy}: {e}"));
+        assert!(
+            !text("title").is_empty() && !text("source").is_empty() && !text("limits").is_empty()
+        );
+    }
+}
+
+#[test]
+fn one_policy_is_shown_as_in_the_list() {
+    let list = document(&["list", "--json"]);
+    for policy in list["result"]["policies"].as_array().expect("a list") {
+        let name = policy["name"].as_str().expect("a name");
+        assert_eq!(&document(&["show", name, "--json"])["result"]["policies"][0], policy);
+        let text = String::from_utf8(self::policy(&["show", name]).stdout).expect("text");
+        assert!(text.starts_with(&format!("{name}: ")), "{text}");
+        assert!(text.contains(policy["source"].as_str().expect("a source")), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_no_policy_has_is_refused_with_all_that_there_are() {
+    let document = document(&["show", "lottery", "--json"]);
+    assert_eq!(document["error"]["kind"], "usage");
+    let help = document["error"]["help"].as_str().expect("a help");
+    assert!(help.contains("edf") && help.contains("constant_bandwidth"), "{help}");
+    assert_eq!(policy(&["show", "lottery"]).status.code(), Some(2));
+}
