@@ -41,8 +41,11 @@ fn kill_both(
 ) -> Orphan {
     for _ in 0..10 {
         let mut orphan = kill_both_once(cpu, round, victim, random, stop_first);
-        // A guardian just forked still has our name.
-        let guards = |p: &i32| *p != orphan.pid && name_of(*p).starts_with("punctual");
+        // A guardian just forked still has our name. The dead one's child may still be in its exit.
+        let guards = |p: &i32| {
+            let name = name_of(*p);
+            *p != orphan.pid && name.starts_with("punctual") && name != "punctual-watch"
+        };
         if !marked(&orphan.mark).iter().any(guards) && !journals_of(orphan.pid).is_empty() {
             return orphan;
         }
