@@ -151,14 +151,14 @@ impl Allocators {
         let of_set = &self.slots[..self.set.tasks.len()];
         let windows = 2 * of_set.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
         let servers = (self.slots.len() - self.servers) as u32;
-        let alarms = self.at_work.iter().any(|at_work| at_work.entry.alarms);
+        let set_timers = self.at_work.iter().any(|at_work| at_work.entry.timers);
         Limits {
             jobs: 2 * tasks + 2 * servers + 8,
             tasks,
             reservations: tasks + servers,
             groups: self.set.groups.len() as u32 + 1,
             budget_groups: self.set.budget_groups.len() as u32,
-            timers: if alarms { 2 * tasks + servers } else { tasks } + 8,
+            timers: if set_timers { 2 * tasks + servers } else { tasks } + 8,
             depth: Limits::DEPTH,
             events: (8 * (tasks + servers + 8)).next_power_of_two(),
             records: 1 << 16,
@@ -270,7 +270,7 @@ impl Allocators {
             // It may have expired already; its event then finds no release.
             let _ = gsi.cancel_timer(timer);
         }
-        jobs::cancel_alarm(gsi, slot);
+        jobs::cancel_policy_timer(gsi, slot);
         if let Phase::Reserved(r) = slot.phase {
             let _ = gsi.remove_reservation(r);
         }

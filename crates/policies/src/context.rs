@@ -118,20 +118,20 @@ impl Context<'_> {
         self.slot.current_job(self.gsi).map_or(0, |job| self.gsi.used(job))
     }
 
-    /// Requests the event [`Alarm`](crate::PolicyEvent::Alarm) at `at`, CLOCK_MONOTONIC ns, in
-    /// place of one that was set before. For policies whose entry says that they need alarms.
+    /// Requests the event [`Timer`](crate::PolicyEvent::Timer) at `at`, CLOCK_MONOTONIC ns, in
+    /// place of one that was set before. For policies whose entry has `timers`.
     ///
     /// # Errors
-    /// [`Refusal::Full`] when the dispatcher has no timer left; no alarm is set then.
-    pub fn set_alarm(&mut self, at: u64) -> Result<(), Refusal> {
-        self.cancel_alarm();
-        let cookie = jobs::ALARM | u64::from(self.slot.member.index);
-        self.slot.alarm = Some((self.gsi.ask_timer(at, cookie)?, at));
+    /// [`Refusal::Full`] when the dispatcher has no timer left; none is set then.
+    pub fn set_timer(&mut self, at: u64) -> Result<(), Refusal> {
+        self.cancel_timer();
+        let cookie = jobs::POLICY_TIMER | u64::from(self.slot.member.index);
+        self.slot.policy_timer = Some((self.gsi.ask_timer(at, cookie)?, at));
         Ok(())
     }
 
-    /// Takes back the member's alarm, if there is one.
-    pub fn cancel_alarm(&mut self) {
-        jobs::cancel_alarm(self.gsi, self.slot);
+    /// Cancels the timer that the policy set for this member, if there is one.
+    pub fn cancel_timer(&mut self) {
+        jobs::cancel_policy_timer(self.gsi, self.slot);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| band::middle(u.priority),
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make,
 };
 

@@ -13,6 +13,6 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Finish],
     priority: |_| 0,
     wakeup_rule: true,
-    alarms: false,
+    timers: false,
     make: standard::make,
 };

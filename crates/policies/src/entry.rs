@@ -25,8 +25,8 @@ pub struct PolicyEntry {
     /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
     /// admission counts the jitter instead (design, "Reservation").
     pub wakeup_rule: bool,
-    /// Whether it sets alarms.
-    pub alarms: bool,
+    /// Whether it sets timers.
+    pub timers: bool,
     /// Makes one for a group of a set, or returns why it cannot.
     pub make: Make,
 }

@@ -13,6 +13,6 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| u.priority,
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make: standard::make,
 };

@@ -4,7 +4,7 @@
 use punctual_dispatcher::{End, Event, For, TaskId, TimerId};
 
 use crate::allocators::Allocators;
-use crate::jobs::{self, ALARM};
+use crate::jobs::{self, POLICY_TIMER};
 use crate::slot::Phase;
 use crate::{Gsi, PolicyEvent, ReleaseEvent};
 
@@ -26,7 +26,7 @@ impl Allocators {
                     self.reserved_ended(s, at, end, used, remaining, report);
                     self.observe(gsi, s, ended, report);
                 } else {
-                    self.tell_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
+                    self.notify_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
                 }
             }
             Event::WindowEnded { task, used, .. } => self.window_ended(task, used),
@@ -36,7 +36,7 @@ impl Allocators {
                     self.released(gsi, s, at, number, release, budget, report);
                     self.observe(gsi, s, PolicyEvent::Released, report);
                 } else {
-                    self.tell_servers(gsi, PolicyEvent::Released, report, |gsi, slot| {
+                    self.notify_servers(gsi, PolicyEvent::Released, report, |gsi, slot| {
                         slot.current_job(gsi) == Some(job)
                     });
                 }
@@ -59,7 +59,7 @@ impl Allocators {
             }
             Event::SegmentEnded { end, cookie, used, remaining, .. } => {
                 let ended = PolicyEvent::JobEnded { end, used, remaining };
-                self.tell_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
+                self.notify_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
             }
             Event::TaskReady { task, .. } => {
                 self.task_changed(gsi, task, PolicyEvent::Ready, report);
@@ -90,7 +90,7 @@ impl Allocators {
     ) {
         let Some(s) = self.slot_of(task) else { return };
         if self.slots[s].phase == Phase::Open {
-            self.deliver(gsi, s, event, report);
+            self.dispatch_event(gsi, s, event, report);
         } else {
             self.observe(gsi, s, event, report);
         }
@@ -104,7 +104,7 @@ impl Allocators {
         event: PolicyEvent,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        self.tell_servers(gsi, event, report, |_, slot| slot.member.serves == For::Group(group));
+        self.notify_servers(gsi, event, report, |_, slot| slot.member.serves == For::Group(group));
     }
 
     /// An event of a task that a reservation releases, for a policy that wants those, too.
@@ -119,11 +119,11 @@ impl Allocators {
         if matches!(slot.phase, Phase::Reserved(_))
             && self.at_work[slot.by as usize].policy.observes(&slot.member)
         {
-            self.deliver(gsi, s, event, report);
+            self.dispatch_event(gsi, s, event, report);
         }
     }
 
-    /// The next release of a task is due, or an alarm.
+    /// A timer of a task's next release has expired, or one of a policy.
     fn timer_expired(
         &mut self,
         gsi: &mut dyn Gsi,
@@ -131,14 +131,16 @@ impl Allocators {
         cookie: u64,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        let s = (cookie & !ALARM) as usize;
+        let s = (cookie & !POLICY_TIMER) as usize;
         let Some(slot) = self.slots.get_mut(s) else { return };
-        if cookie & ALARM == 0 && slot.timer == Some(timer) {
+        if cookie & POLICY_TIMER == 0 && slot.timer == Some(timer) {
             slot.timer = None;
             self.arm_next_release(gsi, s, report);
-        } else if cookie & ALARM != 0 && slot.alarm.is_some_and(|(alarm, _)| alarm == timer) {
-            slot.alarm = None;
-            self.deliver(gsi, s, PolicyEvent::Alarm, report);
+        } else if cookie & POLICY_TIMER != 0
+            && slot.policy_timer.is_some_and(|(set, _)| set == timer)
+        {
+            slot.policy_timer = None;
+            self.dispatch_event(gsi, s, PolicyEvent::Timer, report);
         }
     }
 
@@ -293,10 +295,10 @@ impl Allocators {
         slot.charge(used);
         slot.job = None;
         slot.last_end = end;
-        self.ask(gsi, s, ended);
+        self.call_policy(gsi, s, ended);
         let slot = &self.slots[s];
         let goes_on = slot.job.is_some()
-            || slot.alarm.is_some() && matches!(end, End::Exhausted | End::Expired);
+            || slot.policy_timer.is_some() && matches!(end, End::Exhausted | End::Expired);
         if !goes_on {
             self.end_release(gsi, s, at, end, report);
         }

@@ -24,7 +24,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| band::high(u.period),
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make,
 };
 

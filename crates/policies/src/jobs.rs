@@ -9,8 +9,9 @@ use crate::{Gsi, JobParams};
 const MADE: u64 = 1 << 63;
 /// In a server job's cookie, beside its place in the list of servers.
 pub(crate) const SERVER: u64 = 1 << 62;
-/// In the cookie of an alarm, beside its slot. Other timers have the slot alone.
-pub(crate) const ALARM: u64 = 1 << 32;
+/// In the cookie of a timer that a policy set, beside its slot. Those of releases have the slot
+/// alone.
+pub(crate) const POLICY_TIMER: u64 = 1 << 32;
 const SLOT_BITS: u64 = 0xff_ffff;
 
 /// Adds a job of the release in flight.
@@ -38,10 +39,10 @@ pub(crate) fn made(cookie: u64) -> Option<(usize, u32)> {
     (cookie & MADE != 0).then_some(((cookie >> 32 & SLOT_BITS) as usize, cookie as u32))
 }
 
-/// Takes back a member's alarm, if there is one.
-pub(crate) fn cancel_alarm(gsi: &mut dyn Gsi, slot: &mut Slot) {
-    if let Some((alarm, _)) = slot.alarm.take() {
-        // It may have expired already; its event then finds no alarm.
-        let _ = gsi.cancel_timer(alarm);
+/// Cancels the timer that a policy set for a member, if there is one.
+pub(crate) fn cancel_policy_timer(gsi: &mut dyn Gsi, slot: &mut Slot) {
+    if let Some((timer, _)) = slot.policy_timer.take() {
+        // It may have expired already; its event then finds none.
+        let _ = gsi.cancel_timer(timer);
     }
 }

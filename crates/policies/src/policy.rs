@@ -55,14 +55,14 @@ pub struct ReservationParams {
     pub wakeup_rule: bool,
 }
 
-/// What a policy learns of a member of its group; [`Context`] tells of which one, and when.
+/// An event of one member of a policy's group; [`Context`] names the member and the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyEvent {
     /// A release is due: of a task, [`Context::release`]. Its first job is expected in return, or
-    /// an alarm; without either the release is lost.
+    /// a timer; without either the release is lost.
     Released,
     /// The job in flight ended. A release that has not completed is over unless another job or an
-    /// alarm is the answer.
+    /// timer is the answer.
     JobEnded {
         /// How.
         end: End,
@@ -75,9 +75,9 @@ pub enum PolicyEvent {
     Ready,
     /// The task fell asleep in mid-job; the served group lost its last ready member (GROUP_IDLE).
     Blocked,
-    /// The alarm that the policy set for this member is due.
-    Alarm,
-    /// Events of this member may have been lost; queries tell what it does now.
+    /// The timer that the policy set for this member has expired.
+    Timer,
+    /// Events of this member may have been lost; [`Context::standing`] returns its present state.
     Lost,
 }
 

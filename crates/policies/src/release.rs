@@ -10,23 +10,23 @@ use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
     /// Has a member's policy answer an event.
-    pub(crate) fn ask(&mut self, gsi: &mut dyn Gsi, s: usize, event: PolicyEvent) {
+    pub(crate) fn call_policy(&mut self, gsi: &mut dyn Gsi, s: usize, event: PolicyEvent) {
         let slot = &mut self.slots[s];
         let policy = &mut self.at_work[slot.by as usize].policy;
         policy.handle(&mut Context { gsi, slot }, event);
     }
 
-    /// As [`Allocators::ask`]; a release that has no job and no alarm then is over.
-    pub(crate) fn deliver(
+    /// As [`Allocators::call_policy`]; ends a release that has no job and no timer then.
+    pub(crate) fn dispatch_event(
         &mut self,
         gsi: &mut dyn Gsi,
         s: usize,
         event: PolicyEvent,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        self.ask(gsi, s, event);
+        self.call_policy(gsi, s, event);
         let slot = &self.slots[s];
-        if slot.phase == Phase::Open && slot.open && !slot.is_answered() {
+        if slot.phase == Phase::Open && slot.open && !slot.release_continues() {
             let (at, end) = (gsi.now(), slot.last_end);
             self.end_release(gsi, s, at, end, report);
         }
@@ -62,7 +62,7 @@ impl Allocators {
             }
         }
         if end == End::TaskGone || slot.phase == Phase::Empty {
-            jobs::cancel_alarm(gsi, slot);
+            jobs::cancel_policy_timer(gsi, slot);
             slot.phase = Phase::Empty;
             return;
         }
@@ -122,9 +122,9 @@ impl Allocators {
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
         slot.job = None;
         slot.phase = Phase::Open;
-        self.ask(gsi, s, PolicyEvent::Released);
+        self.call_policy(gsi, s, PolicyEvent::Released);
         let slot = &mut self.slots[s];
-        if !slot.is_answered() {
+        if !slot.release_continues() {
             slot.phase = Phase::Waiting;
             slot.lost = slot.lost.saturating_add(1);
             report(ReleaseEvent::Lost {

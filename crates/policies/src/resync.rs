@@ -38,18 +38,19 @@ impl Allocators {
             }
         }
         for n in 0..self.observed.len() {
-            self.deliver(gsi, self.observed[n] as usize, PolicyEvent::Lost, report);
+            self.dispatch_event(gsi, self.observed[n] as usize, PolicyEvent::Lost, report);
         }
     }
 
-    /// A release in flight goes on: its alarm may be lost, and what its task did.
+    /// Requests the policy's timer of a release in flight again, and reports to the policy that
+    /// events may be lost.
     fn resync_policy(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
         let mut context = Context { gsi, slot: &mut self.slots[s] };
-        if let Some((_, due)) = context.slot.alarm {
+        if let Some((_, due)) = context.slot.policy_timer {
             // Its own timer is free again, or has expired and left its place.
-            let _ = context.set_alarm(due);
+            let _ = context.set_timer(due);
         }
-        self.deliver(gsi, s, PolicyEvent::Lost, report);
+        self.dispatch_event(gsi, s, PolicyEvent::Lost, report);
     }
 
     /// A reservation's latest release is where its grid says; whether it has a job can be asked.

@@ -14,6 +14,6 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |u| shorter_first(u.period),
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make: standard::make,
 };

@@ -25,7 +25,7 @@ static DEFERRABLE: PolicyEntry = PolicyEntry {
     order: NO_MEMBERS,
     priority: |u| u.priority,
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make: reserved,
 };
 
@@ -244,8 +244,8 @@ impl Allocators {
         Some(reservation)
     }
 
-    /// Tells the servers of a group whose policies receive events.
-    pub(crate) fn tell_servers(
+    /// Hands an event to the policies of those observed servers for which `of` holds.
+    pub(crate) fn notify_servers(
         &mut self,
         gsi: &mut dyn Gsi,
         event: PolicyEvent,
@@ -255,7 +255,7 @@ impl Allocators {
         for n in 0..self.observed.len() {
             let s = self.observed[n] as usize;
             if of(gsi, &self.slots[s]) {
-                self.deliver(gsi, s, event, report);
+                self.dispatch_event(gsi, s, event, report);
             }
         }
     }

@@ -49,8 +49,8 @@ pub(crate) struct Slot {
     /// The number that it gets; under a reservation: what is added to the dispatcher's numbers.
     pub(crate) number: u64,
     pub(crate) timer: Option<TimerId>,
-    /// The alarm that its policy set, and when it is due, ns.
-    pub(crate) alarm: Option<(TimerId, u64)>,
+    /// The timer that its policy set, and when it expires, ns.
+    pub(crate) policy_timer: Option<(TimerId, u64)>,
     /// The job in flight that the policy made.
     pub(crate) job: Option<JobId>,
     /// Which of the task's jobs that is: its cookie's lower half.
@@ -96,7 +96,7 @@ impl Slot {
             next: INFINITE,
             number: 0,
             timer: None,
-            alarm: None,
+            policy_timer: None,
             job: None,
             use_of: 0,
             open: false,
@@ -128,9 +128,9 @@ impl Slot {
         }
     }
 
-    /// Whether the release in flight goes on: by a job, or by what its policy does at an alarm.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.job.is_some() || self.alarm.is_some()
+    /// Whether the release in flight has a job, or a timer at which its policy may add one.
+    pub(crate) fn release_continues(&self) -> bool {
+        self.job.is_some() || self.policy_timer.is_some()
     }
 
     /// The release in flight has executed `ns` in a job that is over.

@@ -30,7 +30,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Start],
     priority: |_| 0,
     wakeup_rule: false,
-    alarms: false,
+    timers: false,
     make,
 };
 

@@ -19,7 +19,7 @@ const ENTRY: PolicyEntry = PolicyEntry {
     order: &[Attribute::Priority],
     priority: |_| 0,
     wakeup_rule: false,
-    alarms: true,
+    timers: true,
     make: nothing,
 };
 
@@ -61,11 +61,11 @@ impl SchedulingPolicy for Slices {
     fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
         saw(context, event);
         match event {
-            PolicyEvent::Released | PolicyEvent::Alarm => {
+            PolicyEvent::Released | PolicyEvent::Timer => {
                 context.add_job(&JobParams { budget: 2, ..whole(context) }).unwrap();
             }
             PolicyEvent::JobEnded { end: End::Exhausted, .. } if context.release().left > 0 => {
-                context.set_alarm(context.now() + 3).unwrap();
+                context.set_timer(context.now() + 3).unwrap();
             }
             _ => {}
         }
@@ -75,7 +75,7 @@ impl SchedulingPolicy for Slices {
 static SLICES: [&PolicyEntry; 1] = [&PolicyEntry { make: |_, _| Ok(Box::new(Slices)), ..ENTRY }];
 
 #[test]
-fn a_release_goes_on_at_an_alarm_and_ends_when_the_policy_adds_no_job() {
+fn a_release_continues_at_a_timer_and_ends_when_the_policy_adds_no_job() {
     let mut cpu = Cpu::with(&set("edf", vec![task("a", 20, 5)]), &[&[9]], options(&SLICES));
     cpu.run(20);
     assert_eq!(cpu.when(0), [(0, 2), (5, 7), (10, 11)]);
@@ -84,9 +84,9 @@ fn a_release_goes_on_at_an_alarm_and_ends_when_the_policy_adds_no_job() {
     let first_release = [
         (0, PolicyEvent::Released),
         ended(2, 2),
-        (5, PolicyEvent::Alarm),
+        (5, PolicyEvent::Timer),
         ended(7, 2),
-        (10, PolicyEvent::Alarm),
+        (10, PolicyEvent::Timer),
         ended(11, 1),
         (20, PolicyEvent::Released),
     ];
@@ -94,7 +94,7 @@ fn a_release_goes_on_at_an_alarm_and_ends_when_the_policy_adds_no_job() {
 }
 
 #[test]
-fn a_completed_release_does_not_wait_for_an_alarm() {
+fn a_completed_release_does_not_wait_for_a_timer() {
     let mut cpu = Cpu::with(&set("edf", vec![task("a", 20, 5)]), &[&[3]], options(&SLICES));
     cpu.run(20);
     assert_eq!(cpu.when(0), [(0, 2), (5, 6)]);
@@ -102,8 +102,8 @@ fn a_completed_release_does_not_wait_for_an_alarm() {
 }
 
 #[test]
-fn an_alarm_that_was_lost_is_set_again() {
-    // One event has room; the end of b's job and a's alarm come at the same instant.
+fn a_policys_timer_that_was_lost_is_set_again() {
+    // One event has room; the end of b's job and a's timer come at the same instant.
     let tasks = vec![task("a", 20, 5), task("b", 40, 3)];
     let mut cpu = Cpu::with(&set("edf", tasks), &[], options(&SLICES));
     let limits = punctual_dispatcher::Limits { events: 1, ..cpu.a.limits() };

@@ -33,8 +33,7 @@ impl Model {
         self.jobs.iter().filter(is_member).any(|j| self.standing_of(j) == Standing::Ready)
     }
 
-    /// Groups that are to be announced as active, without those that were looked at, and of the
-    /// others only those that are above none of them.
+    /// A group that becomes active, is not among `seen`, and has no child of which both hold.
     fn lowest_active(&self, seen: &[bool]) -> Option<u32> {
         let becomes_active = |group: &u32| {
             let g = *group as usize;
