@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 
-use punctual_dispatcher::{End, TaskId};
+use punctual_dispatcher::TaskId;
 use punctual_policies::{PeriodBuilder, PeriodParams, ReleaseEvent};
 use punctual_taskset::{TaskSet, TaskSpec};
 use punctual_trace::kind::{self, event};
-use punctual_trace::{Period, Record};
+use punctual_trace::{JobEnd, Period, Record};
 use punctual_workload::Work;
 
 use crate::domain::{Key, KeyedEvent};
@@ -44,7 +44,7 @@ impl Interval {
 /// How a release ended: when, what it used, and what its task gave up of its budget, ns.
 struct Ended {
     at: u64,
-    end: End,
+    end: JobEnd,
     used: u64,
     unused: u64,
 }
@@ -210,7 +210,7 @@ impl DomainPeriods {
     /// A release event. All records of it were added before.
     pub fn event(&mut self, keyed: &KeyedEvent, sink: &mut dyn FnMut(Period)) {
         match keyed.event {
-            ReleaseEvent::Released { index, number, release, deadline, .. } => {
+            ReleaseEvent::Released { index, number, release, deadline, assigned, .. } => {
                 if let Some(period) = self.close(index as usize, Some(keyed.key)) {
                     sink(period);
                 }
@@ -219,9 +219,14 @@ impl DomainPeriods {
                 {
                     self.latenesses.add(i.started.unwrap_or(i.begun).saturating_sub(release));
                 }
-                task.periods.released(number, release, deadline);
+                task.periods.released(number, release, deadline, assigned);
             }
             ReleaseEvent::Ended { at, index, end, used, unused, .. } => {
+                let end = end.into();
+                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused });
+            }
+            ReleaseEvent::Replenished { at, index, used, unused, .. } => {
+                let end = JobEnd::Replenished;
                 self.tasks[index as usize].ended = Some(Ended { at, end, used, unused });
             }
             ReleaseEvent::Lost { index, first, count, .. } => {
@@ -270,7 +275,10 @@ impl DomainPeriods {
         task.periods.executed(if count > 0 { executed } else { used });
         if let Some(Ended { at, end, unused, .. }) = ended {
             task.periods.unused(unused);
-            task.periods.ended(end.into(), at);
+            match end {
+                JobEnd::Replenished => task.periods.replenished(at),
+                _ => task.periods.ended(end, at),
+            }
         }
         let period = task.periods.close()?;
         // Without its records, what its job used was counted between other instants, and cannot be

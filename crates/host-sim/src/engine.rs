@@ -309,19 +309,22 @@ impl Engine {
         };
         allocators.handle(&mut LocalDispatcher::new(dispatcher, *now), event, &mut |event| {
             match event {
-                ReleaseEvent::Released { task, number, release, deadline, .. } => {
+                ReleaseEvent::Released { task, number, release, deadline, assigned, .. } => {
                     cpu.stolen += costs.release;
                     count.releases += 1;
                     if !background.is_empty() {
                         background.retain(|&b| b != task.0);
                     }
-                    if let Some(period) = tasks[task.0 as usize].released(number, release, deadline)
-                    {
+                    let task = &mut tasks[task.0 as usize];
+                    if let Some(period) = task.released(number, release, deadline, assigned) {
                         watcher.period(&period);
                     }
                 }
                 ReleaseEvent::Ended { task, end, at, unused, .. } => {
                     tasks[task.0 as usize].ended(end, at, unused)
+                }
+                ReleaseEvent::Replenished { task, at, unused, .. } => {
+                    tasks[task.0 as usize].replenished(at, unused)
                 }
                 ReleaseEvent::Lost { task, first, count, .. } => {
                     let task = &mut tasks[task.0 as usize];

@@ -92,8 +92,14 @@ impl Task {
     }
 
     /// The next release: the period of the one before.
-    pub(crate) fn released(&mut self, number: u64, release: u64, deadline: u64) -> Option<Period> {
-        let period = self.periods.released(number, release, deadline);
+    pub(crate) fn released(
+        &mut self,
+        number: u64,
+        release: u64,
+        deadline: u64,
+        assigned: u64,
+    ) -> Option<Period> {
+        let period = self.periods.released(number, release, deadline, assigned);
         self.ended = false;
         match self.state {
             State::Sleeping => self.periods.suspended(u64::MAX),
@@ -111,6 +117,13 @@ impl Task {
         self.ended = true;
         self.periods.unused(unused);
         self.periods.ended(end.into(), at);
+    }
+
+    /// The latest release is over at `at`, for its server was replenished; as [`Task::ended`].
+    pub(crate) fn replenished(&mut self, at: u64, unused: u64) {
+        self.ended = true;
+        self.periods.unused(unused);
+        self.periods.replenished(at);
     }
 
     /// A release that was never made. The dispatcher is never late here.

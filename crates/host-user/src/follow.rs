@@ -44,10 +44,24 @@ impl Engine {
     pub(crate) fn handle_release_events(&mut self, now: u64, late: u64) {
         for k in 0..self.release_events.len() {
             match self.release_events[k] {
-                ReleaseEvent::Released { task, number, release, deadline, budget, .. } => {
-                    self.released(task, number, [release, deadline], budget, late);
+                ReleaseEvent::Released {
+                    task,
+                    number,
+                    release,
+                    deadline,
+                    budget,
+                    assigned,
+                    ..
+                } => {
+                    self.released(task, number, [release, deadline], [budget, assigned], late);
                 }
                 ReleaseEvent::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
+                ReleaseEvent::Replenished { at, task, unused, .. } => {
+                    if let Some(m) = self.member(task) {
+                        m.periods.unused(unused);
+                        m.periods.replenished(at);
+                    }
+                }
                 ReleaseEvent::Lost { task, first, count, .. } => self.lost(task, first, count),
                 ReleaseEvent::Overrun { task, .. } => {
                     if let Some(m) = self.member(task) {
@@ -97,7 +111,7 @@ impl Engine {
         task: TaskId,
         number: u64,
         [release, deadline]: [u64; 2],
-        budget: u64,
+        [budget, assigned]: [u64; 2],
         late: u64,
     ) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
@@ -113,7 +127,7 @@ impl Engine {
             control.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             control.want_stamp();
         }
-        let period = m.periods.released(number, release, deadline);
+        let period = m.periods.released(number, release, deadline, assigned);
         // A late release costs latency; budget only when little time is left for it.
         let PeriodParams { deadline, budget, .. } = *m.periods.params();
         if late > LATE && late > (deadline - budget) / 2 {

@@ -1,6 +1,6 @@
 //! What a policy may do about one member, at one instant: the dispatcher's commands, and no more.
 
-use punctual_dispatcher::{For, Refusal, Standing};
+use punctual_dispatcher::{error_settled, End, For, Refusal, Standing};
 
 use crate::jobs;
 use crate::policy::{MemberParams, Release};
@@ -26,6 +26,7 @@ pub struct JobParams {
 pub struct Context<'a> {
     pub(crate) gsi: &'a mut dyn Gsi,
     pub(crate) slot: &'a mut Slot,
+    pub(crate) rank: i64,
 }
 
 impl Context<'_> {
@@ -42,6 +43,56 @@ impl Context<'_> {
     /// The task's release in flight; between two, the latest one.
     pub fn release(&self) -> &Release {
         &self.slot.release
+    }
+
+    /// When the arrival that is served was due, or the one that waits to be, CLOCK_MONOTONIC ns.
+    pub fn arrival(&self) -> u64 {
+        self.slot.arrival
+    }
+
+    /// The priority of the member in its group, as the policy of the group has it: for the jobs of
+    /// servers, which compete in groups of other policies.
+    pub fn rank(&self) -> i64 {
+        self.rank
+    }
+
+    /// Begins a release of a member that the policy paces: due at `at`, with this absolute deadline
+    /// (both CLOCK_MONOTONIC ns) and `budget` ns, from which carried enforcement error is settled
+    /// ([`Release::left`]). A release in flight ends as replenished; its job is taken back. One per
+    /// event.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] when no arrival is served: after a completion, before the first one;
+    /// [`Refusal::Invalid`] without a budget; [`Refusal::Busy`] for a member that is not paced, and
+    /// for a second release at one event.
+    pub fn begin_release(&mut self, at: u64, deadline: u64, budget: u64) -> Result<(), Refusal> {
+        let slot = &mut *self.slot;
+        if !slot.paced || slot.begun {
+            return Err(Refusal::Busy);
+        }
+        let over = slot.job.is_none()
+            && matches!(slot.last_end, End::Completed | End::Cancelled | End::TaskGone);
+        if slot.phase != Phase::Open || slot.open && over {
+            return Err(Refusal::Nothing);
+        }
+        if budget == 0 {
+            return Err(Refusal::Invalid);
+        }
+        let exhausted = slot.job.is_none() && slot.last_end == End::Exhausted;
+        let ended_at = if slot.job.is_some() { self.gsi.now() } else { slot.ended_at };
+        take_back(self.gsi, slot)?;
+        if slot.open {
+            slot.replenished = Some(slot.replenish(ended_at, exhausted));
+        }
+        let settled = error_settled(budget, slot.error);
+        slot.error -= settled;
+        slot.assigned = budget;
+        slot.granted = (budget as i64).saturating_sub(settled).max(0) as u64;
+        (slot.used, slot.cut_off) = (0, 0);
+        slot.release = Release { number: slot.number, at, deadline, left: slot.granted, part: 0 };
+        slot.number += 1;
+        slot.begun = true;
+        Ok(())
     }
 
     /// Adds a job of the release in flight.
@@ -70,15 +121,11 @@ impl Context<'_> {
     /// [`Refusal::Nothing`] without a job in flight; as [`Context::add_job`].
     pub fn replace_job(&mut self, job: &JobParams) -> Result<(), Refusal> {
         self.standing().ok_or(Refusal::Nothing)?;
-        let Some(before) = self.slot.job.filter(|_| self.slot.phase == Phase::Open) else {
+        if self.slot.job.is_none() || self.slot.phase != Phase::Open {
             return Err(Refusal::Busy);
-        };
-        let used = self.gsi.used(before);
-        self.gsi.cancel_job(before)?;
-        self.slot.charge(used);
-        self.slot.job = None;
-        // Its end finds another use; there is room, for it was just taken back.
-        self.slot.use_of = self.slot.use_of.wrapping_add(1);
+        }
+        // There is room for another one then.
+        take_back(self.gsi, self.slot)?;
         jobs::add(self.gsi, self.slot, job)
     }
 
@@ -134,4 +181,16 @@ impl Context<'_> {
     pub fn cancel_timer(&mut self) {
         jobs::cancel_policy_timer(self.gsi, self.slot);
     }
+}
+
+/// Cancels the job in flight that the policy made, and charges what it has executed. Its end then
+/// finds another use.
+fn take_back(gsi: &mut dyn Gsi, slot: &mut Slot) -> Result<(), Refusal> {
+    let Some(job) = slot.job else { return Ok(()) };
+    let used = gsi.used(job);
+    gsi.cancel_job(job)?;
+    slot.charge(used);
+    slot.job = None;
+    slot.use_of = slot.use_of.wrapping_add(1);
+    Ok(())
 }

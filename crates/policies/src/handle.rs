@@ -20,7 +20,7 @@ impl Allocators {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
                 let ended = PolicyEvent::JobEnded { end, used, remaining };
-                if let (Some((s, use_of)), false) = (jobs::made(cookie), task == TaskId::NONE) {
+                if let Some((s, use_of)) = jobs::made(cookie) {
                     self.made_ended(gsi, (s, use_of), at, ended, report);
                 } else if let Some(s) = self.slot_of(task) {
                     self.reserved_ended(s, at, end, used, remaining, report);
@@ -196,6 +196,8 @@ impl Allocators {
         slot.used = 0;
         slot.release.number = slot.number + number;
         slot.release.at = release;
+        slot.release.deadline = release.saturating_add(slot.member.deadline);
+        slot.assigned = slot.member.budget;
         slot.next = release.saturating_add(slot.member.period);
         report(self.released_now(s, at));
     }
@@ -208,8 +210,9 @@ impl Allocators {
             index: s as u32,
             number: slot.release.number,
             release: slot.release.at,
-            deadline: slot.release.at.saturating_add(slot.member.deadline),
+            deadline: slot.release.deadline,
             budget: slot.granted,
+            assigned: slot.assigned,
         }
     }
 
@@ -264,6 +267,9 @@ impl Allocators {
         slot.open = false;
         slot.job = None;
         let remaining = slot.granted.saturating_sub(slot.used);
+        if slot.member.task() == TaskId::NONE {
+            return;
+        }
         // What an exhausted release leaves (at most the granularity) is carried, not given up.
         let left = if end == End::Exhausted { 0 } else { remaining };
         report(ReleaseEvent::Ended {
@@ -294,8 +300,8 @@ impl Allocators {
         };
         slot.charge(used);
         slot.job = None;
-        slot.last_end = end;
-        self.call_policy(gsi, s, ended);
+        (slot.last_end, slot.ended_at) = (end, at);
+        self.call_policy(gsi, s, ended, report);
         let slot = &self.slots[s];
         let goes_on = slot.job.is_some()
             || slot.policy_timer.is_some() && matches!(end, End::Exhausted | End::Expired);

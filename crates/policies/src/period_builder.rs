@@ -116,15 +116,27 @@ impl PeriodBuilder {
         }
     }
 
-    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns: the
-    /// period of the release before, if there was one.
-    pub fn released(&mut self, number: u64, release: u64, deadline: u64) -> Option<Period> {
+    /// The release is over at `at`, CLOCK_MONOTONIC ns, because its server was replenished.
+    pub fn replenished(&mut self, at: u64) {
+        self.ended = true;
+        self.latest.end = JobEnd::Replenished;
+        self.latest.miss = at > self.latest.deadline;
+    }
+
+    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns, and
+    /// the budget `assigned`, ns: the period of the release before, if there was one.
+    pub fn released(
+        &mut self,
+        number: u64,
+        release: u64,
+        deadline: u64,
+        assigned: u64,
+    ) -> Option<Period> {
         let period = self.close();
         self.open = true;
         self.ended = false;
         self.suspended = 0;
-        self.latest =
-            Period::unjudged(self.params.task, number, release, deadline, self.params.budget);
+        self.latest = Period::unjudged(self.params.task, number, release, deadline, assigned);
         period
     }
 

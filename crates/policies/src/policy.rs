@@ -40,6 +40,8 @@ pub struct Release {
     pub number: u64,
     /// When it was due, ns.
     pub at: u64,
+    /// Its absolute deadline, ns.
+    pub deadline: u64,
     /// Its remaining budget, ns, as of the last job that ended.
     pub left: u64,
     /// How many jobs were made of it so far.
@@ -59,7 +61,8 @@ pub struct ReservationParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyEvent {
     /// A release is due: of a task, [`Context::release`]. Its first job is expected in return, or
-    /// a timer; without either the release is lost.
+    /// a timer; without either the release is lost. Of a member that the policy paces: an arrival,
+    /// or the start of a server; a release that it begins is expected, or a timer.
     Released,
     /// The job in flight ended. A release that has not completed is over unless another job or an
     /// timer is the answer.
@@ -101,6 +104,14 @@ pub trait SchedulingPolicy: Send {
     fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
         let _ = member;
         None
+    }
+
+    /// Whether the policy itself says when this member's releases begin, and with what budget and
+    /// deadline ([`Context::begin_release`]), as servers with replenishments of their own do. Then
+    /// no reservation releases it.
+    fn paces(&self, member: &MemberParams) -> bool {
+        let _ = member;
+        false
     }
 
     /// With a reservation: after how many releases the task's windows come again; 0 where a release

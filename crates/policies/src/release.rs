@@ -1,19 +1,48 @@
 //! Releases that are made here rather than by the dispatcher's reservations: the timer of the next
 //! one, its jobs, its end.
 
-use punctual_dispatcher::{error_settled, late_waits, End, OverrunPolicy, Refusal, INFINITE};
+use punctual_dispatcher::{
+    error_settled, late_waits, End, OverrunPolicy, Refusal, TaskId, INFINITE,
+};
 
 use crate::allocators::Allocators;
+use crate::entry::Urgency;
 use crate::jobs;
-use crate::slot::Phase;
+use crate::slot::{Phase, Replenished};
 use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
-    /// Has a member's policy answer an event.
-    pub(crate) fn call_policy(&mut self, gsi: &mut dyn Gsi, s: usize, event: PolicyEvent) {
+    /// Has a member's policy answer an event, and reports the release that it begins.
+    pub(crate) fn call_policy(
+        &mut self,
+        gsi: &mut dyn Gsi,
+        s: usize,
+        event: PolicyEvent,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) {
+        let rank = self.rank_of(s);
         let slot = &mut self.slots[s];
         let policy = &mut self.at_work[slot.by as usize].policy;
-        policy.handle(&mut Context { gsi, slot }, event);
+        policy.handle(&mut Context { gsi: &mut *gsi, slot, rank }, event);
+        if !std::mem::take(&mut slot.begun) {
+            return;
+        }
+        let (task, index, before) = (slot.member.task(), s as u32, slot.replenished.take());
+        slot.open = true;
+        if task == TaskId::NONE {
+            return;
+        }
+        if let Some(Replenished { at, number, used, remaining, unused }) = before {
+            report(ReleaseEvent::Replenished { at, task, index, number, used, remaining, unused });
+        }
+        report(self.released_now(s, gsi.now()));
+    }
+
+    /// The priority of a member's jobs as the policy of the group has it in which they compete.
+    fn rank_of(&self, s: usize) -> i64 {
+        let member = &self.slots[s].member;
+        let at_work = self.groups[member.group as usize];
+        (self.at_work[at_work as usize].entry.priority)(&Urgency::of(member))
     }
 
     /// As [`Allocators::call_policy`]; ends a release that has no job and no timer then.
@@ -24,11 +53,18 @@ impl Allocators {
         event: PolicyEvent,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        self.call_policy(gsi, s, event);
+        self.call_policy(gsi, s, event, report);
         let slot = &self.slots[s];
-        if slot.phase == Phase::Open && slot.open && !slot.release_continues() {
+        if slot.phase != Phase::Open || slot.release_continues() {
+            return;
+        }
+        if slot.open {
             let (at, end) = (gsi.now(), slot.last_end);
             self.end_release(gsi, s, at, end, report);
+        } else {
+            // An arrival for which the policy has no answer any more.
+            self.lose_release(gsi, s, report);
+            self.arm_next_release(gsi, s, report);
         }
     }
 
@@ -87,7 +123,9 @@ impl Allocators {
                 return;
             }
             let (task, index, period) = (slot.member.task(), s as u32, slot.member.period);
-            if slot.stream.is_periodic() && now - slot.next >= period {
+            let paced = self.at_work[slot.next_by as usize].policy.paces(&slot.member);
+            // A server takes up one arrival after the other, however late.
+            if slot.stream.is_periodic() && now - slot.next >= period && !paced {
                 let count = (now - slot.next) / period;
                 report(ReleaseEvent::Lost { at: now, task, index, first: slot.number, count });
                 slot.lost = slot.lost.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
@@ -109,10 +147,25 @@ impl Allocators {
     fn open(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) -> bool {
         let slot = &mut self.slots[s];
         slot.by = slot.next_by;
+        slot.paced = self.at_work[slot.by as usize].policy.paces(&slot.member);
+        slot.arrival = slot.next;
+        if slot.paced {
+            slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
+            (slot.job, slot.open, slot.phase) = (None, false, Phase::Open);
+            self.call_policy(gsi, s, PolicyEvent::Released, report);
+            if self.slots[s].release_continues() {
+                return true;
+            }
+            self.slots[s].phase = Phase::Waiting;
+            self.lose_release(gsi, s, report);
+            return false;
+        }
         let settled = error_settled(slot.member.budget, slot.error);
         let granted = (slot.member.budget as i64).saturating_sub(settled).max(0) as u64;
         slot.release.number = slot.number;
         slot.release.at = slot.next;
+        slot.release.deadline = slot.next.saturating_add(slot.member.deadline);
+        slot.assigned = slot.member.budget;
         slot.release.left = granted;
         slot.release.part = 0;
         slot.granted = granted;
@@ -122,24 +175,33 @@ impl Allocators {
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
         slot.job = None;
         slot.phase = Phase::Open;
-        self.call_policy(gsi, s, PolicyEvent::Released);
+        self.call_policy(gsi, s, PolicyEvent::Released, report);
         let slot = &mut self.slots[s];
         if !slot.release_continues() {
             slot.phase = Phase::Waiting;
-            slot.lost = slot.lost.saturating_add(1);
-            report(ReleaseEvent::Lost {
-                at: gsi.now(),
-                task: slot.member.task(),
-                index: s as u32,
-                first: slot.release.number,
-                count: 1,
-            });
+            self.lose_release(gsi, s, report);
             return false;
         }
         slot.error -= settled;
         slot.open = true;
         report(self.released_now(s, gsi.now()));
         true
+    }
+
+    /// Reports a release that has no job.
+    fn lose_release(&mut self, gsi: &dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
+        let slot = &mut self.slots[s];
+        if slot.paced {
+            // No release was begun for it: it has the number that one would have had.
+            slot.release.number = slot.number;
+            slot.number += 1;
+        }
+        slot.open = false;
+        slot.lost = slot.lost.saturating_add(1);
+        let (task, index, first) = (slot.member.task(), s as u32, slot.release.number);
+        if task != TaskId::NONE {
+            report(ReleaseEvent::Lost { at: gsi.now(), task, index, first, count: 1 });
+        }
     }
 
     /// Requests the timer of a slot's next release.

@@ -3,14 +3,15 @@
 use punctual_dispatcher::{End, TaskId};
 
 /// What became of a task's releases. For each release that was made there is one `Released` and,
-/// when it is over, one `Ended`, whatever number of jobs the policy makes of it. `index` is the
-/// task's place in the task set, `number` counts the releases of its grid
-/// from 0 (of random arrivals: those that were made), times are ns.
+/// when it is over, one `Ended` or `Replenished`, whatever number of jobs the policy makes of it.
+/// `index` is the task's place in the task set; `number` counts the releases of its grid from 0 (of
+/// random arrivals, and of tasks that their policy paces: those that were made); times are ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ReleaseEvent {
     /// A release, due at `release` (not the time at which the host noticed); `deadline` is
-    /// absolute, `budget` what the release may execute.
+    /// absolute, `budget` what the release may execute, `assigned` the same without carried
+    /// enforcement error.
     Released {
         at: u64,
         task: TaskId,
@@ -19,6 +20,18 @@ pub enum ReleaseEvent {
         release: u64,
         deadline: u64,
         budget: u64,
+        assigned: u64,
+    },
+    /// A release is over, because its server was replenished: another one follows at once.
+    /// Otherwise as `Ended`.
+    Replenished {
+        at: u64,
+        task: TaskId,
+        index: u32,
+        number: u64,
+        used: u64,
+        remaining: u64,
+        unused: u64,
     },
     /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the
     /// part of the budget that the task gave up: at completion, by a suspension that lasted until

@@ -7,7 +7,7 @@ use crate::slot::Phase;
 use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
-    /// Resynchronises every task, so that none is lost: timers are requested again, releases
+    /// Resynchronises every member, so that none is lost: timers are requested again, releases
     /// in flight that have ended are reported as cancelled, those that were made are reported.
     pub(crate) fn resync(
         &mut self,
@@ -17,7 +17,7 @@ impl Allocators {
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
         report(ReleaseEvent::EventsLost { at, count });
-        for s in 0..self.servers {
+        for s in 0..self.slots.len() {
             let slot = &mut self.slots[s];
             match slot.phase {
                 Phase::Waiting => {
@@ -33,22 +33,26 @@ impl Allocators {
                     self.end_release(gsi, s, at, End::Cancelled, report);
                 }
                 Phase::Open => self.resync_policy(gsi, s, report),
-                Phase::Reserved(r) => self.resync_reservation(gsi, s, r, report),
+                Phase::Reserved(r) if s < self.servers => {
+                    self.resync_reservation(gsi, s, r, report)
+                }
                 _ => {}
             }
         }
         for n in 0..self.observed.len() {
-            self.dispatch_event(gsi, self.observed[n] as usize, PolicyEvent::Lost, report);
+            let s = self.observed[n] as usize;
+            if matches!(self.slots[s].phase, Phase::Reserved(_)) {
+                self.dispatch_event(gsi, s, PolicyEvent::Lost, report);
+            }
         }
     }
 
     /// Requests the policy's timer of a release in flight again, and reports to the policy that
     /// events may be lost.
     fn resync_policy(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
-        let mut context = Context { gsi, slot: &mut self.slots[s] };
-        if let Some((_, due)) = context.slot.policy_timer {
+        if let Some((_, due)) = self.slots[s].policy_timer {
             // Its own timer is free again, or has expired and left its place.
-            let _ = context.set_timer(due);
+            let _ = Context { gsi, slot: &mut self.slots[s], rank: 0 }.set_timer(due);
         }
         self.dispatch_event(gsi, s, PolicyEvent::Lost, report);
     }
@@ -76,6 +80,8 @@ impl Allocators {
             let before = if slot.seen { slot.release.number + 1 } else { slot.number };
             slot.release.number = before + more;
             slot.release.at = slot.next + more * period;
+            slot.release.deadline = slot.release.at.saturating_add(slot.member.deadline);
+            slot.assigned = slot.member.budget;
             slot.next = slot.release.at.saturating_add(period);
             slot.by = slot.next_by;
             slot.seen = true;

@@ -1,55 +1,23 @@
 //! Servers of scheduling groups, and the budgets of budget groups: members whose jobs serve a group
-//! or a node (RED-Linux V-A, V-B). A reservation of the dispatcher releases each.
+//! or a node (RED-Linux V-A, V-B). A reservation of the dispatcher releases each, or its policy.
+
+mod reserved;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_dispatcher::{Attribute, For, OverrunPolicy, Refusal, Standing};
+use punctual_dispatcher::{Attribute, For, OverrunPolicy, Refusal};
 use punctual_taskset::{GroupSpec, ServerKind, ServerSpec, TaskSet};
 
 use crate::allocators::{Allocators, AtWork};
 use crate::entry::{PolicyEntry, Setup, Urgency};
 use crate::jobs::SERVER;
-use crate::policy::{number, MemberParams, PolicyEvent, ReservationParams, SchedulingPolicy};
+use crate::policy::{number, MemberParams, PolicyEvent};
 use crate::reserve::standing;
 use crate::slot::{Phase, Slot};
-use crate::{Context, Gsi};
+use crate::Gsi;
 
 /// The kinds of server, each a policy of its own.
-pub(crate) static KINDS: [&PolicyEntry; 3] = [&DEFERRABLE, &POLLING, &CONSTANT_BANDWIDTH];
-
-/// The dispatcher keeps a server's budget while its group is idle: a reservation is enough.
-static DEFERRABLE: PolicyEntry = PolicyEntry {
-    name: "deferrable",
-    title: "deferrable server",
-    source: "Strosnider, Lehoczky and Sha 1995",
-    limits: "deadlines up to the period",
-    order: NO_MEMBERS,
-    priority: |u| u.priority,
-    wakeup_rule: false,
-    timers: false,
-    make: reserved,
-};
-
-/// A server's budget is taken back as soon as its group is idle, and at its release if it is idle
-/// then.
-static POLLING: PolicyEntry = PolicyEntry {
-    name: "polling",
-    title: "polling server",
-    source: "Sprunt, Sha and Lehoczky 1989",
-    make: |_, _| Ok(Box::new(Polling)),
-    ..DEFERRABLE
-};
-
-/// When its group becomes active again, the dispatcher cuts a server's budget to its bandwidth, so
-/// that it demands no more than a periodic task: with hard reservations, for the budget comes back
-/// only at the next release.
-static CONSTANT_BANDWIDTH: PolicyEntry = PolicyEntry {
-    name: "constant_bandwidth",
-    title: "constant bandwidth server, hard",
-    source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
-    limits: "in groups under edf",
-    wakeup_rule: true,
-    ..DEFERRABLE
-};
+pub(crate) static KINDS: [&PolicyEntry; 3] =
+    [&reserved::DEFERRABLE, &reserved::POLLING, &reserved::CONSTANT_BANDWIDTH];
 
 /// Its place in [`KINDS`].
 fn place_of(kind: ServerKind) -> u32 {
@@ -62,48 +30,6 @@ fn place_of(kind: ServerKind) -> u32 {
 
 /// A server orders nothing; the group that it serves has a policy of its own.
 const NO_MEMBERS: &[Attribute] = &[];
-
-/// A kind of server that the dispatcher carries out by itself.
-struct Reserved {
-    wakeup_rule: bool,
-}
-
-fn reserved(
-    entry: &'static PolicyEntry,
-    _: &Setup<'_>,
-) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
-    Ok(Box::new(Reserved { wakeup_rule: entry.wakeup_rule }))
-}
-
-impl SchedulingPolicy for Reserved {
-    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
-        Some(ReservationParams { priority: member.priority, wakeup_rule: self.wakeup_rule })
-    }
-
-    fn handle(&mut self, _: &mut Context<'_>, _: PolicyEvent) {}
-}
-
-struct Polling;
-
-impl SchedulingPolicy for Polling {
-    fn reservation(&self, member: &MemberParams) -> Option<ReservationParams> {
-        Reserved { wakeup_rule: false }.reservation(member)
-    }
-
-    fn observes(&self, _: &MemberParams) -> bool {
-        true
-    }
-
-    /// The group may have become active since, so what counts is what the server job does now.
-    fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
-        let looks =
-            matches!(event, PolicyEvent::Released | PolicyEvent::Blocked | PolicyEvent::Lost);
-        if looks && context.standing() == Some(Standing::Idle) {
-            // It exists, since it has a standing.
-            let _ = context.cancel_job();
-        }
-    }
-}
 
 /// The servers of a domain: those of budget groups, then those of groups, in the order of the file
 /// (a job may name a node only when that is made, so parents come first).
@@ -200,7 +126,8 @@ impl Allocators {
             slot.cookie = Some(SERVER | place as u64);
             (slot.by, slot.next_by) = (by, by);
             self.slots.push(slot);
-            if self.at_work[by as usize].policy.observes(&member) {
+            let policy = &self.at_work[by as usize].policy;
+            if policy.observes(&member) || policy.paces(&member) {
                 self.observed.push(index);
             }
         }
@@ -213,6 +140,9 @@ impl Allocators {
             slot.next = self.origin.saturating_add(slot.member.offset);
             if let Some(reservation) = self.server_reservation(s) {
                 self.slots[s].phase = Phase::Reserved(gsi.add_reservation(&reservation)?);
+            } else {
+                self.slots[s].phase = Phase::Waiting;
+                self.arm(gsi, s)?;
             }
         }
         Ok(())
@@ -254,7 +184,8 @@ impl Allocators {
     ) {
         for n in 0..self.observed.len() {
             let s = self.observed[n] as usize;
-            if of(gsi, &self.slots[s]) {
+            let has_begun = matches!(self.slots[s].phase, Phase::Reserved(_) | Phase::Open);
+            if has_begun && of(gsi, &self.slots[s]) {
                 self.dispatch_event(gsi, s, event, report);
             }
         }

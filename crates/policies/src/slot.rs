@@ -57,6 +57,18 @@ pub(crate) struct Slot {
     pub(crate) use_of: u32,
     /// A release was reported and has not ended yet.
     pub(crate) open: bool,
+    /// Its policy paces it (`SchedulingPolicy::paces`): set at each arrival.
+    pub(crate) paced: bool,
+    /// When the arrival that is served, or waits, was due, ns.
+    pub(crate) arrival: u64,
+    /// Its policy has begun a release that is not reported yet.
+    pub(crate) begun: bool,
+    /// The release before that one, if it was in flight.
+    pub(crate) replenished: Option<Replenished>,
+    /// The budget of the release in flight without carried enforcement error, ns.
+    pub(crate) assigned: u64,
+    /// When the latest job that the policy made ended, ns.
+    pub(crate) ended_at: u64,
     /// How the latest job that the policy made ended.
     pub(crate) last_end: End,
     /// The dispatcher has no room for its windows: its jobs are made here.
@@ -81,6 +93,16 @@ pub(crate) struct Slot {
     pub(crate) waits: bool,
 }
 
+/// A release that its policy ended by beginning another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replenished {
+    pub(crate) at: u64,
+    pub(crate) number: u64,
+    pub(crate) used: u64,
+    pub(crate) remaining: u64,
+    pub(crate) unused: u64,
+}
+
 impl Slot {
     pub(crate) fn new(member: MemberParams, overrun: OverrunPolicy) -> Slot {
         Slot {
@@ -92,7 +114,7 @@ impl Slot {
             phase: Phase::Empty,
             by: 0,
             next_by: 0,
-            release: Release { number: 0, at: 0, left: 0, part: 0 },
+            release: Release { number: 0, at: 0, deadline: 0, left: 0, part: 0 },
             next: INFINITE,
             number: 0,
             timer: None,
@@ -100,6 +122,12 @@ impl Slot {
             job: None,
             use_of: 0,
             open: false,
+            paced: false,
+            arrival: 0,
+            begun: false,
+            replenished: None,
+            assigned: member.budget,
+            ended_at: 0,
             last_end: End::Cancelled,
             no_room: false,
             cut: false,
@@ -131,6 +159,18 @@ impl Slot {
     /// Whether the release in flight has a job, or a timer at which its policy may add one.
     pub(crate) fn release_continues(&self) -> bool {
         self.job.is_some() || self.policy_timer.is_some()
+    }
+
+    /// Ends the release in flight, at `at`, because another one begins. What an exhausted job left
+    /// (at most the granularity) is carried, not given up.
+    pub(crate) fn replenish(&mut self, at: u64, exhausted: bool) -> Replenished {
+        let remaining = self.granted.saturating_sub(self.used);
+        if exhausted || self.used > self.granted {
+            self.carry_error(self.used as i64 - self.granted as i64);
+        }
+        let left = if exhausted { 0 } else { remaining };
+        let unused = self.cut_off + left;
+        Replenished { at, number: self.release.number, used: self.used, remaining, unused }
     }
 
     /// The release in flight has executed `ns` in a job that is over.

@@ -220,6 +220,7 @@ fn of(event: &ReleaseEvent) -> Option<u32> {
     match *event {
         ReleaseEvent::Released { index, .. }
         | ReleaseEvent::Ended { index, .. }
+        | ReleaseEvent::Replenished { index, .. }
         | ReleaseEvent::Lost { index, .. }
         | ReleaseEvent::Overrun { index, .. }
         | ReleaseEvent::Background { index, .. }

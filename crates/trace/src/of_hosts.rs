@@ -5,8 +5,14 @@ use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, RUNNING, STOPPED, TA
 use crate::{kind, Cut, Header, Interval, JobEnd, Period, Record, Trace};
 
 /// How jobs end, by the number in a record.
-const ENDS: [JobEnd; 5] =
-    [JobEnd::Completed, JobEnd::Exhausted, JobEnd::Expired, JobEnd::Cancelled, JobEnd::TaskGone];
+const ENDS: [JobEnd; 6] = [
+    JobEnd::Completed,
+    JobEnd::Exhausted,
+    JobEnd::Expired,
+    JobEnd::Cancelled,
+    JobEnd::TaskGone,
+    JobEnd::Replenished,
+];
 
 impl Record {
     /// `count` records are missing here.

@@ -16,6 +16,9 @@ pub enum JobEnd {
     Cancelled,
     /// The task is gone.
     TaskGone,
+    /// Its server was replenished, which began another release: its budget was used up, or the
+    /// task was asleep.
+    Replenished,
 }
 
 /// A time that never came.
@@ -100,9 +103,10 @@ impl Period {
     pub fn judged(self, waits: bool, slept: Option<bool>) -> Period {
         let exhausted = self.end == JobEnd::Exhausted;
         let expired = self.end == JobEnd::Expired;
-        let cut = exhausted && self.unused > 0 && slept.is_some();
+        let replenished = self.end == JobEnd::Replenished;
+        let cut = (exhausted || replenished) && self.unused > 0 && slept.is_some();
         let slept = slept == Some(true);
-        let ready_throughout = (exhausted || expired) && !slept && !cut;
+        let ready_throughout = (exhausted || expired || replenished) && !slept && !cut;
         Period {
             ready_throughout,
             unused: match self.end {
@@ -110,7 +114,12 @@ impl Period {
                 JobEnd::Cancelled | JobEnd::TaskGone => self.assigned.saturating_sub(self.received),
                 _ => self.unused,
             },
-            miss: if waits { exhausted || expired } else { expired && !slept },
+            // A server's release misses its deadline when its budget was received later.
+            miss: match self.end {
+                JobEnd::Replenished => self.miss && ready_throughout,
+                _ if waits => exhausted || expired,
+                _ => expired && !slept,
+            },
             overrun: exhausted || waits && expired,
             ..self
         }

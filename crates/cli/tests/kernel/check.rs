@@ -230,6 +230,8 @@ impl Checker {
                     End::Exhausted => job.cut || used + late >= job.budget,
                     End::Expired => now + granularity >= job.finish,
                     End::TaskGone => true,
+                    // That is an end of releases.
+                    End::Replenished => false,
                 }
         };
         match seen.jobs.iter_mut().find(fits) {

@@ -1,5 +1,6 @@
 //! Periods, from records and release events as a run leaves them.
 
+use punctual_dispatcher::End;
 use punctual_taskset::Body;
 use punctual_trace::NEVER;
 
@@ -22,8 +23,16 @@ fn record(kind: u32, time: u64, a: u64) -> Record {
 fn released(n: u64) -> KeyedEvent {
     let (at, release) = (n * 10 * MS + 2_000, n * 10 * MS);
     let (deadline, task) = (release + 10 * MS, TaskId(0));
-    let event =
-        ReleaseEvent::Released { at, task, index: 0, number: n, release, deadline, budget: 2 * MS };
+    let event = ReleaseEvent::Released {
+        at,
+        task,
+        index: 0,
+        number: n,
+        release,
+        deadline,
+        budget: 2 * MS,
+        assigned: 2 * MS,
+    };
     KeyedEvent { event, key: Key::Reserved(n) }
 }
 

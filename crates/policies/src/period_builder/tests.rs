@@ -10,9 +10,9 @@ fn builder(suspends: bool) -> PeriodBuilder {
 
 /// The period of one release of 4 ms in 10 ms.
 fn period(mut builder: PeriodBuilder, observed: impl FnOnce(&mut PeriodBuilder)) -> Period {
-    assert_eq!(builder.released(0, 0, 10 * MS), None);
+    assert_eq!(builder.released(0, 0, 10 * MS, 4 * MS), None);
     observed(&mut builder);
-    builder.released(1, 10 * MS, 20 * MS).expect("one was released")
+    builder.released(1, 10 * MS, 20 * MS, 4 * MS).expect("one was released")
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_first_start_and_the_completion_are_kept() {
 #[test]
 fn times_of_a_lost_release_follow_from_the_latest_one() {
     let mut b = builder(true);
-    b.released(3, 30 * MS, 40 * MS);
+    b.released(3, 30 * MS, 40 * MS, 4 * MS);
     let lost = b.lost(5);
     assert_eq!((lost.number, lost.release, lost.deadline, lost.miss), (5, 50 * MS, 60 * MS, true));
 }
@@ -91,4 +91,22 @@ fn times_of_a_lost_release_follow_from_the_latest_one() {
 fn a_release_whose_end_is_unknown_is_neither_a_miss_nor_ready_throughout() {
     let p = period(builder(true), |b| b.executed(MS));
     assert_eq!((p.miss, p.ready_throughout, p.unused), (false, false, 3 * MS));
+}
+
+#[test]
+fn a_replenished_release_misses_its_deadline_only_when_its_budget_came_later() {
+    for (at, slept, miss) in [(9 * MS, 0, false), (11 * MS, 0, true), (11 * MS, 3 * MS, false)] {
+        let p = period(builder(true), |b| {
+            b.executed(4 * MS);
+            b.suspended(slept);
+            b.replenished(at);
+        });
+        assert_eq!((p.end, p.miss), (JobEnd::Replenished, miss), "at {at}, slept {slept}");
+        assert!(!p.overrun);
+    }
+    let given_up = period(builder(true), |b| {
+        b.unused(4 * MS);
+        b.replenished(11 * MS);
+    });
+    assert_eq!((given_up.miss, given_up.ready_throughout), (false, false));
 }
