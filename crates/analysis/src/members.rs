@@ -1,14 +1,15 @@
 //! From a task set to the members of one of its groups, as the tests see them.
 
-use punctual_taskset::{Arrival, DomainId, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec};
+use punctual_taskset::{
+    registry, Arrival, DomainId, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec,
+};
 
 use crate::analysed_task::{AnalysedTask, Deferral, Entity};
 use crate::budget_groups::BudgetGroups;
 use crate::self_suspension::{known_suspension, segments};
 use crate::supply::Supply;
 
-/// How a group orders its members, as far as the tests distinguish policies. This crate is below
-/// the registry of policies, and names those that it can analyse itself.
+/// How a group orders its members, as far as the tests distinguish policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// By period.
@@ -35,16 +36,16 @@ impl Policy {
 
     /// By the name in the task set; `None`: there is no test for it.
     pub(crate) fn named(name: &str) -> Option<Policy> {
-        Some(match name {
-            "rm" => Policy::Rm,
-            "dm" => Policy::Dm,
-            "fp" => Policy::Fp,
-            "edf" => Policy::Edf,
-            "td" => Policy::Table,
-            "imprecise" => Policy::Imprecise,
-            "dual" => Policy::Dual,
-            _ => return None,
-        })
+        let tested = [
+            (&registry::RM, Policy::Rm),
+            (&registry::DM, Policy::Dm),
+            (&registry::FP, Policy::Fp),
+            (&registry::EDF, Policy::Edf),
+            (&registry::TD, Policy::Table),
+            (&registry::IMPRECISE, Policy::Imprecise),
+            (&registry::DUAL, Policy::Dual),
+        ];
+        tested.into_iter().find(|(info, _)| info.name == name).map(|(_, policy)| policy)
     }
 
     /// The fixed priority of a member: larger is more important. `hard`: whether it has an upper

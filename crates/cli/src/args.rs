@@ -2,6 +2,7 @@
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use punctual_session::HostKind;
+use punctual_taskset::registry::{names, POLICIES};
 use std::path::PathBuf;
 
 use crate::args_measure::MeasureCommand;
@@ -188,9 +189,13 @@ pub struct Instead {
     /// CPU to run on, for a set of one CPU [default: the set's own, else the last that we may use]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// Policy at the top (docs/task-set.md) [default: the set's own, else edf]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = policy_help())]
     pub policy: Option<String>,
+}
+
+fn policy_help() -> String {
+    let names = names(&POLICIES).join(", ");
+    format!("Policy at the top, one of {names} [default: the set's own, else edf]")
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]

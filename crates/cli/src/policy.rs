@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_policies::{Attribute, PolicyEntry, POLICIES, SERVERS};
+use punctual_policies::{Attribute, PolicyEntry, PolicyInfo, POLICIES, SERVERS};
 use serde::Serialize;
 
 use crate::args_policy::{PolicyAction, PolicyCommand};
@@ -50,7 +50,8 @@ enum Key {
 
 impl Description {
     fn of(entry: &PolicyEntry, key: Key) -> Description {
-        let PolicyEntry { name, title, source, limits, order, wakeup_rule, .. } = *entry;
+        let PolicyEntry { info, order, wakeup_rule, .. } = *entry;
+        let PolicyInfo { name, title, source, limits, .. } = *info;
         let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
         Description { name, key, title, source, limits, order, wakeup_rule }
     }

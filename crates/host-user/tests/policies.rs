@@ -108,14 +108,14 @@ fn three_tasks(policy: &str) -> String {
 #[test]
 fn under_every_policy_each_release_is_carried_out() {
     for policy in punctual_policies::POLICIES {
-        let Some(periods) = carried_out(&three_tasks(policy.name), 600 * MS) else { return };
+        let Some(periods) = carried_out(&three_tasks(policy.info.name), 600 * MS) else { return };
         for (task, work, about) in [(0, 500_000, 119), (1, MS, 59), (2, 3 * MS, 29)] {
             let mine: Vec<&Period> = periods.iter().filter(|p| p.task == task).collect();
             let done: Vec<_> = mine.iter().filter(|p| p.end == JobEnd::Completed).collect();
             assert!(
                 !done.is_empty(),
                 "{}: none of {} releases of task {task} is done",
-                policy.name,
+                policy.info.name,
                 mine.len()
             );
             judge_timing(|| {
@@ -123,10 +123,10 @@ fn under_every_policy_each_release_is_carried_out() {
                 assert!(
                     mine.len() >= about,
                     "{}: {} releases of task {task}",
-                    policy.name,
+                    policy.info.name,
                     mine.len()
                 );
-                assert_eq!(done.len(), mine.len(), "{}: task {task}", policy.name);
+                assert_eq!(done.len(), mine.len(), "{}: task {task}", policy.info.name);
             });
             // What a release did not get done in time, the next one ends with.
             let late = |p: &Period| {
@@ -135,7 +135,7 @@ fn under_every_policy_each_release_is_carried_out() {
             assert!(
                 done.iter().all(|p| p.received >= work || late(p)),
                 "{}: done with less than its work",
-                policy.name
+                policy.info.name
             );
         }
     }

@@ -133,8 +133,8 @@ impl Allocators {
         place: String,
     ) -> Result<&'static PolicyEntry, Diagnostic> {
         let table = self.options.policies;
-        table.iter().copied().find(|p| p.name == name).ok_or_else(|| {
-            let names: Vec<&str> = table.iter().map(|p| p.name).collect();
+        table.iter().copied().find(|p| p.info.name == name).ok_or_else(|| {
+            let names: Vec<&str> = table.iter().map(|p| p.info.name).collect();
             refused(
                 place,
                 format!("there is no policy \"{name}\""),

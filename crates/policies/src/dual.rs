@@ -8,7 +8,7 @@
 
 use punctual_analysis::upper_band_responses;
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::{fmt_ns, TaskSpec};
+use punctual_taskset::{fmt_ns, registry, TaskSpec};
 
 use crate::band;
 use crate::entry::{PolicyEntry, Setup};
@@ -20,11 +20,7 @@ use punctual_diagnostic::Diagnostic;
 
 /// Within the high and the low band, deadline monotonic; in the middle, the set's priorities.
 pub(crate) static POLICY: PolicyEntry = PolicyEntry {
-    name: "dual",
-    title: "dual priority",
-    source: "Davis and Wellings 1995; RED-Linux IV-E.2, Fig. 5",
-    limits: "deadlines up to the period; in a group with a server each periodic task needs its \
-             `promotion`",
+    info: &registry::DUAL,
     order: &[Attribute::Priority],
     priority: |u| band::middle(u.priority),
     wakeup_rule: false,

@@ -2,21 +2,15 @@
 
 use punctual_dispatcher::{Attribute, OverrunPolicy};
 use punctual_taskset as taskset;
-use taskset::{Costs, DomainId, TaskSet, TaskSpec};
+use taskset::{Costs, DomainId, PolicyInfo, TaskSet, TaskSpec};
 
 use crate::policy::{number, MemberParams, SchedulingPolicy};
 use punctual_diagnostic::Diagnostic;
 
 /// An entry of the table of policies.
 pub struct PolicyEntry {
-    /// Its name in task sets.
-    pub name: &'static str,
-    /// Its title, for people.
-    pub title: &'static str,
-    /// Its source.
-    pub source: &'static str,
-    /// Its limits, for people.
-    pub limits: &'static str,
+    /// What the registry has of it, or, of a program's own policy, the program.
+    pub info: &'static PolicyInfo,
     /// The ordering of its scheduling group.
     pub order: &'static [Attribute],
     /// The priority of a server job of these attributes, or of a task's jobs under a standard

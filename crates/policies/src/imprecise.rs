@@ -7,6 +7,7 @@
 //! instead how long it is (`mandatory`), so that any program will do.
 
 use punctual_dispatcher::{Attribute, End};
+use punctual_taskset::registry;
 
 use crate::band;
 use crate::entry::{PolicyEntry, Setup};
@@ -17,10 +18,7 @@ use punctual_diagnostic::Diagnostic;
 
 /// Within each band, rate monotonic.
 pub(crate) static POLICY: PolicyEntry = PolicyEntry {
-    name: "imprecise",
-    title: "imprecise computation",
-    source: "Liu, Lin, Shih et al. 1991; RED-Linux IV-E.1, Figs. 3 and 4",
-    limits: "deadlines up to the period; servers of groups are in the mandatory band",
+    info: &registry::IMPRECISE,
     order: &[Attribute::Priority],
     priority: |u| band::high(u.period),
     wakeup_rule: false,

@@ -11,7 +11,7 @@
 //! The dispatcher's own reservations implement the standard periodic policies (close to the
 //! mechanism, so that no host needs a round trip); where a policy makes several jobs of a release,
 //! or releases are not periodic, allocators add jobs when timers expire. One file per policy, one
-//! table of names: [`POLICIES`].
+//! table: [`POLICIES`]. Names and descriptions are in [`punctual_taskset::registry`].
 
 mod allocators;
 mod arrival;
@@ -50,6 +50,7 @@ pub use period_builder::{PeriodBuilder, PeriodParams};
 pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
 pub use punctual_diagnostic::Diagnostic;
 pub use punctual_dispatcher::Attribute;
+pub use punctual_taskset::PolicyInfo;
 pub use release_event::ReleaseEvent;
 
 /// All policies.
@@ -68,7 +69,7 @@ pub static SERVERS: &[&PolicyEntry] = &servers::KINDS;
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static PolicyEntry> {
-    POLICIES.iter().copied().find(|p| p.name == name)
+    POLICIES.iter().copied().find(|p| p.info.name == name)
 }
 
 /// The guide's example is a test.

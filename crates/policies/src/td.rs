@@ -11,7 +11,7 @@ use punctual_analysis::{
     MOST_WINDOWS,
 };
 use punctual_dispatcher::{Attribute, End};
-use punctual_taskset::{fmt_ns, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
+use punctual_taskset::{fmt_ns, registry, Arrival, GroupSpec, ServerSpec, TaskSpec, Window};
 
 use crate::entry::{PolicyEntry, Setup};
 use crate::error::{place, refused};
@@ -22,11 +22,7 @@ use punctual_diagnostic::Diagnostic;
 
 /// The start of a window decides; no two overlap.
 pub(crate) static POLICY: PolicyEntry = PolicyEntry {
-    name: "td",
-    title: "time driven",
-    source: "RED-Linux Table 1 and Table 2",
-    limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to \
-             65,536 windows",
+    info: &registry::TD,
     order: &[Attribute::Start],
     priority: |_| 0,
     wakeup_rule: false,

@@ -22,8 +22,12 @@ fn every_example_is_carried_out_by_its_policies() {
         names.extend(set.groups.iter().map(|g| g.policy.name.clone()));
         names.push(set.policy.name);
     }
-    for policy in punctual_policies::POLICIES.iter().filter(|p| p.name != "dm") {
-        assert!(names.iter().any(|n| n == policy.name), "no example of \"{}\"", policy.name);
+    for policy in punctual_policies::POLICIES.iter().filter(|p| p.info.name != "dm") {
+        assert!(
+            names.iter().any(|n| n == policy.info.name),
+            "no example of \"{}\"",
+            policy.info.name
+        );
     }
 }
 

@@ -10,13 +10,11 @@ use punctual_policies::{
     AllocatorOptions, Context, Diagnostic, JobParams, MemberParams, PolicyEntry, PolicyEvent,
     ReleaseEvent, SchedulingPolicy, Setup,
 };
+use punctual_taskset::registry;
 use support::{at_times, set, task, Cpu};
 
 const ENTRY: PolicyEntry = PolicyEntry {
-    name: "edf",
-    title: "of these tests",
-    source: "this file",
-    limits: "none",
+    info: &registry::EDF,
     order: &[Attribute::Finish],
     priority: |_| 0,
     wakeup_rule: false,

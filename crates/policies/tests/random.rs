@@ -23,7 +23,7 @@ impl Maker {
     }
 
     fn name(&mut self) -> &'static str {
-        POLICIES[self.below(POLICIES.len())].name
+        POLICIES[self.below(POLICIES.len())].info.name
     }
 
     fn some(&mut self, n: usize) -> Option<usize> {

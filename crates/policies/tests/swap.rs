@@ -54,7 +54,7 @@ fn nothing_is_lost(cpu: &Cpu, set: &TaskSet, what: &str) {
 
 #[test]
 fn any_policy_gives_way_to_any_other_at_any_time() {
-    let names: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
+    let names: Vec<&str> = POLICIES.iter().map(|p| p.info.name).collect();
     for from in &names {
         for to in &names {
             for at in 40..80 {
@@ -64,7 +64,7 @@ fn any_policy_gives_way_to_any_other_at_any_time() {
                 cpu.swap(0, to);
                 cpu.run(200);
                 nothing_is_lost(&cpu, &all, &format!("{from} to {to} at {at}"));
-                assert_eq!(cpu.a.policy_of(0).unwrap().name, *to);
+                assert_eq!(cpu.a.policy_of(0).unwrap().info.name, *to);
             }
         }
     }
@@ -72,7 +72,7 @@ fn any_policy_gives_way_to_any_other_at_any_time() {
 
 #[test]
 fn tasks_that_overrun_lose_nothing_either() {
-    let names: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
+    let names: Vec<&str> = POLICIES.iter().map(|p| p.info.name).collect();
     for from in &names {
         for to in &names {
             for at in 40..60 {
@@ -117,7 +117,7 @@ fn a_swap_that_the_new_policy_refuses_changes_nothing() {
     assert!(refused.cause.contains("not periodic"), "{refused}");
     assert!(cpu.a.swap(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 7, &policy("rm")).is_err());
     cpu.run(200);
-    assert_eq!(cpu.a.policy_of(0).unwrap().name, "edf");
+    assert_eq!(cpu.a.policy_of(0).unwrap().info.name, "edf");
     all.tasks.pop();
     nothing_is_lost(&cpu, &all, "refused");
     assert_eq!(cpu.ends(3).iter().map(|e| e.1).collect::<Vec<_>>(), [3, 60]);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{LARGEST_CPU, LARGEST_PID, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS};
 use crate::duration::quote;
 use crate::explain::nearest;
-use crate::policy::POLICIES;
+use crate::registry::{names, POLICIES};
 use crate::value::{by_forms, fault, At, Duration, Forms, Positive, Table, Whole, Word};
 use crate::{Overrun, ServerKind};
 
@@ -249,7 +249,7 @@ pub(crate) enum Policy {
 /// The name of a policy.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(extend("enum" = POLICIES))]
+#[schemars(extend("enum" = names(&POLICIES)))]
 pub(crate) struct PolicyName(pub(crate) String);
 
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]

@@ -115,10 +115,10 @@ pub struct BudgetGroupSpec {
     pub line: Option<u32>,
 }
 
-/// A policy by name. The names are those of the table in `punctual-policies`.
+/// A policy by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicySpec {
-    /// `rm`, `dm`, `edf`, `fp`, `td`, `imprecise` or `dual`.
+    /// One of the [registry](crate::registry::POLICIES), or that of a program's own policy.
     pub name: String,
 }
 

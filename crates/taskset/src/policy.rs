@@ -1,31 +1,15 @@
-//! The key `policy`, and the names it takes.
+//! The key `policy`.
 
 use crate::duration::quote;
 use crate::explain::{meant, nearest};
 use crate::format::{Policy, PolicyName, PolicyTable};
 use crate::problems::Problems;
+use crate::registry::{names, POLICIES, SERVERS};
 use crate::value::At;
-
-/// The policies of this version.
-pub(crate) const POLICIES: [&str; 7] = ["rm", "dm", "edf", "fp", "td", "imprecise", "dual"];
-
-/// Other names of those policies.
-const ALIASES: [(&str, &str); 7] = [
-    ("rm", "rate-monotonic rate_monotonic rms"),
-    ("dm", "deadline-monotonic deadline_monotonic"),
-    ("edf", "earliest-deadline-first deadline"),
-    ("fp", "fixed-priority fifo"),
-    ("td", "time-driven table cyclic"),
-    ("imprecise", "imprecise-computation"),
-    ("dual", "dual-priority dual_priority"),
-];
 
 /// Policies of later versions, by the nearest of this one.
 const LATER: [(&str, &str); 2] =
     [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
-
-/// Kinds of server, which are no policies.
-const SERVERS: [&str; 2] = ["polling", "deferrable"];
 
 /// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or
 /// at fault.
@@ -49,26 +33,26 @@ pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) ->
 
 /// Refuses a policy that this version does not have, with cause and help.
 pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
-    if POLICIES.contains(&name) {
+    let policies = names(&POLICIES);
+    if policies.contains(&name) {
         return Ok(());
     }
     let lower = name.to_lowercase();
-    if let Some(instead) = meant(&lower, &LATER, &POLICIES) {
+    if let Some(instead) = meant(&lower, &LATER, &policies) {
         let cause =
             format!("this version of Punctual does not have the policy {} yet", quote(name));
         return Err((cause, format!("use {} instead", quote(instead))));
     }
     let cause = format!("unknown policy {}", quote(name));
-    if SERVERS.contains(&lower.as_str()) {
+    if names(&SERVERS).contains(&lower.as_str()) {
         let help =
             format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
         return Err((cause, help));
     }
-    let help = match meant(&lower, &ALIASES, &POLICIES).or_else(|| nearest(&lower, &POLICIES)) {
+    let aliases = POLICIES.map(|policy| (policy.name, policy.aliases));
+    let help = match meant(&lower, &aliases, &policies).or_else(|| nearest(&lower, &policies)) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
-        None => {
-            "use one of \"rm\", \"dm\", \"edf\", \"fp\", \"td\", \"imprecise\", \"dual\"".to_owned()
-        }
+        None => format!("use one of {}", policies.map(quote).join(", ")),
     };
     Err((cause, help))
 }

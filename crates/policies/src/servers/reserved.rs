@@ -2,6 +2,7 @@
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::Standing;
+use punctual_taskset::registry;
 
 use super::NO_MEMBERS;
 use crate::entry::{PolicyEntry, Setup};
@@ -10,10 +11,7 @@ use crate::Context;
 
 /// The dispatcher keeps a server's budget while its group is idle: a reservation is enough.
 pub(super) static DEFERRABLE: PolicyEntry = PolicyEntry {
-    name: "deferrable",
-    title: "deferrable server",
-    source: "Strosnider, Lehoczky and Sha 1995",
-    limits: "deadlines up to the period",
+    info: &registry::DEFERRABLE,
     order: NO_MEMBERS,
     priority: |u| u.priority,
     wakeup_rule: false,
@@ -23,25 +21,14 @@ pub(super) static DEFERRABLE: PolicyEntry = PolicyEntry {
 
 /// A server's budget is taken back as soon as its group is idle, and at its release if it is idle
 /// then.
-pub(super) static POLLING: PolicyEntry = PolicyEntry {
-    name: "polling",
-    title: "polling server",
-    source: "Sprunt, Sha and Lehoczky 1989",
-    make: |_, _| Ok(Box::new(Polling)),
-    ..DEFERRABLE
-};
+pub(super) static POLLING: PolicyEntry =
+    PolicyEntry { info: &registry::POLLING, make: |_, _| Ok(Box::new(Polling)), ..DEFERRABLE };
 
 /// When its group becomes active again, the dispatcher cuts a server's budget to its bandwidth, so
 /// that it demands no more than a periodic task: with hard reservations, for the budget comes back
 /// only at the next release.
-pub(super) static CONSTANT_BANDWIDTH: PolicyEntry = PolicyEntry {
-    name: "constant_bandwidth",
-    title: "constant bandwidth server, hard",
-    source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
-    limits: "in groups under edf",
-    wakeup_rule: true,
-    ..DEFERRABLE
-};
+pub(super) static CONSTANT_BANDWIDTH: PolicyEntry =
+    PolicyEntry { info: &registry::CONSTANT_BANDWIDTH, wakeup_rule: true, ..DEFERRABLE };
 
 /// A kind of server that the dispatcher carries out by itself.
 struct Reserved {

@@ -1,0 +1,121 @@
+//! The registry of policies and kinds of server: what is known of each by name. Files, the schema,
+//! errors and listings take it from here; `punctual-policies` implements each.
+
+/// What is known of a policy, or of a kind of server, beside how it works.
+#[derive(Debug)]
+pub struct PolicyInfo {
+    /// Its name in task sets.
+    pub name: &'static str,
+    /// Its title, for people.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// What it can schedule, for people.
+    pub limits: &'static str,
+    /// Other names, with blanks between: an error suggests `name` in their place.
+    pub aliases: &'static str,
+}
+
+/// All policies, in the order of listings.
+pub static POLICIES: [&PolicyInfo; 7] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL];
+
+/// All kinds of server.
+pub static SERVERS: [&PolicyInfo; 3] = [&DEFERRABLE, &POLLING, &CONSTANT_BANDWIDTH];
+
+/// Rate monotonic.
+pub static RM: PolicyInfo = PolicyInfo {
+    name: "rm",
+    title: "rate monotonic",
+    source: "Liu and Layland 1973; RED-Linux Table 1",
+    limits: "deadlines up to the period",
+    aliases: "rate-monotonic rate_monotonic rms",
+};
+
+/// Deadline monotonic.
+pub static DM: PolicyInfo = PolicyInfo {
+    name: "dm",
+    title: "deadline monotonic",
+    source: "Leung and Whitehead 1982",
+    limits: "deadlines up to the period",
+    aliases: "deadline-monotonic deadline_monotonic",
+};
+
+/// Earliest deadline first.
+pub static EDF: PolicyInfo = PolicyInfo {
+    name: "edf",
+    title: "earliest deadline first",
+    source: "Liu and Layland 1973; RED-Linux Table 1",
+    limits: "deadlines up to the period",
+    aliases: "earliest-deadline-first deadline",
+};
+
+/// Fixed priorities, as the set gives them.
+pub static FP: PolicyInfo = PolicyInfo {
+    name: "fp",
+    title: "fixed priority",
+    source: "RED-Linux, IV-B",
+    limits: "deadlines up to the period",
+    aliases: "fixed-priority fifo",
+};
+
+/// Time driven.
+pub static TD: PolicyInfo = PolicyInfo {
+    name: "td",
+    title: "time driven",
+    source: "RED-Linux Table 1 and Table 2",
+    limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to \
+             65,536 windows",
+    aliases: "time-driven table cyclic",
+};
+
+/// Imprecise computation.
+pub static IMPRECISE: PolicyInfo = PolicyInfo {
+    name: "imprecise",
+    title: "imprecise computation",
+    source: "Liu, Lin, Shih et al. 1991; RED-Linux IV-E.1, Figs. 3 and 4",
+    limits: "deadlines up to the period; servers of groups are in the mandatory band",
+    aliases: "imprecise-computation",
+};
+
+/// Dual priority.
+pub static DUAL: PolicyInfo = PolicyInfo {
+    name: "dual",
+    title: "dual priority",
+    source: "Davis and Wellings 1995; RED-Linux IV-E.2, Fig. 5",
+    limits: "deadlines up to the period; in a group with a server each periodic task needs its \
+             `promotion`",
+    aliases: "dual-priority dual_priority",
+};
+
+/// A server that keeps its budget until the end of its period.
+pub static DEFERRABLE: PolicyInfo = PolicyInfo {
+    name: "deferrable",
+    title: "deferrable server",
+    source: "Strosnider, Lehoczky and Sha 1995",
+    limits: "deadlines up to the period",
+    aliases: "",
+};
+
+/// A server that loses its budget when its group has nothing to execute.
+pub static POLLING: PolicyInfo = PolicyInfo {
+    name: "polling",
+    title: "polling server",
+    source: "Sprunt, Sha and Lehoczky 1989",
+    limits: "deadlines up to the period",
+    aliases: "",
+};
+
+/// A server whose budget is cut to its bandwidth when its group becomes active.
+pub static CONSTANT_BANDWIDTH: PolicyInfo = PolicyInfo {
+    name: "constant_bandwidth",
+    title: "constant bandwidth server, hard",
+    source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
+    limits: "in groups under edf",
+    aliases: "",
+};
+
+/// The names of a list of policies, in its order.
+#[must_use]
+pub fn names<const N: usize>(of: &[&'static PolicyInfo; N]) -> [&'static str; N] {
+    of.map(|policy| policy.name)
+}
