@@ -258,11 +258,13 @@ fn two_cpus_programs_that_wait_are_moved_and_run_where_they_may() {
     let mut counted = pids.clone();
     counted.extend(children(run.id()).into_iter().filter(|&pid| name(pid) == TIMER));
     shares_become(&counted, |shares| {
-        // Of 1,500 thousandths that a job of half a CPU leaves, less what the emulation loses.
+        // Of 1,500 thousandths that a job of half a CPU leaves, less what the emulation loses: 65
+        // on the other CPU, up to 130 on the job's, where it switches with each job. So that CPU's
+        // part is between 370 of 1,310 and all of its half.
         let all = shares.iter().sum::<u64>().max(1);
         let shares: Vec<u64> = shares.iter().map(|share| share * 1_500 / all).collect();
         let on_the_jobs = shares[0] + shares[4..].iter().sum::<u64>();
-        (430..=550).contains(&on_the_jobs)
+        (400..=550).contains(&on_the_jobs)
             && shares[0] > 100
             && shares[1..4].iter().all(|share| (270..=400).contains(share))
     });
