@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use punctual_dispatcher::TaskId;
-use punctual_policies::{PeriodBuilder, PeriodParams, ReleaseEvent};
+use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams, ReleaseEvent};
 use punctual_taskset::{TaskSet, TaskSpec};
 use punctual_trace::kind::{self, event};
 use punctual_trace::{JobEnd, Period, Record};
@@ -219,7 +219,7 @@ impl DomainPeriods {
                 {
                     self.latenesses.add(i.started.unwrap_or(i.begun).saturating_sub(release));
                 }
-                task.periods.released(number, release, deadline, assigned);
+                task.periods.released(NewRelease { number, release, deadline, assigned });
             }
             ReleaseEvent::Ended { at, index, end, used, unused, .. } => {
                 let end = end.into();

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
-use punctual_policies::{Allocators, LocalDispatcher, ReleaseEvent};
+use punctual_policies::{Allocators, LocalDispatcher, NewRelease, ReleaseEvent};
 use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
@@ -316,7 +316,8 @@ impl Engine {
                         background.retain(|&b| b != task.0);
                     }
                     let task = &mut tasks[task.0 as usize];
-                    if let Some(period) = task.released(number, release, deadline, assigned) {
+                    let next = NewRelease { number, release, deadline, assigned };
+                    if let Some(period) = task.released(next) {
                         watcher.period(&period);
                     }
                 }

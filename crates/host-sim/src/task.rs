@@ -1,7 +1,7 @@
 //! A simulated task: what it does next, and its latest release.
 
 use punctual_dispatcher::End;
-use punctual_policies::{PeriodBuilder, PeriodParams};
+use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams};
 use punctual_taskset::{Body, Spin, Step, TaskSpec};
 use punctual_trace::Period;
 use punctual_workload::{Act, Demand, Script};
@@ -92,14 +92,8 @@ impl Task {
     }
 
     /// The next release: the period of the one before.
-    pub(crate) fn released(
-        &mut self,
-        number: u64,
-        release: u64,
-        deadline: u64,
-        assigned: u64,
-    ) -> Option<Period> {
-        let period = self.periods.released(number, release, deadline, assigned);
+    pub(crate) fn released(&mut self, next: NewRelease) -> Option<Period> {
+        let period = self.periods.released(next);
         self.ended = false;
         match self.state {
             State::Sleeping => self.periods.suspended(u64::MAX),

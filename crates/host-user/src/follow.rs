@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use punctual_dispatcher::{End, Event, TaskId};
-use punctual_policies::{LocalDispatcher, PeriodBuilder, PeriodParams, ReleaseEvent};
+use punctual_policies::{LocalDispatcher, NewRelease, PeriodBuilder, PeriodParams, ReleaseEvent};
 
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, MemberKind, RunMode};
@@ -53,7 +53,8 @@ impl Engine {
                     assigned,
                     ..
                 } => {
-                    self.released(task, number, [release, deadline], [budget, assigned], late);
+                    let next = NewRelease { number, release, deadline, assigned };
+                    self.released(task, next, budget, late);
                 }
                 ReleaseEvent::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
                 ReleaseEvent::Replenished { at, task, unused, .. } => {
@@ -106,14 +107,7 @@ impl Engine {
         m.periods.ended(end.into(), completed);
     }
 
-    fn released(
-        &mut self,
-        task: TaskId,
-        number: u64,
-        [release, deadline]: [u64; 2],
-        [budget, assigned]: [u64; 2],
-        late: u64,
-    ) {
+    fn released(&mut self, task: TaskId, next: NewRelease, budget: u64, late: u64) {
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else {
             return;
@@ -121,13 +115,13 @@ impl Engine {
         if let MemberKind::Thread(control) = &m.kind {
             note_start(&mut m.periods, control);
             control.lost.fetch_add(lost, Relaxed);
-            control.number.store(number, Relaxed);
-            control.release.store(release, Relaxed);
-            control.deadline.store(deadline, Relaxed);
+            control.number.store(next.number, Relaxed);
+            control.release.store(next.release, Relaxed);
+            control.deadline.store(next.deadline, Relaxed);
             control.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             control.want_stamp();
         }
-        let period = m.periods.released(number, release, deadline, assigned);
+        let period = m.periods.released(next);
         // A late release costs latency; budget only when little time is left for it.
         let PeriodParams { deadline, budget, .. } = *m.periods.params();
         if late > LATE && late > (deadline - budget) / 2 {

@@ -1,6 +1,6 @@
 //! What a policy may do about one member, at one instant: the dispatcher's commands, and no more.
 
-use punctual_dispatcher::{error_settled, End, For, Refusal, Standing};
+use punctual_dispatcher::{End, For, Refusal, Standing};
 
 use crate::jobs;
 use crate::policy::{MemberParams, Release};
@@ -84,13 +84,7 @@ impl Context<'_> {
         if slot.open {
             slot.replenished = Some(slot.replenish(ended_at, exhausted));
         }
-        let settled = error_settled(budget, slot.error);
-        slot.error -= settled;
-        slot.assigned = budget;
-        slot.granted = (budget as i64).saturating_sub(settled).max(0) as u64;
-        (slot.used, slot.cut_off) = (0, 0);
-        slot.release = Release { number: slot.number, at, deadline, left: slot.granted, part: 0 };
-        slot.number += 1;
+        slot.begin_release(at, deadline, budget);
         slot.begun = true;
         Ok(())
     }

@@ -46,7 +46,7 @@ pub use context::{Context, JobParams};
 pub use entry::{Make, PolicyEntry, Setup, Urgency};
 pub use gsi::{Gsi, LocalDispatcher};
 pub use per_release::{per_release, ReleasePolicy};
-pub use period_builder::{PeriodBuilder, PeriodParams};
+pub use period_builder::{NewRelease, PeriodBuilder, PeriodParams};
 pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
 pub use punctual_diagnostic::Diagnostic;
 pub use punctual_dispatcher::Attribute;

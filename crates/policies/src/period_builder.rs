@@ -32,6 +32,19 @@ impl PeriodParams {
     }
 }
 
+/// A release as it begins. Times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewRelease {
+    /// From 0.
+    pub number: u64,
+    /// When it was due, CLOCK_MONOTONIC.
+    pub release: u64,
+    /// Its absolute deadline, CLOCK_MONOTONIC.
+    pub deadline: u64,
+    /// Its budget, without carried enforcement error.
+    pub assigned: u64,
+}
+
 /// The periods of one task. Each call reports something about its latest release; [`released`]
 /// returns the period of the release before.
 ///
@@ -123,15 +136,9 @@ impl PeriodBuilder {
         self.latest.miss = at > self.latest.deadline;
     }
 
-    /// Release `number`, due at `release`, with the absolute `deadline`, CLOCK_MONOTONIC ns, and
-    /// the budget `assigned`, ns: the period of the release before, if there was one.
-    pub fn released(
-        &mut self,
-        number: u64,
-        release: u64,
-        deadline: u64,
-        assigned: u64,
-    ) -> Option<Period> {
+    /// The next release: the period of the release before, if there was one.
+    pub fn released(&mut self, next: NewRelease) -> Option<Period> {
+        let NewRelease { number, release, deadline, assigned } = next;
         let period = self.close();
         self.open = true;
         self.ended = false;

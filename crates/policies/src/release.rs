@@ -1,13 +1,12 @@
 //! Releases that are made here rather than by the dispatcher's reservations: the timer of the next
 //! one, its jobs, its end.
 
-use punctual_dispatcher::{
-    error_settled, late_waits, End, OverrunPolicy, Refusal, TaskId, INFINITE,
-};
+use punctual_dispatcher::{late_waits, End, OverrunPolicy, Refusal, TaskId, INFINITE};
 
 use crate::allocators::Allocators;
 use crate::entry::Urgency;
 use crate::jobs;
+use crate::policy::MemberParams;
 use crate::slot::{Phase, Replenished};
 use crate::{Context, Gsi, PolicyEvent, ReleaseEvent};
 
@@ -149,43 +148,32 @@ impl Allocators {
         slot.by = slot.next_by;
         slot.paced = self.at_work[slot.by as usize].policy.paces(&slot.member);
         slot.arrival = slot.next;
-        if slot.paced {
-            slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
-            (slot.job, slot.open, slot.phase) = (None, false, Phase::Open);
-            self.call_policy(gsi, s, PolicyEvent::Released, report);
-            if self.slots[s].release_continues() {
-                return true;
-            }
-            self.slots[s].phase = Phase::Waiting;
-            self.lose_release(gsi, s, report);
-            return false;
-        }
-        let settled = error_settled(slot.member.budget, slot.error);
-        let granted = (slot.member.budget as i64).saturating_sub(settled).max(0) as u64;
-        slot.release.number = slot.number;
-        slot.release.at = slot.next;
-        slot.release.deadline = slot.next.saturating_add(slot.member.deadline);
-        slot.assigned = slot.member.budget;
-        slot.release.left = granted;
-        slot.release.part = 0;
-        slot.granted = granted;
-        slot.cut_off = 0;
-        slot.used = 0;
-        slot.number += 1;
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
-        slot.job = None;
-        slot.phase = Phase::Open;
+        (slot.job, slot.open, slot.phase) = (None, false, Phase::Open);
+        let MemberParams { deadline, budget, .. } = slot.member;
+        let settled = if slot.paced {
+            0
+        } else {
+            slot.begin_release(slot.arrival, slot.arrival.saturating_add(deadline), budget)
+        };
         self.call_policy(gsi, s, PolicyEvent::Released, report);
         let slot = &mut self.slots[s];
-        if !slot.release_continues() {
-            slot.phase = Phase::Waiting;
-            self.lose_release(gsi, s, report);
-            return false;
+        if slot.release_continues() {
+            if !slot.paced {
+                slot.open = true;
+                report(self.released_now(s, gsi.now()));
+            }
+            return true;
         }
-        slot.error -= settled;
-        slot.open = true;
-        report(self.released_now(s, gsi.now()));
-        true
+        slot.phase = Phase::Waiting;
+        if slot.open {
+            // Its policy began a release, and the dispatcher has no room for the job.
+            self.report_end(s, gsi.now(), End::Cancelled, report);
+        } else {
+            slot.error += settled;
+            self.lose_release(gsi, s, report);
+        }
+        false
     }
 
     /// Reports a release that has no job.

@@ -1,6 +1,8 @@
 //! A member of a group (a task, or a server), and where its releases are.
 
-use punctual_dispatcher::{End, JobId, OverrunPolicy, ReservationId, TaskId, TimerId, INFINITE};
+use punctual_dispatcher::{
+    error_settled, End, JobId, OverrunPolicy, ReservationId, TaskId, TimerId, INFINITE,
+};
 use punctual_taskset::{Body, Spin, TaskSpec};
 
 use crate::arrival::Stream;
@@ -159,6 +161,19 @@ impl Slot {
     /// Whether the release in flight has a job, or a timer at which its policy may add one.
     pub(crate) fn release_continues(&self) -> bool {
         self.job.is_some() || self.policy_timer.is_some()
+    }
+
+    /// Begins the next release, due at `at` with the absolute `deadline`: its budget less what is
+    /// settled of the enforcement error, which is returned, ns.
+    pub(crate) fn begin_release(&mut self, at: u64, deadline: u64, budget: u64) -> i64 {
+        let settled = error_settled(budget, self.error);
+        self.error -= settled;
+        self.assigned = budget;
+        self.granted = (budget as i64).saturating_sub(settled).max(0) as u64;
+        (self.used, self.cut_off) = (0, 0);
+        self.release = Release { number: self.number, at, deadline, left: self.granted, part: 0 };
+        self.number += 1;
+        settled
     }
 
     /// Ends the release in flight, at `at`, because another one begins. What an exhausted job left

@@ -4,33 +4,11 @@ mod support;
 
 use std::cell::RefCell;
 
-use punctual_dispatcher::{Attribute, End, Refusal, Standing};
+use punctual_dispatcher::{End, Refusal, Standing};
 use punctual_policies::{
-    AllocatorOptions, Context, Diagnostic, JobParams, MemberParams, PolicyEntry, PolicyEvent,
-    ReservationParams, SchedulingPolicy, Setup,
+    Context, JobParams, MemberParams, PolicyEntry, PolicyEvent, ReservationParams, SchedulingPolicy,
 };
-use punctual_taskset::registry;
-use support::{at_times, set, task, Cpu};
-
-const ENTRY: PolicyEntry = PolicyEntry {
-    info: &registry::EDF,
-    order: &[Attribute::Priority],
-    priority: |_| 0,
-    wakeup_rule: false,
-    timers: true,
-    make: nothing,
-};
-
-fn nothing(
-    _: &'static PolicyEntry,
-    _: &Setup<'_>,
-) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
-    Err(Diagnostic::usage("no policy", "give its constructor"))
-}
-
-fn options(table: &'static [&'static PolicyEntry]) -> AllocatorOptions {
-    AllocatorOptions { policies: table, ..AllocatorOptions::default() }
-}
+use support::{at_times, options, set, task, Cpu, ENTRY};
 
 thread_local! {
     /// What the policy of this thread's test received, and when.

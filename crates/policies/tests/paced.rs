@@ -7,28 +7,9 @@ use std::cell::Cell;
 
 use punctual_dispatcher::{Attribute, End, Refusal, INFINITE};
 use punctual_policies::{
-    AllocatorOptions, Context, Diagnostic, JobParams, MemberParams, PolicyEntry, PolicyEvent,
-    ReleaseEvent, SchedulingPolicy, Setup,
+    Context, JobParams, MemberParams, PolicyEntry, PolicyEvent, ReleaseEvent, SchedulingPolicy,
 };
-use punctual_taskset::registry;
-use support::{at_times, set, task, Cpu};
-
-const ENTRY: PolicyEntry = PolicyEntry {
-    info: &registry::EDF,
-    order: &[Attribute::Finish],
-    priority: |_| 0,
-    wakeup_rule: false,
-    timers: true,
-    make: soft,
-};
-
-fn soft(_: &'static PolicyEntry, _: &Setup<'_>) -> Result<Box<dyn SchedulingPolicy>, Diagnostic> {
-    Ok(Box::new(Soft { deadline: [0; 4] }))
-}
-
-fn options(table: &'static [&'static PolicyEntry]) -> AllocatorOptions {
-    AllocatorOptions { policies: table, ..AllocatorOptions::default() }
-}
+use support::{at_times, options, set, task, Cpu};
 
 fn whole(context: &Context<'_>) -> JobParams {
     let release = context.release();
@@ -61,7 +42,11 @@ impl SchedulingPolicy for Soft {
     }
 }
 
-static SOFT: [&PolicyEntry; 1] = [&ENTRY];
+/// By the finish of jobs.
+const ENTRY: PolicyEntry = PolicyEntry { order: &[Attribute::Finish], ..support::ENTRY };
+
+static SOFT: [&PolicyEntry; 1] =
+    [&PolicyEntry { make: |_, _| Ok(Box::new(Soft { deadline: [0; 4] })), ..ENTRY }];
 
 #[test]
 fn an_exhausted_server_is_replenished_at_once_and_its_deadline_postponed() {
@@ -162,4 +147,29 @@ fn an_arrival_can_wait_for_a_budget() {
     assert_eq!(cpu.when(0), [(5, 7), (25, 27)]);
     assert_eq!(cpu.ends(0), [(0, 5, End::Completed, 2), (1, 25, End::Completed, 2)]);
     assert_eq!(REFUSED.get(), Some(Refusal::Nothing), "no arrival is served after a completion");
+}
+
+/// Begins releases without a job.
+struct Idle;
+
+impl SchedulingPolicy for Idle {
+    fn paces(&self, _: &MemberParams) -> bool {
+        true
+    }
+
+    fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
+        let now = context.now();
+        if event == PolicyEvent::Released {
+            context.begin_release(now, now + 9, 2).unwrap();
+        }
+    }
+}
+
+static IDLE: [&PolicyEntry; 1] = [&PolicyEntry { make: |_, _| Ok(Box::new(Idle)), ..ENTRY }];
+
+#[test]
+fn a_release_that_was_begun_and_has_no_job_ends_as_cancelled() {
+    let mut cpu = Cpu::with(&set("edf", vec![task("a", 20, 4)]), &[&[2]], options(&IDLE));
+    cpu.run(30);
+    assert_eq!(cpu.ends(0), [(0, 0, End::Cancelled, 0), (1, 20, End::Cancelled, 0)]);
 }

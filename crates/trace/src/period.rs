@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a job ended. Each job ends exactly once (design, "Job").
+/// How a job ended, each exactly once (design, "Job"); of a release: its last job, or it was
+/// replenished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobEnd {
@@ -16,8 +17,8 @@ pub enum JobEnd {
     Cancelled,
     /// The task is gone.
     TaskGone,
-    /// Its server was replenished, which began another release: its budget was used up, or the
-    /// task was asleep.
+    /// Of a release only: its server was replenished, which began another one. Its budget was used
+    /// up, or the task was asleep.
     Replenished,
 }
 

@@ -230,7 +230,7 @@ impl Checker {
                     End::Exhausted => job.cut || used + late >= job.budget,
                     End::Expired => now + granularity >= job.finish,
                     End::TaskGone => true,
-                    // That is an end of releases.
+                    // Releases end so; jobs never.
                     End::Replenished => false,
                 }
         };

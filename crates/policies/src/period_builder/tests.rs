@@ -8,11 +8,16 @@ fn builder(suspends: bool) -> PeriodBuilder {
     PeriodBuilder::new(params, false)
 }
 
+fn release(number: u64) -> NewRelease {
+    let release = 10 * MS * number;
+    NewRelease { number, release, deadline: release + 10 * MS, assigned: 4 * MS }
+}
+
 /// The period of one release of 4 ms in 10 ms.
 fn period(mut builder: PeriodBuilder, observed: impl FnOnce(&mut PeriodBuilder)) -> Period {
-    assert_eq!(builder.released(0, 0, 10 * MS, 4 * MS), None);
+    assert_eq!(builder.released(release(0)), None);
     observed(&mut builder);
-    builder.released(1, 10 * MS, 20 * MS, 4 * MS).expect("one was released")
+    builder.released(release(1)).expect("one was released")
 }
 
 #[test]
@@ -82,7 +87,7 @@ fn the_first_start_and_the_completion_are_kept() {
 #[test]
 fn times_of_a_lost_release_follow_from_the_latest_one() {
     let mut b = builder(true);
-    b.released(3, 30 * MS, 40 * MS, 4 * MS);
+    b.released(release(3));
     let lost = b.lost(5);
     assert_eq!((lost.number, lost.release, lost.deadline, lost.miss), (5, 50 * MS, 60 * MS, true));
 }

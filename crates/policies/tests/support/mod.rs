@@ -3,11 +3,13 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
-use punctual_dispatcher::{Dispatcher, End, JobId, Refusal, TaskId, Wait};
-use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, ReleaseEvent};
+use punctual_dispatcher::{Attribute, Dispatcher, End, JobId, Refusal, TaskId, Wait};
+use punctual_policies::{
+    AllocatorOptions, Allocators, Diagnostic, LocalDispatcher, PolicyEntry, ReleaseEvent,
+};
 use punctual_taskset::{
-    Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec, Spin,
-    TaskSet, TaskSpec, Window,
+    registry, Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec,
+    Spin, TaskSet, TaskSpec, Window,
 };
 
 /// A task of a test: it executes `demand[k]` in its k-th job, the last one over and over.
@@ -218,6 +220,21 @@ impl Cpu {
     pub fn total(&self, index: usize) -> u64 {
         self.when(index).iter().map(|(from, to)| to - from).sum()
     }
+}
+
+/// A policy of a test, in place of `edf`: what it is without its constructor.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    info: &registry::EDF,
+    order: &[Attribute::Priority],
+    priority: |_| 0,
+    wakeup_rule: false,
+    timers: true,
+    make: |_, _| Err(Diagnostic::usage("no policy", "give its constructor")),
+};
+
+/// With the policies of a test.
+pub fn options(policies: &'static [&'static PolicyEntry]) -> AllocatorOptions {
+    AllocatorOptions { policies, ..AllocatorOptions::default() }
 }
 
 pub fn policy(name: &str) -> PolicySpec {
