@@ -11,6 +11,7 @@ use punctual_taskset::{DomainId, ServerSpec, TaskSet};
 use crate::capacity::Capacity;
 use crate::change::{Change, ChangeTarget, Help, Quantity};
 use crate::domain_utilization::DomainUtilization;
+use crate::members::Policy;
 use crate::results::{DomainAnalysis, Fit};
 use crate::step_limit::{self, StepLimit};
 use crate::utilization::{Ppm, WHOLE};
@@ -56,6 +57,11 @@ pub fn advise(set: &TaskSet, analysis: &DomainAnalysis) -> Advice {
     let domain = analysis.load.domain;
     if analysis.no_cycle {
         return Advice { domain, help: Help::Periods, complete: true, own: Vec::new() };
+    }
+    let policy = |group: Option<usize>| group.map_or(&set.policy, |g| &set.groups[g].policy);
+    let mut tasks = set.tasks.iter().filter(|t| t.domain == domain);
+    if analysis.excess.is_none() && tasks.any(|t| Policy::of(policy(t.group)).is_none()) {
+        return Advice { domain, help: Help::NoTest, complete: true, own: Vec::new() };
     }
     let least = analysis.capacity.costs.least_budget;
     let servers =

@@ -210,7 +210,7 @@ fn root(set: &TaskSet, group: usize) -> Option<usize> {
 
 fn is_reservation(set: &TaskSet, task: &TaskSpec) -> bool {
     let policy = task.group.map_or(&set.policy, |g| &set.groups[g].policy);
-    Policy::named(&policy.name).is_some_and(Policy::is_reservation)
+    Policy::of(policy).is_some_and(Policy::is_reservation)
 }
 
 /// `end`: when each job has ended at the latest, after its release.

@@ -137,6 +137,8 @@ pub enum Help {
         #[serde(rename = "least_ns")]
         least: u64,
     },
+    /// Admission has no test for the policy of a group, or for its order.
+    NoTest,
     /// No change was found within the step limit.
     Unknown,
 }
@@ -160,6 +162,9 @@ impl fmt::Display for Help {
             ),
             Help::Periods => f.write_str(
                 "choose periods that are multiples of each other, or another policy than td",
+            ),
+            Help::NoTest => f.write_str(
+                "use a policy with a test (docs/check.md), or run it with --overload and measure",
             ),
             Help::Unknown => f.write_str(
                 "lower budgets, lengthen periods or deadlines, or give some of the tasks another \

@@ -42,7 +42,7 @@ impl Hierarchy<'_> {
     /// Response-time analysis.
     pub(crate) fn test_by_priority(
         &mut self,
-        policy: Policy,
+        policy: Policy<'_>,
         members: Vec<AnalysedTask>,
         supply: &Supply,
         host: &Interference,

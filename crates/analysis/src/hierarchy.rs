@@ -89,8 +89,13 @@ impl<'a> Hierarchy<'a> {
     fn test_group(&mut self, group: Option<usize>, supply: &Supply) -> Vec<(usize, Supply)> {
         let set = self.set;
         let spec = group.map_or(&set.policy, |g| &set.groups[g].policy);
-        let Some(policy) = Policy::named(&spec.name) else {
-            let why = format!("admission has no test for the policy {:?}", spec.name);
+        let Some(policy) = Policy::of(spec) else {
+            let why = match &spec.order {
+                Some(order) => {
+                    format!("there is no published test for the order {:?}", order.text())
+                }
+                None => format!("admission has no test for the policy {:?}", spec.name),
+            };
             let members = members::of(set, self.domain, group, Policy::Fp, &self.budget_groups, 0);
             return self.record(&GroupTest::all_late(members), Some(&why));
         };
@@ -116,14 +121,14 @@ impl<'a> Hierarchy<'a> {
             return self.record(&GroupTest::all_late(members), Some(&why));
         }
         let test = match policy {
-            Policy::Edf => self.test_by_deadline(members, supply, &host),
+            Policy::Edf | Policy::Finish => self.test_by_deadline(members, supply, &host),
             _ => self.test_by_priority(policy, members, supply, &host),
         };
         self.record(&test, None)
     }
 
     /// The policy `dual` computes promotions in group 0 only.
-    fn lacks_promotion(&self, group: Option<usize>, policy: Policy) -> Option<String> {
+    fn lacks_promotion(&self, group: Option<usize>, policy: Policy<'_>) -> Option<String> {
         let hard = |t: &&TaskSpec| {
             t.domain == self.domain && t.group == group && t.arrival.has_minimum_interarrival()
         };

@@ -1,7 +1,8 @@
 //! From a task set to the members of one of its groups, as the tests see them.
 
 use punctual_taskset::{
-    registry, Arrival, DomainId, GroupSpec, ServerKind, ServerSpec, TaskSet, TaskSpec,
+    registry, Arrival, DomainId, GroupSpec, Objective, PolicySpec, ReleaseAttributes, ServerKind,
+    ServerSpec, TaskSet, TaskSpec,
 };
 
 use crate::analysed_task::{AnalysedTask, Deferral, Entity};
@@ -11,7 +12,7 @@ use crate::supply::Supply;
 
 /// How a group orders its members, as far as the tests distinguish policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Policy {
+pub(crate) enum Policy<'s> {
     /// By period.
     Rm,
     /// By relative deadline.
@@ -25,17 +26,30 @@ pub(crate) enum Policy {
     Imprecise,
     /// Promoted above the rest at a fixed time after its release.
     Dual,
+    /// By an expression that has the same value at each release.
+    Objective(&'s Objective),
+    /// By the expression `finish`: as EDF, without the wake-up rule.
+    Finish,
 }
 
-impl Policy {
+impl<'s> Policy<'s> {
     /// Whether its periodic tasks are reservations, which the dispatcher releases without a timer
     /// of the policy.
     pub(crate) fn is_reservation(self) -> bool {
-        matches!(self, Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table)
+        match self {
+            Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table => true,
+            Policy::Objective(_) => true,
+            Policy::Imprecise | Policy::Dual | Policy::Finish => false,
+        }
     }
 
-    /// By the name in the task set; `None`: there is no test for it.
-    pub(crate) fn named(name: &str) -> Option<Policy> {
+    /// As the task set has it; `None`: there is no test for it.
+    pub(crate) fn of(spec: &'s PolicySpec) -> Option<Policy<'s>> {
+        match &spec.order {
+            Some(order) if order.is_finish() => return Some(Policy::Finish),
+            Some(order) => return (!order.uses_release()).then_some(Policy::Objective(order)),
+            None => {}
+        }
         let tested = [
             (&registry::RM, Policy::Rm),
             (&registry::DM, Policy::Dm),
@@ -45,19 +59,21 @@ impl Policy {
             (&registry::IMPRECISE, Policy::Imprecise),
             (&registry::DUAL, Policy::Dual),
         ];
-        tested.into_iter().find(|(info, _)| info.name == name).map(|(_, policy)| policy)
+        tested.into_iter().find(|(info, _)| info.name == spec.name).map(|(_, policy)| policy)
     }
 
     /// The fixed priority of a member: larger is more important. `hard`: whether it has an upper
     /// band under [`Policy::Dual`].
-    fn rank(self, period: u64, deadline: u64, priority: i64, hard: bool) -> i128 {
+    fn rank(self, of: &ReleaseAttributes, hard: bool) -> i128 {
+        let ReleaseAttributes { period, deadline, priority, .. } = *of;
         match self {
             Policy::Rm | Policy::Imprecise => -i128::from(period),
             Policy::Fp => i128::from(priority),
             Policy::Dm => -i128::from(deadline),
             Policy::Dual if hard => -i128::from(deadline),
             Policy::Dual => i128::from(priority) - BAND,
-            Policy::Edf | Policy::Table => 0,
+            Policy::Objective(order) => i128::from(order.priority(of)),
+            Policy::Edf | Policy::Finish | Policy::Table => 0,
         }
     }
 }
@@ -71,7 +87,7 @@ pub(crate) fn of(
     set: &TaskSet,
     domain: DomainId,
     group: Option<usize>,
-    policy: Policy,
+    policy: Policy<'_>,
     budget_groups: &BudgetGroups,
     per_job: u64,
 ) -> Vec<AnalysedTask> {
@@ -116,7 +132,7 @@ pub(crate) fn of(
 fn of_server(
     index: usize,
     spec: &GroupSpec,
-    policy: Policy,
+    policy: Policy<'_>,
     limited_by: Option<Supply>,
 ) -> Vec<AnalysedTask> {
     let mut server = AnalysedTask {
@@ -124,13 +140,19 @@ fn of_server(
         limited_by,
         ..AnalysedTask::new(Entity::Server(index))
     };
+    let rank = |offset, period, deadline, budget| {
+        let priority = spec.priority;
+        let release = offset;
+        let of = ReleaseAttributes { release, period, deadline, budget, priority, offset };
+        policy.rank(&of, false)
+    };
     match &spec.server {
         ServerSpec::Periodic { period, budget, deadline, offset, kind } => {
             server.budget = *budget;
             server.period = Some((*period).max(1));
             server.deadline = (*deadline).min((*period).max(1));
             server.offset = Some(*offset);
-            server.rank = policy.rank(*period, *deadline, spec.priority, false);
+            server.rank = rank(*offset, *period, *deadline, *budget);
             // What a budget group throttles keeps its budget meanwhile.
             if server.limited_by.is_none() {
                 server.deferral = match kind {
@@ -148,14 +170,14 @@ fn of_server(
                 period: Some((*cycle).max(1)),
                 deadline: window.length,
                 offset: Some(window.start),
-                rank: policy.rank(*cycle, window.length, spec.priority, false),
+                rank: rank(window.start, *cycle, window.length, window.length),
                 ..server.clone()
             })
             .collect(),
     }
 }
 
-fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
+fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
     let (entity, period, offset) = match &task.arrival {
         // No file has a period of 0; a set made by a program may.
         Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.offset)),
@@ -191,9 +213,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy) -> AnalysedTask {
         segments: segments(&task.body, task.budget),
         deferral,
         rank: policy.rank(
-            task.period,
-            task.deadline,
-            task.priority,
+            &ReleaseAttributes::of_task(task, task.offset),
             task.arrival.has_minimum_interarrival(),
         ),
         tie_break: ordered.then_some(index),

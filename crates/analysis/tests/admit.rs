@@ -17,7 +17,7 @@ fn set(tasks: &[(u32, u64, u64)]) -> TaskSet {
     });
     TaskSet {
         domains: cpus.iter().copied().map(DomainSpec::of_cpu).collect(),
-        policy: PolicySpec { name: "edf".to_owned() },
+        policy: PolicySpec::named("edf"),
         duration: None,
         tasks: tasks.collect(),
         groups: Vec::new(),
@@ -43,7 +43,9 @@ fn fixed(mut set: TaskSet, refusal: &Unschedulable) -> TaskSet {
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => panic!("no help"),
+            Help::Periods | Help::LeastBudget { .. } | Help::NoTest | Help::Unknown => {
+                panic!("no help")
+            }
         }
     }
     set

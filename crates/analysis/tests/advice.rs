@@ -142,7 +142,7 @@ proptest! {
                 }
                 prop_assert!(analyse(&set).fits());
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::Unknown => {
+            Help::Periods | Help::LeastBudget { .. } | Help::NoTest | Help::Unknown => {
                 prop_assert!(false, "nothing helps")
             }
         }

@@ -240,6 +240,6 @@ fn a_group_that_nothing_leads_to_is_not_admitted() {
 fn a_policy_without_a_test_is_not_admitted() {
     let mut set = set("pd2", vec![task(1, 10, 10)]);
     assert_eq!(fits(&set), [false]);
-    set.policy = PolicySpec { name: "edf".to_owned() };
+    set.policy = PolicySpec::named("edf");
     assert_eq!(fits(&set), [true]);
 }

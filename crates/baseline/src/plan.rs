@@ -5,7 +5,7 @@ use crate::observer::{ABOVE_ALL, AMONG_DEADLINES, AMONG_DEADLINES_FREE};
 use crate::refusal::Unsupported;
 use crate::run::Baseline;
 use crate::sys::{affinity, KernelPolicy};
-use punctual_taskset::{Arrival, Body, DomainId, Spin, Step, TaskSet, TaskSpec};
+use punctual_taskset::{Arrival, Body, DomainId, ReleaseAttributes, Spin, Step, TaskSet, TaskSpec};
 
 /// Records that a ring holds, for the time in which the caller gets no CPU.
 const RING_SECONDS: u64 = 3;
@@ -33,6 +33,9 @@ pub fn policies(set: &TaskSet, baseline: Baseline) -> Vec<KernelPolicy> {
 /// monotonic stands in for it. Beyond 90 tasks the least urgent share the lowest level.
 fn priorities(set: &TaskSet) -> Vec<i32> {
     let key = |task: &TaskSpec| -> i128 {
+        if let Some(order) = set.policy.order.as_ref().filter(|order| !order.uses_release()) {
+            return -i128::from(order.priority(&ReleaseAttributes::of_task(task, task.offset)));
+        }
         match set.policy.name.as_str() {
             "dm" => i128::from(task.deadline),
             "fp" => -i128::from(task.priority),
@@ -192,7 +195,7 @@ mod tests {
         };
         TaskSet {
             domains: vec![DomainSpec::of_cpu(3)],
-            policy: PolicySpec { name: policy.into() },
+            policy: PolicySpec::named(policy),
             duration: None,
             tasks: vec![task(40, 10, 1), task(10, 9, 7), task(20, 20, 7)],
             groups: Vec::new(),

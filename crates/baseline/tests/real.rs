@@ -31,7 +31,7 @@ fn task(name: &str, period: u64, budget: u64, body: Body) -> TaskSpec {
 fn set(tasks: Vec<TaskSpec>) -> TaskSet {
     TaskSet {
         domains: vec![DomainSpec::of_cpu(last_cpu())],
-        policy: PolicySpec { name: "rm".into() },
+        policy: PolicySpec::named("rm"),
         duration: None,
         tasks,
         groups: Vec::new(),

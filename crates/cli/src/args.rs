@@ -2,7 +2,7 @@
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use punctual_session::HostKind;
-use punctual_taskset::registry::{names, POLICIES};
+use punctual_taskset::registry::POLICIES;
 use std::path::PathBuf;
 
 use crate::args_measure::MeasureCommand;
@@ -194,7 +194,8 @@ pub struct Instead {
 }
 
 fn policy_help() -> String {
-    let names = names(&POLICIES).join(", ");
+    let by_name = POLICIES.iter().filter(|policy| !policy.takes_order);
+    let names = by_name.map(|policy| policy.name).collect::<Vec<_>>().join(", ");
     format!("Policy at the top, one of {names} [default: the set's own, else edf]")
 }
 

@@ -25,6 +25,8 @@ struct Description {
     name: &'static str,
     /// The key of a task set that takes it.
     key: Key,
+    /// Whether the set gives its `order`, in a table beside `name`.
+    takes_order: bool,
     /// What it is.
     title: &'static str,
     /// Where it was published.
@@ -51,9 +53,9 @@ enum Key {
 impl Description {
     fn of(entry: &PolicyEntry, key: Key) -> Description {
         let PolicyEntry { info, order, wakeup_rule, .. } = *entry;
-        let PolicyInfo { name, title, source, limits, .. } = *info;
+        let PolicyInfo { name, title, source, limits, takes_order, .. } = *info;
         let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
-        Description { name, key, title, source, limits, order, wakeup_rule }
+        Description { name, key, takes_order, title, source, limits, order, wakeup_rule }
     }
 
     fn text(&self) -> String {
@@ -78,6 +80,10 @@ impl Description {
 
     fn in_a_set(&self) -> String {
         match self.key {
+            Key::Policy if self.takes_order => {
+                let table = format!("{{ name = \"{}\", order = \"EXPRESSION\" }}", self.name);
+                format!("policy = {table}, at the top or in a [[group]]")
+            }
             Key::Policy => format!("policy = \"{}\", at the top or in a [[group]]", self.name),
             Key::Server => format!("server = \"{}\" in a [[group]]", self.name),
         }

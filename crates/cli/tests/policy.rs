@@ -21,17 +21,21 @@ fn document(args: &[&str]) -> Value {
 }
 
 /// A set that names it, with all that any policy needs.
-fn names(key: &str, name: &str) -> String {
+fn names(key: &str, name: &str, takes_order: bool) -> String {
     let (top, server) = match key {
         "policy" => (name, "polling"),
         _ => ("edf", name),
+    };
+    let policy = match takes_order {
+        true => format!("{{ name = \"{top}\", order = \"period\" }}"),
+        false => format!("\"{top}\""),
     };
     let of_group = match top {
         "td" => "cycle = \"40ms\"\nwindows = [{ start = \"0ms\", length = \"5ms\" }]".to_owned(),
         _ => format!("period = \"40ms\"\nbudget = \"5ms\"\nserver = \"{server}\""),
     };
     format!(
-        "cpu = 0\npolicy = \"{top}\"\n[[group]]\nname = \"g\"\npolicy = \"rm\"\npriority = 1\n\
+        "cpu = 0\npolicy = {policy}\n[[group]]\nname = \"g\"\npolicy = \"rm\"\npriority = 1\n\
          {of_group}\n[[task]]\nname = \"t\"\npriority = 1\nperiod = \"20ms\"\nbudget = \"2ms\"\n\
          work = {{ spin = \"1ms\" }}\n"
     )
@@ -44,7 +48,7 @@ fn each_name_in_the_list_is_one_that_a_task_set_may_have() {
     assert!(policies.len() >= 10, "{list:#}");
     for policy in policies {
         let text = |key: &str| policy[key].as_str().expect("a text");
-        let set = names(text("key"), text("name"));
+        let set = names(text("key"), text("name"), policy["takes_order"] == true);
         TaskSet::parse(&set, "set.toml").unwrap_or_else(|e| panic!("{policy}: {e}"));
         assert!(
             !text("title").is_empty() && !text("source").is_empty() && !text("limits").is_empty()

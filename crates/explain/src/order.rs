@@ -27,6 +27,8 @@ pub enum Reason {
     /// Its band comes first: a mandatory part, or a job after its promotion (`imprecise`,
     /// `dual`).
     Band,
+    /// The set's order says so (`objective`).
+    Objective,
     /// It comes later in the policy's order: the one that waited could not execute.
     Later,
 }
@@ -61,6 +63,7 @@ pub(crate) fn reason(
         "dm" => Reason::ShorterDeadline,
         "edf" => Reason::EarlierDeadline,
         "td" => return (Reason::Table, group),
+        "objective" => return (Reason::Objective, group),
         _ => return (Reason::Band, group),
     };
     let reason = match key(&theirs).cmp(&key(&ours)) {

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn the_least_budget_on_the_way_up_both_trees_limits_a_task() {
-        let policy = PolicySpec { name: "edf".to_owned() };
+        let policy = PolicySpec::named("edf");
         let group = |name: &str, parent, budget, budget_group| GroupSpec {
             name: name.to_owned(),
             parent,

@@ -94,14 +94,18 @@ fn releases(periods: &[Period], task: u32, most: usize) -> Vec<(u64, u64)> {
 }
 
 fn three_tasks(policy: &str) -> String {
+    let policy = match policy {
+        "objective" => "{ name = \"objective\", order = \"finish - budget\" }".to_owned(),
+        name => format!("\"{name}\""),
+    };
     format!(
-        "policy = \"{policy}\"\n\
+        "policy = {policy}\n\
          [[task]]\nname = \"a\"\nperiod = \"5ms\"\nbudget = \"1ms\"\npriority = 3\n\
          work = {{ spin = \"500us\" }}\n{}[[task]]\nname = \"b\"\nperiod = \"10ms\"\n\
          budget = \"2ms\"\npriority = 2\nwork = {{ spin = \"1ms\" }}\n\
          [[task]]\nname = \"c\"\nperiod = \"20ms\"\nbudget = \"4ms\"\npriority = 1\n\
          work = {{ spin = \"3ms\" }}\n",
-        if policy == "imprecise" { "mandatory = \"600us\"\n" } else { "" }
+        if policy == "\"imprecise\"" { "mandatory = \"600us\"\n" } else { "" }
     )
 }
 

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{
     late_waits, Dispatcher, For, Limits, Refusal, ReservationId, TaskId, Wait,
 };
-use punctual_taskset::{Costs, DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{Costs, DomainId, PolicySpec, TaskSet, TaskSpec};
 
 use crate::arrival::Stream;
 use crate::entry::{overrun, PolicyEntry, Setup};
@@ -102,8 +102,8 @@ impl Allocators {
         };
         let costs = options.costs;
         for group in 0..=set.groups.len() as u32 {
-            let entry = all.named(group)?;
-            let policy = (entry.make)(entry, &Setup { set, domain, group, costs })?;
+            let (entry, policy) = all.named(set, group)?;
+            let policy = (entry.make)(entry, &Setup { set, domain, group, policy, costs })?;
             all.groups.push(all.at_work.len() as u32);
             all.at_work.push(AtWork { entry, policy });
         }
@@ -116,15 +116,19 @@ impl Allocators {
     }
 
     /// The policy that the set names for a group.
-    fn named(&self, group: u32) -> Result<&'static PolicyEntry, Diagnostic> {
-        let (name, place) = match group.checked_sub(1) {
-            None => (&self.set.policy.name, "policy".to_owned()),
+    fn named<'s>(
+        &self,
+        set: &'s TaskSet,
+        group: u32,
+    ) -> Result<(&'static PolicyEntry, &'s PolicySpec), Diagnostic> {
+        let (policy, place) = match group.checked_sub(1) {
+            None => (&set.policy, "policy".to_owned()),
             Some(g) => {
-                let g = &self.set.groups[g as usize];
-                (&g.policy.name, crate::error::place("group", &g.name, g.line))
+                let g = &set.groups[g as usize];
+                (&g.policy, crate::error::place("group", &g.name, g.line))
             }
         };
-        self.find(name, place)
+        Ok((self.find(&policy.name, place)?, policy))
     }
 
     pub(crate) fn find(

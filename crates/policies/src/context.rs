@@ -35,6 +35,11 @@ impl Context<'_> {
         self.gsi.now()
     }
 
+    /// From which offsets count, CLOCK_MONOTONIC ns.
+    pub fn start_of_run(&self) -> u64 {
+        self.slot.origin
+    }
+
     /// The member. Its `index` is the place of what a policy keeps of it.
     pub fn member(&self) -> &MemberParams {
         &self.slot.member

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{Attribute, OverrunPolicy};
 use punctual_taskset as taskset;
-use taskset::{Costs, DomainId, PolicyInfo, TaskSet, TaskSpec};
+use taskset::{Costs, DomainId, PolicyInfo, PolicySpec, TaskSet, TaskSpec};
 
 use crate::policy::{number, MemberParams, SchedulingPolicy};
 use punctual_diagnostic::Diagnostic;
@@ -14,7 +14,7 @@ pub struct PolicyEntry {
     /// The ordering of its scheduling group.
     pub order: &'static [Attribute],
     /// The priority of a server job of these attributes, or of a task's jobs under a standard
-    /// periodic policy: larger first.
+    /// periodic policy: larger first. [`SchedulingPolicy::server_priority`] precedes it.
     pub priority: fn(&Urgency) -> i64,
     /// Whether a task that wakes in mid-job is cut to its bandwidth. Under fixed priorities
     /// admission counts the jitter instead (design, "Reservation").
@@ -37,6 +37,8 @@ pub struct Setup<'a> {
     pub domain: DomainId,
     /// The scheduling group.
     pub group: u32,
+    /// The policy to make, as the set has it or a swap brings it.
+    pub policy: &'a PolicySpec,
     /// What the host takes for its own work.
     pub costs: Costs,
 }

@@ -27,6 +27,7 @@ mod gsi;
 mod handle;
 mod imprecise;
 mod jobs;
+mod objective;
 mod per_release;
 mod period_builder;
 mod policy;
@@ -62,6 +63,7 @@ pub static POLICIES: &[&PolicyEntry] = &[
     &td::POLICY,
     &imprecise::POLICY,
     &dual::POLICY,
+    &objective::POLICY,
 ];
 
 /// All kinds of server, which are policies whose members are servers.

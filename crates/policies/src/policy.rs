@@ -134,6 +134,13 @@ pub trait SchedulingPolicy: Send {
         false
     }
 
+    /// The priority of the jobs of a server that competes in the policy's group, where the entry's
+    /// `priority` does not decide.
+    fn server_priority(&self, server: &MemberParams) -> Option<i64> {
+        let _ = server;
+        None
+    }
+
     /// Answers an event of a member. What it does through `context` takes effect at the same
     /// instant.
     fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent);

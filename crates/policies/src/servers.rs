@@ -114,8 +114,8 @@ impl Allocators {
     pub(crate) fn add_servers(&mut self) -> Result<(), Diagnostic> {
         let kinds = self.at_work.len() as u32;
         for entry in KINDS {
-            let setup =
-                Setup { set: &self.set, domain: self.domain, group: 0, costs: self.options.costs };
+            let (set, domain, costs) = (&self.set, self.domain, self.options.costs);
+            let setup = Setup { set, domain, group: 0, policy: &set.policy, costs };
             let policy = (entry.make)(entry, &setup)?;
             self.at_work.push(AtWork { entry, policy });
         }
@@ -165,11 +165,13 @@ impl Allocators {
     /// The policy of the group in which a server competes says how it ranks there.
     fn server_reservation(&self, s: usize) -> Option<punctual_dispatcher::Reservation> {
         let slot = &self.slots[s];
-        let parent = self.at_work[self.groups[slot.member.group as usize] as usize].entry;
+        let parent = &self.at_work[self.groups[slot.member.group as usize] as usize];
         let policy = self.at_work[slot.by as usize].policy.as_ref();
         let mut reservation = standing(slot, policy)?;
         if matches!(slot.member.serves, For::Group(_)) {
-            reservation.priority = (parent.priority)(&Urgency::of(&slot.member));
+            let by_entry = || (parent.entry.priority)(&Urgency::of(&slot.member));
+            reservation.priority =
+                parent.policy.server_priority(&slot.member).unwrap_or_else(by_entry);
         }
         Some(reservation)
     }

@@ -32,7 +32,13 @@ impl Allocators {
         let entry = self.find(&to.name, place())?;
         let policy = (entry.make)(
             entry,
-            &Setup { set: &self.set, domain: self.domain, group, costs: self.options.costs },
+            &Setup {
+                set: &self.set,
+                domain: self.domain,
+                group,
+                policy: to,
+                costs: self.options.costs,
+            },
         )?;
         let refused = |e| {
             refused(

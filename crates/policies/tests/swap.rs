@@ -98,9 +98,9 @@ fn after_one_period_each_task_runs_as_if_it_had_always_been_so() {
         cpu.run(400);
         cpu.ran.iter().filter(|r| r.0 >= 160).copied().collect::<Vec<_>>()
     };
-    for to in ["rm", "dm", "edf", "fp", "td", "imprecise", "dual"] {
+    for to in POLICIES.iter().map(|policy| policy.info.name) {
         let always = settled(to, to);
-        for from in ["rm", "edf", "td", "imprecise", "dual"] {
+        for from in ["rm", "edf", "td", "imprecise", "dual", "objective"] {
             assert_eq!(settled(from, to), always, "{from} to {to}");
         }
     }

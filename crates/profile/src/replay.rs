@@ -63,7 +63,7 @@ impl Replay {
             sum += job.executed;
             releases.push((job.release - origin, sum));
         }
-        let policy = PolicySpec { name: policy.to_owned() };
+        let policy = PolicySpec::named(policy);
         Replay { steps: steps.into(), jobs: releases, deadline, capacity, policy }
     }
 

@@ -105,7 +105,7 @@ impl Punctual {
         cpus.retain(|&cpu| seen.insert(cpu));
         let set = TaskSet {
             domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
-            policy: PolicySpec { name: Policy::default().name().to_owned() },
+            policy: PolicySpec::named(Policy::default().name()),
             duration: None,
             tasks: Vec::new(),
             groups: Vec::new(),

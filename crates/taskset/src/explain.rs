@@ -267,11 +267,12 @@ impl Found<'_, '_> {
 }
 
 /// What a string may be that is none.
-const EXAMPLES: [(&str, &str); 5] = [
+const EXAMPLES: [(&str, &str); 6] = [
     ("name", "servo"),
     ("domain", "partitioned"),
     ("overrun", "carry"),
     ("server", "deferrable"),
+    ("order", "finish - budget"),
     ("recorded", "times.txt"),
 ];
 

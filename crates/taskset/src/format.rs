@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{LARGEST_CPU, LARGEST_PID, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS};
 use crate::duration::quote;
 use crate::explain::nearest;
+use crate::objective::LONGEST_OBJECTIVE;
 use crate::registry::{names, POLICIES};
 use crate::value::{by_forms, fault, At, Duration, Forms, Positive, Table, Whole, Word};
 use crate::{Overrun, ServerKind};
@@ -241,6 +242,7 @@ pub(crate) struct Window {
 /// A policy by its name, or by a table that has it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(extend("not" = { "const": "objective" }))]
 pub(crate) enum Policy {
     Name(PolicyName),
     Table(PolicyTable),
@@ -254,9 +256,17 @@ pub(crate) struct PolicyName(pub(crate) String);
 
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(inline, extend("required" = ["name"]))]
+#[schemars(inline, extend(
+    "required" = ["name"],
+    "if" = { "required": ["name"], "properties": { "name": { "const": "objective" } } },
+    "then" = { "required": ["order"] },
+    "else" = { "not": { "required": ["order"] } }
+))]
 pub(crate) struct PolicyTable {
     pub(crate) name: Option<At<PolicyName>>,
+    /// For the policy objective: an expression; the smaller its value, the more important.
+    #[schemars(length(min = 1, max = LONGEST_OBJECTIVE))]
+    pub(crate) order: Option<At<String>>,
 }
 
 impl Forms for Policy {

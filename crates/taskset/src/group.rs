@@ -6,7 +6,9 @@ use crate::format::{BudgetGroup, Cpu, Group, Name};
 use crate::problems::Problems;
 use crate::tree::{Kind, Member, BUDGET_GROUPS, GROUPS};
 use crate::value::{ns, place, At, Span};
-use crate::{cpus, policy, windows, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec};
+use crate::{
+    cpus, policy, registry, windows, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec,
+};
 use crate::{ServerKind, ServerSpec};
 
 /// What is found of a group: its place in the tree and elsewhere is found when all are checked.
@@ -14,7 +16,7 @@ pub(crate) struct Checked {
     pub(crate) member: Member,
     /// Nothing is wrong with it so far.
     pub(crate) sound: bool,
-    pub(crate) policy: Option<String>,
+    pub(crate) policy: Option<PolicySpec>,
     /// Without what the tree adds; `None` when something is missing or at fault.
     pub(crate) spec: Option<GroupSpec>,
 }
@@ -37,7 +39,7 @@ pub(crate) fn check(
         (Some(name), Some(policy), Some(server)) => Some(GroupSpec {
             name: name.value.clone(),
             parent: None,
-            policy: PolicySpec { name: policy.clone() },
+            policy: policy.clone(),
             server,
             priority: group.priority.as_ref().map_or(0, |priority| priority.0),
             budget_group: None,
@@ -137,9 +139,9 @@ fn server(group: &Group, head: &Span, problems: &mut Problems<'_>) -> Option<Ser
 }
 
 /// Under EDF the server of a group whose file gives no kind has a constant bandwidth.
-pub(crate) fn under(above: Option<&str>, group: &Group, spec: &mut GroupSpec) {
-    if let (Some("edf"), None, ServerSpec::Periodic { kind, .. }) =
-        (above, &group.server, &mut spec.server)
+pub(crate) fn under(above: Option<&PolicySpec>, group: &Group, spec: &mut GroupSpec) {
+    let edf = above.is_some_and(|policy| policy.name == registry::EDF.name);
+    if let (true, None, ServerSpec::Periodic { kind, .. }) = (edf, &group.server, &mut spec.server)
     {
         *kind = ServerKind::ConstantBandwidth;
     }

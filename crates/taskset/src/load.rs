@@ -84,7 +84,7 @@ impl Loaded {
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some(policy) = &options.policy {
-            policy::known(policy).map_err(|(cause, help)| Diagnostic::usage(cause, help))?;
+            policy::alone(policy).map_err(|(cause, help)| Diagnostic::usage(cause, help))?;
         }
         let mut loaded =
             if Path::new(file_name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json"))

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{DomainId, DomainSpec};
+use crate::{registry, DomainId, DomainSpec, Objective};
 
 /// Later than any time there is; an absent limit.
 pub const INFINITE: u64 = u64::MAX;
@@ -115,11 +115,28 @@ pub struct BudgetGroupSpec {
     pub line: Option<u32>,
 }
 
-/// A policy by name.
+/// A policy by name, with its order where it takes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicySpec {
     /// One of the [registry](crate::registry::POLICIES), or that of a program's own policy.
     pub name: String,
+    /// For the policy `objective`: the smaller its value, the more important the release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Objective>,
+}
+
+impl PolicySpec {
+    /// A policy that needs its name only.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> PolicySpec {
+        PolicySpec { name: name.into(), order: None }
+    }
+
+    /// The policy `objective` with this order.
+    #[must_use]
+    pub fn objective(order: Objective) -> PolicySpec {
+        PolicySpec { name: registry::OBJECTIVE.name.to_owned(), order: Some(order) }
+    }
 }
 
 /// One task of a set.

@@ -3,22 +3,29 @@
 use crate::duration::quote;
 use crate::explain::{meant, nearest};
 use crate::format::{Policy, PolicyName, PolicyTable};
+use crate::objective::checked_releases;
 use crate::problems::Problems;
 use crate::registry::{names, POLICIES, SERVERS};
-use crate::value::At;
+use crate::value::{At, Span};
+use crate::{Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec};
 
 /// Policies of later versions, by the nearest of this one.
 const LATER: [(&str, &str); 2] =
     [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
 
-/// Checks the policy of the top of a file, or of a group: its name, or `None` when it is absent or
-/// at fault.
-pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) -> Option<String> {
+/// What a policy that takes an order is to be written like.
+const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";
+
+/// Checks the policy of the top of a file, or of a group; `None` when it is absent or at fault.
+pub(crate) fn check(
+    policy: &Option<At<Policy>>,
+    problems: &mut Problems<'_>,
+) -> Option<PolicySpec> {
     let found = policy.as_ref()?;
-    let (at, PolicyName(name)) = match &found.value {
-        Policy::Name(name) => (&found.span, name),
-        Policy::Table(PolicyTable { name: Some(name) }) => (&name.span, &name.value),
-        Policy::Table(PolicyTable { name: None }) => {
+    let (at, PolicyName(name), order) = match &found.value {
+        Policy::Name(name) => (&found.span, name, &None),
+        Policy::Table(PolicyTable { name: Some(name), order }) => (&name.span, &name.value, order),
+        Policy::Table(PolicyTable { name: None, .. }) => {
             problems.fault(
                 &found.span,
                 "the policy has no name",
@@ -27,16 +34,96 @@ pub(crate) fn check(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) ->
             return None;
         }
     };
-    let known = known(name).map_err(|texts| problems.add(at, || texts));
-    known.is_ok().then(|| name.clone())
+    let (name, takes_order) = match known(name) {
+        Ok(info) => (info.name, info.takes_order),
+        Err(texts) => {
+            problems.add(at, || texts);
+            return None;
+        }
+    };
+    match order {
+        None if takes_order => {
+            problems.fault(at, needs_order(name), WITH_ORDER);
+            None
+        }
+        None => Some(PolicySpec::named(name)),
+        Some(order) if !takes_order => {
+            let cause = format!("the policy {} has an order of its own", quote(name));
+            problems.fault_of_key(&order.span, cause, "remove it, or use the policy \"objective\"");
+            None
+        }
+        Some(order) => match Objective::compile(order) {
+            Ok(objective) => Some(PolicySpec::objective(objective)),
+            Err(fault) => {
+                let at = problems.part(&order.span, order, &fault.at);
+                problems.fault(&at, format!("order: {}", fault.cause), fault.help);
+                None
+            }
+        },
+    }
+}
+
+fn needs_order(name: &str) -> String {
+    format!("the policy {} needs its order", quote(name))
+}
+
+/// Checks that the order of a task's policy has a value at its releases.
+pub(crate) fn check_task(
+    policy: Option<&PolicySpec>,
+    task: &TaskSpec,
+    duration: Option<u64>,
+    at: &Span,
+    problems: &mut Problems<'_>,
+) {
+    let Some(order) = policy.and_then(|policy| policy.order.as_ref()) else { return };
+    let attributes = ReleaseAttributes::of_task(task, task.offset);
+    let checked = match &task.arrival {
+        Arrival::List(times) => order.check(&attributes, times.iter().copied()),
+        _ => order.check(&attributes, checked_releases(task.offset, task.period, duration)),
+    };
+    if let Err(texts) = checked {
+        problems.add(at, || texts);
+    }
+}
+
+/// Checks that the order of the policy above a group has a value for its server.
+pub(crate) fn check_group(
+    above: Option<&PolicySpec>,
+    group: &GroupSpec,
+    at: &Span,
+    problems: &mut Problems<'_>,
+) {
+    let Some(order) = above.and_then(|policy| policy.order.as_ref()) else { return };
+    if order.uses_release() {
+        let cause = format!(
+            "the order {} above it uses \"release\" or \"finish\", which its server has not",
+            quote(order.text())
+        );
+        let help = "use period, deadline, budget, priority and offset, or the policy \"edf\" above";
+        problems.fault(at, cause, help);
+        return;
+    }
+    for server in ReleaseAttributes::of_servers(group) {
+        if let Err(texts) = order.check(&server, [server.offset]) {
+            problems.add(at, || texts);
+        }
+    }
+}
+
+/// Refuses a policy that is none by its name alone, with cause and help.
+pub(crate) fn alone(name: &str) -> Result<(), (String, String)> {
+    if known(name)?.takes_order {
+        return Err((needs_order(name), format!("{WITH_ORDER} in the file")));
+    }
+    Ok(())
 }
 
 /// Refuses a policy that this version does not have, with cause and help.
-pub(crate) fn known(name: &str) -> Result<(), (String, String)> {
-    let policies = names(&POLICIES);
-    if policies.contains(&name) {
-        return Ok(());
+fn known(name: &str) -> Result<&'static PolicyInfo, (String, String)> {
+    if let Some(info) = POLICIES.into_iter().find(|policy| policy.name == name) {
+        return Ok(info);
     }
+    let policies = names(&POLICIES);
     let lower = name.to_lowercase();
     if let Some(instead) = meant(&lower, &LATER, &policies) {
         let cause =

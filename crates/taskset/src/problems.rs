@@ -90,6 +90,16 @@ impl<'t> Problems<'t> {
         absent.is_some()
     }
 
+    /// The place of a part, in bytes, of the string at `whole`; `whole` where the file writes it
+    /// with escapes.
+    pub(crate) fn part(&self, whole: &Span, string: &str, part: &Span) -> Span {
+        let written = self.text.get(whole.clone()).unwrap_or("");
+        match written.find(string).filter(|_| !string.is_empty()) {
+            Some(begin) => whole.start + begin + part.start..whole.start + begin + part.end,
+            None => whole.clone(),
+        }
+    }
+
     /// How many there are so far.
     pub(crate) fn count(&self) -> usize {
         self.count

@@ -14,10 +14,12 @@ pub struct PolicyInfo {
     pub limits: &'static str,
     /// Other names, with blanks between: an error suggests `name` in their place.
     pub aliases: &'static str,
+    /// Whether a set gives its order: `policy = { name = "NAME", order = "EXPRESSION" }`.
+    pub takes_order: bool,
 }
 
 /// All policies, in the order of listings.
-pub static POLICIES: [&PolicyInfo; 7] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL];
+pub static POLICIES: [&PolicyInfo; 8] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE];
 
 /// All kinds of server.
 pub static SERVERS: [&PolicyInfo; 3] = [&DEFERRABLE, &POLLING, &CONSTANT_BANDWIDTH];
@@ -29,6 +31,7 @@ pub static RM: PolicyInfo = PolicyInfo {
     source: "Liu and Layland 1973; RED-Linux Table 1",
     limits: "deadlines up to the period",
     aliases: "rate-monotonic rate_monotonic rms",
+    takes_order: false,
 };
 
 /// Deadline monotonic.
@@ -38,6 +41,7 @@ pub static DM: PolicyInfo = PolicyInfo {
     source: "Leung and Whitehead 1982",
     limits: "deadlines up to the period",
     aliases: "deadline-monotonic deadline_monotonic",
+    takes_order: false,
 };
 
 /// Earliest deadline first.
@@ -47,6 +51,7 @@ pub static EDF: PolicyInfo = PolicyInfo {
     source: "Liu and Layland 1973; RED-Linux Table 1",
     limits: "deadlines up to the period",
     aliases: "earliest-deadline-first deadline",
+    takes_order: false,
 };
 
 /// Fixed priorities, as the set gives them.
@@ -56,6 +61,7 @@ pub static FP: PolicyInfo = PolicyInfo {
     source: "RED-Linux, IV-B",
     limits: "deadlines up to the period",
     aliases: "fixed-priority fifo",
+    takes_order: false,
 };
 
 /// Time driven.
@@ -66,6 +72,7 @@ pub static TD: PolicyInfo = PolicyInfo {
     limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to \
              65,536 windows",
     aliases: "time-driven table cyclic",
+    takes_order: false,
 };
 
 /// Imprecise computation.
@@ -75,6 +82,7 @@ pub static IMPRECISE: PolicyInfo = PolicyInfo {
     source: "Liu, Lin, Shih et al. 1991; RED-Linux IV-E.1, Figs. 3 and 4",
     limits: "deadlines up to the period; servers of groups are in the mandatory band",
     aliases: "imprecise-computation",
+    takes_order: false,
 };
 
 /// Dual priority.
@@ -85,6 +93,18 @@ pub static DUAL: PolicyInfo = PolicyInfo {
     limits: "deadlines up to the period; in a group with a server each periodic task needs its \
              `promotion`",
     aliases: "dual-priority dual_priority",
+    takes_order: false,
+};
+
+/// An expression of the set orders releases, the smaller value first.
+pub static OBJECTIVE: PolicyInfo = PolicyInfo {
+    name: "objective",
+    title: "the smaller value of an expression",
+    source: "RED-Linux IV-B",
+    limits: "deadlines up to the period; servers of groups only where the order has neither \
+             `release` nor `finish`",
+    aliases: "expression function",
+    takes_order: true,
 };
 
 /// A server that keeps its budget until the end of its period.
@@ -94,6 +114,7 @@ pub static DEFERRABLE: PolicyInfo = PolicyInfo {
     source: "Strosnider, Lehoczky and Sha 1995",
     limits: "deadlines up to the period",
     aliases: "",
+    takes_order: false,
 };
 
 /// A server that loses its budget when its group has nothing to execute.
@@ -103,6 +124,7 @@ pub static POLLING: PolicyInfo = PolicyInfo {
     source: "Sprunt, Sha and Lehoczky 1989",
     limits: "deadlines up to the period",
     aliases: "",
+    takes_order: false,
 };
 
 /// A server whose budget is cut to its bandwidth when its group becomes active.
@@ -112,6 +134,7 @@ pub static CONSTANT_BANDWIDTH: PolicyInfo = PolicyInfo {
     source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
     limits: "in groups under edf",
     aliases: "",
+    takes_order: false,
 };
 
 /// The names of a list of policies, in its order.

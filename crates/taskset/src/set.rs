@@ -10,8 +10,8 @@ use crate::recording::Recordings;
 use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
 use crate::{
-    cpus, group, policy, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec, TaskSet,
-    TaskSpec,
+    cpus, group, policy, registry, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec,
+    TaskSet, TaskSpec,
 };
 
 const NO_TASKS: (&str, &str) = (
@@ -40,10 +40,10 @@ pub(crate) fn check(
         problems.add(&empty.span, || NO_TASKS);
     }
     let groups =
-        groups(file, domains.as_deref(), policy.as_deref(), &mut problems, &mut Lines::new(text));
+        groups(file, domains.as_deref(), policy.as_ref(), &mut problems, &mut Lines::new(text));
     let context = task::Context {
         domains: domains.as_deref(),
-        policy: policy.as_deref(),
+        policy: policy.as_ref(),
         groups: &groups.tree,
         group_policies: &groups.policies,
         budget_groups: &groups.budget_tree,
@@ -67,6 +67,16 @@ pub(crate) fn check(
                     format!("pid {} is adopted by the task on line {line} already", pid.value);
                 (cause, "name each process in one task only")
             });
+        }
+        if let Some(spec) = &spec {
+            let duration = file.duration.as_ref().map(|duration| duration.0);
+            policy::check_task(
+                context.policy_of(spec.group),
+                spec,
+                duration,
+                &table.span,
+                &mut problems,
+            );
         }
         let line = Some(lines.at(table.span.start));
         tasks.extend(spec.map(|spec| TaskSpec { line, ..spec }));
@@ -93,7 +103,7 @@ pub(crate) fn check(
         Some(first) => Err(first),
         None => Ok(TaskSet {
             domains: domains.unwrap_or_default(),
-            policy: PolicySpec { name: policy.unwrap_or_default() },
+            policy: policy.unwrap_or_else(|| PolicySpec::named("")),
             duration: file.duration.as_ref().map(|duration| duration.0),
             tasks,
             groups,
@@ -123,7 +133,7 @@ fn second<T: Hash + Eq + Clone>(
 /// The groups and budget groups of a file, and what tasks need to name them.
 struct Groups<'d> {
     tree: Tree<'d>,
-    policies: Vec<Option<String>>,
+    policies: Vec<Option<PolicySpec>>,
     groups: Vec<GroupSpec>,
     budget_tree: Tree<'d>,
     budget_groups: Vec<BudgetGroupSpec>,
@@ -132,7 +142,7 @@ struct Groups<'d> {
 fn groups<'d>(
     file: &Set,
     domains: Option<&'d [DomainSpec]>,
-    policy: Option<&str>,
+    policy: Option<&PolicySpec>,
     problems: &mut Problems<'_>,
     lines: &mut Lines<'_>,
 ) -> Groups<'d> {
@@ -153,7 +163,8 @@ fn groups<'d>(
     let (members, rest): (Vec<_>, Vec<_>) =
         checked.map(|group| (group.member, (group.spec, group.policy, group.sound))).unzip();
     let tree = Tree::build(&GROUPS, &members, domains, problems);
-    let policies: Vec<Option<String>> = rest.iter().map(|(_, policy, _)| policy.clone()).collect();
+    let policies: Vec<Option<PolicySpec>> =
+        rest.iter().map(|(_, policy, _)| policy.clone()).collect();
     let mut groups = Vec::with_capacity(rest.len());
     for (index, (spec, _, sound)) in rest.into_iter().enumerate() {
         let (table, domain, parent) = (tables[index], tree.domains[index], tree.parents[index]);
@@ -162,14 +173,15 @@ fn groups<'d>(
             budget_tree.same_domain(&name.span, node, domain, problems);
             Some(node)
         });
-        let above = parent.map_or(policy, |parent| policies[parent].as_deref());
-        if sound && table.priority.is_none() && above == Some("fp") {
+        let above = parent.map_or(policy, |parent| policies[parent].as_ref());
+        if sound && table.priority.is_none() && above.is_some_and(|p| p.name == registry::FP.name) {
             let help = "add priority = 1 (larger is more important)";
             problems.fault(&table.span, "the policy \"fp\" above it needs its priority", help);
         }
         let line = Some(lines.at(table.span.start));
         if let (Some(mut spec), Some(domain)) = (spec, domain) {
             group::under(above, table, &mut spec);
+            policy::check_group(above, &spec, &table.span, problems);
             groups.push(GroupSpec { parent, budget_group, domain, line, ..spec });
         }
     }

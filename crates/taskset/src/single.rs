@@ -88,7 +88,7 @@ impl Single {
         task.deadline = deadline.unwrap_or(task.period);
         let set = TaskSet {
             domains: vec![DomainSpec::of_cpu(cpu)],
-            policy: PolicySpec { name: policy },
+            policy: PolicySpec::named(policy),
             duration,
             tasks: vec![task],
             groups: Vec::new(),

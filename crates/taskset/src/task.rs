@@ -6,17 +6,28 @@ use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
 use crate::value::{ns, At, Duration, Span};
-use crate::{arrival, checks, cpus, windows, work, DomainId, DomainSpec, Overrun, TaskSpec};
+use crate::{arrival, checks, cpus, registry, windows, work, DomainId, DomainSpec, Overrun};
+use crate::{PolicySpec, TaskSpec};
 
 /// What a task needs of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
     pub(crate) domains: Option<&'a [DomainSpec]>,
     /// The policy of group 0.
-    pub(crate) policy: Option<&'a str>,
+    pub(crate) policy: Option<&'a PolicySpec>,
     pub(crate) groups: &'a Tree<'a>,
     /// The policy of each group.
-    pub(crate) group_policies: &'a [Option<String>],
+    pub(crate) group_policies: &'a [Option<PolicySpec>],
     pub(crate) budget_groups: &'a Tree<'a>,
+}
+
+impl<'a> Context<'a> {
+    /// The policy of a group; `None`: of group 0.
+    pub(crate) fn policy_of(&self, group: Option<usize>) -> Option<&'a PolicySpec> {
+        match group {
+            Some(group) => self.group_policies[group].as_ref(),
+            None => self.policy,
+        }
+    }
 }
 
 /// Checks a task: its name, and the whole of it, when they are not at fault.
@@ -147,14 +158,12 @@ fn missing(
     if problems.missing(head, &required) {
         return;
     }
-    let policy = match place.group {
-        Some(group) => context.group_policies[group].as_deref(),
-        None => context.policy,
-    };
+    let by_priority =
+        context.policy_of(place.group).is_some_and(|policy| policy.name == registry::FP.name);
     if task.work.is_none() && task.command.is_none() && task.pid.is_none() {
         let help = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
         problems.fault(head, "it lacks the work to execute", help);
-    } else if policy == Some("fp") && task.priority.is_none() {
+    } else if by_priority && task.priority.is_none() {
         let help = "add priority = 1 (larger is more important), or use \"rm\", \"dm\" or \"edf\"";
         problems.fault(head, "the policy \"fp\" needs its priority", help);
     } else if place.domain.is_none() && place.group.is_none() {

@@ -1,7 +1,8 @@
 //! From a task set to the text of a file.
 
 use crate::format::{
-    self, Arrival, Bin, Distribution, Forever, Name, Policy, PolicyName, Random, Recorded, Seed,
+    self, Arrival, Bin, Distribution, Forever, Name, Policy, PolicyName, PolicyTable, Random,
+    Recorded, Seed,
 };
 use crate::value::{At, Table, Time, Whole, Word};
 use crate::{
@@ -93,7 +94,14 @@ fn reference(index: Option<usize>, names: &[&str]) -> Option<At<String>> {
 }
 
 fn policy(policy: &PolicySpec) -> At<Policy> {
-    Policy::Name(PolicyName(policy.name.clone())).into()
+    let name = PolicyName(policy.name.clone());
+    match &policy.order {
+        None => Policy::Name(name).into(),
+        Some(order) => {
+            let order = Some(order.text().to_owned().into());
+            Policy::Table(PolicyTable { name: Some(name.into()), order }).into()
+        }
+    }
 }
 
 fn windows(windows: &[Window]) -> Option<format::Tables<format::Window>> {

@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use punctual_taskset::{
-    Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Overrun, PolicySpec,
-    ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window, DURATION_LIMIT, LARGEST_CPU,
-    LARGEST_PID, LEAST_PERIOD,
+    registry, Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Objective, Overrun,
+    PolicySpec, ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window, DURATION_LIMIT,
+    LARGEST_CPU, LARGEST_PID, LEAST_PERIOD,
 };
 
 /// Equal but for the places, which are those of another text.
@@ -171,7 +171,7 @@ prop_compose! {
     fn set()(
         cpus in prop::collection::btree_set(0..=LARGEST_CPU, 1..4),
         global in any::<bool>(),
-        policy in prop::sample::select(vec!["rm", "dm", "edf", "fp", "td", "imprecise", "dual"]),
+        policy in prop::sample::select(registry::names(&registry::POLICIES).to_vec()),
         duration in option::of(1..DURATION_LIMIT),
         mut tasks in vec(task(), 1..6),
         groups in vec((server(), any::<i64>(), any::<(Option<usize>, Option<usize>)>()), 0..6),
@@ -185,7 +185,12 @@ prop_compose! {
         let many = domains.len();
         let domain = |n: usize| DomainId((n % many) as u32);
         let (group_count, node_count) = (groups.len(), nodes.len());
-        let policy = PolicySpec { name: policy.to_owned() };
+        let policy = match policy {
+            "objective" => {
+                PolicySpec::objective(Objective::parse("period % 5ms - deadline").unwrap())
+            }
+            name => PolicySpec::named(name),
+        };
         // A parent comes before its group in the list, so that there is no cycle.
         let nodes = nodes.into_iter().enumerate();
         let budget_groups = nodes.map(|(n, ([budget, _, period], parent))| BudgetGroupSpec {

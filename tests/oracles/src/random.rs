@@ -155,7 +155,7 @@ fn whole(budget: u64) -> Body {
 pub(crate) fn set(policy: &str, tasks: Vec<TaskSpec>) -> TaskSet {
     TaskSet {
         domains: vec![DomainSpec::of_cpu(0)],
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         duration: None,
         tasks,
         groups: Vec::new(),

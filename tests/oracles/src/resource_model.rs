@@ -52,7 +52,7 @@ fn group(n: u64, parent: Option<usize>, policy: &str, period: u64, budget: u64) 
     GroupSpec {
         name: format!("g{above}{n}"),
         parent,
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         server: ServerSpec::Periodic {
             period,
             budget,

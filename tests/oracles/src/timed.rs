@@ -130,7 +130,7 @@ fn group(
     GroupSpec {
         name,
         parent,
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         server,
         priority: random.within(0, 4) as i64,
         budget_group: None,

@@ -82,7 +82,7 @@ fn group(n: usize, parent: Option<usize>, tree: &TaskSet, random: &mut Random) -
     GroupSpec {
         name: format!("g{n}"),
         parent,
-        policy: PolicySpec { name: random.of(&POLICIES).to_owned() },
+        policy: PolicySpec::named(random.of(&POLICIES)),
         server: ServerSpec::Periodic {
             period,
             budget,

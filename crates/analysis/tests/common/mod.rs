@@ -22,7 +22,7 @@ pub fn set(policy: &str, tasks: Vec<TaskSpec>) -> TaskSet {
     let name = |(n, task): (usize, TaskSpec)| TaskSpec { name: format!("t{}", n + 1), ..task };
     TaskSet {
         domains: vec![DomainSpec::of_cpu(0)],
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         duration: None,
         tasks: tasks.into_iter().enumerate().map(name).collect(),
         groups: Vec::new(),
@@ -35,7 +35,7 @@ pub fn group(policy: &str, server: ServerSpec) -> GroupSpec {
     GroupSpec {
         name: "g".to_owned(),
         parent: None,
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         server,
         priority: 0,
         budget_group: None,

@@ -204,3 +204,12 @@ fn control_loops_and_media_under_one_edf() {
     ran.all_meet_their_deadlines(&["axis x", "axis y", "decoder", "monitor"]);
     ran.all_executed(&["thumbnails"]);
 }
+
+/// Inside the kernel at the top, at each release in a group.
+#[test]
+fn an_order_of_the_sets_own() {
+    let text = include_str!("../../../../examples/objective.toml");
+    let Some(ran) = example(text, &["--load", "--duration", "600ms"], 0) else { return };
+    ran.all_meet_their_deadlines(&["control", "valve", "audio", "video"]);
+    ran.all_executed(&["control", "valve", "audio", "video"]);
+}

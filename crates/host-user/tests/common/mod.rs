@@ -16,7 +16,7 @@ pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
             let host = Host::start(&HostOptions {
                 set: TaskSet {
                     domains: vec![DomainSpec::of_cpu(cpu)],
-                    policy: PolicySpec { name: "edf".to_owned() },
+                    policy: PolicySpec::named("edf"),
                     duration: None,
                     tasks: Vec::new(),
                     groups: Vec::new(),

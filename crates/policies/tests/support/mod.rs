@@ -8,8 +8,8 @@ use punctual_policies::{
     AllocatorOptions, Allocators, Diagnostic, LocalDispatcher, PolicyEntry, ReleaseEvent,
 };
 use punctual_taskset::{
-    registry, Arrival, Body, DomainId, DomainSpec, GroupSpec, PolicySpec, ServerKind, ServerSpec,
-    Spin, TaskSet, TaskSpec, Window,
+    registry, Arrival, Body, DomainId, DomainSpec, GroupSpec, Objective, PolicySpec, ServerKind,
+    ServerSpec, Spin, TaskSet, TaskSpec, Window,
 };
 
 /// A task of a test: it executes `demand[k]` in its k-th job, the last one over and over.
@@ -237,8 +237,12 @@ pub fn options(policies: &'static [&'static PolicyEntry]) -> AllocatorOptions {
     AllocatorOptions { policies, ..AllocatorOptions::default() }
 }
 
+/// Of that name; `objective` orders by the least slack at the release.
 pub fn policy(name: &str) -> PolicySpec {
-    PolicySpec { name: name.to_owned() }
+    match name {
+        "objective" => PolicySpec::objective(Objective::parse("finish - budget").unwrap()),
+        name => PolicySpec::named(name),
+    }
 }
 
 /// A set of tasks in group 0, on CPU 0.

@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 
 /// `top` with `below` in it; `all` with `some` in it, which limits `below`.
 fn set() -> TaskSet {
-    let policy = |name: &str| PolicySpec { name: name.to_owned() };
+    let policy = |name: &str| PolicySpec::named(name);
     let group = |name: &str, parent, server, budget_group| GroupSpec {
         name: name.to_owned(),
         parent,

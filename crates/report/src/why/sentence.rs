@@ -180,6 +180,7 @@ fn reason_of(reason: Reason) -> &'static str {
         Reason::ArrivedFirst => "equal, came first",
         Reason::Table => "table",
         Reason::Band => "band",
+        Reason::Objective => "objective",
         Reason::Later => "lower in order",
     }
 }

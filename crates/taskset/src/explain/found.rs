@@ -51,7 +51,11 @@ impl<'a, 'i> Found<'a, 'i> {
                 _ => {}
             }
             let of_key = matches!(path.last(), Some(Part::Key(_)));
-            if value.span() == *at || (of_key && key == *at) {
+            // A problem may be at a part of a string.
+            let inside = value.get_ref().is_str()
+                && value.span().start <= at.start
+                && at.end <= value.span().end;
+            if inside || value.span() == *at || (of_key && key == *at) {
                 found.push(Found { top, path, key, value: value.get_ref() });
             }
         }

@@ -182,7 +182,7 @@ fn whole(
     }
     Some(TaskSet {
         domains,
-        policy: PolicySpec { name: policy.to_owned() },
+        policy: PolicySpec::named(policy),
         duration: global.duration,
         tasks: made,
         groups: Vec::new(),
