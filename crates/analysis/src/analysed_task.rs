@@ -50,6 +50,9 @@ pub(crate) struct AnalysedTask {
     /// The execution between the known self-suspensions; empty where there are none.
     pub(crate) segments: Vec<ExecutionSegment>,
     pub(crate) deferral: Deferral,
+    /// Jobs may be ready earlier than a period after the last one, although their deadlines are a
+    /// period apart (total bandwidth server).
+    pub(crate) early: bool,
     /// The fixed priority: larger is more important.
     pub(crate) rank: i128,
     /// The index that decides between jobs of equal rank and release; `None`: unknown.
@@ -74,6 +77,7 @@ impl AnalysedTask {
             suspension: 0,
             segments: Vec::new(),
             deferral: Deferral::Never,
+            early: false,
             rank: 0,
             tie_break: None,
             offset: None,

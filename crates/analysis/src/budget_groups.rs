@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use punctual_taskset::{Arrival, ServerSpec, TaskSet, TaskSpec, Window};
 
 use crate::supply::Supply;
+use crate::task_server;
 use crate::window_supply::WindowSupply;
 
 /// One budget group.
@@ -82,6 +83,9 @@ fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
 }
 
 fn of_task(task: &TaskSpec, window: u64) -> u64 {
+    if let Some(kind) = task.server {
+        return task_server::most_within(task, kind, window);
+    }
     match &task.arrival {
         Arrival::Periodic => {
             within(window, Some(task.offset), task.period, task.budget, task.deadline)

@@ -36,6 +36,9 @@
 //! timer and a switch at each end. The host works during holds, too; the tests subtract all of its
 //! work from the supply, as if none fell into a hold, which is the worst case.
 //!
+//! The kernel limits real-time threads likewise, and with them the user host and what it executes
+//! (`sched_rt_runtime_us`, or the fair server of ordinary programs).
+//!
 //! A time table has no room for a hold: where the cap counts, it is refused.
 
 use std::collections::{BTreeMap, HashMap};
@@ -50,6 +53,7 @@ use crate::members::Policy;
 use crate::reserved_time::ReservedTime;
 use crate::results::{Fit, TaskAnalysis};
 use crate::supply::Supply;
+use crate::task_server;
 use crate::window_supply::WindowSupply;
 
 /// The most that jobs execute within some time, so that ordinary programs have the rest of it.
@@ -142,7 +146,8 @@ impl CapAnalysis {
         self.counts.then(|| {
             format!(
                 "no job is held back where jobs need at most {share} of any {window}: divide long \
-                 budgets into smaller ones with shorter periods"
+                 budgets into smaller ones with shorter periods, and put a task whose server takes \
+                 the time that others leave into a group"
             )
         })
     }
@@ -154,6 +159,7 @@ pub(crate) fn ends(set: &TaskSet, tasks: &[TaskAnalysis]) -> HashMap<usize, u64>
     let known = tasks.iter().filter(|result| {
         let task = &set.tasks[result.task];
         result.fit == Fit::Fits
+            && task.server.is_none()
             && is_reservation(set, task)
             && task.budget_group.is_none()
             && matches!(task.body, Body::Spin(_))
@@ -173,7 +179,7 @@ fn of_budgets(
     let mut below: Vec<u128> = vec![0; set.groups.len()];
     let mut sum = 0u128;
     for (index, task) in set.tasks.iter().enumerate().filter(|(_, t)| t.domain == domain) {
-        let reserved = is_reservation(set, task) && task.arrival == Arrival::Periodic;
+        let reserved = is_reservation(set, task) && task.is_released_each_period();
         // The error of a reservation's job is carried into the next one.
         let budget = task.budget.saturating_add(if reserved { 0 } else { error });
         let end = ends.get(&index).map_or(task.deadline, |&end| end.min(task.deadline));
@@ -215,10 +221,13 @@ fn is_reservation(set: &TaskSet, task: &TaskSpec) -> bool {
 
 /// `end`: when each job has ended at the latest, after its release.
 fn of_task(set: &TaskSet, task: &TaskSpec, (budget, end): (u64, u64), window: u64) -> u64 {
-    let of_jobs = |count: u64| count.saturating_mul(budget).min(window);
-    match &task.arrival {
+    let early = task_server::is_early(task);
+    if let Some(kind) = task.server.filter(|_| !early) {
+        return task_server::most_within(&TaskSpec { budget, ..task.clone() }, kind, window);
+    }
+    let times: Vec<u64> = match &task.arrival {
         Arrival::Periodic | Arrival::Sporadic { .. } => {
-            within(window, None, task.period, budget, end)
+            return within(window, None, task.period, budget, end);
         }
         Arrival::Aperiodic { mean, seed } => {
             // The sequence of its seed. In one without an end, any number may arrive at once.
@@ -227,16 +236,29 @@ fn of_task(set: &TaskSet, task: &TaskSpec, (budget, end): (u64, u64), window: u6
             let mut gaps = ArrivalGaps::new(*mean, *seed);
             let next = |at: &u64| Some(at.saturating_add(gaps.draw()));
             let times = std::iter::successors(Some(0), next).skip(1);
-            let times = times.take_while(|&at| at <= duration);
-            of_jobs(most_within(&times.collect::<Vec<_>>(), window.saturating_add(end)))
+            times.take_while(|&at| at <= duration).collect()
         }
-        Arrival::List(times) => of_jobs(most_within(times, window.saturating_add(end))),
+        Arrival::List(times) => times.clone(),
+    };
+    let mut ends: Vec<u64> = times.iter().map(|at| at.saturating_add(end)).collect();
+    if early {
+        // A total bandwidth server postpones the deadline of a request to a period after the last.
+        let mut last = 0;
+        for (at, end) in times.iter().zip(&mut ends) {
+            last = last.max(*at).saturating_add(task.period);
+            *end = last;
+        }
     }
+    most_within(&times, &ends, window).saturating_mul(budget).min(window)
 }
 
-/// The most of these times, in order, that lie within `span`.
-fn most_within(times: &[u64], span: u64) -> u64 {
-    let from = |n: usize| times[n..].partition_point(|&t| t - times[n] < span);
+/// The most of the jobs that arrive at `times` and end until `ends`, both in order, that can
+/// execute in any `window`.
+fn most_within(times: &[u64], ends: &[u64], window: u64) -> u64 {
+    let from = |n: usize| {
+        let until = ends[n].saturating_add(window);
+        times[n..].partition_point(|&at| at < until)
+    };
     (0..times.len()).map(from).max().unwrap_or(0) as u64
 }
 

@@ -46,10 +46,11 @@ fn sum(set: &TaskSet, selected: impl Fn(DomainId) -> bool) -> (Utilization, Vec<
     let place = |group: Option<usize>| group.map_or(0, |g| (g + 1).min(set.groups.len()));
     for t in set.tasks.iter().filter(|t| selected(t.domain)) {
         let at = place(t.group);
-        unbounded[at] |= matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
-        // An aperiodic task is guaranteed nothing; it counts with its mean.
+        let unbound = matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
+        unbounded[at] |= unbound && t.server.is_none();
+        // An aperiodic task without a server is guaranteed nothing; it counts with its mean.
         let period = match t.arrival {
-            Arrival::Aperiodic { mean, .. } => mean,
+            Arrival::Aperiodic { mean, .. } if t.server.is_none() => mean,
             _ => t.period,
         };
         tasks[at].push((t.budget, period));

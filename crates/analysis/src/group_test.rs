@@ -78,8 +78,9 @@ impl Hierarchy<'_> {
         let Ok(failure) = demand.longest_failure(supply, &mut self.steps) else {
             return GroupTest::no_demand(members, Outcome::UNKNOWN);
         };
-        let undelayed = |m: &AnalysedTask| m.deferral == Deferral::Never && m.blocking == 0;
-        let plain = members.iter().all(undelayed) && *supply == Supply::Whole;
+        let as_released =
+            |m: &AnalysedTask| m.deferral == Deferral::Never && m.blocking == 0 && !m.early;
+        let plain = members.iter().all(as_released) && *supply == Supply::Whole;
         let exact = plain && host.is_none() && synchronous(&members);
         let mut outcomes = Vec::with_capacity(members.len());
         for m in &members {

@@ -21,6 +21,7 @@ use punctual_taskset::{Arrival, Body, Costs, DomainId, ServerSpec, TaskSet, Task
 
 use crate::members::Policy;
 use crate::self_suspension::suspensions;
+use crate::task_server;
 use crate::utilization::Utilization;
 
 /// Execution in each period, at most `jitter` late, by (period, jitter): the sum of all that have
@@ -155,9 +156,9 @@ pub(crate) fn host_work(
     for task in set.tasks.iter().filter(|t| t.domain == domain) {
         let policy = policy(task.group);
         let period = distance(task);
-        let in_dispatcher =
-            task.arrival == Arrival::Periodic && policy.is_some_and(Policy::is_reservation);
-        let at = (task.arrival == Arrival::Periodic && task.jitter == 0).then_some(task.offset);
+        let each_period = task.is_released_each_period();
+        let in_dispatcher = each_period && policy.is_some_and(Policy::is_reservation);
+        let at = (each_period && task.jitter == 0).then_some(task.offset);
         let release = costs.release + if in_dispatcher { 0 } else { costs.timer };
         add(at, period, task.jitter, release);
         let late = task.deadline.min(period).saturating_add(task.jitter);
@@ -184,6 +185,12 @@ pub(crate) fn host_work(
         if jobs(task) || suspensions > 0 || task.budget_group.is_some() {
             let all = (switches + end).saturating_mul(parts);
             add(None, period, late, suspended.saturating_add(all));
+        }
+        if let Some(kind) = task.server {
+            let parts = task_server::releases_each_period(kind);
+            let period = task.period.max(1);
+            add(None, period, 0, (costs.release + costs.timer).saturating_mul(parts));
+            add(None, period, period, (switches + end).saturating_mul(parts));
         }
         if policy == Some(Policy::Dual) {
             // The promotion: a timer, and the job may preempt once more.

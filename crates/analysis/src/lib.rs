@@ -49,6 +49,7 @@ mod self_suspension;
 mod step_limit;
 mod supply;
 mod synthesis;
+mod task_server;
 mod time_driven;
 mod time_table;
 mod utilization;

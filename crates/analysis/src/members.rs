@@ -9,6 +9,7 @@ use crate::analysed_task::{AnalysedTask, Deferral, Entity};
 use crate::budget_groups::BudgetGroups;
 use crate::self_suspension::{known_suspension, segments};
 use crate::supply::Supply;
+use crate::task_server;
 
 /// How a group orders its members, as far as the tests distinguish policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,14 +152,19 @@ fn of_server(
             server.budget = *budget;
             server.period = Some((*period).max(1));
             server.deadline = (*deadline).min((*period).max(1));
-            server.offset = Some(*offset);
+            // A sporadic server is released when its group has something to execute.
+            server.offset = Some(*offset).filter(|_| *kind != ServerKind::Sporadic);
             server.rank = rank(*offset, *period, *deadline, *budget);
             // What a budget group throttles keeps its budget meanwhile.
             if server.limited_by.is_none() {
                 server.deferral = match kind {
-                    ServerKind::Polling => Deferral::Never,
-                    ServerKind::ConstantBandwidth => Deferral::CutToBandwidth,
+                    // A sporadic server demands no more than a periodic task.
+                    ServerKind::Polling | ServerKind::Sporadic => Deferral::Never,
                     ServerKind::Deferrable => Deferral::KeepsBudget,
+                    ServerKind::ConstantBandwidth
+                    | ServerKind::SoftConstantBandwidth
+                    | ServerKind::TotalBandwidth
+                    | ServerKind::ConstantUtilization => Deferral::CutToBandwidth,
                 };
             }
             vec![server]
@@ -179,6 +185,8 @@ fn of_server(
 
 fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
     let (entity, period, offset) = match &task.arrival {
+        // Whenever it arrives, its server's budgets are a period apart.
+        _ if task.server.is_some() => (Entity::Task(index), Some(task.period.max(1)), None),
         // No file has a period of 0; a set made by a program may.
         Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.offset)),
         Arrival::Sporadic { .. } => (Entity::Task(index), Some(task.period.max(1)), None),
@@ -195,14 +203,19 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
             }
         }
     };
-    let (suspends, suspension) = known_suspension(&task.body);
-    let deferral = match (suspends, policy) {
-        (false, _) => Deferral::Never,
-        (true, Policy::Edf) => Deferral::CutToBandwidth,
-        (true, _) => Deferral::KeepsBudget,
+    let restarts_at_wake_up = task_server::restarts_at_wake_up(task);
+    let (suspends, suspension) =
+        if restarts_at_wake_up { (false, 0) } else { known_suspension(&task.body) };
+    let deferral = match (task.server, suspends, policy) {
+        (Some(ServerKind::Sporadic), _, _) => Deferral::Never,
+        // It keeps the rest of a budget from one job to the next, within its bandwidth.
+        (Some(ServerKind::SoftConstantBandwidth), _, _) => Deferral::CutToBandwidth,
+        (_, false, _) => Deferral::Never,
+        (_, true, Policy::Edf) => Deferral::CutToBandwidth,
+        (_, true, _) => Deferral::KeepsBudget,
     };
     // The dispatcher orders jobs of reservations by index; for jobs of a policy no order is known.
-    let ordered = policy.is_reservation() && task.arrival == Arrival::Periodic;
+    let ordered = policy.is_reservation() && task.is_released_each_period();
     AnalysedTask {
         budget: task.budget,
         period,
@@ -210,8 +223,9 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
         jitter: task.jitter,
         blocking: task.blocking,
         suspension,
-        segments: segments(&task.body, task.budget),
+        segments: if restarts_at_wake_up { Vec::new() } else { segments(&task.body, task.budget) },
         deferral,
+        early: task_server::is_early(task),
         rank: policy.rank(
             &ReleaseAttributes::of_task(task, task.offset),
             task.arrival.has_minimum_interarrival(),

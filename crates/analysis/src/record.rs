@@ -9,6 +9,7 @@ use crate::hierarchy::Hierarchy;
 use crate::results::{Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::self_suspension;
 use crate::supply::{Supply, NEVER};
+use crate::task_server;
 use crate::window_supply::WindowSupply;
 
 impl Hierarchy<'_> {
@@ -56,17 +57,19 @@ impl Hierarchy<'_> {
     ) {
         let set = self.set;
         let spec = &set.tasks[index];
-        let stopped =
-            o.met == DeadlineMet::Yes && self_suspension::ends_suspended(&spec.body, m.budget);
+        let stopped = o.met == DeadlineMet::Yes
+            && !task_server::restarts_at_wake_up(spec)
+            && self_suspension::ends_suspended(&spec.body, m.budget);
         let o =
             if stopped { &Outcome::suspension_fault(self_suspension::ENDS_SUSPENDED) } else { o };
+        let response = o.response.filter(|_| !task_server::has_unbounded_response(spec));
         let mut result = TaskAnalysis {
             fit: o.met.into(),
             exact: o.exact,
             reached: o.reached,
-            response: o.response,
+            response,
             promotion: o.promotion,
-            slack: o.response.and_then(|r| m.deadline.checked_sub(r)),
+            slack: response.and_then(|r| m.deadline.checked_sub(r)),
             ..task_result(set, index, group.test)
         };
         if result.fit == Fit::Late {
@@ -76,6 +79,13 @@ impl Hierarchy<'_> {
                 let name = &set.budget_groups[exhaustible].name;
                 Some(format!("its budget group {name:?} may run dry before it is done"))
             });
+        }
+        if result.fit == Fit::Fits && task_server::is_unjudged(spec) {
+            result = TaskAnalysis {
+                fit: Fit::BestEffort,
+                why: Some(task_server::SLEEPS_ON_SPORADIC.to_owned()),
+                ..task_result(set, index, Test::None)
+            };
         }
         self.put_task(result);
     }
@@ -162,7 +172,7 @@ fn guaranteed(
             Supply::Windows(WindowSupply::new((*cycle).max(1), windows))
         }
         ServerSpec::Periodic { budget: 0, .. } => Supply::Nothing,
-        ServerSpec::Periodic { period, budget, kind, deadline, .. } => {
+        ServerSpec::Periodic { period, budget, kind, deadline, offset } => {
             let received = o.response.unwrap_or(*deadline);
             // The budget may be used as early as possible, and the next received as late as
             // possible.
@@ -171,16 +181,16 @@ fn guaranteed(
             let blackout = match kind {
                 // The server may have lost this period's budget just before.
                 ServerKind::Polling => period + late,
+                // The last part of the budget, however small, may have been used just before.
+                ServerKind::Sporadic => period + late,
                 _ if m.limited_by.is_some() => period + late,
                 // Under EDF, other members may take the rest of the budget of a group that becomes
                 // active late in its period, within the intervals that may fail. What the wake-up
                 // rule cuts off lengthens nothing (docs/check.md).
-                ServerKind::Deferrable | ServerKind::ConstantBandwidth => {
-                    gap + late.max(group.failure.unwrap_or(0).min(*deadline))
-                }
+                _ => gap + late.max(group.failure.unwrap_or(0).min(*deadline)),
             };
             // The server may begin later than its tasks.
-            let begins = m.offset.unwrap_or(0).saturating_sub(first).saturating_add(late);
+            let begins = offset.saturating_sub(first).saturating_add(late);
             Supply::Server { blackout: blackout.max(begins), budget: *budget, period: *period }
         }
     }

@@ -27,6 +27,8 @@ struct Description {
     key: Key,
     /// Whether the set gives its `order`, in a table beside `name`.
     takes_order: bool,
+    /// The tables of a set that may name it; a set may name a policy at its top as well.
+    tables: &'static [&'static str],
     /// What it is.
     title: &'static str,
     /// Where it was published.
@@ -46,16 +48,16 @@ struct Description {
 enum Key {
     /// `policy`, at the top and in groups.
     Policy,
-    /// `server`, in groups.
+    /// `server`, in its tables.
     Server,
 }
 
 impl Description {
     fn of(entry: &PolicyEntry, key: Key) -> Description {
         let PolicyEntry { info, order, wakeup_rule, .. } = *entry;
-        let PolicyInfo { name, title, source, limits, takes_order, .. } = *info;
+        let PolicyInfo { name, title, source, limits, takes_order, tables, .. } = *info;
         let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
-        Description { name, key, takes_order, title, source, limits, order, wakeup_rule }
+        Description { name, key, takes_order, tables, title, source, limits, order, wakeup_rule }
     }
 
     fn text(&self) -> String {
@@ -85,7 +87,11 @@ impl Description {
                 format!("policy = {table}, at the top or in a [[group]]")
             }
             Key::Policy => format!("policy = \"{}\", at the top or in a [[group]]", self.name),
-            Key::Server => format!("server = \"{}\" in a [[group]]", self.name),
+            Key::Server => {
+                let tables: Vec<String> =
+                    self.tables.iter().map(|table| format!("a [[{table}]]")).collect();
+                format!("server = \"{}\" in {}", self.name, tables.join(" or "))
+            }
         }
     }
 }

@@ -103,3 +103,35 @@ fn every_example_fits_but_those_that_are_there_to_show_an_overload() {
         assert_eq!(output.status.code(), Some(wanted), "{name}: {}", text(&output));
     }
 }
+
+/// A task that executes for more than 950 ms of a second is stopped by the kernel for the rest of
+/// it, and all others of the user host with it: one of a long budget, and one that takes what
+/// others leave, unless the budget of a group is its end.
+#[test]
+fn the_user_host_admits_no_short_deadlines_beside_jobs_that_the_kernel_will_stop() {
+    let beside = |other: &str| {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("beside.toml");
+        let set = format!(
+            "cpu = 1\npolicy = \"edf\"\n[[task]]\nname = \"control\"\nperiod = \"10ms\"\n\
+             budget = \"2ms\"\nwork = {{ spin = \"1ms\" }}\n[[task]]\nname = \"other\"\n\
+             work = {{ spin = \"forever\" }}\n{other}"
+        );
+        std::fs::write(&file, set).unwrap();
+        let output = check(&["--host", "user", file.to_str().unwrap()]);
+        (output.status.code(), text(&output))
+    };
+    let server = "server = \"soft_constant_bandwidth\"\nperiod = \"50ms\"\nbudget = \"5ms\"\n";
+    let group = "[[group]]\nname = \"rest\"\npolicy = \"edf\"\nperiod = \"20ms\"\n\
+                 budget = \"10ms\"";
+    let long = "period = \"5s\"\nbudget = \"2s\"\n";
+    for refused in [server, long] {
+        let (code, text) = beside(refused);
+        assert_eq!(code, Some(3), "{text}");
+        assert!(text.contains("leaves 50 ms of it to ordinary programs"), "{text}");
+    }
+    let in_group = format!("{server}group = \"rest\"\n{group}\n");
+    for admitted in [&in_group, "period = \"500ms\"\nbudget = \"200ms\"\n"] {
+        let (code, text) = beside(admitted);
+        assert_eq!(code, Some(0), "{text}");
+    }
+}

@@ -21,10 +21,15 @@ fn document(args: &[&str]) -> Value {
 }
 
 /// A set that names it, with all that any policy needs.
-fn names(key: &str, name: &str, takes_order: bool) -> String {
-    let (top, server) = match key {
-        "policy" => (name, "polling"),
+fn names(key: &str, name: &str, takes_order: bool, in_task: bool) -> String {
+    let (top, server) = match (key, name) {
+        ("policy", _) => (name, "polling"),
+        (_, "sporadic") => ("rm", name),
         _ => ("edf", name),
+    };
+    let (of_task, server) = match in_task {
+        true => (format!("server = \"{server}\"\n"), "polling"),
+        false => (String::new(), server),
     };
     let policy = match takes_order {
         true => format!("{{ name = \"{top}\", order = \"period\" }}"),
@@ -37,7 +42,7 @@ fn names(key: &str, name: &str, takes_order: bool) -> String {
     format!(
         "cpu = 0\npolicy = {policy}\n[[group]]\nname = \"g\"\npolicy = \"rm\"\npriority = 1\n\
          {of_group}\n[[task]]\nname = \"t\"\npriority = 1\nperiod = \"20ms\"\nbudget = \"2ms\"\n\
-         work = {{ spin = \"1ms\" }}\n"
+         work = {{ spin = \"1ms\" }}\n{of_task}"
     )
 }
 
@@ -48,8 +53,13 @@ fn each_name_in_the_list_is_one_that_a_task_set_may_have() {
     assert!(policies.len() >= 10, "{list:#}");
     for policy in policies {
         let text = |key: &str| policy[key].as_str().expect("a text");
-        let set = names(text("key"), text("name"), policy["takes_order"] == true);
-        TaskSet::parse(&set, "set.toml").unwrap_or_else(|e| panic!("{policy}: {e}"));
+        let tables = policy["tables"].as_array().expect("a list");
+        assert!(!tables.is_empty(), "{policy:#}");
+        for table in tables {
+            let takes_order = policy["takes_order"] == true;
+            let set = names(text("key"), text("name"), takes_order, table == "task");
+            TaskSet::parse(&set, "set.toml").unwrap_or_else(|e| panic!("{policy}: {e}"));
+        }
         assert!(
             !text("title").is_empty() && !text("source").is_empty() && !text("limits").is_empty()
         );

@@ -1,6 +1,6 @@
 //! What the user host takes of a CPU.
 
-use punctual_analysis::{Capacity, Ppm, LIMIT};
+use punctual_analysis::{Capacity, JobCap, Ppm, LIMIT};
 use punctual_taskset::{CostBasis, Costs, TaskSet};
 
 use crate::dispatch::UNPARKED;
@@ -18,12 +18,15 @@ const COUNTED: (u64, u64) = (11_800, 6_000);
 /// jobs and their dispatcher beyond it are stopped for 50 ms at a time.
 const REAL_TIME: Ppm = Ppm(950_000);
 
+/// The same by its time. No kernel is asked, so that a set is admitted on all machines or on none.
+const CAP: JobCap = JobCap { window: 1_000_000_000, share: 950_000_000 };
+
 /// What this host offers of each CPU of a set, with what its dispatcher takes at most.
 #[must_use]
 pub fn capacity(set: &TaskSet) -> Capacity {
     let of = |domain| costs_of(set.tasks.iter().filter(|t| t.domain == domain).count() as u64);
     let costs = set.domain_ids().map(of).reduce(Costs::max).unwrap_or(Costs::NONE);
-    Capacity { limit: LIMIT, total: REAL_TIME, costs, cap: None }
+    Capacity { limit: LIMIT, total: REAL_TIME, costs, cap: Some(CAP) }
 }
 
 /// The costs that follow from what the system calls of one event take, and from how many tasks

@@ -145,6 +145,38 @@ fn under_every_policy_each_release_is_carried_out() {
     }
 }
 
+/// Requests that wait for each other, one that executes three budgets, and a task beside them.
+#[test]
+fn under_every_kind_of_server_of_a_task_all_requests_are_served() {
+    for (policy, server) in [
+        ("edf", "soft_constant_bandwidth"),
+        ("edf", "total_bandwidth"),
+        ("edf", "constant_utilization"),
+        ("rm", "sporadic"),
+    ] {
+        let text = format!(
+            "policy = \"{policy}\"\n\
+             [[task]]\nname = \"requests\"\nserver = \"{server}\"\nperiod = \"10ms\"\n\
+             budget = \"2ms\"\n\
+             arrival = [\"5ms\", \"5ms\", \"7ms\", \"60ms\", \"200ms\", \"250ms\"]\n\
+             work = {{ spin = \"1ms\" }}\n\
+             [[task]]\nname = \"beside\"\nperiod = \"5ms\"\nbudget = \"2ms\"\n\
+             work = {{ spin = \"1ms\" }}\n"
+        );
+        let Some(periods) = carried_out(&text, 300 * MS) else { return };
+        let served = |periods: &[Period]| {
+            periods.iter().filter(|p| p.task == 0 && p.end == JobEnd::Completed).count()
+        };
+        assert_eq!(served(&simulated(&text, 300 * MS)), 6, "{server} in the simulator");
+        judge_timing(|| {
+            // This host reports a release when the next one begins: the last one never.
+            assert_eq!(served(&periods), 5, "{server}: {periods:?}");
+            let missed = periods.iter().filter(|p| p.task == 1 && p.miss).count();
+            assert_eq!(missed, 0, "{server}: the task beside");
+        });
+    }
+}
+
 #[test]
 fn releases_at_random_and_listed_times_come_when_the_simulator_has_them() {
     let text = r#"

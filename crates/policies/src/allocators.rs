@@ -10,6 +10,7 @@ use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
 use crate::jobs;
 use crate::policy::{MemberParams, SchedulingPolicy};
+use crate::servers;
 use crate::slot::{Phase, Slot};
 use crate::{Gsi, POLICIES};
 use punctual_diagnostic::Diagnostic;
@@ -49,6 +50,8 @@ pub struct Allocators {
     pub(crate) slots: Vec<Slot>,
     /// Where those of servers begin.
     pub(crate) servers: usize,
+    /// The place of the first kind of server in `at_work`.
+    pub(crate) kinds: u32,
     /// By task number: its slot.
     pub(crate) by_task: Vec<u32>,
     /// Slots of servers whose policies receive events.
@@ -96,6 +99,7 @@ impl Allocators {
             groups: Vec::with_capacity(set.groups.len() + 1),
             slots: Vec::with_capacity(tasks),
             servers: tasks,
+            kinds: 0,
             by_task: vec![NO_SLOT; tasks],
             observed: Vec::new(),
             unarmed: 0,
@@ -103,7 +107,9 @@ impl Allocators {
         let costs = options.costs;
         for group in 0..=set.groups.len() as u32 {
             let (entry, policy) = all.named(set, group)?;
-            let policy = (entry.make)(entry, &Setup { set, domain, group, policy, costs })?;
+            let members = tasks as u32;
+            let setup = Setup { set, domain, group, policy, costs, members };
+            let policy = (entry.make)(entry, &setup)?;
             all.groups.push(all.at_work.len() as u32);
             all.at_work.push(AtWork { entry, policy });
         }
@@ -155,7 +161,11 @@ impl Allocators {
         let of_set = &self.slots[..self.set.tasks.len()];
         let windows = 2 * of_set.iter().map(|slot| self.windows_of(slot)).sum::<u64>();
         let servers = (self.slots.len() - self.servers) as u32;
-        let set_timers = self.at_work.iter().any(|at_work| at_work.entry.timers);
+        let set_timers = self
+            .at_work
+            .iter()
+            .enumerate()
+            .any(|(place, at_work)| at_work.entry.timers && self.is_used(place as u32));
         Limits {
             jobs: 2 * tasks + 2 * servers + 8,
             tasks,
@@ -168,6 +178,12 @@ impl Allocators {
             records: 1 << 16,
             windows: windows.min(1 << 20) as u32,
         }
+    }
+
+    /// Whether a policy at work has a group or a member.
+    pub(crate) fn is_used(&self, place: u32) -> bool {
+        self.groups.contains(&place)
+            || self.slots.iter().any(|slot| slot.by == place || slot.next_by == place)
     }
 
     /// How many windows a reservation of the task needs, all rows together.
@@ -244,7 +260,8 @@ impl Allocators {
         *route = index as u32;
         let slot = &mut self.slots[index];
         slot.member.serves = For::Task(task);
-        let by = *self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?;
+        let of_group = *self.groups.get(slot.member.group as usize).ok_or(Refusal::Nothing)?;
+        let by = slot.server.map_or(of_group, |kind| self.kinds + servers::place_of(kind));
         if !self.at_work[by as usize].policy.admits(&slot.member) {
             return Err(Refusal::Invalid);
         }
@@ -380,5 +397,6 @@ impl Allocators {
 fn slot_for(spec: &TaskSpec, index: u32) -> Slot {
     let mut slot = Slot::new(MemberParams::of(spec, index, TaskId::NONE), overrun(spec.overrun));
     slot.stream = Stream::of(&spec.arrival);
+    slot.server = spec.server;
     slot
 }

@@ -41,6 +41,8 @@ pub struct Setup<'a> {
     pub policy: &'a PolicySpec,
     /// What the host takes for its own work.
     pub costs: Costs,
+    /// More than any index of a member.
+    pub members: u32,
 }
 
 impl<'a> Setup<'a> {

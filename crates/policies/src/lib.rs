@@ -41,6 +41,7 @@ mod slot;
 mod standard;
 mod swap;
 mod td;
+mod wakeup;
 
 pub use allocators::{AllocatorOptions, Allocators};
 pub use context::{Context, JobParams};

@@ -4,6 +4,7 @@ use punctual_dispatcher::End;
 use punctual_taskset::Window;
 
 use crate::policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
+use crate::wakeup::cut_to_bandwidth;
 use crate::{Context, JobParams, PolicyEntry};
 
 /// A policy that turns each release of a task into jobs, one after the other.
@@ -63,20 +64,8 @@ impl<P: ReleasePolicy> PerRelease<P> {
     /// The revised CBS wake-up rule: what is left of a task that wakes in mid-job is cut to its
     /// bandwidth, by replacing the job (design, "Reservation").
     fn woke(&mut self, context: &mut Context<'_>) {
-        let (member, now) = (*context.member(), context.now());
-        let finish = context.release().at.saturating_add(member.deadline);
-        if finish <= now || context.standing().is_none() {
-            return;
-        }
-        let left = context.remaining();
-        let allowed =
-            u128::from(finish - now) * u128::from(member.budget) / u128::from(member.deadline);
-        let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
-        if left <= allowed {
-            return;
-        }
-        let job = self.policy.first(&member, context.release());
-        context.give_up(left - allowed);
+        let Some(allowed) = cut_to_bandwidth(context) else { return };
+        let job = self.policy.first(context.member(), context.release());
         let _ = context.replace_job(&JobParams { budget: allowed, ..job });
     }
 }

@@ -3,7 +3,7 @@
 
 use punctual_dispatcher::{late_waits, End, OverrunPolicy, Refusal, TaskId, INFINITE};
 
-use crate::allocators::Allocators;
+use crate::allocators::{Allocators, AtWork};
 use crate::entry::Urgency;
 use crate::jobs;
 use crate::policy::MemberParams;
@@ -38,10 +38,11 @@ impl Allocators {
     }
 
     /// The priority of a member's jobs as the policy of the group has it in which they compete.
-    fn rank_of(&self, s: usize) -> i64 {
+    pub(crate) fn rank_of(&self, s: usize) -> i64 {
         let member = &self.slots[s].member;
-        let at_work = self.groups[member.group as usize];
-        (self.at_work[at_work as usize].entry.priority)(&Urgency::of(member))
+        let AtWork { entry, policy } = &self.at_work[self.groups[member.group as usize] as usize];
+        let by_entry = || (entry.priority)(&Urgency::of(member));
+        policy.server_priority(member).unwrap_or_else(by_entry)
     }
 
     /// As [`Allocators::call_policy`]; ends a release that has no job and no timer then.

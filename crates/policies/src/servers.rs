@@ -2,13 +2,16 @@
 //! or a node (RED-Linux V-A, V-B). A reservation of the dispatcher releases each, or its policy.
 
 mod reserved;
+mod soft_bandwidth;
+mod sporadic;
+mod total_bandwidth;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, For, OverrunPolicy, Refusal};
 use punctual_taskset::{GroupSpec, ServerKind, ServerSpec, TaskSet};
 
 use crate::allocators::{Allocators, AtWork};
-use crate::entry::{PolicyEntry, Setup, Urgency};
+use crate::entry::{PolicyEntry, Setup};
 use crate::jobs::SERVER;
 use crate::policy::{number, MemberParams, PolicyEvent};
 use crate::reserve::standing;
@@ -16,20 +19,36 @@ use crate::slot::{Phase, Slot};
 use crate::Gsi;
 
 /// The kinds of server, each a policy of its own.
-pub(crate) static KINDS: [&PolicyEntry; 3] =
-    [&reserved::DEFERRABLE, &reserved::POLLING, &reserved::CONSTANT_BANDWIDTH];
+pub(crate) static KINDS: [&PolicyEntry; 7] = [
+    &reserved::DEFERRABLE,
+    &reserved::POLLING,
+    &reserved::CONSTANT_BANDWIDTH,
+    &soft_bandwidth::SOFT_CONSTANT_BANDWIDTH,
+    &total_bandwidth::TOTAL_BANDWIDTH,
+    &total_bandwidth::CONSTANT_UTILIZATION,
+    &sporadic::SPORADIC,
+];
 
 /// Its place in [`KINDS`].
-fn place_of(kind: ServerKind) -> u32 {
+pub(crate) fn place_of(kind: ServerKind) -> u32 {
     match kind {
         ServerKind::Deferrable => 0,
         ServerKind::Polling => 1,
         ServerKind::ConstantBandwidth => 2,
+        ServerKind::SoftConstantBandwidth => 3,
+        ServerKind::TotalBandwidth => 4,
+        ServerKind::ConstantUtilization => 5,
+        ServerKind::Sporadic => 6,
     }
 }
 
 /// A server orders nothing; the group that it serves has a policy of its own.
 const NO_MEMBERS: &[Attribute] = &[];
+
+/// What a kind of server keeps of each member, by index.
+fn state<T: Clone>(setup: &Setup<'_>, initial: T) -> Vec<T> {
+    vec![initial; setup.members as usize]
+}
 
 /// The servers of a domain: those of budget groups, then those of groups, in the order of the file
 /// (a job may name a node only when that is made, so parents come first).
@@ -112,14 +131,17 @@ fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
 impl Allocators {
     /// Slots and policies of all servers.
     pub(crate) fn add_servers(&mut self) -> Result<(), Diagnostic> {
+        let servers = members(&self.set, self.domain);
         let kinds = self.at_work.len() as u32;
+        self.kinds = kinds;
         for entry in KINDS {
             let (set, domain, costs) = (&self.set, self.domain, self.options.costs);
-            let setup = Setup { set, domain, group: 0, policy: &set.policy, costs };
+            let members = (self.slots.len() + servers.len()) as u32;
+            let setup = Setup { set, domain, group: 0, policy: &set.policy, costs, members };
             let policy = (entry.make)(entry, &setup)?;
             self.at_work.push(AtWork { entry, policy });
         }
-        for (place, (member, kind)) in members(&self.set, self.domain).into_iter().enumerate() {
+        for (place, (member, kind)) in servers.into_iter().enumerate() {
             let index = self.slots.len() as u32;
             let by = kinds + place_of(kind);
             let mut slot = Slot::new(MemberParams { index, ..member }, OverrunPolicy::Carry);
@@ -165,13 +187,10 @@ impl Allocators {
     /// The policy of the group in which a server competes says how it ranks there.
     fn server_reservation(&self, s: usize) -> Option<punctual_dispatcher::Reservation> {
         let slot = &self.slots[s];
-        let parent = &self.at_work[self.groups[slot.member.group as usize] as usize];
         let policy = self.at_work[slot.by as usize].policy.as_ref();
         let mut reservation = standing(slot, policy)?;
         if matches!(slot.member.serves, For::Group(_)) {
-            let by_entry = || (parent.entry.priority)(&Urgency::of(&slot.member));
-            reservation.priority =
-                parent.policy.server_priority(&slot.member).unwrap_or_else(by_entry);
+            reservation.priority = self.rank_of(s);
         }
         Some(reservation)
     }

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{
     error_settled, End, JobId, OverrunPolicy, ReservationId, TaskId, TimerId, INFINITE,
 };
-use punctual_taskset::{Body, Spin, TaskSpec};
+use punctual_taskset::{Body, ServerKind, Spin, TaskSpec};
 
 use crate::arrival::Stream;
 use crate::policy::{MemberParams, Release};
@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     /// Of a server's jobs; a task's reservation has one of its own.
     pub(crate) cookie: Option<u64>,
     pub(crate) overrun: OverrunPolicy,
+    /// Of a task, its own: the policy of that kind makes its releases, not that of its group.
+    pub(crate) server: Option<ServerKind>,
     pub(crate) stream: Stream,
     /// The origin of its offset and list, ns.
     pub(crate) origin: u64,
@@ -111,6 +113,7 @@ impl Slot {
             member,
             cookie: None,
             overrun,
+            server: None,
             stream: Stream::Periodic,
             origin: 0,
             phase: Phase::Empty,

@@ -1,13 +1,14 @@
 //! Another policy for a group, while its tasks run.
 
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_taskset::PolicySpec;
+use punctual_taskset::{PolicySpec, ServerSpec};
 
 use crate::allocators::AtWork;
 use crate::entry::Setup;
 use crate::error::refused;
+use crate::policy::number;
 use crate::reserve::{in_windows, standing};
-use crate::slot::Phase;
+use crate::slot::{Phase, Slot};
 use crate::Allocators;
 use crate::Gsi;
 use punctual_diagnostic::Diagnostic;
@@ -29,6 +30,11 @@ impl Allocators {
         if group as usize >= self.groups.len() {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
+        if let Some(name) = self.unsuited(group, to) {
+            let cause = format!("the server of \"{name}\" cannot compete under \"{}\"", to.name);
+            let help = "swap to a policy that the server suits (docs/policies.md)";
+            return Err(refused(place(), cause, help));
+        }
         let entry = self.find(&to.name, place())?;
         let policy = (entry.make)(
             entry,
@@ -38,6 +44,7 @@ impl Allocators {
                 group,
                 policy: to,
                 costs: self.options.costs,
+                members: self.slots.len() as u32,
             },
         )?;
         let refused = |e| {
@@ -55,7 +62,8 @@ impl Allocators {
             Some(g) => self.set.groups[g as usize].policy = to.clone(),
         }
         let tasks = &mut self.slots[..self.servers];
-        for slot in tasks.iter_mut().filter(|s| s.member.group == group) {
+        let of_group = |s: &&mut Slot| s.member.group == group && s.server.is_none();
+        for slot in tasks.iter_mut().filter(of_group) {
             slot.next_by = at;
             slot.no_room = false;
             if let Phase::Reserved(r) = slot.phase {
@@ -73,6 +81,19 @@ impl Allocators {
             }
         }
         self.rank_servers(gsi, group).map_err(refused)
+    }
+
+    /// A member of a group with a server that another policy does not suit.
+    fn unsuited(&self, group: u32, to: &PolicySpec) -> Option<&str> {
+        let of_group = |parent, domain| number(parent) == group && domain == self.domain;
+        let tasks = self.set.tasks.iter().filter(|t| of_group(t.group, t.domain));
+        let tasks = tasks.filter_map(|t| Some((t.name.as_str(), t.server?)));
+        let groups = self.set.groups.iter().filter(|g| of_group(g.parent, g.domain));
+        let groups = groups.filter_map(|g| match g.server {
+            ServerSpec::Periodic { kind, .. } => Some((g.name.as_str(), kind)),
+            ServerSpec::Windows { .. } => None,
+        });
+        tasks.chain(groups).find(|(_, kind)| !kind.suits(to)).map(|(name, _)| name)
     }
 
     /// Gives a task with a reservation of its own another budget, ns, from its next release on.
@@ -103,10 +124,9 @@ impl Allocators {
 
     /// An unused place in the list of policies at work, or a new one.
     fn place_for(&mut self, at_work: AtWork) -> u32 {
-        let used = |at: u32| {
-            self.groups.contains(&at) || self.slots.iter().any(|s| s.by == at || s.next_by == at)
-        };
-        match (0..self.at_work.len() as u32).find(|&at| !used(at)) {
+        let kinds = self.kinds..self.kinds + crate::servers::KINDS.len() as u32;
+        let free = |at: &u32| !kinds.contains(at) && !self.is_used(*at);
+        match (0..self.at_work.len() as u32).find(free) {
             Some(at) => {
                 self.at_work[at as usize] = at_work;
                 at

@@ -21,14 +21,27 @@ fn each_name_has_exactly_one_implementation() {
 }
 
 #[test]
-fn files_take_each_kind_of_server_by_its_name() {
+fn files_take_each_kind_of_server_in_its_tables_only() {
+    let accepted = |server: &str, table: &str| {
+        let key = |of: &str| match of == table {
+            true => format!("server = \"{server}\"\n"),
+            false => String::new(),
+        };
+        ["edf", "rm"].iter().any(|top| {
+            let set = format!(
+                "cpu = 0\npolicy = \"{top}\"\n[[group]]\nname = \"g\"\npolicy = \"rm\"\n\
+                 period = \"10ms\"\nbudget = \"5ms\"\n{}[[task]]\nname = \"t\"\n\
+                 period = \"10ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n{}",
+                key("group"),
+                key("task")
+            );
+            TaskSet::parse(&set, "set.toml").is_ok()
+        })
+    };
     for info in registry::SERVERS {
-        let set = format!(
-            "cpu = 0\npolicy = \"edf\"\n[[group]]\nname = \"g\"\npolicy = \"rm\"\n\
-             period = \"10ms\"\nbudget = \"5ms\"\nserver = \"{}\"\n[[task]]\nname = \"t\"\n\
-             group = \"g\"\nperiod = \"10ms\"\nbudget = \"1ms\"\nwork = {{ spin = \"1ms\" }}\n",
-            info.name
-        );
-        assert!(TaskSet::parse(&set, "set.toml").is_ok(), "{}", info.name);
+        for table in ["group", "task"] {
+            let (name, listed) = (info.name, info.tables.contains(&table));
+            assert_eq!(accepted(name, table), listed, "{name} in a [[{table}]]");
+        }
     }
 }

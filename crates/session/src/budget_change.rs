@@ -1,7 +1,7 @@
 //! Another budget for a task of a set that runs: what is possible, and whether the set still fits.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_taskset::{fmt_ns, Arrival, TaskSet};
+use punctual_taskset::{fmt_ns, TaskSet};
 
 use crate::{HostKind, Session};
 
@@ -34,7 +34,7 @@ pub fn with_budget(
         );
     }
     let reserved = RESERVED.contains(&set.policy.name.as_str());
-    if !reserved || task.group.is_some() || !matches!(task.arrival, Arrival::Periodic) {
+    if !reserved || task.group.is_some() || !task.is_released_each_period() {
         return refuse(
             "its policy makes each job by itself".to_owned(),
             "use edf, rm, dm or fp, and periodic releases".to_owned(),

@@ -142,6 +142,11 @@ pub(crate) struct Task {
     pub(crate) group: Option<At<String>>,
     /// The budget group that limits it.
     pub(crate) budget_group: Option<At<String>>,
+    /// The server on which it executes, whenever it arrives: soft_constant_bandwidth,
+    /// total_bandwidth or constant_utilization under edf, sporadic under rm, dm, fp and an
+    /// objective without release and finish. Without it, its releases are its arrivals.
+    #[schemars(extend("not" = { "enum": ["deferrable", "polling", "constant_bandwidth"] }))]
+    pub(crate) server: Option<At<Word<ServerKind>>>,
     /// For the policy td: when it executes in its period, in any order, not overlapping.
     #[schemars(length(min = 1))]
     pub(crate) windows: Option<Tables<Window>>,
@@ -197,6 +202,9 @@ pub(crate) struct Group {
     pub(crate) offset: Option<At<Duration>>,
     /// What becomes of the budget while the group has nothing to execute; default
     /// constant_bandwidth where the policy above is edf, else deferrable.
+    #[schemars(extend("not" = {
+        "enum": ["soft_constant_bandwidth", "total_bandwidth", "constant_utilization"]
+    }))]
     pub(crate) server: Option<At<Word<ServerKind>>>,
     /// When it executes in the cycle, instead of period and budget.
     #[schemars(length(min = 1))]

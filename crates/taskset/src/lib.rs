@@ -24,6 +24,7 @@ mod recording;
 pub mod registry;
 mod rt_app;
 mod schema;
+mod server;
 mod set;
 mod single;
 mod syntax;

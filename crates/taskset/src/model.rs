@@ -73,10 +73,12 @@ pub enum ServerSpec {
     },
 }
 
-/// What becomes of a server's budget while its group has nothing to execute. In a file the default
-/// is `constant_bandwidth` where the policy above is `edf`, else `deferrable`.
+/// What becomes of a server's budget while it has nothing to execute, and when it comes back. In a
+/// file a group's default is `constant_bandwidth` where the policy above is `edf`, else
+/// `deferrable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)] // tasks and groups have different ones, and draft 7 adds nothing to a $ref
 pub enum ServerKind {
     /// Keeps its budget until the end of its period (Strosnider, Lehoczky and Sha 1995).
     #[default]
@@ -86,6 +88,18 @@ pub enum ServerKind {
     /// Keeps of its budget what its bandwidth allows until its deadline, once it has something to
     /// execute again (Abeni and Buttazzo 1998, with hard reservations): for groups under EDF.
     ConstantBandwidth,
+    /// Is replenished as soon as it is exhausted, with a later deadline (Abeni and Buttazzo 1998):
+    /// for tasks under EDF.
+    SoftConstantBandwidth,
+    /// Gives each request a deadline by the bandwidth (Spuri and Buttazzo 1994): for tasks under
+    /// EDF.
+    TotalBandwidth,
+    /// As that, and no request begins before the deadline of the one before (Deng, Liu and Sun
+    /// 1997): for tasks under EDF.
+    ConstantUtilization,
+    /// What was executed comes back a period later (Sprunt, Sha and Lehoczky 1989): under fixed
+    /// priorities.
+    Sporadic,
 }
 
 /// A part of a cycle.
@@ -161,6 +175,9 @@ pub struct TaskSpec {
     pub group: Option<usize>,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
+    /// The server on which it executes, of its budget and period; `None`: its releases are its
+    /// arrivals.
+    pub server: Option<ServerKind>,
     /// For the policy `dual`: the time from its release to its promotion, ns, below
     /// the deadline; `None`: the policy computes it from the response time (Davis and Wellings
     /// 1995).
@@ -187,6 +204,12 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
+    /// Whether it is released exactly each period: it arrives so, and no server of its own decides.
+    #[must_use]
+    pub fn is_released_each_period(&self) -> bool {
+        self.server.is_none() && self.arrival == Arrival::Periodic
+    }
+
     /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file
     /// may leave out as if it were left out: the deadline is the period, the domain the first.
     #[must_use]
@@ -201,6 +224,7 @@ impl TaskSpec {
             arrival: Arrival::Periodic,
             group: None,
             budget_group: None,
+            server: None,
             promotion: None,
             mandatory: None,
             windows: Vec::new(),

@@ -10,8 +10,7 @@ use crate::value::{At, Span};
 use crate::{Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec};
 
 /// Policies of later versions, by the nearest of this one.
-const LATER: [(&str, &str); 2] =
-    [("edf", "wfq cbs tbs cus adaptive pfair pd2 share"), ("rm", "sporadic")];
+const LATER: [(&str, &str); 1] = [("edf", "wfq adaptive pfair pd2 share")];
 
 /// What a policy that takes an order is to be written like.
 const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";
@@ -131,9 +130,12 @@ fn known(name: &str) -> Result<&'static PolicyInfo, (String, String)> {
         return Err((cause, format!("use {} instead", quote(instead))));
     }
     let cause = format!("unknown policy {}", quote(name));
-    if names(&SERVERS).contains(&lower.as_str()) {
-        let help =
-            format!("give a [[group]] server = {}, and any policy for its tasks", quote(&lower));
+    if let Some(server) = SERVERS.into_iter().find(|server| is_named(server, &lower)) {
+        let server_key = format!("server = {}", quote(server.name));
+        let help = match server.tables.contains(&"group") {
+            true => format!("give a [[group]] {server_key}, and any policy for its tasks"),
+            false => format!("give a [[task]] {server_key}, under \"edf\""),
+        };
         return Err((cause, help));
     }
     let aliases = POLICIES.map(|policy| (policy.name, policy.aliases));
@@ -142,4 +144,9 @@ fn known(name: &str) -> Result<&'static PolicyInfo, (String, String)> {
         None => format!("use one of {}", policies.map(quote).join(", ")),
     };
     Err((cause, help))
+}
+
+/// By its name, or by another one.
+fn is_named(info: &PolicyInfo, name: &str) -> bool {
+    info.name == name || info.aliases.split_whitespace().any(|alias| alias == name)
 }

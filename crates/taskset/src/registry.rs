@@ -16,22 +16,44 @@ pub struct PolicyInfo {
     pub aliases: &'static str,
     /// Whether a set gives its order: `policy = { name = "NAME", order = "EXPRESSION" }`.
     pub takes_order: bool,
+    /// The tables of a set that may name it; a set may name a policy at its top as well.
+    pub tables: &'static [&'static str],
+}
+
+impl PolicyInfo {
+    /// What most policies have in common.
+    pub const POLICY: PolicyInfo = PolicyInfo {
+        name: "",
+        title: "",
+        source: "",
+        limits: "deadlines up to the period",
+        aliases: "",
+        takes_order: false,
+        tables: &["group"],
+    };
 }
 
 /// All policies, in the order of listings.
 pub static POLICIES: [&PolicyInfo; 8] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE];
 
 /// All kinds of server.
-pub static SERVERS: [&PolicyInfo; 3] = [&DEFERRABLE, &POLLING, &CONSTANT_BANDWIDTH];
+pub static SERVERS: [&PolicyInfo; 7] = [
+    &DEFERRABLE,
+    &POLLING,
+    &CONSTANT_BANDWIDTH,
+    &SOFT_CONSTANT_BANDWIDTH,
+    &TOTAL_BANDWIDTH,
+    &CONSTANT_UTILIZATION,
+    &SPORADIC,
+];
 
 /// Rate monotonic.
 pub static RM: PolicyInfo = PolicyInfo {
     name: "rm",
     title: "rate monotonic",
     source: "Liu and Layland 1973; RED-Linux Table 1",
-    limits: "deadlines up to the period",
     aliases: "rate-monotonic rate_monotonic rms",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Deadline monotonic.
@@ -39,9 +61,8 @@ pub static DM: PolicyInfo = PolicyInfo {
     name: "dm",
     title: "deadline monotonic",
     source: "Leung and Whitehead 1982",
-    limits: "deadlines up to the period",
     aliases: "deadline-monotonic deadline_monotonic",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Earliest deadline first.
@@ -49,9 +70,8 @@ pub static EDF: PolicyInfo = PolicyInfo {
     name: "edf",
     title: "earliest deadline first",
     source: "Liu and Layland 1973; RED-Linux Table 1",
-    limits: "deadlines up to the period",
     aliases: "earliest-deadline-first deadline",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Fixed priorities, as the set gives them.
@@ -59,9 +79,8 @@ pub static FP: PolicyInfo = PolicyInfo {
     name: "fp",
     title: "fixed priority",
     source: "RED-Linux, IV-B",
-    limits: "deadlines up to the period",
     aliases: "fixed-priority fifo",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Time driven.
@@ -72,7 +91,7 @@ pub static TD: PolicyInfo = PolicyInfo {
     limits: "periodic tasks; servers with windows; windows that do not overlap; tables of up to \
              65,536 windows",
     aliases: "time-driven table cyclic",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Imprecise computation.
@@ -82,7 +101,7 @@ pub static IMPRECISE: PolicyInfo = PolicyInfo {
     source: "Liu, Lin, Shih et al. 1991; RED-Linux IV-E.1, Figs. 3 and 4",
     limits: "deadlines up to the period; servers of groups are in the mandatory band",
     aliases: "imprecise-computation",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// Dual priority.
@@ -93,7 +112,7 @@ pub static DUAL: PolicyInfo = PolicyInfo {
     limits: "deadlines up to the period; in a group with a server each periodic task needs its \
              `promotion`",
     aliases: "dual-priority dual_priority",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// An expression of the set orders releases, the smaller value first.
@@ -105,6 +124,7 @@ pub static OBJECTIVE: PolicyInfo = PolicyInfo {
              `release` nor `finish`",
     aliases: "expression function",
     takes_order: true,
+    ..PolicyInfo::POLICY
 };
 
 /// A server that keeps its budget until the end of its period.
@@ -112,9 +132,7 @@ pub static DEFERRABLE: PolicyInfo = PolicyInfo {
     name: "deferrable",
     title: "deferrable server",
     source: "Strosnider, Lehoczky and Sha 1995",
-    limits: "deadlines up to the period",
-    aliases: "",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// A server that loses its budget when its group has nothing to execute.
@@ -122,9 +140,7 @@ pub static POLLING: PolicyInfo = PolicyInfo {
     name: "polling",
     title: "polling server",
     source: "Sprunt, Sha and Lehoczky 1989",
-    limits: "deadlines up to the period",
-    aliases: "",
-    takes_order: false,
+    ..PolicyInfo::POLICY
 };
 
 /// A server whose budget is cut to its bandwidth when its group becomes active.
@@ -133,8 +149,50 @@ pub static CONSTANT_BANDWIDTH: PolicyInfo = PolicyInfo {
     title: "constant bandwidth server, hard",
     source: "Abeni and Buttazzo 1998; Abeni, Lipari and Lelli 2014",
     limits: "in groups under edf",
-    aliases: "",
-    takes_order: false,
+    ..PolicyInfo::POLICY
+};
+
+/// A server that is replenished as soon as it is exhausted, with a later deadline.
+pub static SOFT_CONSTANT_BANDWIDTH: PolicyInfo = PolicyInfo {
+    name: "soft_constant_bandwidth",
+    title: "constant bandwidth server, soft",
+    source: "Abeni and Buttazzo 1998",
+    limits: "tasks under edf; the deadline is the period",
+    aliases: "cbs soft-cbs soft_cbs",
+    tables: &["task"],
+    ..PolicyInfo::POLICY
+};
+
+/// A server that gives each request a deadline by its bandwidth.
+pub static TOTAL_BANDWIDTH: PolicyInfo = PolicyInfo {
+    name: "total_bandwidth",
+    title: "total bandwidth server",
+    source: "Spuri and Buttazzo 1994",
+    limits: "tasks under edf; the deadline is the period",
+    aliases: "tbs total-bandwidth",
+    tables: &["task"],
+    ..PolicyInfo::POLICY
+};
+
+/// A server that begins no request before the deadline of the one before.
+pub static CONSTANT_UTILIZATION: PolicyInfo = PolicyInfo {
+    name: "constant_utilization",
+    title: "constant utilization server",
+    source: "Deng, Liu and Sun 1997",
+    limits: "tasks under edf; the deadline is the period",
+    aliases: "cus constant-utilization",
+    tables: &["task"],
+    ..PolicyInfo::POLICY
+};
+
+/// A server whose execution comes back a period later.
+pub static SPORADIC: PolicyInfo = PolicyInfo {
+    name: "sporadic",
+    title: "sporadic server",
+    source: "Sprunt, Sha and Lehoczky 1989; Stanovich et al. 2010",
+    limits: "tasks and groups under fixed priorities; the deadline is the period",
+    tables: &["task", "group"],
+    ..PolicyInfo::POLICY
 };
 
 /// The names of a list of policies, in its order.

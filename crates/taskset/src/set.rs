@@ -10,8 +10,8 @@ use crate::recording::Recordings;
 use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
 use crate::{
-    cpus, group, policy, registry, task, BudgetGroupSpec, DomainSpec, GroupSpec, PolicySpec,
-    TaskSet, TaskSpec,
+    cpus, group, policy, registry, server, task, BudgetGroupSpec, DomainSpec, GroupSpec,
+    PolicySpec, TaskSet, TaskSpec,
 };
 
 const NO_TASKS: (&str, &str) = (
@@ -174,6 +174,9 @@ fn groups<'d>(
             Some(node)
         });
         let above = parent.map_or(policy, |parent| policies[parent].as_ref());
+        if sound {
+            server::of_group(table, above, problems);
+        }
         if sound && table.priority.is_none() && above.is_some_and(|p| p.name == registry::FP.name) {
             let help = "add priority = 1 (larger is more important)";
             problems.fault(&table.span, "the policy \"fp\" above it needs its priority", help);

@@ -6,8 +6,8 @@ use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
 use crate::value::{ns, At, Duration, Span};
-use crate::{arrival, checks, cpus, registry, windows, work, DomainId, DomainSpec, Overrun};
-use crate::{PolicySpec, TaskSpec};
+use crate::{arrival, checks, cpus, registry, server, windows, work, DomainId, DomainSpec};
+use crate::{Overrun, PolicySpec, TaskSpec};
 
 /// What a task needs of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
@@ -43,6 +43,7 @@ pub(crate) fn check(
     times(task, at, problems);
     let arrival = arrival::check(task, problems);
     let place = place(task, context, problems);
+    server::of_task(task, context.policy_of(place.group), problems);
     let windows = windows::check(&task.windows, ns(&task.period), "period", problems);
     let body = work::check(task, recordings, problems);
     // Something absent is reported only for a task with nothing else wrong.
@@ -57,6 +58,7 @@ pub(crate) fn check(
             arrival,
             group: place.group,
             budget_group: place.budget_group,
+            server: task.server.as_ref().map(|server| server.0),
             promotion: ns(&task.promotion),
             mandatory: ns(&task.mandatory),
             windows: windows.unwrap_or_default(),

@@ -161,6 +161,7 @@ fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format
         overrun: Some(Word(spec.overrun).into()),
         group: reference(spec.group, groups),
         budget_group: reference(spec.budget_group, nodes),
+        server: spec.server.map(|kind| Word(kind).into()),
         windows: windows(&spec.windows),
         mandatory: spec.mandatory.map(time),
         promotion: spec.promotion.map(time),

@@ -213,3 +213,12 @@ fn an_order_of_the_sets_own() {
     ran.all_meet_their_deadlines(&["control", "valve", "audio", "video"]);
     ran.all_executed(&["control", "valve", "audio", "video"]);
 }
+
+/// Bandwidth servers, a constant utilization server, a soft one, and a sporadic one.
+#[test]
+fn tasks_on_servers_of_their_own() {
+    let text = include_str!("../../../../examples/requests.toml");
+    let Some(ran) = example(text, &["--load", "--duration", "1s"], 0) else { return };
+    ran.all_meet_their_deadlines(&["control", "query", "upload", "index", "events", "logger"]);
+    ran.all_executed(&["query", "upload", "compile", "events"]);
+}

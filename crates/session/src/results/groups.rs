@@ -2,7 +2,7 @@
 
 use super::spread::ppm;
 use super::{GroupKind, GroupResult, TaskResult};
-use punctual_taskset::{Arrival, ServerSpec, TaskSet};
+use punctual_taskset::{ServerSpec, TaskSet};
 
 /// A group, and the tasks that are limited by it.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Group {
         let mut in_groups = vec![Vec::new(); set.groups.len()];
         let mut in_nodes = vec![Vec::new(); set.budget_groups.len()];
         for (i, task) in set.tasks.iter().enumerate() {
-            let member = (i, task.arrival == Arrival::Periodic);
+            let member = (i, task.is_released_each_period());
             groups_above(set, i).into_iter().for_each(|g| in_groups[g].push(member));
             nodes_above(set, i).into_iter().for_each(|n| in_nodes[n].push(member));
         }

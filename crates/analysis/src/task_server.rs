@@ -1,0 +1,75 @@
+//! Tasks on a server of their own, as the tests see them: budgets of a server are a period apart,
+//! whenever the task arrives.
+
+use punctual_taskset::{Arrival, ServerKind, TaskSpec};
+
+use crate::budget_groups::within;
+use crate::self_suspension::known_suspension;
+
+/// The most parts into which a sporadic server's budget may fall
+/// (`crates/policies/src/servers/sporadic.rs`): each makes a release of its own in a period.
+const PARTS_OF_SPORADIC: u64 = 5;
+
+pub(crate) const SLEEPS_ON_SPORADIC: &str =
+    "it may sleep in its job, and on a sporadic server a job that wakes has its budget from then \
+     on: the others keep theirs, and nothing is promised to it";
+
+/// Whether nothing is promised to a task, although its server meets its deadlines.
+pub(crate) fn is_unjudged(task: &TaskSpec) -> bool {
+    task.server == Some(ServerKind::Sporadic) && known_suspension(&task.body).0
+}
+
+/// Whether a server gives a task that wakes in mid-job a deadline of its own, so that sleeping
+/// makes it miss none.
+pub(crate) fn restarts_at_wake_up(task: &TaskSpec) -> bool {
+    matches!(task.server, Some(ServerKind::SoftConstantBandwidth | ServerKind::Sporadic))
+}
+
+/// Whether a request may have to wait for what the server postponed, or for the request before it:
+/// then its response has no bound, but each budget is used by the deadline that the server gives.
+pub(crate) fn has_unbounded_response(task: &TaskSpec) -> bool {
+    match task.server {
+        None => false,
+        Some(ServerKind::SoftConstantBandwidth) => true,
+        Some(_) => !arrives_apart(task),
+    }
+}
+
+/// Whether a task arrives a period after its last arrival at the earliest.
+fn arrives_apart(task: &TaskSpec) -> bool {
+    match &task.arrival {
+        Arrival::Periodic => task.jitter == 0,
+        Arrival::Sporadic { .. } => true,
+        Arrival::Aperiodic { .. } => false,
+        Arrival::List(times) => {
+            times.windows(2).all(|pair| pair[1].saturating_sub(pair[0]) >= task.period)
+        }
+    }
+}
+
+/// Whether its server lets a request begin before a period after the last one has passed.
+pub(crate) fn is_early(task: &TaskSpec) -> bool {
+    task.server == Some(ServerKind::TotalBandwidth) && !arrives_apart(task)
+}
+
+/// The most that it executes on its server within `window`, ns.
+pub(crate) fn most_within(task: &TaskSpec, kind: ServerKind, window: u64) -> u64 {
+    // It takes what others leave, without an end.
+    if kind == ServerKind::SoftConstantBandwidth || is_early(task) {
+        return window;
+    }
+    match kind {
+        // Budget comes back in parts, each of which may be used late in its period.
+        ServerKind::Sporadic => (window / task.period.max(1) + 2).saturating_mul(task.budget),
+        _ => within(window, None, task.period, task.budget, task.deadline),
+    }
+    .min(window)
+}
+
+/// How many releases its server may make in a period at most, but for those at arrivals.
+pub(crate) fn releases_each_period(kind: ServerKind) -> u64 {
+    match kind {
+        ServerKind::Sporadic => PARTS_OF_SPORADIC,
+        _ => 1,
+    }
+}

@@ -1,0 +1,64 @@
+//! Sets in which tasks have servers of their own, and groups sporadic ones: no admitted task
+//! misses, whatever the others do.
+
+use punctual_oracles::{check_admitted, flat, hierarchy, seeds, with_servers, Flat, Random};
+use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
+
+/// Twice round all periods and the longest offset.
+const LONG: u64 = 2 * 240 + 120;
+
+/// Of sets `make` gives; returns how many admitted tasks had a server of their own, and how many
+/// had none.
+fn none_misses(make: impl Fn(&mut Random) -> TaskSet) -> (u64, u64) {
+    let (mut served, mut others) = (0, 0);
+    for seed in seeds(4000) {
+        let random = &mut Random::new(seed);
+        let set = make(random);
+        let set = with_servers(set, random);
+        check_admitted(seed, &set, LONG, |task, seen| match task.server {
+            Some(_) => served += seen.releases.min(1),
+            None => others += seen.releases.min(1),
+        });
+    }
+    (served, others)
+}
+
+fn none_misses_under(policy: &str) {
+    let (served, others) = none_misses(|random| flat(policy, Flat::Any, random));
+    println!("{policy}: {served} admitted with a server, {others} without");
+    assert!(served > 0 && others > 0);
+}
+
+#[test]
+fn under_edf_no_admitted_task_misses_beside_bandwidth_servers() {
+    none_misses_under("edf");
+}
+
+#[test]
+fn under_fixed_priorities_no_admitted_task_misses_beside_sporadic_servers() {
+    for policy in ["rm", "dm", "fp"] {
+        none_misses_under(policy);
+    }
+}
+
+#[test]
+fn in_groups_no_admitted_task_misses() {
+    let (served, others) = none_misses(hierarchy);
+    println!("{served} admitted with a server, {others} without");
+    assert!(served > 0 && others > 0);
+}
+
+#[test]
+fn the_sets_have_groups_with_sporadic_servers() {
+    let sporadic = |set: &TaskSet| {
+        set.groups.iter().any(|group| {
+            matches!(group.server, ServerSpec::Periodic { kind: ServerKind::Sporadic, .. })
+        })
+    };
+    let sets = seeds(1000).map(|seed| {
+        let random = &mut Random::new(seed);
+        let set = hierarchy(random);
+        with_servers(set, random)
+    });
+    assert!(sets.filter(sporadic).count() > 100);
+}
