@@ -58,9 +58,8 @@ pub fn advise(set: &TaskSet, analysis: &DomainAnalysis) -> Advice {
     if analysis.no_cycle {
         return Advice { domain, help: Help::Periods, complete: true, own: Vec::new() };
     }
-    let policy = |group: Option<usize>| group.map_or(&set.policy, |g| &set.groups[g].policy);
     let mut tasks = set.tasks.iter().filter(|t| t.domain == domain);
-    if analysis.excess.is_none() && tasks.any(|t| Policy::of(policy(t.group)).is_none()) {
+    if analysis.excess.is_none() && tasks.any(|t| Policy::of(set.policy_of(t.group)).is_none()) {
         return Advice { domain, help: Help::NoTest, complete: true, own: Vec::new() };
     }
     let least = analysis.capacity.costs.least_budget;

@@ -146,8 +146,8 @@ impl CapAnalysis {
         self.counts.then(|| {
             format!(
                 "no job is held back where jobs need at most {share} of any {window}: divide long \
-                 budgets into smaller ones with shorter periods, and put a task whose server takes \
-                 the time that others leave into a group"
+                 budgets into smaller ones with shorter periods, and put a task whose server uses \
+                 idle time into a group"
             )
         })
     }
@@ -215,8 +215,7 @@ fn root(set: &TaskSet, group: usize) -> Option<usize> {
 }
 
 fn is_reservation(set: &TaskSet, task: &TaskSpec) -> bool {
-    let policy = task.group.map_or(&set.policy, |g| &set.groups[g].policy);
-    Policy::of(policy).is_some_and(Policy::is_reservation)
+    Policy::of(set.policy_of(task.group)).is_some_and(Policy::is_reservation)
 }
 
 /// `end`: when each job has ended at the latest, after its release.

@@ -88,7 +88,7 @@ impl<'a> Hierarchy<'a> {
     /// Tests a group's members; returns the groups below it, with what each is sure to receive.
     fn test_group(&mut self, group: Option<usize>, supply: &Supply) -> Vec<(usize, Supply)> {
         let set = self.set;
-        let spec = group.map_or(&set.policy, |g| &set.groups[g].policy);
+        let spec = set.policy_of(group);
         let Some(policy) = Policy::of(spec) else {
             let why = match &spec.order {
                 Some(order) => {

@@ -146,8 +146,7 @@ pub(crate) fn host_work(
     };
     let end = costs.timer.max(costs.command);
     let switches = costs.switch.saturating_mul(2);
-    let policy =
-        |group: Option<usize>| Policy::of(group.map_or(&set.policy, |g| &set.groups[g].policy));
+    let policy = |group| Policy::of(set.policy_of(group));
     let is_table = |task: &TaskSpec| policy(task.group) == Some(Policy::Table);
     // A window that the set specifies may split one of a table that is not known yet.
     let unknown =

@@ -185,7 +185,7 @@ fn of_server(
 
 fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
     let (entity, period, offset) = match &task.arrival {
-        // Whenever it arrives, its server's budgets are a period apart.
+        // Budgets of a server are a period apart, whatever the arrivals are.
         _ if task.server.is_some() => (Entity::Task(index), Some(task.period.max(1)), None),
         // No file has a period of 0; a set made by a program may.
         Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.offset)),

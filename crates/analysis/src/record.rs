@@ -80,7 +80,7 @@ impl Hierarchy<'_> {
                 Some(format!("its budget group {name:?} may run dry before it is done"))
             });
         }
-        if result.fit == Fit::Fits && task_server::is_unjudged(spec) {
+        if result.fit == Fit::Fits && task_server::is_best_effort(spec) {
             result = TaskAnalysis {
                 fit: Fit::BestEffort,
                 why: Some(task_server::SLEEPS_ON_SPORADIC.to_owned()),
@@ -181,13 +181,19 @@ fn guaranteed(
             let blackout = match kind {
                 // The server may have lost this period's budget just before.
                 ServerKind::Polling => period + late,
-                // The last part of the budget, however small, may have been used just before.
+                // The server may have used the last part of its budget just before.
                 ServerKind::Sporadic => period + late,
                 _ if m.limited_by.is_some() => period + late,
                 // Under EDF, other members may take the rest of the budget of a group that becomes
                 // active late in its period, within the intervals that may fail. What the wake-up
                 // rule cuts off lengthens nothing (docs/check.md).
-                _ => gap + late.max(group.failure.unwrap_or(0).min(*deadline)),
+                ServerKind::Deferrable
+                | ServerKind::ConstantBandwidth
+                | ServerKind::SoftConstantBandwidth
+                | ServerKind::TotalBandwidth
+                | ServerKind::ConstantUtilization => {
+                    gap + late.max(group.failure.unwrap_or(0).min(*deadline))
+                }
             };
             // The server may begin later than its tasks.
             let begins = offset.saturating_sub(first).saturating_add(late);

@@ -1,5 +1,5 @@
-//! Tasks on a server of their own, as the tests see them: budgets of a server are a period apart,
-//! whenever the task arrives.
+//! Tasks with a server of their own, as the tests see them: budgets of a server are a period apart,
+//! whatever the arrivals are.
 
 use punctual_taskset::{Arrival, ServerKind, TaskSpec};
 
@@ -11,11 +11,11 @@ use crate::self_suspension::known_suspension;
 const PARTS_OF_SPORADIC: u64 = 5;
 
 pub(crate) const SLEEPS_ON_SPORADIC: &str =
-    "it may sleep in its job, and on a sporadic server a job that wakes has its budget from then \
-     on: the others keep theirs, and nothing is promised to it";
+    "it may sleep in its job, and a sporadic server counts the deadline of the remaining budget \
+     from the wake-up: nothing is promised to it, and the guarantees of other tasks hold";
 
-/// Whether nothing is promised to a task, although its server meets its deadlines.
-pub(crate) fn is_unjudged(task: &TaskSpec) -> bool {
+/// Whether a task has no guarantee, although its server meets all deadlines.
+pub(crate) fn is_best_effort(task: &TaskSpec) -> bool {
     task.server == Some(ServerKind::Sporadic) && known_suspension(&task.body).0
 }
 
@@ -25,8 +25,9 @@ pub(crate) fn restarts_at_wake_up(task: &TaskSpec) -> bool {
     matches!(task.server, Some(ServerKind::SoftConstantBandwidth | ServerKind::Sporadic))
 }
 
-/// Whether a request may have to wait for what the server postponed, or for the request before it:
-/// then its response has no bound, but each budget is used by the deadline that the server gives.
+/// Whether the response of a task has no bound, because its server may postpone deadlines or its
+/// requests may queue. Each budget is executed by the deadline that the server assigns all the
+/// same.
 pub(crate) fn has_unbounded_response(task: &TaskSpec) -> bool {
     match task.server {
         None => false,
@@ -47,14 +48,14 @@ fn arrives_apart(task: &TaskSpec) -> bool {
     }
 }
 
-/// Whether its server lets a request begin before a period after the last one has passed.
+/// Whether its server may begin two requests less than a period apart.
 pub(crate) fn is_early(task: &TaskSpec) -> bool {
     task.server == Some(ServerKind::TotalBandwidth) && !arrives_apart(task)
 }
 
 /// The most that it executes on its server within `window`, ns.
 pub(crate) fn most_within(task: &TaskSpec, kind: ServerKind, window: u64) -> u64 {
-    // It takes what others leave, without an end.
+    // These use idle time, without a bound.
     if kind == ServerKind::SoftConstantBandwidth || is_early(task) {
         return window;
     }
@@ -66,7 +67,7 @@ pub(crate) fn most_within(task: &TaskSpec, kind: ServerKind, window: u64) -> u64
     .min(window)
 }
 
-/// How many releases its server may make in a period at most, but for those at arrivals.
+/// The most releases that its server makes in a period, those at arrivals not included.
 pub(crate) fn releases_each_period(kind: ServerKind) -> u64 {
     match kind {
         ServerKind::Sporadic => PARTS_OF_SPORADIC,

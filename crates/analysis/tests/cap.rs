@@ -137,8 +137,8 @@ fn a_refusal_says_why_the_cap_counts_and_what_to_do() {
              ordinary programs: it may hold back all jobs for 5 us at a time, which the tests count"
         ) && refusal.help().ends_with(
             "no job is held back where jobs need at most 95 us of any 100 us: divide long budgets \
-             into smaller ones with shorter periods, and put a task whose server takes the time \
-             that others leave into a group"
+             into smaller ones with shorter periods, and put a task whose server uses idle time \
+             into a group"
         ),
         "{refusal}"
     );

@@ -104,9 +104,9 @@ fn every_example_fits_but_those_that_are_there_to_show_an_overload() {
     }
 }
 
-/// A task that executes for more than 950 ms of a second is stopped by the kernel for the rest of
-/// it, and all others of the user host with it: one of a long budget, and one that takes what
-/// others leave, unless the budget of a group is its end.
+/// The kernel stops real-time tasks that execute for more than 950 ms of a second, and with them
+/// all tasks of the user host: a task with a long budget, and a server that uses idle time, unless
+/// the budget of a group bounds it.
 #[test]
 fn the_user_host_admits_no_short_deadlines_beside_jobs_that_the_kernel_will_stop() {
     let beside = |other: &str| {

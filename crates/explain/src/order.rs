@@ -55,7 +55,7 @@ pub(crate) fn reason(
         Entity::Group(group, _) => Some(group),
         Entity::Task(_) => None,
     };
-    let policy = common.map_or(&set.policy, |g| &set.groups[g as usize].policy);
+    let policy = set.policy_of(common.map(|group| group as usize));
     let key = |e: &Entity<'_>| key(&policy.name, set, history, e, at);
     let first = match policy.name.as_str() {
         "fp" => Reason::HigherPriority,

@@ -145,7 +145,7 @@ fn under_every_policy_each_release_is_carried_out() {
     }
 }
 
-/// Requests that wait for each other, one that executes three budgets, and a task beside them.
+/// Requests that queue, and a periodic task beside them.
 #[test]
 fn under_every_kind_of_server_of_a_task_all_requests_are_served() {
     for (policy, server) in [

@@ -37,11 +37,11 @@ pub struct Setup<'a> {
     pub domain: DomainId,
     /// The scheduling group.
     pub group: u32,
-    /// The policy to make, as the set has it or a swap brings it.
+    /// The policy to make: of the set, or of a swap.
     pub policy: &'a PolicySpec,
     /// What the host takes for its own work.
     pub costs: Costs,
-    /// More than any index of a member.
+    /// How many members there can be: indices are below.
     pub members: u32,
 }
 

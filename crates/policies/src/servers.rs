@@ -16,7 +16,7 @@ use crate::jobs::SERVER;
 use crate::policy::{number, MemberParams, PolicyEvent};
 use crate::reserve::standing;
 use crate::slot::{Phase, Slot};
-use crate::Gsi;
+use crate::{Context, Gsi, JobParams};
 
 /// The kinds of server, each a policy of its own.
 pub(crate) static KINDS: [&PolicyEntry; 7] = [
@@ -44,6 +44,14 @@ pub(crate) fn place_of(kind: ServerKind) -> u32 {
 
 /// A server orders nothing; the group that it serves has a policy of its own.
 const NO_MEMBERS: &[Attribute] = &[];
+
+/// Begins a release, due at `at`, whose only job this is: with its finish as the deadline, and its
+/// budget. If the dispatcher refuses the job, the host reports the release as lost.
+fn begin_with_job(context: &mut Context<'_>, at: u64, job: JobParams) {
+    if context.begin_release(at, job.finish, job.budget).is_ok() {
+        let _ = context.add_job(&JobParams { budget: context.release().left, ..job });
+    }
+}
 
 /// What a kind of server keeps of each member, by index.
 fn state<T: Clone>(setup: &Setup<'_>, initial: T) -> Vec<T> {

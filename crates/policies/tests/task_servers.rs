@@ -60,7 +60,7 @@ fn soft_bandwidth_an_exhausted_budget_postpones_the_deadline_and_a_request_may_k
 
 /// Isolation: a task of 60 % and a server of 40 %, whose task executes without an end.
 #[test]
-fn soft_bandwidth_an_endless_overrun_takes_nothing_from_others_of_a_full_cpu() {
+fn soft_bandwidth_an_endless_overrun_leaves_other_tasks_of_a_full_cpu_their_budgets() {
     let endless = on(ServerKind::SoftConstantBandwidth, task("endless", 10, 4));
     let mut cpu = Cpu::new(&set("edf", vec![endless, task("hard", 15, 9)]), &[&[100_000], &[9]]);
     cpu.run(3_000);
@@ -69,9 +69,9 @@ fn soft_bandwidth_an_endless_overrun_takes_nothing_from_others_of_a_full_cpu() {
     assert_eq!(cpu.total(1), 3_000 * 6 / 10);
 }
 
-/// What others leave is the server's, and is paid for with later deadlines only.
+/// The server uses idle time, at the price of later deadlines only.
 #[test]
-fn soft_bandwidth_time_that_others_leave_is_used() {
+fn soft_bandwidth_idle_time_is_used() {
     let endless = on(ServerKind::SoftConstantBandwidth, task("endless", 10, 4));
     let mut cpu = Cpu::new(&set("edf", vec![endless, task("hard", 15, 9)]), &[&[100_000], &[3]]);
     cpu.run(3_000);
@@ -106,7 +106,7 @@ fn constant_utilization_a_request_waits_for_the_deadline_of_the_one_before() {
     assert_eq!(alone(ServerKind::TotalBandwidth), (vec![(0, 6), (30, 32)], due));
 }
 
-/// A request that reaches its budget ends; the others of the set are kept.
+/// A request that exhausts its budget ends; the deadlines of other tasks are met.
 #[test]
 fn total_bandwidth_a_request_gets_no_more_than_its_budget() {
     let requests = on(ServerKind::TotalBandwidth, at_times(task("requests", 10, 2), &[0, 10, 20]));

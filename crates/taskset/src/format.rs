@@ -142,9 +142,9 @@ pub(crate) struct Task {
     pub(crate) group: Option<At<String>>,
     /// The budget group that limits it.
     pub(crate) budget_group: Option<At<String>>,
-    /// The server on which it executes, whenever it arrives: soft_constant_bandwidth,
-    /// total_bandwidth or constant_utilization under edf, sporadic under rm, dm, fp and an
-    /// objective without release and finish. Without it, its releases are its arrivals.
+    /// Its own server, which makes its releases: soft_constant_bandwidth, total_bandwidth or
+    /// constant_utilization under edf, sporadic under rm, dm, fp and an objective without release
+    /// and finish. Without it, each arrival is a release.
     #[schemars(extend("not" = { "enum": ["deferrable", "polling", "constant_bandwidth"] }))]
     pub(crate) server: Option<At<Word<ServerKind>>>,
     /// For the policy td: when it executes in its period, in any order, not overlapping.

@@ -175,8 +175,8 @@ pub struct TaskSpec {
     pub group: Option<usize>,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
-    /// The server on which it executes, of its budget and period; `None`: its releases are its
-    /// arrivals.
+    /// Its own server, of its budget and period, which makes its releases; `None`: each arrival is
+    /// a release.
     pub server: Option<ServerKind>,
     /// For the policy `dual`: the time from its release to its promotion, ns, below
     /// the deadline; `None`: the policy computes it from the response time (Davis and Wellings
@@ -201,6 +201,14 @@ pub struct TaskSpec {
     /// The line of the file where it begins, from 1, for messages; `None` when it is from no file.
     #[serde(skip)]
     pub line: Option<u32>,
+}
+
+impl TaskSet {
+    /// The policy of a group, by its index; `None`: of group 0.
+    #[must_use]
+    pub fn policy_of(&self, group: Option<usize>) -> &PolicySpec {
+        group.map_or(&self.policy, |group| &self.groups[group].policy)
+    }
 }
 
 impl TaskSpec {

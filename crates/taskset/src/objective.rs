@@ -85,8 +85,8 @@ impl Objective {
     /// Reads an expression of at most [`LONGEST_OBJECTIVE`] characters.
     ///
     /// # Errors
-    /// It is none; or a part of it has no value whatever the attributes are: a division by the
-    /// literal 0, numbers that together do not fit into 128 bits.
+    /// A syntax error; a division by the literal 0; literals that together do not fit into 128
+    /// bits.
     ///
     /// ```
     /// # use punctual_taskset::Objective;

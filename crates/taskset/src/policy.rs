@@ -12,7 +12,7 @@ use crate::{Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttrib
 /// Policies of later versions, by the nearest of this one.
 const LATER: [(&str, &str); 1] = [("edf", "wfq adaptive pfair pd2 share")];
 
-/// What a policy that takes an order is to be written like.
+/// How a set writes a policy with an order.
 const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";
 
 /// Checks the policy of the top of a file, or of a group; `None` when it is absent or at fault.

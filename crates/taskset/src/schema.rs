@@ -28,9 +28,10 @@ fn without_null(schema: &mut Schema) {
             let only = only.clone();
             schema.remove(key);
             match only {
-                Value::Object(inner) => {
-                    inner.into_iter().for_each(|(key, value)| drop(schema.insert(key, value)))
-                }
+                // The description of the key precedes that of its type.
+                Value::Object(inner) => inner.into_iter().for_each(|(key, value)| {
+                    schema.ensure_object().entry(key).or_insert(value);
+                }),
                 only => drop(schema.insert(key.to_owned(), only)),
             }
         }

@@ -40,7 +40,7 @@ pub(crate) fn of_task(task: &Task, policy: Option<&PolicySpec>, problems: &mut P
         ServerKind::ConstantBandwidth | ServerKind::Deferrable | ServerKind::Polling => {
             let help = "leave it out: a task keeps the budget of its release (under \"edf\", what \
                         its bandwidth allows); or give it to a [[group]]";
-            problems.fault(&server.span, "this server is one of groups", help);
+            problems.fault(&server.span, "this kind of server is for groups", help);
         }
     }
     let what = "a task with a server has no deadline of its own";
@@ -54,7 +54,7 @@ pub(crate) fn of_group(group: &Group, above: Option<&PolicySpec>, problems: &mut
     match server.0 {
         SoftConstantBandwidth | TotalBandwidth | ConstantUtilization => {
             let help = "give it to a [[task]], or use \"constant_bandwidth\"";
-            problems.fault(&server.span, "this server is one of tasks", help);
+            problems.fault(&server.span, "this kind of server is for tasks", help);
         }
         Sporadic => {
             needs_fixed(&server.span, above, problems);

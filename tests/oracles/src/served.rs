@@ -60,7 +60,7 @@ fn serve(task: &mut TaskSpec, kind: ServerKind, random: &mut Random) {
         3 => Arrival::Sporadic { longest: 2 * period, seed },
         _ => task.arrival.clone(),
     };
-    // Whatever it executes, it takes no more than its bandwidth from others.
+    // Its demand is at most its bandwidth, however much it executes.
     if kind == ServerKind::SoftConstantBandwidth && random.once_in(2) {
         task.body = Body::Spin(Spin::Uniform { min: 1, max: 3 * task.budget, seed });
     }

@@ -1,5 +1,5 @@
 //! Sets in which tasks have servers of their own, and groups sporadic ones: no admitted task
-//! misses, whatever the others do.
+//! misses.
 
 use punctual_oracles::{check_admitted, flat, hierarchy, seeds, with_servers, Flat, Random};
 use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
@@ -10,23 +10,23 @@ const LONG: u64 = 2 * 240 + 120;
 /// Of sets `make` gives; returns how many admitted tasks had a server of their own, and how many
 /// had none.
 fn none_misses(make: impl Fn(&mut Random) -> TaskSet) -> (u64, u64) {
-    let (mut served, mut others) = (0, 0);
+    let (mut served, mut unserved) = (0, 0);
     for seed in seeds(4000) {
         let random = &mut Random::new(seed);
         let set = make(random);
         let set = with_servers(set, random);
         check_admitted(seed, &set, LONG, |task, seen| match task.server {
             Some(_) => served += seen.releases.min(1),
-            None => others += seen.releases.min(1),
+            None => unserved += seen.releases.min(1),
         });
     }
-    (served, others)
+    (served, unserved)
 }
 
 fn none_misses_under(policy: &str) {
-    let (served, others) = none_misses(|random| flat(policy, Flat::Any, random));
-    println!("{policy}: {served} admitted with a server, {others} without");
-    assert!(served > 0 && others > 0);
+    let (served, unserved) = none_misses(|random| flat(policy, Flat::Any, random));
+    println!("{policy}: {served} admitted with a server, {unserved} without");
+    assert!(served > 0 && unserved > 0);
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn under_fixed_priorities_no_admitted_task_misses_beside_sporadic_servers() {
 
 #[test]
 fn in_groups_no_admitted_task_misses() {
-    let (served, others) = none_misses(hierarchy);
-    println!("{served} admitted with a server, {others} without");
-    assert!(served > 0 && others > 0);
+    let (served, unserved) = none_misses(hierarchy);
+    println!("{served} admitted with a server, {unserved} without");
+    assert!(served > 0 && unserved > 0);
 }
 
 #[test]

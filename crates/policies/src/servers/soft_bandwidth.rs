@@ -1,14 +1,14 @@
 //! The soft constant bandwidth server (Abeni and Buttazzo 1998), for one task.
 //!
-//! An exhausted server is replenished at once, and its deadline postponed by a period: the task
-//! goes on in time that others leave, and takes no more than its bandwidth from them. A task that
-//! wakes up keeps budget and deadline if they demand no more than the bandwidth; otherwise it gets
-//! a full budget and a deadline a period from now.
+//! An exhausted server is replenished at once, and its deadline postponed by a period: it also uses
+//! idle time, and its demand within any interval is at most its bandwidth. A task that wakes up
+//! keeps budget and deadline if they demand at most the bandwidth; otherwise the budget is full,
+//! and the deadline a period from now.
 
 use punctual_dispatcher::End;
 use punctual_taskset::registry;
 
-use super::{reserved, state};
+use super::{begin_with_job, reserved, state};
 use crate::entry::PolicyEntry;
 use crate::policy::{MemberParams, PolicyEvent, SchedulingPolicy};
 use crate::wakeup::bandwidth;
@@ -84,11 +84,7 @@ impl SchedulingPolicy for SoftBandwidth {
             }
             _ => return,
         }
-        // One that is refused is reported: its release has no job then.
-        if context.begin_release(at, server.deadline, server.budget).is_ok() {
-            let budget = context.release().left;
-            let job = JobParams { start: now, finish: server.deadline, budget, priority: 0 };
-            let _ = context.add_job(&job);
-        }
+        let Server { deadline: finish, budget } = *server;
+        begin_with_job(context, at, JobParams { start: now, finish, budget, priority: 0 });
     }
 }

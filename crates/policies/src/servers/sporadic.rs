@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use punctual_dispatcher::End;
 use punctual_taskset::registry;
 
-use super::{reserved, state};
+use super::{begin_with_job, reserved, state};
 use crate::entry::PolicyEntry;
 use crate::policy::{MemberParams, PolicyEvent, SchedulingPolicy};
 use crate::{Context, JobParams};
@@ -31,9 +31,9 @@ struct Sporadic {
     servers: Vec<Server>,
 }
 
-/// Of two parts of a budget that come back one after the other, the first smaller than this share
-/// of it, both come back at the later time: so there are at most five parts, and only the first and
-/// the last may be smaller. POSIX asks for at least four (`_POSIX_SS_REPL_MAX`).
+/// A replenishment below this share of the budget is merged with the next one, at the later time.
+/// So there are at most five, and only the first and the last can be smaller. POSIX requires at
+/// least four (`_POSIX_SS_REPL_MAX`).
 const LEAST_SHARE: u64 = 4;
 
 /// The replenishments of one server, in order of time; together they are its budget.
@@ -78,10 +78,10 @@ impl Server {
         }
     }
 
-    /// Begins the release of the first replenishment, or sets its timer. Each keeps its own time:
-    /// what is executed of it must not come back earlier than a period later. What is not executed
-    /// by its deadline counts from then on, as budget of the next period, so that a server which
-    /// was held up does not make up for more than one.
+    /// Begins the release of the first replenishment, or sets its timer. Replenishments are not
+    /// merged here: what is executed of each comes back a period after its own time. At the
+    /// deadline the remaining budget becomes the next period's, so that a server that was throttled
+    /// never executes more than two budgets in a row.
     fn serve(&mut self, context: &mut Context<'_>) {
         let now = context.now();
         let Some(&(time, budget)) = self.queue.front() else { return };
@@ -89,13 +89,9 @@ impl Server {
             let _ = context.set_timer(time);
             return;
         }
-        let deadline = time.saturating_add(context.member().period);
         self.entered = 0;
-        if context.begin_release(time, deadline, budget).is_ok() {
-            let (budget, priority) = (context.release().left, context.rank());
-            let job = JobParams { start: now, finish: deadline, budget, priority };
-            let _ = context.add_job(&job);
-        }
+        let (finish, priority) = (time.saturating_add(context.member().period), context.rank());
+        begin_with_job(context, time, JobParams { start: now, finish, budget, priority });
     }
 }
 

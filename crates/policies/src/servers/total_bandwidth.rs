@@ -3,12 +3,12 @@
 //!
 //! The k-th request, of C ns at r, has the deadline max(r, d) + C / U, where d is the deadline of
 //! the one before and U the bandwidth: here C is the budget, so that C / U is the period. The
-//! constant utilization server does not begin it before d; the total bandwidth server does, if
-//! there is time. A request that exhausts its budget is over.
+//! constant utilization server does not begin it before d; the total bandwidth server may. A
+//! request that exhausts its budget ends.
 
 use punctual_taskset::registry;
 
-use super::{reserved, state};
+use super::{begin_with_job, reserved, state};
 use crate::entry::PolicyEntry;
 use crate::policy::{MemberParams, PolicyEvent, SchedulingPolicy};
 use crate::wakeup::cut_to_bandwidth;
@@ -46,11 +46,8 @@ impl SchedulingPolicy for PerRequest {
                 let (arrival, from) = (context.arrival(), context.arrival().max(*deadline));
                 *deadline = from.saturating_add(member.period);
                 let start = if self.early { arrival } else { from };
-                if context.begin_release(arrival, *deadline, member.budget).is_ok() {
-                    let budget = context.release().left;
-                    let job = JobParams { start, finish: *deadline, budget, priority: 0 };
-                    let _ = context.add_job(&job);
-                }
+                let (finish, budget) = (*deadline, member.budget);
+                begin_with_job(context, arrival, JobParams { start, finish, budget, priority: 0 });
             }
             PolicyEvent::Ready => {
                 let now = context.now();
