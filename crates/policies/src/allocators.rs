@@ -12,13 +12,13 @@ use crate::jobs;
 use crate::policy::{MemberParams, SchedulingPolicy};
 use crate::servers;
 use crate::slot::{Phase, Slot};
-use crate::{Gsi, POLICIES};
+use crate::{policies, Gsi};
 use punctual_diagnostic::Diagnostic;
 
 /// How allocators are made; the default is what every host uses.
 #[derive(Clone, Copy)]
 pub struct AllocatorOptions {
-    /// The table of policies: to try one that stands in no table yet.
+    /// The table of policies: by default those of Punctual and of the program ([`policies`]).
     pub policies: &'static [&'static PolicyEntry],
     /// Makes every job here, in answer to a timer, where the dispatcher's reservations could.
     pub job_by_job: bool,
@@ -30,7 +30,7 @@ pub struct AllocatorOptions {
 
 impl Default for AllocatorOptions {
     fn default() -> AllocatorOptions {
-        AllocatorOptions { policies: POLICIES, job_by_job: false, room: 0, costs: Costs::NONE }
+        AllocatorOptions { policies: policies(), job_by_job: false, room: 0, costs: Costs::NONE }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::policy::{number, MemberParams, SchedulingPolicy};
 use punctual_diagnostic::Diagnostic;
 
 /// An entry of the table of policies.
+#[derive(Debug)]
 pub struct PolicyEntry {
     /// What the registry has of it, or, of a program's own policy, the program.
     pub info: &'static PolicyInfo,
@@ -23,6 +24,16 @@ pub struct PolicyEntry {
     pub timers: bool,
     /// Makes one for a group of a set, or returns why it cannot.
     pub make: Make,
+}
+
+impl PolicyEntry {
+    /// A policy whose jobs are selected by their priority, the larger first; it has no wake-up rule
+    /// and sets no timers.
+    #[must_use]
+    pub const fn new(info: &'static PolicyInfo, make: Make) -> PolicyEntry {
+        let order = &[Attribute::Priority];
+        PolicyEntry { info, order, priority: |_| 0, wakeup_rule: false, timers: false, make }
+    }
 }
 
 /// Makes a policy for a group of a set.

@@ -11,7 +11,8 @@
 //! The dispatcher's own reservations implement the standard periodic policies (close to the
 //! mechanism, so that no host needs a round trip); where a policy makes several jobs of a release,
 //! or releases are not periodic, allocators add jobs when timers expire. One file per policy, one
-//! table: [`POLICIES`]. Names and descriptions are in [`punctual_taskset::registry`].
+//! table: [`POLICIES`]; a program may [`register`] policies of its own. Names and descriptions are
+//! in [`punctual_taskset::registry`].
 
 mod allocators;
 mod arrival;
@@ -31,6 +32,7 @@ mod objective;
 mod per_release;
 mod period_builder;
 mod policy;
+mod registered;
 mod release;
 mod release_event;
 mod reserve;
@@ -51,11 +53,12 @@ pub use per_release::{per_release, ReleasePolicy};
 pub use period_builder::{NewRelease, PeriodBuilder, PeriodParams};
 pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, SchedulingPolicy};
 pub use punctual_diagnostic::Diagnostic;
-pub use punctual_dispatcher::Attribute;
+pub use punctual_dispatcher::{Attribute, End, Refusal, Standing, INFINITE};
 pub use punctual_taskset::PolicyInfo;
+pub use registered::{by_name, policies, register};
 pub use release_event::ReleaseEvent;
 
-/// All policies.
+/// The policies of Punctual. [`policies`] has those of the program, too.
 pub static POLICIES: &[&PolicyEntry] = &[
     &rm::POLICY,
     &dm::POLICY,
@@ -69,11 +72,6 @@ pub static POLICIES: &[&PolicyEntry] = &[
 
 /// All kinds of server, which are policies whose members are servers.
 pub static SERVERS: &[&PolicyEntry] = &servers::KINDS;
-
-/// The policy of that name.
-pub fn by_name(name: &str) -> Option<&'static PolicyEntry> {
-    POLICIES.iter().copied().find(|p| p.info.name == name)
-}
 
 /// The guide's example is a test.
 #[cfg(doctest)]

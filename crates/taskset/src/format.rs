@@ -17,7 +17,7 @@ use crate::checks::{LARGEST_CPU, LARGEST_PID, LONGEST_NAME, MOST_BUDGET_GROUPS, 
 use crate::duration::quote;
 use crate::explain::nearest;
 use crate::objective::LONGEST_OBJECTIVE;
-use crate::registry::{names, POLICIES};
+use crate::registry::{names, policies};
 use crate::value::{by_forms, fault, At, Duration, Forms, Positive, Table, Whole, Word};
 use crate::{Overrun, ServerKind};
 
@@ -259,7 +259,7 @@ pub(crate) enum Policy {
 /// The name of a policy.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(extend("enum" = names(&POLICIES)))]
+#[schemars(extend("enum" = names(policies())))]
 pub(crate) struct PolicyName(pub(crate) String);
 
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]

@@ -5,7 +5,7 @@ use crate::explain::{meant, nearest};
 use crate::format::{Policy, PolicyName, PolicyTable};
 use crate::objective::checked_releases;
 use crate::problems::Problems;
-use crate::registry::{names, POLICIES, SERVERS};
+use crate::registry::{names, policies, SERVERS};
 use crate::value::{At, Span};
 use crate::{Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec};
 
@@ -119,12 +119,13 @@ pub(crate) fn alone(name: &str) -> Result<(), (String, String)> {
 
 /// Refuses a policy that this version does not have, with cause and help.
 fn known(name: &str) -> Result<&'static PolicyInfo, (String, String)> {
-    if let Some(info) = POLICIES.into_iter().find(|policy| policy.name == name) {
+    let all = policies();
+    if let Some(info) = all.iter().find(|policy| policy.name == name) {
         return Ok(info);
     }
-    let policies = names(&POLICIES);
+    let names = names(all);
     let lower = name.to_lowercase();
-    if let Some(instead) = meant(&lower, &LATER, &policies) {
+    if let Some(instead) = meant(&lower, &LATER, &names) {
         let cause =
             format!("this version of Punctual does not have the policy {} yet", quote(name));
         return Err((cause, format!("use {} instead", quote(instead))));
@@ -138,10 +139,13 @@ fn known(name: &str) -> Result<&'static PolicyInfo, (String, String)> {
         };
         return Err((cause, help));
     }
-    let aliases = POLICIES.map(|policy| (policy.name, policy.aliases));
-    let help = match meant(&lower, &aliases, &policies).or_else(|| nearest(&lower, &policies)) {
+    let aliases: Vec<_> = all.iter().map(|policy| (policy.name, policy.aliases)).collect();
+    let help = match meant(&lower, &aliases, &names).or_else(|| nearest(&lower, &names)) {
         Some(meant) => format!("did you mean {}?", quote(meant)),
-        None => format!("use one of {}", policies.map(quote).join(", ")),
+        None => {
+            let quoted: Vec<String> = names.iter().map(|name| quote(name)).collect();
+            format!("use one of {}", quoted.join(", "))
+        }
     };
     Err((cause, help))
 }

@@ -1,5 +1,10 @@
 //! The registry of policies and kinds of server: what is known of each by name. Files, the schema,
-//! errors and listings take it from here; `punctual-policies` implements each.
+//! errors and listings take it from here; `punctual-policies` implements each. A program may
+//! register policies of its own beside those of Punctual.
+
+mod registered;
+
+pub use registered::{check_name, policies, register};
 
 /// What is known of a policy, or of a kind of server, beside how it works.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ impl PolicyInfo {
     };
 }
 
-/// All policies, in the order of listings.
+/// The policies of Punctual, in the order of listings. [`policies`] has those of the program, too.
 pub static POLICIES: [&PolicyInfo; 8] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE];
 
 /// All kinds of server.
@@ -197,6 +202,6 @@ pub static SPORADIC: PolicyInfo = PolicyInfo {
 
 /// The names of a list of policies, in its order.
 #[must_use]
-pub fn names<const N: usize>(of: &[&'static PolicyInfo; N]) -> [&'static str; N] {
-    of.map(|policy| policy.name)
+pub fn names(of: &[&'static PolicyInfo]) -> Vec<&'static str> {
+    of.iter().map(|policy| policy.name).collect()
 }

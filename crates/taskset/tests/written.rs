@@ -171,7 +171,7 @@ prop_compose! {
     fn set()(
         cpus in prop::collection::btree_set(0..=LARGEST_CPU, 1..4),
         global in any::<bool>(),
-        policy in prop::sample::select(registry::names(&registry::POLICIES).to_vec()),
+        policy in prop::sample::select(registry::names(&registry::POLICIES)),
         duration in option::of(1..DURATION_LIMIT),
         mut tasks in vec(task(), 1..6),
         groups in vec((server(), any::<i64>(), any::<(Option<usize>, Option<usize>)>()), 0..6),
