@@ -1,8 +1,8 @@
 //! The command line.
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use punctual_policies::policies;
 use punctual_session::HostKind;
-use punctual_taskset::registry::POLICIES;
 use std::path::PathBuf;
 
 use crate::args_measure::MeasureCommand;
@@ -39,7 +39,7 @@ pub struct Cli {
 }
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a task set, a command, or an already running process with enforced budgets
     Run(Box<Run>),
     /// Simulate a task set in exact virtual time, or replay a recorded run
@@ -101,7 +101,7 @@ pub struct Man {
                           or budgets not kept although it did well.\n\n\
                           Exit codes for task sets and --pid: ", exit_codes!())
 )]
-pub struct Run {
+pub(crate) struct Run {
     /// Task-set file (TOML; docs/task-set.md)
     #[arg(value_name = "SET.toml", conflicts_with_all = ["period", "budget", "pid", "argv"])]
     pub file: Option<PathBuf>,
@@ -194,8 +194,8 @@ pub struct Instead {
 }
 
 fn policy_help() -> String {
-    let by_name = POLICIES.iter().filter(|policy| !policy.takes_order);
-    let names = by_name.map(|policy| policy.name).collect::<Vec<_>>().join(", ");
+    let by_name = policies().iter().filter(|policy| !policy.info.takes_order);
+    let names = by_name.map(|policy| policy.info.name).collect::<Vec<_>>().join(", ");
     format!("Policy at the top, one of {names} [default: the set's own, else edf]")
 }
 

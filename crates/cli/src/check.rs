@@ -8,7 +8,7 @@ use punctual_taskset::Loaded;
 use serde::Serialize;
 
 use crate::args::{Check, RealHost};
-use crate::output::{print_line, Outcome};
+use crate::output::{print_message, Outcome};
 use crate::set;
 use punctual_diagnostic::{Diagnostic, Kind};
 
@@ -67,10 +67,7 @@ pub fn run(args: &Check) -> Result<Outcome<CheckResult>, Diagnostic> {
     let late = analysis.domains.iter().filter(|domain| !domain.fits());
     let advice: Vec<Advice> = late.map(|domain| advise(&set, domain)).collect();
     if !args.json {
-        let warn = &mut std::io::stderr();
-        unrepresented
-            .iter()
-            .for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
+        unrepresented.iter().for_each(|line| print_message(&format!("left out: {line}")));
     }
     let (verdict, fits) = (summary(&analysis), analysis.fits());
     let text = text(args.host, &capacity, &analysis, &advice);

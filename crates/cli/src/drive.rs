@@ -8,6 +8,7 @@ use punctual_session::results::Results;
 use punctual_session::{NamedEvent, RunOutcome, RunningSet};
 use punctual_trace::TaskEnd;
 
+use crate::program;
 use crate::screen::Screen;
 use crate::top::Observed;
 
@@ -40,7 +41,7 @@ pub fn drive(
                 end = Some(how);
             }
         }
-        NamedEvent::Warning(text) => screen.warn(&format!("punctual: {text}")),
+        NamedEvent::Warning(text) => screen.warn(&format!("{}: {text}", program::name())),
         NamedEvent::Period { .. } | NamedEvent::Unreported { .. } | NamedEvent::Executed { .. } => {
         }
     };

@@ -13,6 +13,7 @@ use crate::args::{Command, Run};
 use crate::args_measure::Instrument;
 use crate::args_policy::PolicyAction;
 use crate::args_profile::Profile;
+use crate::program;
 
 /// Exit codes (design, 5); those of errors are [`punctual_diagnostic::Kind`]'s.
 pub const MISSED: u8 = 1;
@@ -28,7 +29,7 @@ pub const INTERRUPTED: u8 = 130;
 const WIDTH: usize = 110;
 
 /// What a subcommand came to.
-pub struct Outcome<T> {
+pub(crate) struct Outcome<T> {
     /// In one sentence.
     pub verdict: String,
     /// Whether that is good.
@@ -120,6 +121,7 @@ impl Caller {
 
     fn print<T: Serialize>(self, outcome: Outcome<T>) -> Result<u8, Diagnostic> {
         let Outcome { verdict, ok, code, result, text, error } = outcome;
+        let text = program::in_text(&text);
         if self.json {
             let error = error.as_ref().map(ErrorInfo::from);
             write_out(&self.document(Envelope {
@@ -144,9 +146,11 @@ impl Caller {
     /// Prints an error, once, and returns its exit code.
     pub fn report(self, error: &Diagnostic) -> u8 {
         let code = self.code(error);
+        let mut error = error.clone();
+        error.help = program::in_text(&error.help).into_owned();
         if self.json {
             let verdict = format!("{}.", error.cause.trim_end_matches('.'));
-            let error = Some(ErrorInfo::from(error));
+            let error = Some(ErrorInfo::from(&error));
             // There is no other place to report that this could not be written.
             let _ = write_out(&self.document(Envelope::<()> {
                 verdict,
@@ -155,7 +159,7 @@ impl Caller {
                 ..head()
             }));
         } else {
-            print_line(&mut anstream::stderr(), &text(error.clone()));
+            print_line(&mut anstream::stderr(), &text(error));
         }
         code
     }
@@ -203,7 +207,8 @@ pub fn view(wide: bool) -> View {
 fn text(error: Diagnostic) -> String {
     let place = error.place().map_or_else(String::new, |place| format!("{place}: "));
     let red = anstyle::AnsiColor::Red.on_default().bold();
-    let plain = format!("{red}punctual:{red:#} {place}{}\n  help: {}", error.cause, error.help);
+    let (name, Diagnostic { cause, help, .. }) = (program::name(), &error);
+    let plain = format!("{red}{name}:{red:#} {place}{cause}\n  help: {help}");
     let snippet = error.snippet();
     // Without the text that the place is in, only the plain form names it.
     if miette::Diagnostic::source_code(&snippet).is_none() {
@@ -217,6 +222,11 @@ fn text(error: Diagnostic) -> String {
         Ok(()) => text.trim_end().to_owned(),
         Err(_) => plain,
     }
+}
+
+/// Prints a message on standard error, after the name of the program.
+pub fn print_message(message: &str) {
+    print_line(&mut std::io::stderr(), &format!("{}: {message}", program::name()));
 }
 
 /// Prints a line. A closed pipe (`| head -1`) is no failure.

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_policies::{Attribute, PolicyEntry, PolicyInfo, POLICIES, SERVERS};
+use punctual_policies::{Attribute, PolicyEntry, PolicyInfo, SERVERS};
 use serde::Serialize;
 
-use crate::args_policy::{PolicyAction, PolicyCommand};
+use crate::args_policy::{List, Show};
 use crate::output::Outcome;
 
 /// The result of `punctual policy list --json` and `punctual policy show --json`.
@@ -31,7 +31,7 @@ struct Description {
     tables: &'static [&'static str],
     /// What it is.
     title: &'static str,
-    /// Where it was published.
+    /// Where it was published; empty for a policy of the program without a source.
     source: &'static str,
     /// What it can schedule.
     limits: &'static str,
@@ -66,7 +66,9 @@ impl Description {
             let _ = writeln!(text, "{what:<13} {value}");
         };
         row("in a task set", &self.in_a_set());
-        row("source", self.source);
+        if !self.source.is_empty() {
+            row("source", self.source);
+        }
         row("schedules", self.limits);
         if !self.order.is_empty() {
             row("ordered by", &format!("{}, then arrival", self.order.join(", ")));
@@ -105,31 +107,39 @@ fn attribute_name(attribute: Attribute) -> &'static str {
     }
 }
 
-pub fn run(args: &PolicyCommand) -> Result<Outcome<PolicyResult>, Diagnostic> {
+/// `punctual policy list`.
+pub fn list(_: &List) -> Outcome<PolicyResult> {
+    let (groups, servers) = (punctual_policies::policies().len(), SERVERS.len());
+    let verdict = format!("{groups} scheduling policies, {servers} kinds of server.");
+    let policies = all();
+    let text = format!("{verdict}\n\n{}", table(&policies));
+    Outcome { verdict, ok: true, code: 0, result: PolicyResult { policies }, text, error: None }
+}
+
+/// `punctual policy show`.
+pub fn show(args: &Show) -> Result<Outcome<PolicyResult>, Diagnostic> {
+    let mut policies = all();
+    let names: Vec<&str> = policies.iter().map(|p| p.name).collect();
+    let Some(place) = names.iter().position(|name| *name == args.name) else {
+        return Err(Diagnostic::usage(
+            format!("there is no policy {:?}", args.name),
+            format!("use one of {}", names.join(", ")),
+        ));
+    };
+    let policy = policies.swap_remove(place);
+    let (verdict, text) = (format!("{}: {}.", policy.name, policy.title), policy.text());
+    let result = PolicyResult { policies: vec![policy] };
+    Ok(Outcome { verdict, ok: true, code: 0, result, text, error: None })
+}
+
+/// Of Punctual and of the program.
+fn all() -> Vec<Description> {
     let of = |entries: &[&PolicyEntry], key| -> Vec<Description> {
         entries.iter().map(|entry| Description::of(entry, key)).collect()
     };
-    let mut policies = of(POLICIES, Key::Policy);
+    let mut policies = of(punctual_policies::policies(), Key::Policy);
     policies.extend(of(SERVERS, Key::Server));
-    let (verdict, text) = match &args.action {
-        PolicyAction::List(_) => {
-            let (groups, servers) = (POLICIES.len(), SERVERS.len());
-            let verdict = format!("{groups} scheduling policies, {servers} kinds of server.");
-            (verdict.clone(), format!("{verdict}\n\n{}", table(&policies)))
-        }
-        PolicyAction::Show(show) => {
-            let names: Vec<&str> = policies.iter().map(|p| p.name).collect();
-            let Some(place) = names.iter().position(|name| *name == show.name) else {
-                return Err(Diagnostic::usage(
-                    format!("there is no policy {:?}", show.name),
-                    format!("use one of {}", names.join(", ")),
-                ));
-            };
-            policies = vec![policies.swap_remove(place)];
-            (format!("{}: {}.", policies[0].name, policies[0].title), policies[0].text())
-        }
-    };
-    Ok(Outcome { verdict, ok: true, code: 0, result: PolicyResult { policies }, text, error: None })
+    policies
 }
 
 /// The names, what they are, and where they are from.
@@ -141,7 +151,8 @@ fn table(policies: &[Description]) -> String {
         let heading = if key == Key::Policy { "policy" } else { "\nserver" };
         let _ = writeln!(text, "{heading}");
         for p in policies.iter().filter(|p| p.key == key) {
-            let _ = writeln!(text, "  {:<name$}  {:<title$}  {}", p.name, p.title, p.source);
+            let row = format!("  {:<name$}  {:<title$}  {}", p.name, p.title, p.source);
+            let _ = writeln!(text, "{}", row.trim_end());
         }
     }
     text

@@ -14,7 +14,7 @@ use punctual_trace::TaskEnd;
 use crate::args::{HostArg, OutputArg, Run};
 use crate::drive::{drive, pause_on_ctrl_z, stop_on_signals, Ran};
 use crate::output::{
-    print_line, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT,
+    print_message, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT,
 };
 use crate::screen::Screen;
 use crate::top::Observed;
@@ -32,12 +32,8 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     options_fit(args, host, &set)?;
     let admitted = admit(Session::new(set, host)?, args.overload)?;
     if args.file.is_some() && !args.quiet {
-        let warn = &mut std::io::stderr();
-        unrepresented
-            .iter()
-            .for_each(|line| print_line(warn, &format!("punctual: left out: {line}")));
-        let verdict = admitted.analysis().map(summary).unwrap_or_default();
-        print_line(warn, &format!("punctual: {verdict}"));
+        unrepresented.iter().for_each(|line| print_message(&format!("left out: {line}")));
+        print_message(&admitted.analysis().map(summary).unwrap_or_default());
     }
     if host == HostKind::Sim {
         let simulated = sim::of_admitted(admitted, args.trace.as_deref(), args.quiet)?;
@@ -96,7 +92,7 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
             };
             let name = if host == HostKind::Kernel { "kernel" } else { "user" };
             if !args.quiet {
-                print_line(&mut std::io::stderr(), &format!("punctual: the {name} host: {why}"));
+                print_message(&format!("the {name} host: {why}"));
             }
             host
         }

@@ -14,7 +14,7 @@ use punctual_taskset::{fmt_ns, CostBasis, Costs, Loaded, TaskSet};
 
 use crate::args::Sim;
 use crate::drive::stop_on_signals;
-use crate::output::{print_line, view, Caller, Outcome, INTERRUPTED, MISSED};
+use crate::output::{print_message, view, Caller, Outcome, INTERRUPTED, MISSED};
 use crate::progress::Progress;
 use crate::{replay, set};
 
@@ -36,9 +36,7 @@ pub fn run(args: &Sim, caller: Caller) -> ExitCode {
 fn simulated(args: &Sim, file: &Path) -> Result<Outcome<Results>, Diagnostic> {
     let Loaded { set, unrepresented } = set::load(file, &args.instead)?;
     if !args.quiet {
-        unrepresented.iter().for_each(|line| {
-            print_line(&mut std::io::stderr(), &format!("punctual: left out: {line}"))
-        });
+        unrepresented.iter().for_each(|line| print_message(&format!("left out: {line}")));
     }
     let Simulated { results, code, drawing } = of_set(args, set)?;
     let view = view(args.wide);

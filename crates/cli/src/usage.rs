@@ -1,29 +1,38 @@
 //! A command line that clap refuses: printed as clap does, or in the envelope; and its exit code.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use punctual_diagnostic::Diagnostic;
 
 use crate::output::Caller;
+use crate::program;
 
 /// Prints it and returns the exit code; 0 where help or the version was asked for.
 pub fn report(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let caller = caller(words);
     if !error.use_stderr() {
-        let _ = error.print();
+        let _ = print(&mut anstream::stdout(), error);
         return ExitCode::SUCCESS;
     }
     let refusal = diagnostic(error, caller.name);
     if caller.json {
         return ExitCode::from(caller.report(&refusal));
     }
-    let _ = error.print();
+    let _ = print(&mut anstream::stderr(), error);
     ExitCode::from(caller.code(&refusal))
 }
 
+/// As `clap` prints it, with the name of the program.
+fn print(to: &mut dyn Write, error: &clap::Error) -> std::io::Result<()> {
+    let text = error.render().ansi().to_string();
+    to.write_all(program::in_text(&text).as_bytes())?;
+    to.flush()
+}
+
 /// The subcommand, as far as it can be recognised: what follows `--` is another program's.
-fn caller(words: &[OsString]) -> Caller {
+pub fn caller(words: &[OsString]) -> Caller {
     let end = words.iter().position(|word| word == "--");
     let own = &words[..end.unwrap_or(words.len())];
     let names = ["run", "sim", "check", "doctor", "measure", "clean"];
