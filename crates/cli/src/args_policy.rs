@@ -1,14 +1,14 @@
 //! The arguments of `punctual policy`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
-#[command(
-    after_help = "docs/policies.md describes each, with the attributes of its jobs, and says \
-how to add one.
+#[command(after_help = "docs/policies.md describes each, with the attributes of its jobs, and \
+has a guide to policies of your own.
 
-Exit codes: 0 done; 2 there is no such policy."
-)]
+Exit codes: 0 done; 2 there is no such policy, or a project cannot be written.")]
 pub struct PolicyCommand {
     #[command(subcommand)]
     pub action: PolicyAction,
@@ -20,6 +20,8 @@ pub enum PolicyAction {
     List(List),
     /// One of them: what it does, its source, its limits
     Show(Show),
+    /// Write a Cargo project with a policy of your own: a program with the whole command line
+    New(New),
 }
 
 #[derive(Args)]
@@ -37,4 +39,15 @@ pub struct Show {
     /// The description as JSON on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct New {
+    /// Its name in task sets, and that of the folder, the package and the program
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Where the sources of Punctual are: a checkout, or the URL of a git repository [default: the
+    /// checkout that this program is in, else crates.io]
+    #[arg(long, value_name = "PATH|URL")]
+    pub source: Option<PathBuf>,
 }

@@ -43,6 +43,7 @@ mod generate;
 mod measure;
 mod output;
 mod policy;
+mod policy_new;
 mod profile;
 mod program;
 mod progress;
@@ -115,6 +116,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
         Command::Policy(args) => match &args.action {
             PolicyAction::List(args) => caller.finish(Ok(policy::list(args))),
             PolicyAction::Show(args) => caller.finish(policy::show(args)),
+            PolicyAction::New(args) => caller.finish(policy_new::run(args)),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

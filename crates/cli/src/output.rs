@@ -78,6 +78,7 @@ impl Caller {
             Command::Policy(policy) => match &policy.action {
                 PolicyAction::List(list) => caller("policy", list.json),
                 PolicyAction::Show(show) => caller("policy", show.json),
+                PolicyAction::New(_) => caller("policy", false),
             },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),

@@ -86,3 +86,53 @@ fn a_name_that_no_policy_has_is_refused_with_all_that_there_are() {
     assert!(help.contains("edf") && help.contains("constant_bandwidth"), "{help}");
     assert_eq!(policy(&["show", "lottery"]).status.code(), Some(2));
 }
+
+/// `punctual policy new` in this folder: its exit code and its error.
+fn new_project(folder: &std::path::Path, args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    let output = command.args(["policy", "new"]).args(args).current_dir(folder).output();
+    let output = output.expect("starts");
+    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+}
+
+#[test]
+fn a_new_project_has_its_name_and_the_source_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = "https://example.org/punctual.git";
+    assert_eq!(new_project(folder.path(), &["my-own", "--source", url]), (Some(0), String::new()));
+    let file = |name: &str| std::fs::read_to_string(folder.path().join("my-own").join(name));
+    let manifest = file("Cargo.toml").expect("a manifest");
+    assert!(manifest.contains("name = \"my-own\""), "{manifest}");
+    assert!(manifest.contains(&format!("punctual-cli = {{ git = \"{url}\" }}")), "{manifest}");
+    for name in ["src/main.rs", "tests/sim.rs", "set.toml", "README.md"] {
+        let text = file(name).expect(name);
+        assert!(text.contains("my-own") && !text.contains("shortest"), "{name}: {text}");
+    }
+    assert!(new_project(folder.path(), &["here"]).0 == Some(0));
+    let manifest = std::fs::read_to_string(folder.path().join("here/Cargo.toml"));
+    let manifest = manifest.expect("a manifest");
+    assert!(manifest.contains("crates/cli\" }"), "the checkout of the command: {manifest}");
+}
+
+#[test]
+fn a_project_that_cannot_be_is_refused_with_one_error_and_nothing_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("taken"), "").expect("room for a file");
+    let cases = [
+        (&["taken"][..], "File exists"),
+        (&["edf"], "Punctual has a policy of this name"),
+        (&["sporadic"], "a kind of server of this name"),
+        (&["Upper"], "not a name for a policy"),
+        (&["../up"], "not a name for a policy"),
+        (&[""], "not a name for a policy"),
+        (&["while"], "cannot be the name of a package"),
+        (&["punctual-cli"], "cannot be the name of a package"),
+        (&["mine", "--source", "/nowhere"], "no sources of Punctual"),
+    ];
+    for (args, cause) in cases {
+        let (code, error) = new_project(folder.path(), args);
+        assert_eq!(code, Some(2), "{args:?}: {error}");
+        assert!(error.contains(cause) && error.contains("\n  help: "), "{args:?}: {error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1);
+}

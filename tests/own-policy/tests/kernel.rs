@@ -1,0 +1,36 @@
+//! The kernel host runs the policy of a program of its own: with PUNCTUAL_SCHED_EXT=required, in
+//! virtual machines (`vm/tests`).
+
+mod common;
+#[path = "common/guide.rs"]
+mod guide;
+
+use std::process::Command;
+
+use common::{program, text, SET};
+use punctual_test_support::{clock_is_counted, Scratch};
+
+#[test]
+fn the_kernel_host_runs_a_policy_of_the_program() {
+    let required = std::env::var("PUNCTUAL_SCHED_EXT").is_ok_and(|v| v == "required");
+    if !std::path::Path::new("/sys/kernel/sched_ext").is_dir() {
+        assert!(!required, "this kernel has no sched_ext, and it is required");
+        eprintln!("not run: this kernel has no sched_ext");
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.file("set.toml", SET);
+    let trace = scratch.path("trace");
+    let mut command = Command::new(program());
+    command.args(guide::run_on(true)).args(["--json", "--trace", &trace]);
+    let output = command.current_dir(scratch.folder()).output().expect("the program starts");
+    let results = text(&output);
+    match output.status.code() {
+        Some(0) => {}
+        Some(1) if !clock_is_counted() => {}
+        _ => panic!("{results}"),
+    }
+    assert!(results.contains("\"policy\": \"shortest\""), "{results}");
+    let replay = common::shortest(&["sim", "--replay", &trace]);
+    assert!(replay.status.success(), "{}", text(&replay));
+}
