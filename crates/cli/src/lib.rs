@@ -77,8 +77,8 @@ use output::Caller;
 ///
 /// To be called first in `main`, before there are threads: parts of a run are processes of their
 /// own, which begin as copies of this one; a measurement executes this program again. Returns the
-/// exit code of the command; it is 2 if the policies are not accepted: a name that is none, or that
-/// Punctual or another one of them has.
+/// exit code of the command; it is 2 if a policy is refused: its name is invalid, or that of
+/// another policy or a kind of server.
 #[must_use]
 pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
     // Before the first thread: later it takes tens of milliseconds.

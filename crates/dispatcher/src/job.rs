@@ -15,6 +15,9 @@ pub enum Attribute {
     Priority = 4,
 }
 
+/// How many attributes the ordering of a group has at most.
+pub const MOST_ATTRIBUTES: usize = 4;
+
 /// What a job's budget is for: the three kinds of job (docs/model.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {

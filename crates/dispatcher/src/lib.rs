@@ -34,7 +34,7 @@ use std::ptr::NonNull;
 
 pub use event::{End, Event};
 pub use ids::{JobId, ReservationId, TaskId, TimerId, INFINITE};
-pub use job::{Attribute, For, Job, Standing};
+pub use job::{Attribute, For, Job, Standing, MOST_ATTRIBUTES};
 pub use punctual_trace::{Limits, Record};
 pub use refusal::Refusal;
 pub use reservation::{OverrunPolicy, Reservation, Wait};

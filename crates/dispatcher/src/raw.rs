@@ -6,7 +6,9 @@
 
 use punctual_trace::kind::event;
 
-use crate::{Attribute, End, For, Job, JobId, Refusal, Reservation, TaskId, TimerId};
+use crate::{
+    Attribute, End, For, Job, JobId, Refusal, Reservation, TaskId, TimerId, MOST_ATTRIBUTES,
+};
 
 /// `struct pd_limits`; ranges are those of [`crate::Limits`].
 #[repr(C)]
@@ -154,9 +156,9 @@ fn serves(subject: For) -> (u32, u32, u32) {
 /// A group's ordering as one number: the first attribute in the lowest byte.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for more than four; the rest is the dispatcher's to refuse.
+/// [`Refusal::Invalid`] for more than [`MOST_ATTRIBUTES`]; the rest is the dispatcher's to refuse.
 pub fn order(by: &[Attribute]) -> Result<u32, Refusal> {
-    if by.len() > 4 {
+    if by.len() > MOST_ATTRIBUTES {
         return Err(Refusal::Invalid);
     }
     Ok(by.iter().rev().fold(0, |order, &a| order << 8 | a as u32))

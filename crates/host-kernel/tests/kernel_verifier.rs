@@ -6,6 +6,7 @@
 //! `crates/host-kernel/tests/verifier/renew` updates them.
 
 use punctual_host_kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
+use punctual_test_support::has_sched_ext;
 use std::fmt::Write as _;
 
 /// Of one program, whatever the kernel.
@@ -133,9 +134,7 @@ fn the_dispatcher_takes_the_verifier_no_more_than_was_written_down() {
 
 #[test]
 fn the_scheduler_takes_the_verifier_no_more_than_was_written_down() {
-    let needed = std::env::var("PUNCTUAL_SCHED_EXT").as_deref() == Ok("required");
-    if !needed && !std::path::Path::new("/sys/kernel/sched_ext").exists() {
-        eprintln!("not run: this kernel has no sched_ext");
+    if !has_sched_ext() {
         return;
     }
     let load = SchedulerLoad::try_it().unwrap_or_else(|e| panic!("{e}"));

@@ -3,12 +3,10 @@
 use std::sync::{PoisonError, RwLock};
 
 use punctual_diagnostic::Diagnostic;
+use punctual_dispatcher::MOST_ATTRIBUTES;
 use punctual_taskset::registry;
 
 use crate::{PolicyEntry, POLICIES};
-
-/// Attributes in the longest ordering of a group.
-const MOST_ATTRIBUTES: usize = 4;
 
 static ALL: RwLock<&'static [&'static PolicyEntry]> = RwLock::new(POLICIES);
 
@@ -29,8 +27,8 @@ pub fn by_name(name: &str) -> Option<&'static PolicyEntry> {
 /// task-set files, errors, listings and all hosts take the names from here.
 ///
 /// # Errors
-/// A name that is none, or that a policy or a kind of server has already; an ordering of other than
-/// 1 to 4 attributes. Nothing is registered then.
+/// An invalid name, or that of another policy or a kind of server; an ordering without attributes,
+/// or of more than [`MOST_ATTRIBUTES`]. Nothing is registered then.
 ///
 /// # Examples
 /// ```
@@ -57,7 +55,7 @@ pub fn register(policies: &[&'static PolicyEntry]) -> Result<(), Diagnostic> {
         if !(1..=MOST_ATTRIBUTES).contains(&order.len()) {
             return Err(Diagnostic::usage(
                 format!("the policy \"{}\" is ordered by {} attributes", info.name, order.len()),
-                format!("order it by 1 to {} attributes", MOST_ATTRIBUTES),
+                format!("order it by 1 to {MOST_ATTRIBUTES} attributes"),
             ));
         }
     }

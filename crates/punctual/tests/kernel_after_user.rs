@@ -4,7 +4,7 @@ mod common;
 
 use common::{cpu, locked_kib, turn, MS};
 use punctual::{Host, Punctual, Running};
-use punctual_test_support::{ignored, Scratch};
+use punctual_test_support::{has_sched_ext, Scratch};
 
 /// A synthetic task on `host`.
 fn start(host: Host, scratch: &Scratch) -> Running {
@@ -26,10 +26,8 @@ fn stop(running: Running) {
 #[test]
 fn a_kernel_host_starts_after_a_user_host_in_one_process() {
     let _turn = turn();
-    if !std::path::Path::new("/sys/kernel/sched_ext/state").exists() {
-        let required = std::env::var("PUNCTUAL_SCHED_EXT").is_ok_and(|v| v == "required");
-        assert!(!required, "this kernel has no sched_ext, and it is required");
-        return ignored("this kernel has no sched_ext");
+    if !has_sched_ext() {
+        return;
     }
     let scratch = Scratch::new();
     for host in [Host::User, Host::Kernel, Host::User, Host::Kernel] {

@@ -8,14 +8,11 @@ mod guide;
 use std::process::Command;
 
 use common::{program, text, SET};
-use punctual_test_support::{clock_is_counted, Scratch};
+use punctual_test_support::{clock_is_counted, has_sched_ext, Scratch};
 
 #[test]
 fn the_kernel_host_runs_a_policy_of_the_program() {
-    let required = std::env::var("PUNCTUAL_SCHED_EXT").is_ok_and(|v| v == "required");
-    if !std::path::Path::new("/sys/kernel/sched_ext").is_dir() {
-        assert!(!required, "this kernel has no sched_ext, and it is required");
-        eprintln!("not run: this kernel has no sched_ext");
+    if !has_sched_ext() {
         return;
     }
     let scratch = Scratch::new();

@@ -43,6 +43,18 @@ pub fn missing(why: impl Display) {
     ignored(why);
 }
 
+/// Whether the kernel has sched_ext; if not, the test is reported as ignored, or fails where
+/// PUNCTUAL_SCHED_EXT=required.
+pub fn has_sched_ext() -> bool {
+    let here = Path::new("/sys/kernel/sched_ext").is_dir();
+    let required = std::env::var("PUNCTUAL_SCHED_EXT").is_ok_and(|v| v == "required");
+    assert!(here || !required, "this kernel has no sched_ext, and it is required");
+    if !here {
+        ignored("this kernel has no sched_ext");
+    }
+    here
+}
+
 /// Whether this machine's clock counts instructions: the test-bed's emulated processor. With
 /// several CPUs, which are emulated in turns, timing is not meaningful.
 pub fn clock_is_counted() -> bool {

@@ -23,8 +23,8 @@ pub fn policies() -> &'static [&'static PolicyInfo] {
 /// Adds policies of the program. `punctual-policies` does this, with their implementations.
 ///
 /// # Errors
-/// A name that is none, or that a policy or a kind of server has already; a policy that takes an
-/// order. Nothing is registered then.
+/// An invalid name, or that of another policy or a kind of server; a policy that takes an order.
+/// Nothing is registered then.
 pub fn register(policies: &[&'static PolicyInfo]) -> Result<(), Diagnostic> {
     let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
     let mut longer = all.to_vec();
@@ -40,7 +40,7 @@ pub fn register(policies: &[&'static PolicyInfo]) -> Result<(), Diagnostic> {
 /// Whether a policy of the program could have this name.
 ///
 /// # Errors
-/// It is no name, or a policy or a kind of server has it already.
+/// It is invalid, or that of another policy or a kind of server.
 pub fn check_name(name: &str) -> Result<(), Diagnostic> {
     is_available(name, policies())
 }
