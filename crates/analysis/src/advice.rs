@@ -62,6 +62,9 @@ pub fn advise(set: &TaskSet, analysis: &DomainAnalysis) -> Advice {
     if analysis.excess.is_none() && tasks.any(|t| Policy::of(set.policy_of(t.group)).is_none()) {
         return Advice { domain, help: Help::NoTest, complete: true, own: Vec::new() };
     }
+    if analysis.excess.is_some() && set.policy.takes_weights() {
+        return Advice { domain, help: Help::Quantum, complete: true, own: Vec::new() };
+    }
     let least = analysis.capacity.costs.least_budget;
     let servers =
         set.groups.iter().filter(|g| g.domain == domain).filter_map(|g| match &g.server {
@@ -142,6 +145,9 @@ impl Search<'_> {
     /// The task's own numbers, each with the farthest value that is tried.
     fn own(&self, task: usize) -> Vec<Change> {
         let t = &self.set.tasks[task];
+        if t.weight.is_some() {
+            return Vec::new();
+        }
         let new = |quantity, from, to| {
             Change::new(self.set, ChangeTarget::Task, task, quantity, from, to)
         };
@@ -202,12 +208,10 @@ impl Search<'_> {
 
     /// The budgets of the largest tasks and servers that are not late themselves.
     fn largest(&self, late: &[usize]) -> Vec<Change> {
-        let others = self
-            .set
-            .tasks
-            .iter()
-            .enumerate()
-            .filter(|(n, t)| t.domain == self.domain && !late.contains(n));
+        let others =
+            self.set.tasks.iter().enumerate().filter(|(n, t)| {
+                t.domain == self.domain && t.weight.is_none() && !late.contains(n)
+            });
         let others = others.map(|(n, t)| (ChangeTarget::Task, n, t.budget, t.period));
         let groups = self.set.groups.iter().enumerate().filter(|(_, g)| g.domain == self.domain);
         let groups = groups.filter_map(|(n, g)| match &g.server {
@@ -301,7 +305,12 @@ impl Search<'_> {
             }
             self.trial = self.set.clone();
             let mut least = u64::MAX;
-            for task in self.trial.tasks.iter_mut().filter(|t| t.domain == self.domain) {
+            for task in self
+                .trial
+                .tasks
+                .iter_mut()
+                .filter(|t| t.domain == self.domain && t.weight.is_none())
+            {
                 let part =
                     |ns: u64| (u128::from(ns) * u128::from(middle) / u128::from(WHOLE)) as u64;
                 task.budget = part(task.budget);

@@ -83,6 +83,9 @@ fn demand(set: &TaskSet, node: usize, period: u64) -> u128 {
 }
 
 fn of_task(task: &TaskSpec, window: u64) -> u64 {
+    if task.weight.is_some() {
+        return window;
+    }
     if let Some(kind) = task.server {
         return task_server::most_within(task, kind, window);
     }

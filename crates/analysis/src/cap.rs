@@ -220,6 +220,10 @@ fn is_reservation(set: &TaskSet, task: &TaskSpec) -> bool {
 
 /// `end`: when each job has ended at the latest, after its release.
 fn of_task(set: &TaskSet, task: &TaskSpec, (budget, end): (u64, u64), window: u64) -> u64 {
+    // It uses idle time, without a bound.
+    if task.weight.is_some() {
+        return window;
+    }
     let early = task_server::is_early(task);
     if let Some(kind) = task.server.filter(|_| !early) {
         return task_server::most_within(&TaskSpec { budget, ..task.clone() }, kind, window);

@@ -139,6 +139,8 @@ pub enum Help {
     },
     /// Admission has no test for the policy of a group, or for its order.
     NoTest,
+    /// The host's own work between short quanta is what does not fit.
+    Quantum,
     /// No change was found within the step limit.
     Unknown,
 }
@@ -162,6 +164,9 @@ impl fmt::Display for Help {
             ),
             Help::Periods => f.write_str(
                 "choose periods that are multiples of each other, or another policy than td",
+            ),
+            Help::Quantum => f.write_str(
+                "give the policy a longer quantum: the host works at the end of each one",
             ),
             Help::NoTest => f.write_str(
                 "use a policy with a test (docs/check.md), or run it with --overload and measure",

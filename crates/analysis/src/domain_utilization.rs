@@ -47,7 +47,7 @@ fn sum(set: &TaskSet, selected: impl Fn(DomainId) -> bool) -> (Utilization, Vec<
     for t in set.tasks.iter().filter(|t| selected(t.domain)) {
         let at = place(t.group);
         let unbound = matches!(t.arrival, Arrival::Aperiodic { .. } | Arrival::List(_));
-        unbounded[at] |= unbound && t.server.is_none();
+        unbounded[at] |= unbound && t.server.is_none() || t.weight.is_some();
         // An aperiodic task without a server is guaranteed nothing; it counts with its mean.
         let period = match t.arrival {
             Arrival::Aperiodic { mean, .. } if t.server.is_none() => mean,

@@ -115,6 +115,10 @@ impl<'a> Hierarchy<'a> {
             // The response of the server above includes it.
             _ => Interference::default(),
         };
+        if policy == Policy::Fair {
+            self.test_fair(group, spec, supply, &host);
+            return Vec::new();
+        }
         let members =
             members::of(set, self.domain, group, policy, &self.budget_groups, host.per_job);
         if let Some(why) = self.lacks_promotion(group, policy) {

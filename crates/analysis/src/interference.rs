@@ -185,6 +185,10 @@ pub(crate) fn host_work(
             let all = (switches + end).saturating_mul(parts);
             add(None, period, late, suspended.saturating_add(all));
         }
+        if task.weight.is_some() {
+            // A wake-up begins a quantum.
+            add(None, period, late, release.saturating_mul(suspensions));
+        }
         if let Some(kind) = task.server {
             let parts = task_server::releases_each_period(kind);
             let period = task.period.max(1);

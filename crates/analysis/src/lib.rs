@@ -4,8 +4,8 @@
 //! which take their tables and promotion times from it.
 //!
 //! - [`analyse`] tests each task and each group of a set: response-time analysis for fixed
-//!   priorities, processor demand (QPA) for EDF, tables for time-driven groups, and the
-//!   supply-bound functions of servers for hierarchies.
+//!   priorities, processor demand (QPA) for EDF, tables for time-driven groups, delay bounds of
+//!   fair queueing, and the supply-bound functions of servers for hierarchies.
 //! - [`admit`] decides whether the set may run, [`advise`] searches for the smallest change that
 //!   makes it fit.
 //! - [`TimeTable::synthesise`] finds the windows of time-driven tasks, [`upper_band_responses`] the
@@ -32,6 +32,7 @@ mod demand_slack;
 mod domain_utilization;
 mod edf_response;
 mod equal_priority;
+mod fair;
 mod group_test;
 mod hierarchy;
 mod higher_priority;

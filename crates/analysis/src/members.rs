@@ -31,6 +31,8 @@ pub(crate) enum Policy<'s> {
     Objective(&'s Objective),
     /// By the expression `finish`: as EDF, without the wake-up rule.
     Finish,
+    /// Shares by weight.
+    Fair,
 }
 
 impl<'s> Policy<'s> {
@@ -40,7 +42,7 @@ impl<'s> Policy<'s> {
         match self {
             Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table => true,
             Policy::Objective(_) => true,
-            Policy::Imprecise | Policy::Dual | Policy::Finish => false,
+            Policy::Imprecise | Policy::Dual | Policy::Finish | Policy::Fair => false,
         }
     }
 
@@ -49,6 +51,7 @@ impl<'s> Policy<'s> {
         match &spec.order {
             Some(order) if order.is_finish() => return Some(Policy::Finish),
             Some(order) => return (!order.uses_release()).then_some(Policy::Objective(order)),
+            None if spec.takes_weights() => return Some(Policy::Fair),
             None => {}
         }
         let tested = [
@@ -74,7 +77,7 @@ impl<'s> Policy<'s> {
             Policy::Dual if hard => -i128::from(deadline),
             Policy::Dual => i128::from(priority) - BAND,
             Policy::Objective(order) => i128::from(order.priority(of)),
-            Policy::Edf | Policy::Finish | Policy::Table => 0,
+            Policy::Edf | Policy::Finish | Policy::Table | Policy::Fair => 0,
         }
     }
 }

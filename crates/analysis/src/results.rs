@@ -126,6 +126,8 @@ pub enum Test {
     MandatoryPart,
     /// Response-time analysis of the upper band, from the promotion on (Davis and Wellings 1995).
     Promotion,
+    /// The delay bound of fair queueing (Parekh and Gallager 1993; Goyal, Vin and Cheng 1996).
+    FairShare,
     /// None.
     None,
 }
@@ -140,6 +142,7 @@ impl Test {
             Test::Table => "table",
             Test::MandatoryPart => "mandatory part",
             Test::Promotion => "promotion",
+            Test::FairShare => "fair share",
             Test::None => "none",
         }
     }

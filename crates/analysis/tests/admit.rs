@@ -43,7 +43,11 @@ fn fixed(mut set: TaskSet, refusal: &Unschedulable) -> TaskSet {
                     task.budget = u64::try_from(scaled).unwrap();
                 }
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::NoTest | Help::Unknown => {
+            Help::Periods
+            | Help::LeastBudget { .. }
+            | Help::NoTest
+            | Help::Quantum
+            | Help::Unknown => {
                 panic!("no help")
             }
         }

@@ -142,7 +142,11 @@ proptest! {
                 }
                 prop_assert!(analyse(&set).fits());
             }
-            Help::Periods | Help::LeastBudget { .. } | Help::NoTest | Help::Unknown => {
+            Help::Periods
+                | Help::LeastBudget { .. }
+                | Help::NoTest
+                | Help::Quantum
+                | Help::Unknown => {
                 prop_assert!(false, "nothing helps")
             }
         }

@@ -27,6 +27,9 @@ struct Description {
     key: Key,
     /// Whether the set gives its `order`, in a table beside `name`.
     takes_order: bool,
+    /// Whether its tasks have a `weight` in place of `period` and `budget`, and the set may give
+    /// its `quantum`, in a table beside `name`.
+    takes_weights: bool,
     /// The tables of a set that may name it; a set may name a policy at its top as well.
     tables: &'static [&'static str],
     /// What it is.
@@ -55,9 +58,21 @@ enum Key {
 impl Description {
     fn of(entry: &PolicyEntry, key: Key) -> Description {
         let PolicyEntry { info, order, wakeup_rule, .. } = *entry;
-        let PolicyInfo { name, title, source, limits, takes_order, tables, .. } = *info;
+        let PolicyInfo { name, title, source, limits, takes_order, takes_weights, tables, .. } =
+            *info;
         let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
-        Description { name, key, takes_order, tables, title, source, limits, order, wakeup_rule }
+        Description {
+            name,
+            key,
+            takes_order,
+            takes_weights,
+            tables,
+            title,
+            source,
+            limits,
+            order,
+            wakeup_rule,
+        }
     }
 
     fn text(&self) -> String {
@@ -88,6 +103,11 @@ impl Description {
                 let table = format!("{{ name = \"{}\", order = \"EXPRESSION\" }}", self.name);
                 format!("policy = {table}, at the top or in a [[group]]")
             }
+            Key::Policy if self.takes_weights => format!(
+                "policy = \"{}\", or {{ name = \"{}\", quantum = \"4ms\" }}, at the top or in a \
+                 [[group]]",
+                self.name, self.name
+            ),
             Key::Policy => format!("policy = \"{}\", at the top or in a [[group]]", self.name),
             Key::Server => {
                 let tables: Vec<String> =

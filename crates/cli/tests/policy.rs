@@ -46,6 +46,14 @@ fn names(key: &str, name: &str, takes_order: bool, in_task: bool) -> String {
     )
 }
 
+/// A set of one task with a weight.
+fn shared(policy: &str) -> String {
+    format!(
+        "cpu = 0\npolicy = {{ name = \"{policy}\", quantum = \"1ms\" }}\n[[task]]\nname = \"t\"\n\
+         weight = 1\nwork = {{ spin = \"1ms\" }}\n"
+    )
+}
+
 #[test]
 fn each_name_in_the_list_is_one_that_a_task_set_may_have() {
     let list = document(&["list", "--json"]);
@@ -57,7 +65,10 @@ fn each_name_in_the_list_is_one_that_a_task_set_may_have() {
         assert!(!tables.is_empty(), "{policy:#}");
         for table in tables {
             let takes_order = policy["takes_order"] == true;
-            let set = names(text("key"), text("name"), takes_order, table == "task");
+            let set = match policy["takes_weights"] == true {
+                true => shared(text("name")),
+                false => names(text("key"), text("name"), takes_order, table == "task"),
+            };
             TaskSet::parse(&set, "set.toml").unwrap_or_else(|e| panic!("{policy}: {e}"));
         }
         assert!(

@@ -241,7 +241,9 @@ fn preemption(mut tasks: Vec<(u32, u64, Reason)>, lacking: u64) -> Option<Candid
         }
         Reason::EarlierDeadline => CauseKind::EarlierDeadline,
         Reason::ArrivedFirst => CauseKind::EqualPriority,
-        Reason::Table | Reason::Band | Reason::Objective => CauseKind::PolicyOrder,
+        Reason::Table | Reason::Band | Reason::Objective | Reason::FairShare => {
+            CauseKind::PolicyOrder
+        }
         Reason::Later => CauseKind::LowerPriority,
     };
     let rank = if kind == CauseKind::LowerPriority { Rank::Unplanned } else { Rank::Planned };

@@ -29,6 +29,8 @@ pub enum Reason {
     Band,
     /// The set's order says so (`objective`).
     Objective,
+    /// Its share is due earlier (`wfq`, `sfq`).
+    FairShare,
     /// It comes later in the policy's order: the one that waited could not execute.
     Later,
 }
@@ -64,6 +66,7 @@ pub(crate) fn reason(
         "edf" => Reason::EarlierDeadline,
         "td" => return (Reason::Table, group),
         "objective" => return (Reason::Objective, group),
+        _ if policy.takes_weights() => return (Reason::FairShare, group),
         _ => return (Reason::Band, group),
     };
     let reason = match key(&theirs).cmp(&key(&ours)) {

@@ -119,6 +119,9 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
         return refuse("it starts more than 20 s after the run");
     }
     match &task.arrival {
+        Arrival::Periodic if task.weight.is_some() && task.period > LONGEST_WAIT => {
+            refuse("its share of its group is a quantum in more than 20 s")
+        }
         Arrival::Periodic if task.period > LONGEST_WAIT => refuse("its period is over 20 s"),
         Arrival::Sporadic { longest, .. } if *longest > LONGEST_WAIT => {
             refuse("its arrivals may be over 20 s apart")

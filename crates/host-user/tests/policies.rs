@@ -111,7 +111,7 @@ fn three_tasks(policy: &str) -> String {
 
 #[test]
 fn under_every_policy_each_release_is_carried_out() {
-    for policy in punctual_policies::POLICIES {
+    for policy in punctual_policies::POLICIES.iter().filter(|policy| !policy.info.takes_weights) {
         let Some(periods) = carried_out(&three_tasks(policy.info.name), 600 * MS) else { return };
         for (task, work, about) in [(0, 500_000, 119), (1, MS, 59), (2, 3 * MS, 29)] {
             let mine: Vec<&Period> = periods.iter().filter(|p| p.task == task).collect();
@@ -141,6 +141,49 @@ fn under_every_policy_each_release_is_carried_out() {
                 "{}: done with less than its work",
                 policy.info.name
             );
+        }
+    }
+}
+
+/// A task of weight 3, one of weight 1, and one that sleeps most of the time.
+#[test]
+fn under_fair_queueing_tasks_share_their_group_by_weight() {
+    for policy in ["wfq", "sfq"] {
+        let text = format!(
+            "policy = \"edf\"\n\
+             [[task]]\nname = \"control\"\nperiod = \"5ms\"\nbudget = \"1ms\"\n\
+             work = {{ spin = \"500us\" }}\n\
+             [[group]]\nname = \"shared\"\npolicy = {{ name = \"{policy}\", quantum = \"1ms\" }}\n\
+             period = \"10ms\"\nbudget = \"4ms\"\n\
+             [[task]]\nname = \"three\"\ngroup = \"shared\"\nweight = 3\n\
+             work = {{ spin = \"forever\" }}\n\
+             [[task]]\nname = \"one\"\ngroup = \"shared\"\nweight = 1\n\
+             work = {{ spin = \"forever\" }}\n\
+             [[task]]\nname = \"sleeper\"\ngroup = \"shared\"\nweight = 1\n\
+             work = {{ steps = [{{ spin = \"100us\" }}, {{ sleep = \"20ms\" }}] }}\n"
+        );
+        let Some(periods) = carried_out(&text, 600 * MS) else { return };
+        let received = |periods: &[Period], task| -> u64 {
+            periods.iter().filter(|p| p.task == task).map(|p| p.received).sum()
+        };
+        let simulated = simulated(&text, 600 * MS);
+        for (of, exactly) in [(&simulated, true), (&periods, false)] {
+            let [three, one, sleeper] = [1, 2, 3].map(|task| received(of, task));
+            assert!(one > 0 && sleeper > 0, "{policy}: {one} and {sleeper} ns");
+            let differ = || {
+                // A quantum of each, that of the end being unknown, and what a switch costs.
+                let within = if exactly { 4 * MS } else { 10 * MS };
+                assert!(three.abs_diff(3 * one) <= within, "{policy}: {three} and {one} ns");
+            };
+            if exactly {
+                differ();
+            } else {
+                judge_timing(|| {
+                    differ();
+                    let missed = of.iter().filter(|p| p.task == 0 && p.miss).count();
+                    assert_eq!(missed, 0, "{policy}: the control task");
+                });
+            }
         }
     }
 }

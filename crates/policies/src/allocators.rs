@@ -225,7 +225,8 @@ impl Allocators {
         if !matches!(self.slots[index].phase, Phase::Empty) {
             return Err(Refusal::Busy);
         }
-        self.slots[index] = slot_for(spec, index as u32);
+        let executed = self.slots[index].executed;
+        self.slots[index] = Slot { executed, ..slot_for(spec, index as u32) };
         self.register(gsi, index, task)
     }
 
@@ -251,7 +252,8 @@ impl Allocators {
         if !matches!(self.slots[index].phase, Phase::Empty) {
             return Err(Refusal::Busy);
         }
-        self.slots[index] = slot_for(spec, index as u32);
+        let executed = self.slots[index].executed;
+        self.slots[index] = Slot { executed, ..slot_for(spec, index as u32) };
         self.register(gsi, index, task)
     }
 
@@ -396,7 +398,7 @@ impl Allocators {
 
 fn slot_for(spec: &TaskSpec, index: u32) -> Slot {
     let mut slot = Slot::new(MemberParams::of(spec, index, TaskId::NONE), overrun(spec.overrun));
-    slot.stream = Stream::of(&spec.arrival);
+    slot.stream = Stream::of(spec);
     slot.server = spec.server;
     slot
 }

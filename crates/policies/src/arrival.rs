@@ -4,12 +4,14 @@
 
 use oorandom::Rand64;
 use punctual_dispatcher::INFINITE;
-use punctual_taskset::{Arrival, ArrivalGaps};
+use punctual_taskset::{Arrival, ArrivalGaps, TaskSpec};
 
 /// A task's releases, one after the other. Times are ns.
 pub(crate) enum Stream {
     /// Each period.
     Periodic,
+    /// As soon as the one before has ended.
+    Continual,
     /// At least a period apart, at most `longest`.
     Sporadic { longest: u64, random: Rand64 },
     /// At any time.
@@ -19,8 +21,9 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    pub(crate) fn of(arrival: &Arrival) -> Stream {
-        match arrival {
+    pub(crate) fn of(task: &TaskSpec) -> Stream {
+        match &task.arrival {
+            Arrival::Periodic if task.weight.is_some() => Stream::Continual,
             Arrival::Periodic => Stream::Periodic,
             Arrival::Sporadic { longest, seed } => {
                 Stream::Sporadic { longest: *longest, random: ArrivalGaps::numbers(*seed) }
@@ -35,6 +38,11 @@ impl Stream {
         matches!(self, Stream::Periodic)
     }
 
+    /// Whether each release follows the end of the one before.
+    pub(crate) fn is_continual(&self) -> bool {
+        matches!(self, Stream::Continual)
+    }
+
     /// The first release at or after `now`, and how many of its grid or list are past; `start` is
     /// the task's offset. What is random begins with `now`.
     pub(crate) fn first(&mut self, origin: u64, start: u64, period: u64, now: u64) -> (u64, u64) {
@@ -44,7 +52,7 @@ impl Stream {
                 let past = now.saturating_sub(begin).div_ceil(period);
                 (begin.saturating_add(past.saturating_mul(period)), past)
             }
-            Stream::Sporadic { .. } => (begin.max(now), 0),
+            Stream::Continual | Stream::Sporadic { .. } => (begin.max(now), 0),
             Stream::Aperiodic(_) => (self.after(begin.max(now), origin, period), 0),
             Stream::List(times, place) => {
                 *place = times.partition_point(|&t| origin.saturating_add(t) < now);
@@ -58,6 +66,7 @@ impl Stream {
     pub(crate) fn after(&mut self, at: u64, origin: u64, period: u64) -> u64 {
         match self {
             Stream::Periodic => at.saturating_add(period),
+            Stream::Continual => at,
             Stream::Sporadic { longest, random } => at.saturating_add(
                 random.rand_range(period..longest.saturating_add(1).max(period + 1)),
             ),
@@ -75,10 +84,16 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
+    use punctual_taskset::{Body, Spin};
+
     use super::*;
 
+    fn stream(arrival: Arrival) -> Stream {
+        Stream::of(&TaskSpec { arrival, ..TaskSpec::new("t", 10, 1, Body::Spin(Spin::Forever)) })
+    }
+
     fn take(arrival: &Arrival, period: u64, n: usize) -> Vec<u64> {
-        let mut stream = Stream::of(arrival);
+        let mut stream = stream(arrival.clone());
         let mut at = stream.first(1_000, 0, period, 0).0;
         let mut all = Vec::new();
         while all.len() < n && at != INFINITE {
@@ -115,11 +130,11 @@ mod tests {
 
     #[test]
     fn who_comes_late_goes_on_with_the_next_release_of_its_grid() {
-        let mut periodic = Stream::of(&Arrival::Periodic);
+        let mut periodic = stream(Arrival::Periodic);
         assert_eq!(periodic.first(100, 5, 10, 0), (105, 0));
         assert_eq!(periodic.first(100, 5, 10, 105), (105, 0));
         assert_eq!(periodic.first(100, 5, 10, 106), (115, 1));
-        let mut list = Stream::of(&Arrival::List(vec![0, 4, 9]));
+        let mut list = stream(Arrival::List(vec![0, 4, 9]));
         assert_eq!(list.first(100, 0, 10, 101), (104, 1));
         assert_eq!(list.after(104, 100, 10), 109);
         assert_eq!(list.after(109, 100, 10), INFINITE);

@@ -25,11 +25,17 @@ pub struct JobParams {
 /// A member has one job at a time. No call allocates, locks or makes a system call.
 pub struct Context<'a> {
     pub(crate) gsi: &'a mut dyn Gsi,
-    pub(crate) slot: &'a mut Slot,
+    pub(crate) slots: &'a mut [Slot],
+    /// Of the member, in `slots`.
+    pub(crate) place: usize,
     pub(crate) rank: i64,
 }
 
 impl Context<'_> {
+    fn slot(&self) -> &Slot {
+        &self.slots[self.place]
+    }
+
     /// The time of this instant, CLOCK_MONOTONIC ns.
     pub fn now(&self) -> u64 {
         self.gsi.now()
@@ -37,22 +43,22 @@ impl Context<'_> {
 
     /// From which offsets count, CLOCK_MONOTONIC ns.
     pub fn start_of_run(&self) -> u64 {
-        self.slot.origin
+        self.slot().origin
     }
 
     /// The member. Its `index` is the place of what a policy keeps of it.
     pub fn member(&self) -> &MemberParams {
-        &self.slot.member
+        &self.slot().member
     }
 
     /// The task's release in flight; between two, the latest one.
     pub fn release(&self) -> &Release {
-        &self.slot.release
+        &self.slot().release
     }
 
     /// When the arrival that is served was due, or the one that waits to be, CLOCK_MONOTONIC ns.
     pub fn arrival(&self) -> u64 {
-        self.slot.arrival
+        self.slot().arrival
     }
 
     /// The priority of the member in its group, as the policy of the group has it: for the jobs of
@@ -71,7 +77,7 @@ impl Context<'_> {
     /// [`Refusal::Invalid`] without a budget; [`Refusal::Busy`] for a member that is not paced, and
     /// for a second release at one event.
     pub fn begin_release(&mut self, at: u64, deadline: u64, budget: u64) -> Result<(), Refusal> {
-        let slot = &mut *self.slot;
+        let slot = &mut self.slots[self.place];
         if !slot.paced || slot.begun {
             return Err(Refusal::Busy);
         }
@@ -101,16 +107,13 @@ impl Context<'_> {
     /// [`Refusal::Nothing`] between two releases, [`Refusal::Invalid`] without a budget;
     /// [`Refusal::Full`] when the dispatcher has no room.
     pub fn add_job(&mut self, job: &JobParams) -> Result<(), Refusal> {
-        if self.slot.phase != Phase::Open {
-            return Err(match self.slot.phase {
-                Phase::Reserved(_) => Refusal::Busy,
-                _ => Refusal::Nothing,
-            });
+        let slot = &mut self.slots[self.place];
+        match slot.phase {
+            Phase::Open if slot.job.is_some() => Err(Refusal::Busy),
+            Phase::Open => jobs::add(self.gsi, slot, job),
+            Phase::Reserved(_) => Err(Refusal::Busy),
+            _ => Err(Refusal::Nothing),
         }
-        if self.slot.job.is_some() {
-            return Err(Refusal::Busy);
-        }
-        jobs::add(self.gsi, self.slot, job)
     }
 
     /// Replaces the job in flight: attributes of a job never change. What it executed is charged to
@@ -120,12 +123,13 @@ impl Context<'_> {
     /// [`Refusal::Nothing`] without a job in flight; as [`Context::add_job`].
     pub fn replace_job(&mut self, job: &JobParams) -> Result<(), Refusal> {
         self.standing().ok_or(Refusal::Nothing)?;
-        if self.slot.job.is_none() || self.slot.phase != Phase::Open {
+        let slot = &mut self.slots[self.place];
+        if slot.job.is_none() || slot.phase != Phase::Open {
             return Err(Refusal::Busy);
         }
         // There is room for another one then.
-        take_back(self.gsi, self.slot)?;
-        jobs::add(self.gsi, self.slot, job)
+        take_back(self.gsi, slot)?;
+        jobs::add(self.gsi, slot, job)
     }
 
     /// Takes back the job in flight of a task, or of a server. Its end is an event.
@@ -133,8 +137,8 @@ impl Context<'_> {
     /// # Errors
     /// [`Refusal::Nothing`] without one; [`Refusal::Busy`] for a task that a reservation releases.
     pub fn cancel_job(&mut self) -> Result<(), Refusal> {
-        let job = self.slot.current_job(self.gsi).ok_or(Refusal::Nothing)?;
-        let Slot { phase, member, .. } = &self.slot;
+        let job = self.slot().current_job(self.gsi).ok_or(Refusal::Nothing)?;
+        let Slot { phase, member, .. } = self.slot();
         if matches!((phase, member.serves), (Phase::Reserved(_), For::Task(_))) {
             return Err(Refusal::Busy);
         }
@@ -143,25 +147,36 @@ impl Context<'_> {
 
     /// Takes `ns` off the budget that is left of the release in flight: reported as not used.
     pub fn give_up(&mut self, ns: u64) {
-        let ns = ns.min(self.slot.granted.saturating_sub(self.slot.used));
-        self.slot.granted -= ns;
-        self.slot.cut_off += ns;
-        self.slot.release.left = self.slot.granted - self.slot.used;
+        let slot = &mut self.slots[self.place];
+        let ns = ns.min(slot.granted.saturating_sub(slot.used));
+        slot.granted -= ns;
+        slot.cut_off += ns;
+        slot.release.left = slot.granted - slot.used;
     }
 
     /// What the job in flight does; `None` without one.
     pub fn standing(&self) -> Option<Standing> {
-        self.slot.current_job(self.gsi).and_then(|job| self.gsi.standing(job))
+        self.slot().current_job(self.gsi).and_then(|job| self.gsi.standing(job))
     }
 
     /// The remaining budget of the job in flight, ns; 0 without one.
     pub fn remaining(&self) -> u64 {
-        self.slot.current_job(self.gsi).map_or(0, |job| self.gsi.remaining(job))
+        self.slot().current_job(self.gsi).map_or(0, |job| self.gsi.remaining(job))
     }
 
     /// What the job in flight has executed, ns; 0 without one.
     pub fn used(&self) -> u64 {
-        self.slot.current_job(self.gsi).map_or(0, |job| self.gsi.used(job))
+        self.slot().current_job(self.gsi).map_or(0, |job| self.gsi.used(job))
+    }
+
+    /// What a task of the member's group, or the member itself, has executed in all its jobs so
+    /// far, ns; 0 of one that is not in the group. `member` is its index. On the kernel host this
+    /// is a command while the task has a job.
+    pub fn executed(&self, member: u32) -> u64 {
+        let of_group = |slot: &&Slot| slot.member.group == self.slot().member.group;
+        let Some(slot) = self.slots.get(member as usize).filter(of_group) else { return 0 };
+        let in_flight = slot.current_job(self.gsi).map_or(0, |job| self.gsi.used(job));
+        slot.executed.saturating_add(in_flight)
     }
 
     /// Requests the event [`Timer`](crate::PolicyEvent::Timer) at `at`, CLOCK_MONOTONIC ns, in
@@ -171,14 +186,15 @@ impl Context<'_> {
     /// [`Refusal::Full`] when the dispatcher has no timer left; none is set then.
     pub fn set_timer(&mut self, at: u64) -> Result<(), Refusal> {
         self.cancel_timer();
-        let cookie = jobs::POLICY_TIMER | u64::from(self.slot.member.index);
-        self.slot.policy_timer = Some((self.gsi.ask_timer(at, cookie)?, at));
+        let slot = &mut self.slots[self.place];
+        let cookie = jobs::POLICY_TIMER | u64::from(slot.member.index);
+        slot.policy_timer = Some((self.gsi.ask_timer(at, cookie)?, at));
         Ok(())
     }
 
     /// Cancels the timer that the policy set for this member, if there is one.
     pub fn cancel_timer(&mut self) {
-        jobs::cancel_policy_timer(self.gsi, self.slot);
+        jobs::cancel_policy_timer(self.gsi, &mut self.slots[self.place]);
     }
 }
 

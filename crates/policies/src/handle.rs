@@ -233,6 +233,7 @@ impl Allocators {
             return;
         }
         slot.used += used;
+        slot.executed = slot.executed.saturating_add(used);
         if end == End::Cancelled && reserved {
             // By the wake-up rule: another one of the same release, with less budget, follows.
             slot.cut = true;
@@ -252,7 +253,9 @@ impl Allocators {
     /// A job of a reservation with windows ended, and another one of the same release follows.
     fn window_ended(&mut self, task: TaskId, used: u64) {
         if let Some(s) = self.slot_of(task).filter(|&s| self.slots[s].open) {
-            self.slots[s].used += used;
+            let slot = &mut self.slots[s];
+            slot.used += used;
+            slot.executed = slot.executed.saturating_add(used);
         }
     }
 

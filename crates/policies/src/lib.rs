@@ -23,6 +23,7 @@ mod dual;
 mod edf;
 mod entry;
 mod error;
+mod fair;
 mod fp;
 mod gsi;
 mod handle;
@@ -68,6 +69,8 @@ pub static POLICIES: &[&PolicyEntry] = &[
     &imprecise::POLICY,
     &dual::POLICY,
     &objective::POLICY,
+    &fair::WFQ,
+    &fair::SFQ,
 ];
 
 /// All kinds of server, which are policies whose members are servers.

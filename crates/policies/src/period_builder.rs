@@ -16,6 +16,8 @@ pub struct PeriodParams {
     pub budget: u64,
     /// Its jobs may suspend themselves: all but those of synthetic execution.
     pub suspends: bool,
+    /// Its jobs do not expire at their deadlines: one that completes later has missed its own.
+    pub overdue: bool,
 }
 
 impl PeriodParams {
@@ -28,6 +30,7 @@ impl PeriodParams {
             deadline,
             budget,
             suspends: !matches!(spec.body, Body::Spin(_)),
+            overdue: spec.weight.is_some(),
         }
     }
 }
@@ -126,6 +129,7 @@ impl PeriodBuilder {
         self.latest.end = end;
         if end == JobEnd::Completed {
             self.latest.completed = completed;
+            self.latest.miss = self.params.overdue && completed > self.latest.deadline;
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a policy is: it receives the events of a group's members, and issues their jobs.
 
 use punctual_dispatcher::{End, For, TaskId};
-use punctual_taskset::{TaskSpec, Window};
+use punctual_taskset::{PolicySpec, TaskSpec, Window};
 
 use crate::Context;
 
@@ -139,6 +139,13 @@ pub trait SchedulingPolicy: Send {
     fn server_priority(&self, server: &MemberParams) -> Option<i64> {
         let _ = server;
         None
+    }
+
+    /// Becomes the policy `to` in a swap, with all that it keeps of its members. `false`: it
+    /// cannot, and another policy is made in its place.
+    fn becomes(&mut self, to: &PolicySpec) -> bool {
+        let _ = to;
+        false
     }
 
     /// Answers an event of a member. What it does through `context` takes effect at the same

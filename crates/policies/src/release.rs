@@ -20,9 +20,10 @@ impl Allocators {
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
         let rank = self.rank_of(s);
+        let policy = &mut self.at_work[self.slots[s].by as usize].policy;
+        let slots = &mut self.slots[..];
+        policy.handle(&mut Context { gsi: &mut *gsi, slots, place: s, rank }, event);
         let slot = &mut self.slots[s];
-        let policy = &mut self.at_work[slot.by as usize].policy;
-        policy.handle(&mut Context { gsi: &mut *gsi, slot, rank }, event);
         if !std::mem::take(&mut slot.begun) {
             return;
         }
@@ -138,6 +139,11 @@ impl Allocators {
             }
             if self.open(gsi, s, report) {
                 return;
+            }
+            // A task that is always released would try for ever.
+            let slot = &mut self.slots[s];
+            if slot.stream.is_continual() {
+                slot.next = now.saturating_add(period);
             }
         }
     }

@@ -52,7 +52,7 @@ impl Allocators {
     fn resync_policy(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
         if let Some((_, due)) = self.slots[s].policy_timer {
             // Its own timer is free again, or has expired and left its place.
-            let _ = Context { gsi, slot: &mut self.slots[s], rank: 0 }.set_timer(due);
+            let _ = Context { gsi, slots: &mut self.slots, place: s, rank: 0 }.set_timer(due);
         }
         self.dispatch_event(gsi, s, PolicyEvent::Lost, report);
     }

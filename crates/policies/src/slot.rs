@@ -86,6 +86,8 @@ pub(crate) struct Slot {
     /// Its budget, and its execution in jobs that have ended, ns.
     pub(crate) granted: u64,
     pub(crate) used: u64,
+    /// Its execution in all jobs that have ended, ns; kept while it is removed and added again.
+    pub(crate) executed: u64,
     /// Enforcement error, ns: executed beyond (+) or short of (-) what was granted, and still to be
     /// settled.
     pub(crate) error: i64,
@@ -140,6 +142,7 @@ impl Slot {
             seen: false,
             granted: 0,
             used: 0,
+            executed: 0,
             error: 0,
             delayed: 0,
             lost: 0,
@@ -194,6 +197,7 @@ impl Slot {
     /// The release in flight has executed `ns` in a job that is over.
     pub(crate) fn charge(&mut self, ns: u64) {
         self.used += ns;
+        self.executed = self.executed.saturating_add(ns);
         self.release.left = self.granted.saturating_sub(self.used);
     }
 

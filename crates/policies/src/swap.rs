@@ -1,7 +1,7 @@
 //! Another policy for a group, while its tasks run.
 
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_taskset::{PolicySpec, ServerSpec};
+use punctual_taskset::{fmt_ns, PolicySpec, ServerSpec};
 
 use crate::allocators::AtWork;
 use crate::entry::Setup;
@@ -36,6 +36,22 @@ impl Allocators {
             return Err(refused(place(), cause, help));
         }
         let entry = self.find(&to.name, place())?;
+        let refused_order = |e| {
+            refused(
+                place(),
+                format!("the dispatcher refuses the change: {e}"),
+                "report it with the task set",
+            )
+        };
+        if let Some(fault) = self.weights_fault(group, to) {
+            return Err(fault);
+        }
+        let at = self.groups[group as usize] as usize;
+        if self.at_work[at].policy.becomes(to) {
+            self.at_work[at].entry = entry;
+            self.spec_of(group).name.clone_from(&to.name);
+            return gsi.set_order(group, entry.order).map_err(refused_order);
+        }
         let policy = (entry.make)(
             entry,
             &Setup {
@@ -47,20 +63,10 @@ impl Allocators {
                 members: self.slots.len() as u32,
             },
         )?;
-        let refused = |e| {
-            refused(
-                place(),
-                format!("the dispatcher refuses the change: {e}"),
-                "report it with the task set",
-            )
-        };
-        gsi.set_order(group, entry.order).map_err(refused)?;
+        gsi.set_order(group, entry.order).map_err(refused_order)?;
         let at = self.place_for(AtWork { entry, policy });
         self.groups[group as usize] = at;
-        match group.checked_sub(1) {
-            None => self.set.policy = to.clone(),
-            Some(g) => self.set.groups[g as usize].policy = to.clone(),
-        }
+        *self.spec_of(group) = to.clone();
         let tasks = &mut self.slots[..self.servers];
         let of_group = |s: &&mut Slot| s.member.group == group && s.server.is_none();
         for slot in tasks.iter_mut().filter(of_group) {
@@ -73,14 +79,41 @@ impl Allocators {
                 if let Some(to) = standing(slot, policy) {
                     let changed =
                         in_windows(gsi, slot, policy, |gsi| gsi.change_reservation(r, &to));
-                    match changed.map_err(refused)? {
+                    match changed.map_err(refused_order)? {
                         Some(()) => slot.by = at,
                         None => slot.no_room = true,
                     }
                 }
             }
         }
-        self.rank_servers(gsi, group).map_err(refused)
+        self.rank_servers(gsi, group).map_err(refused_order)
+    }
+
+    /// The policy of a group.
+    fn spec_of(&mut self, group: u32) -> &mut PolicySpec {
+        match group.checked_sub(1) {
+            None => &mut self.set.policy,
+            Some(g) => &mut self.set.groups[g as usize].policy,
+        }
+    }
+
+    /// Tasks with weights have no period and budget for other policies, and the reverse; and their
+    /// quantum stays.
+    fn weights_fault(&mut self, group: u32, to: &PolicySpec) -> Option<Diagnostic> {
+        let from = self.spec_of(group).clone();
+        let place = format!("group {group}");
+        if from.takes_weights() != to.takes_weights() {
+            let (have, help) = match from.takes_weights() {
+                true => ("have weights", "swap to \"wfq\" or \"sfq\""),
+                false => ("have no weights", "swap to a policy that takes periods and budgets"),
+            };
+            let cause = format!("its tasks {have}, which does not suit \"{}\"", to.name);
+            return Some(refused(place, cause, help));
+        }
+        let quantum = to.quantum.filter(|&ns| ns != from.quantum_ns() && to.takes_weights())?;
+        let (now, then) = (fmt_ns(from.quantum_ns()), fmt_ns(quantum));
+        let cause = format!("its quantum is {now}, and a swap to {then} does not change it");
+        Some(refused(place, cause, "leave the quantum out of the swap"))
     }
 
     /// A member of a group with a server that another policy does not suit.

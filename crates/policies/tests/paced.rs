@@ -3,13 +3,14 @@
 
 mod support;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use punctual_dispatcher::{Attribute, End, Refusal, INFINITE};
 use punctual_policies::{
     Context, JobParams, MemberParams, PolicyEntry, PolicyEvent, ReleaseEvent, SchedulingPolicy,
 };
-use support::{at_times, options, set, task, Cpu};
+use punctual_taskset::ServerKind;
+use support::{at_times, group, options, set, task, Cpu};
 
 fn whole(context: &Context<'_>) -> JobParams {
     let release = context.release();
@@ -172,4 +173,44 @@ fn a_release_that_was_begun_and_has_no_job_ends_as_cancelled() {
     let mut cpu = Cpu::with(&set("edf", vec![task("a", 20, 4)]), &[&[2]], options(&IDLE));
     cpu.run(30);
     assert_eq!(cpu.ends(0), [(0, 0, End::Cancelled, 0), (1, 20, End::Cancelled, 0)]);
+}
+
+thread_local! {
+    /// By event of the first task: its own execution, and that of the other two.
+    static EXECUTED: RefCell<Vec<[u64; 3]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One job of each release, and what all tasks have executed at each event of the first.
+struct Watches;
+
+impl SchedulingPolicy for Watches {
+    fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
+        if event == PolicyEvent::Released {
+            context.add_job(&whole(context)).unwrap();
+        }
+        if context.member().index == 0 {
+            let all = [0, 1, 2].map(|member| context.executed(member));
+            EXECUTED.with_borrow_mut(|seen| seen.push(all));
+        }
+    }
+}
+
+static WATCHES: [&PolicyEntry; 1] = [&PolicyEntry { make: |_, _| Ok(Box::new(Watches)), ..ENTRY }];
+
+#[test]
+fn a_policy_can_query_what_the_tasks_of_its_group_have_executed() {
+    let mut set = set("edf", vec![task("a", 10, 2), task("b", 30, 9), task("beside", 30, 6)]);
+    set.groups.push(group("g", "edf", 30, 6, ServerKind::Deferrable));
+    set.tasks[2].group = Some(0);
+    let mut cpu = Cpu::with(&set, &[&[2], &[9], &[6]], options(&WATCHES));
+    cpu.run(21);
+    // At 0, 2, 10, 12 and 20: a job in flight counts as well, a task of another group does not.
+    assert_eq!(cpu.when(1), [(8, 10), (12, 19)]);
+    let expected = [[0, 0, 0], [2, 0, 0], [2, 2, 0], [4, 2, 0], [4, 9, 0]];
+    EXECUTED.with_borrow(|seen| assert_eq!(*seen, expected));
+    // A task that is removed and added again continues its count.
+    cpu.leave(1);
+    cpu.add(1, &[9]).unwrap();
+    cpu.run(22);
+    EXECUTED.with_borrow(|seen| assert_eq!(seen.last(), Some(&[6, 9, 0])));
 }

@@ -23,7 +23,9 @@ impl Maker {
     }
 
     fn name(&mut self) -> &'static str {
-        POLICIES[self.below(POLICIES.len())].info.name
+        let periodic = POLICIES.iter().filter(|policy| !policy.info.takes_weights);
+        let names: Vec<&str> = periodic.map(|policy| policy.info.name).collect();
+        self.one_of(&names)
     }
 
     fn some(&mut self, n: usize) -> Option<usize> {

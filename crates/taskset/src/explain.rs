@@ -7,7 +7,7 @@ mod spelling;
 use toml::de::{DeTable, DeValue};
 
 use crate::duration::{parse_duration, quote};
-use crate::format::{Arrival, Cpu, Integer, Pid, Policy, Seed, Spin, Weight, HISTOGRAM};
+use crate::format::{Arrival, Cpu, Integer, Pid, Policy, Seed, Share, Spin, Weight, HISTOGRAM};
 use crate::problems::Problem;
 use crate::value::{Forms, Span, HELP, KEY};
 use found::{Found, Part};
@@ -100,19 +100,13 @@ impl Found<'_, '_> {
             "pid" => Pid::limits(),
             "seed" => Seed::limits(),
             "the weight" => Weight::limits(),
+            "weight" => Share::limits(),
             _ => Integer::limits(),
         }
     }
 
     fn unknown_key(&self, known: &[&str]) -> (String, String) {
         let (key, _) = self.key();
-        if key == "weight" && known.contains(&"budget_group") {
-            let help = "remove it, and choose the budgets in the proportion you want";
-            return (
-                format!("this version of Punctual does not have {} yet", quote(key)),
-                help.to_owned(),
-            );
-        }
         (format!("unknown key {}", quote(key)), self.instead_of_key(key, known))
     }
 
@@ -137,6 +131,11 @@ impl Found<'_, '_> {
                 "the top of a file",
                 "name" | "period" | "budget" | "deadline" | "priority" | "work" | "command" | "pid",
             ) => "it belongs to a task: move it below a [[task]] line".to_owned(),
+            ("a group", "weight") => {
+                "remove it: tasks have weights, below a group with policy = \"wfq\" or \"sfq\"; a \
+                 group has period and budget"
+                    .to_owned()
+            }
             ("a task", "task") => "begin each task with [[task]], not inside another".to_owned(),
             ("a task", "policy" | "duration" | "domain") => {
                 "it belongs to the whole set: move it above the first [[task]]".to_owned()

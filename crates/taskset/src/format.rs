@@ -19,12 +19,13 @@ use crate::explain::nearest;
 use crate::objective::LONGEST_OBJECTIVE;
 use crate::registry::{names, policies};
 use crate::value::{by_forms, fault, At, Duration, Forms, Positive, Table, Whole, Word};
-use crate::{Overrun, ServerKind};
+use crate::{Overrun, ServerKind, MOST_WEIGHT};
 
 pub(crate) type Cpu = Whole<0, { LARGEST_CPU as i64 }>;
 pub(crate) type Pid = Whole<1, { LARGEST_PID as i64 }>;
 pub(crate) type Seed = Whole<0, { i64::MAX }>;
 pub(crate) type Weight = Whole<1, { u32::MAX as i64 }>;
+pub(crate) type Share = Whole<1, { MOST_WEIGHT as i64 }>;
 pub(crate) type Integer = Whole<{ i64::MIN }, { i64::MAX }>;
 pub(crate) type Tables<T> = At<Vec<At<Table<T>>>>;
 
@@ -115,7 +116,14 @@ pub(crate) struct Set {
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend(
-    "required" = ["name", "period", "budget"],
+    "required" = ["name"],
+    "if" = { "required": ["weight"] },
+    "then" = { "not": { "anyOf": [
+        { "required": ["period"] }, { "required": ["budget"] }, { "required": ["deadline"] },
+        { "required": ["overrun"] }, { "required": ["server"] }, { "required": ["jitter"] },
+        { "required": ["blocking"] }
+    ] } },
+    "else" = { "required": ["period", "budget"] },
     "oneOf" = [{ "required": ["work"] }, { "required": ["command"] }, { "required": ["pid"] }],
     "not" = { "required": ["arrival", "offset"], "properties": { "arrival": { "type": "array" } } }
 ))]
@@ -140,6 +148,9 @@ pub(crate) struct Task {
     pub(crate) overrun: Option<At<Word<Overrun>>>,
     /// The scheduling group in which it competes; without it, the top.
     pub(crate) group: Option<At<String>>,
+    /// Under wfq and sfq, instead of period and budget: of what its group executes, it receives the
+    /// part weight / (sum of the group's weights).
+    pub(crate) weight: Option<At<Share>>,
     /// The budget group that limits it.
     pub(crate) budget_group: Option<At<String>>,
     /// Its own server, which makes its releases: soft_constant_bandwidth, total_bandwidth or
@@ -267,14 +278,20 @@ pub(crate) struct PolicyName(pub(crate) String);
 #[schemars(inline, extend(
     "required" = ["name"],
     "if" = { "required": ["name"], "properties": { "name": { "const": "objective" } } },
-    "then" = { "required": ["order"] },
-    "else" = { "not": { "required": ["order"] } }
+    "then" = { "required": ["order"], "not": { "required": ["quantum"] } },
+    "else" = {
+        "not": { "required": ["order"] },
+        "if": { "required": ["quantum"] },
+        "then": { "properties": { "name": { "enum": ["wfq", "sfq"] } } }
+    }
 ))]
 pub(crate) struct PolicyTable {
     pub(crate) name: Option<At<PolicyName>>,
     /// For the policy objective: an expression; the smaller its value, the more important.
     #[schemars(length(min = 1, max = LONGEST_OBJECTIVE))]
     pub(crate) order: Option<At<String>>,
+    /// For the policies wfq and sfq: the budget of each job, 100us to 1s; default 4ms.
+    pub(crate) quantum: Option<At<Positive>>,
 }
 
 impl Forms for Policy {

@@ -13,6 +13,7 @@ mod domain;
 mod duration;
 mod error;
 mod explain;
+mod fair;
 mod format;
 mod group;
 mod load;
@@ -43,6 +44,7 @@ pub use checks::{
 pub use costs::{CostBasis, Costs};
 pub use domain::{cpus_name, DomainId, DomainSpec};
 pub use duration::{fmt_ns, parse_duration, DurationError, DURATION_LIMIT};
+pub use fair::{FairShare, DEFAULT_QUANTUM, LEAST_QUANTUM, LONGEST_QUANTUM, MOST_WEIGHT};
 pub use load::{Loaded, Overrides, LARGEST_FILE};
 pub use model::*;
 pub use objective::{Objective, ObjectiveError, ReleaseAttributes, LONGEST_OBJECTIVE};

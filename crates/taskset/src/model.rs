@@ -129,7 +129,7 @@ pub struct BudgetGroupSpec {
     pub line: Option<u32>,
 }
 
-/// A policy by name, with its order where it takes one.
+/// A policy by name, with its order or its quantum where it takes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicySpec {
     /// One of the [registry](crate::registry::POLICIES), or that of a program's own policy.
@@ -137,19 +137,35 @@ pub struct PolicySpec {
     /// For the policy `objective`: the smaller its value, the more important the release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Objective>,
+    /// Of a policy whose tasks have weights: the budget of each of their jobs, ns; `None`:
+    /// [`DEFAULT_QUANTUM`](crate::DEFAULT_QUANTUM).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<u64>,
 }
 
 impl PolicySpec {
     /// A policy that needs its name only.
     #[must_use]
     pub fn named(name: impl Into<String>) -> PolicySpec {
-        PolicySpec { name: name.into(), order: None }
+        PolicySpec { name: name.into(), order: None, quantum: None }
     }
 
     /// The policy `objective` with this order.
     #[must_use]
     pub fn objective(order: Objective) -> PolicySpec {
-        PolicySpec { name: registry::OBJECTIVE.name.to_owned(), order: Some(order) }
+        PolicySpec { order: Some(order), ..PolicySpec::named(registry::OBJECTIVE.name) }
+    }
+
+    /// The budget of each job of its tasks, ns, where they have weights.
+    #[must_use]
+    pub fn quantum_ns(&self) -> u64 {
+        self.quantum.unwrap_or(crate::DEFAULT_QUANTUM)
+    }
+
+    /// Whether its tasks have weights in place of periods and budgets.
+    #[must_use]
+    pub fn takes_weights(&self) -> bool {
+        registry::policies().iter().any(|info| info.takes_weights && info.name == self.name)
     }
 }
 
@@ -173,6 +189,12 @@ pub struct TaskSpec {
     pub arrival: Arrival,
     /// The scheduling group in which it competes (an index); `None` for group 0.
     pub group: Option<usize>,
+    /// Under a policy that takes weights, and only there: its part of what its group receives is
+    /// this by the sum of all weights of the group, 1..=[`MOST_WEIGHT`](crate::MOST_WEIGHT). Such
+    /// a task executes whenever it can; its budget is the quantum, and its period the time in which
+    /// its part of the group is one quantum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
     /// The budget group that limits it (an index).
     pub budget_group: Option<usize>,
     /// Its own server, of its budget and period, which makes its releases; `None`: each arrival is
@@ -212,10 +234,11 @@ impl TaskSet {
 }
 
 impl TaskSpec {
-    /// Whether it is released exactly each period: it arrives so, and no server of its own decides.
+    /// Whether it is released exactly each period: it arrives so, and neither a server of its own
+    /// nor its weight decides.
     #[must_use]
     pub fn is_released_each_period(&self) -> bool {
-        self.server.is_none() && self.arrival == Arrival::Periodic
+        self.server.is_none() && self.weight.is_none() && self.arrival == Arrival::Periodic
     }
 
     /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file
@@ -231,6 +254,7 @@ impl TaskSpec {
             priority: 0,
             arrival: Arrival::Periodic,
             group: None,
+            weight: None,
             budget_group: None,
             server: None,
             promotion: None,

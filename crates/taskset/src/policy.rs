@@ -6,11 +6,13 @@ use crate::format::{Policy, PolicyName, PolicyTable};
 use crate::objective::checked_releases;
 use crate::problems::Problems;
 use crate::registry::{names, policies, SERVERS};
-use crate::value::{At, Span};
-use crate::{Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec};
+use crate::value::{ns, At, Span};
+use crate::{
+    fair, Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec,
+};
 
 /// Policies of later versions, by the nearest of this one.
-const LATER: [(&str, &str); 1] = [("edf", "wfq adaptive pfair pd2 share")];
+const LATER: [(&str, &str); 1] = [("edf", "adaptive pfair pd2")];
 
 /// How a set writes a policy with an order.
 const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";
@@ -21,9 +23,11 @@ pub(crate) fn check(
     problems: &mut Problems<'_>,
 ) -> Option<PolicySpec> {
     let found = policy.as_ref()?;
-    let (at, PolicyName(name), order) = match &found.value {
-        Policy::Name(name) => (&found.span, name, &None),
-        Policy::Table(PolicyTable { name: Some(name), order }) => (&name.span, &name.value, order),
+    let (at, PolicyName(name), order, quantum) = match &found.value {
+        Policy::Name(name) => (&found.span, name, &None, &None),
+        Policy::Table(PolicyTable { name: Some(name), order, quantum }) => {
+            (&name.span, &name.value, order, quantum)
+        }
         Policy::Table(PolicyTable { name: None, .. }) => {
             problems.fault(
                 &found.span,
@@ -33,19 +37,20 @@ pub(crate) fn check(
             return None;
         }
     };
-    let (name, takes_order) = match known(name) {
-        Ok(info) => (info.name, info.takes_order),
+    let &PolicyInfo { name, takes_order, takes_weights, .. } = match known(name) {
+        Ok(info) => info,
         Err(texts) => {
             problems.add(at, || texts);
             return None;
         }
     };
+    fair::quantum(name, takes_weights, quantum, problems);
     match order {
         None if takes_order => {
             problems.fault(at, needs_order(name), WITH_ORDER);
             None
         }
-        None => Some(PolicySpec::named(name)),
+        None => Some(PolicySpec { quantum: ns(quantum), ..PolicySpec::named(name) }),
         Some(order) if !takes_order => {
             let cause = format!("the policy {} has an order of its own", quote(name));
             problems.fault_of_key(&order.span, cause, "remove it, or use the policy \"objective\"");

@@ -21,6 +21,9 @@ pub struct PolicyInfo {
     pub aliases: &'static str,
     /// Whether a set gives its order: `policy = { name = "NAME", order = "EXPRESSION" }`.
     pub takes_order: bool,
+    /// Whether its tasks have weights in place of periods and budgets, and a set may give its
+    /// quantum: `policy = { name = "NAME", quantum = "4ms" }`.
+    pub takes_weights: bool,
     /// The tables of a set that may name it; a set may name a policy at its top as well.
     pub tables: &'static [&'static str],
 }
@@ -34,12 +37,14 @@ impl PolicyInfo {
         limits: "deadlines up to the period",
         aliases: "",
         takes_order: false,
+        takes_weights: false,
         tables: &["group"],
     };
 }
 
 /// The policies of Punctual, in the order of listings. [`policies`] has those of the program, too.
-pub static POLICIES: [&PolicyInfo; 8] = [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE];
+pub static POLICIES: [&PolicyInfo; 10] =
+    [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE, &WFQ, &SFQ];
 
 /// All kinds of server.
 pub static SERVERS: [&PolicyInfo; 7] = [
@@ -129,6 +134,28 @@ pub static OBJECTIVE: PolicyInfo = PolicyInfo {
              `release` nor `finish`",
     aliases: "expression function",
     takes_order: true,
+    ..PolicyInfo::POLICY
+};
+
+/// Tasks share their group by weight, the earliest finish of a fluid system first.
+pub static WFQ: PolicyInfo = PolicyInfo {
+    name: "wfq",
+    title: "weighted fair queueing",
+    source: "Demers, Keshav and Shenker 1989; Parekh and Gallager 1993",
+    limits: "tasks with a weight, which have no period and no budget; no groups below",
+    aliases: "fair fair-queueing weighted-fair-queueing share pgps gps",
+    takes_weights: true,
+    ..PolicyInfo::POLICY
+};
+
+/// Tasks share their group by weight, the earliest start first.
+pub static SFQ: PolicyInfo = PolicyInfo {
+    name: "sfq",
+    title: "start-time fair queueing",
+    source: "Goyal, Vin and Cheng 1996; Goyal, Guo and Vin 1996",
+    limits: "tasks with a weight, which have no period and no budget; no groups below",
+    aliases: "start-time-fair-queueing start-time-fair",
+    takes_weights: true,
     ..PolicyInfo::POLICY
 };
 

@@ -101,14 +101,18 @@ pub(crate) fn check(
     let Groups { groups, budget_groups, .. } = groups;
     match problems.into_first() {
         Some(first) => Err(first),
-        None => Ok(TaskSet {
-            domains: domains.unwrap_or_default(),
-            policy: policy.unwrap_or_else(|| PolicySpec::named("")),
-            duration: file.duration.as_ref().map(|duration| duration.0),
-            tasks,
-            groups,
-            budget_groups,
-        }),
+        None => {
+            let mut set = TaskSet {
+                domains: domains.unwrap_or_default(),
+                policy: policy.unwrap_or_else(|| PolicySpec::named("")),
+                duration: file.duration.as_ref().map(|duration| duration.0),
+                tasks,
+                groups,
+                budget_groups,
+            };
+            set.apply_weights();
+            Ok(set)
+        }
     }
 }
 
@@ -176,6 +180,11 @@ fn groups<'d>(
         let above = parent.map_or(policy, |parent| policies[parent].as_ref());
         if sound {
             server::of_group(table, above, problems);
+        }
+        if let Some(above) = above.filter(|above| sound && above.takes_weights()) {
+            let at = table.parent.as_ref().map_or(&table.span, |parent| &parent.span);
+            let cause = format!("the policy {} above it schedules tasks only", quote(&above.name));
+            problems.fault(at, cause, "give it another parent, or \"edf\" to the one above");
         }
         if sound && table.priority.is_none() && above.is_some_and(|p| p.name == registry::FP.name) {
             let help = "add priority = 1 (larger is more important)";

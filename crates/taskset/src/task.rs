@@ -6,7 +6,7 @@ use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
 use crate::value::{ns, At, Duration, Span};
-use crate::{arrival, checks, cpus, registry, server, windows, work, DomainId, DomainSpec};
+use crate::{arrival, checks, cpus, fair, registry, server, windows, work, DomainId, DomainSpec};
 use crate::{Overrun, PolicySpec, TaskSpec};
 
 /// What a task needs of the rest of its file; `None` is at fault there already.
@@ -43,20 +43,28 @@ pub(crate) fn check(
     times(task, at, problems);
     let arrival = arrival::check(task, problems);
     let place = place(task, context, problems);
-    server::of_task(task, context.policy_of(place.group), problems);
+    let policy = context.policy_of(place.group);
+    if !policy.is_some_and(PolicySpec::takes_weights) {
+        server::of_task(task, policy, problems);
+    }
+    let weight = fair::weight(task, policy, problems);
     let windows = windows::check(&task.windows, ns(&task.period), "period", problems);
     let body = work::check(task, recordings, problems);
     // Something absent is reported only for a task with nothing else wrong.
     if problems.count() == before {
         missing(task, at, context, &place, problems);
     }
-    let spec = match (&name, ns(&task.period), ns(&task.budget), place.domain, body) {
+    // The period follows from all weights of the group.
+    let quantum = policy.filter(|_| weight.is_some()).map(PolicySpec::quantum_ns);
+    let (period, budget) = (quantum.or(ns(&task.period)), quantum.or(ns(&task.budget)));
+    let spec = match (&name, period, budget, place.domain, body) {
         (Some(name), Some(period), Some(budget), Some(domain), Some(body)) => Some(TaskSpec {
             deadline: ns(&task.deadline).unwrap_or(period),
             offset: ns(&task.offset).unwrap_or(0),
             priority: task.priority.as_ref().map_or(0, |priority| priority.0),
             arrival,
             group: place.group,
+            weight,
             budget_group: place.budget_group,
             server: task.server.as_ref().map(|server| server.0),
             promotion: ns(&task.promotion),
@@ -152,16 +160,19 @@ fn missing(
 ) {
     let period = "add the time between its releases, such as period = \"20ms\"";
     let budget = "add the execution time it may use per period, such as budget = \"5ms\"";
+    let policy = context.policy_of(place.group);
+    let shares = policy.is_some_and(PolicySpec::takes_weights);
+    let weight = "add its part beside those of the other tasks, such as weight = 1";
     let required = [
         (task.name.is_some(), "a name", "add a name, such as name = \"servo\""),
-        (task.period.is_some(), "a period", period),
-        (task.budget.is_some(), "a budget", budget),
+        (shares || task.period.is_some(), "a period", period),
+        (shares || task.budget.is_some(), "a budget", budget),
+        (!shares || task.weight.is_some(), "a weight", weight),
     ];
     if problems.missing(head, &required) {
         return;
     }
-    let by_priority =
-        context.policy_of(place.group).is_some_and(|policy| policy.name == registry::FP.name);
+    let by_priority = policy.is_some_and(|policy| policy.name == registry::FP.name);
     if task.work.is_none() && task.command.is_none() && task.pid.is_none() {
         let help = "add one of work = { spin = \"1ms\" }, command = [\"program\"], pid = 1234";
         problems.fault(head, "it lacks the work to execute", help);

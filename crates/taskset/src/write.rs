@@ -95,11 +95,12 @@ fn reference(index: Option<usize>, names: &[&str]) -> Option<At<String>> {
 
 fn policy(policy: &PolicySpec) -> At<Policy> {
     let name = PolicyName(policy.name.clone());
-    match &policy.order {
-        None => Policy::Name(name).into(),
-        Some(order) => {
-            let order = Some(order.text().to_owned().into());
-            Policy::Table(PolicyTable { name: Some(name.into()), order }).into()
+    match (&policy.order, policy.quantum) {
+        (None, None) => Policy::Name(name).into(),
+        (order, quantum) => {
+            let order = order.as_ref().map(|order| order.text().to_owned().into());
+            let quantum = quantum.map(time);
+            Policy::Table(PolicyTable { name: Some(name.into()), order, quantum }).into()
         }
     }
 }
@@ -169,6 +170,17 @@ fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format
         blocking: unless_zero(spec.blocking),
         ..format::Task::default()
     };
+    if let Some(weight) = spec.weight {
+        // The rest follows from it.
+        task = format::Task {
+            weight: Some(Whole(weight.into()).into()),
+            period: None,
+            budget: None,
+            deadline: None,
+            overrun: None,
+            ..task
+        };
+    }
     let work = match &spec.body {
         Body::Command(words) => {
             task.command = Some(words.iter().cloned().map(At::from).collect::<Vec<_>>().into());

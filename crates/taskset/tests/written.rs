@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use punctual_taskset::{
     registry, Arrival, Body, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, Objective, Overrun,
     PolicySpec, ServerKind, ServerSpec, Spin, Step, TaskSet, TaskSpec, Window, DURATION_LIMIT,
-    LARGEST_CPU, LARGEST_PID, LEAST_PERIOD,
+    LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LEAST_QUANTUM, LONGEST_QUANTUM, MOST_WEIGHT,
 };
 
 /// Equal but for the places, which are those of another text.
@@ -212,8 +212,26 @@ prop_compose! {
                 *pid = (*pid / 8 * 8 + 1 + n as i32).min(LARGEST_PID - n as i32);
             }
         }
-        TaskSet { domains, policy, duration, tasks, groups, budget_groups }
+        let set = TaskSet { domains, policy, duration, tasks, groups, budget_groups };
+        if set.policy.takes_weights() { by_weight(set) } else { set }
     }
+}
+
+/// Without what no set under a policy with weights has.
+fn by_weight(mut set: TaskSet) -> TaskSet {
+    set.groups.clear();
+    for (n, task) in set.tasks.iter_mut().enumerate() {
+        task.weight = Some(1 + n as u32 * 2499 % MOST_WEIGHT);
+        (task.group, task.server, task.overrun) = (None, None, Overrun::default());
+        (task.jitter, task.blocking) = (0, 0);
+        task.windows.clear();
+        if matches!(task.arrival, Arrival::Sporadic { .. }) {
+            task.arrival = Arrival::Periodic;
+        }
+    }
+    set.policy.quantum = set.duration.map(|ns| LEAST_QUANTUM + ns % LONGEST_QUANTUM / 2);
+    set.apply_weights();
+    set
 }
 
 proptest! {

@@ -118,6 +118,8 @@ impl Period {
             // A server's release misses its deadline when its budget was received later.
             miss: match self.end {
                 JobEnd::Replenished => self.miss && ready_throughout,
+                // Of a task whose jobs do not expire at their deadlines.
+                JobEnd::Completed => self.miss,
                 _ if waits => exhausted || expired,
                 _ => expired && !slept,
             },

@@ -26,7 +26,8 @@ pub fn check_admitted(seed: u64, set: &TaskSet, end: u64, mut each: impl FnMut(&
         let which = || format!("seed {seed}: {}: {seen:?} {set:#?} {cpu:#?}", t.name);
         assert_eq!(seen.misses, 0, "{}", which());
         // Requests at a server may queue: their responses have no bound.
-        let unbounded = set.tasks[t.task].server.is_some();
+        let task = &set.tasks[t.task];
+        let unbounded = task.server.is_some() || task.weight.is_some();
         assert!(t.response.map_or(unbounded, |bound| seen.worst <= bound), "{}", which());
         each(&set.tasks[t.task], seen);
     }

@@ -16,6 +16,8 @@ pub struct Seen {
     pub first_miss: Option<u64>,
     /// The longest from a release to its completion, ns.
     pub worst: u64,
+    /// What it executed in all, ns.
+    pub received: u64,
 }
 
 struct Watch {
@@ -25,10 +27,11 @@ struct Watch {
 
 impl Watcher for Watch {
     fn period(&mut self, period: &Period) {
+        let seen = &mut self.seen[period.task as usize];
+        seen.received += period.received;
         if period.deadline > self.end {
             return;
         }
-        let seen = &mut self.seen[period.task as usize];
         seen.releases += 1;
         if period.miss {
             seen.misses += 1;

@@ -226,7 +226,7 @@ impl Checker {
             !job.ended
                 && enough
                 && match how {
-                    End::Completed | End::Cancelled => now < job.finish + late,
+                    End::Completed | End::Cancelled => now < job.finish.saturating_add(late),
                     End::Exhausted => job.cut || used + late >= job.budget,
                     End::Expired => now + granularity >= job.finish,
                     End::TaskGone => true,
@@ -302,7 +302,11 @@ impl Checker {
             }
             // From the selection to the first instruction a switch goes by, in which the finish may
             // come.
-            if !seen.jobs.iter().any(|job| job.start <= now && now < job.finish + late) {
+            if !seen
+                .jobs
+                .iter()
+                .any(|job| job.start <= now && now < job.finish.saturating_add(late))
+            {
                 self.wrong.push(format!(
                     "task {task} has no job now; its last one: {:?}",
                     seen.jobs.last()
@@ -334,12 +338,14 @@ impl Checker {
         // From window to window. Where the stop at the end of one may be late, it may come after
         // the next one's start.
         let mut covered = since;
-        while let Some(job) =
-            seen.jobs.iter().find(|job| job.start <= covered + late && covered < job.finish)
+        while let Some(job) = seen
+            .jobs
+            .iter()
+            .find(|job| job.start <= covered.saturating_add(late) && covered < job.finish)
         {
             covered = job.finish;
         }
-        if covered + late < now {
+        if covered.saturating_add(late) < now {
             self.wrong
                 .push(format!("task {task} ran until {} ns after its job's finish", now - covered));
         }

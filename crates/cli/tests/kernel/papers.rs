@@ -222,3 +222,15 @@ fn tasks_on_servers_of_their_own() {
     ran.all_meet_their_deadlines(&["control", "query", "upload", "index", "events", "logger"]);
     ran.all_executed(&["query", "upload", "compile", "events"]);
 }
+
+/// Two groups that are shared by weight, beside control loops and media.
+#[test]
+fn shares_by_weight() {
+    let text = include_str!("../../../../examples/shares.toml");
+    let Some(ran) = example(text, &["--load", "--duration", "1s"], 0) else { return };
+    ran.all_meet_their_deadlines(&["axis x", "axis y", "audio", "compile", "lint", "find"]);
+    ran.all_executed(&["video", "shell", "find"]);
+    // Three times as much while both want to execute, and all of it while "lint" sleeps.
+    let [compile, lint] = ["compile", "lint"].map(|name| ran.task(name).executed);
+    assert!(lint > 20_000_000 && compile > 3 * lint, "{compile} and {lint} ns");
+}

@@ -3,9 +3,12 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 fn builder(suspends: bool) -> PeriodBuilder {
-    let params =
-        PeriodParams { task: 0, period: 10 * MS, deadline: 10 * MS, budget: 4 * MS, suspends };
-    PeriodBuilder::new(params, false)
+    PeriodBuilder::new(params(suspends), false)
+}
+
+fn params(suspends: bool) -> PeriodParams {
+    let (period, deadline, budget) = (10 * MS, 10 * MS, 4 * MS);
+    PeriodParams { task: 0, period, deadline, budget, suspends, overdue: false }
 }
 
 fn release(number: u64) -> NewRelease {
@@ -114,4 +117,13 @@ fn a_replenished_release_misses_its_deadline_only_when_its_budget_came_later() {
         b.replenished(11 * MS);
     });
     assert_eq!((given_up.miss, given_up.ready_throughout), (false, false));
+}
+
+#[test]
+fn a_job_that_completes_after_its_deadline_missed_it_where_jobs_do_not_expire() {
+    for overdue in [false, true] {
+        let builder = || PeriodBuilder::new(PeriodParams { overdue, ..params(false) }, true);
+        let completed = |at| period(builder(), |b| b.ended(JobEnd::Completed, at)).miss;
+        assert_eq!([10 * MS, 10 * MS + 1].map(completed), [false, overdue]);
+    }
 }

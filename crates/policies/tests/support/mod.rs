@@ -89,6 +89,16 @@ impl Cpu {
         }
     }
 
+    /// As [`Cpu::run`], but nothing that is due at `end` is done yet.
+    pub fn run_to_charge(&mut self, end: u64) {
+        self.run(end - 1);
+        if let (Some(job), true) = (self.selected, self.d.timer(0, 1, self.now) >= end) {
+            let i = self.d.task_of(job).map(|task| self.at(task)).expect("a task executes");
+            self.execute(i, job, 1, end);
+        }
+        self.now = end;
+    }
+
     fn execute(&mut self, i: usize, job: JobId, ran: u64, until: u64) {
         match self.ran.last_mut() {
             Some(last) if last.1 == self.now && last.2 == i => last.1 = until,

@@ -181,6 +181,7 @@ fn reason_of(reason: Reason) -> &'static str {
         Reason::Table => "table",
         Reason::Band => "band",
         Reason::Objective => "objective",
+        Reason::FairShare => "fair share",
         Reason::Later => "lower in order",
     }
 }
