@@ -167,7 +167,8 @@ fn of_server(
                     ServerKind::ConstantBandwidth
                     | ServerKind::SoftConstantBandwidth
                     | ServerKind::TotalBandwidth
-                    | ServerKind::ConstantUtilization => Deferral::CutToBandwidth,
+                    | ServerKind::ConstantUtilization
+                    | ServerKind::Adaptive => Deferral::CutToBandwidth,
                 };
             }
             vec![server]
@@ -189,7 +190,7 @@ fn of_server(
 fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
     let (entity, period, offset) = match &task.arrival {
         // Budgets of a server are a period apart, whatever the arrivals are.
-        _ if task.server.is_some() => (Entity::Task(index), Some(task.period.max(1)), None),
+        _ if !task_server::is_plain(task) => (Entity::Task(index), Some(task.period.max(1)), None),
         // No file has a period of 0; a set made by a program may.
         Arrival::Periodic => (Entity::Task(index), Some(task.period.max(1)), Some(task.offset)),
         Arrival::Sporadic { .. } => (Entity::Task(index), Some(task.period.max(1)), None),

@@ -191,9 +191,8 @@ fn guaranteed(
                 | ServerKind::ConstantBandwidth
                 | ServerKind::SoftConstantBandwidth
                 | ServerKind::TotalBandwidth
-                | ServerKind::ConstantUtilization => {
-                    gap + late.max(group.failure.unwrap_or(0).min(*deadline))
-                }
+                | ServerKind::ConstantUtilization
+                | ServerKind::Adaptive => gap + late.max(group.failure.unwrap_or(0).min(*deadline)),
             };
             // The server may begin later than its tasks.
             let begins = offset.saturating_sub(first).saturating_add(late);

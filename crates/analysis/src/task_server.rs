@@ -30,7 +30,7 @@ pub(crate) fn restarts_at_wake_up(task: &TaskSpec) -> bool {
 /// same.
 pub(crate) fn has_unbounded_response(task: &TaskSpec) -> bool {
     match task.server {
-        None => false,
+        None | Some(ServerKind::Adaptive) => false,
         Some(ServerKind::SoftConstantBandwidth) => true,
         Some(_) => !arrives_apart(task),
     }
@@ -67,9 +67,16 @@ pub(crate) fn most_within(task: &TaskSpec, kind: ServerKind, window: u64) -> u64
     .min(window)
 }
 
+/// Whether its releases, their demand and their deadlines are those of a task without a server: an
+/// adaptive budget is at most the task's.
+pub(crate) fn is_plain(task: &TaskSpec) -> bool {
+    task.server.is_none_or(|kind| kind == ServerKind::Adaptive)
+}
+
 /// The most releases that its server makes in a period, those at arrivals not included.
 pub(crate) fn releases_each_period(kind: ServerKind) -> u64 {
     match kind {
+        ServerKind::Adaptive => 0,
         ServerKind::Sporadic => PARTS_OF_SPORADIC,
         _ => 1,
     }

@@ -39,6 +39,8 @@ pub enum CauseKind {
     BudgetExhausted,
     /// The budget of this release was less than the task's: it settled an earlier excess.
     BudgetSettled,
+    /// The budget of this release was less than the task's: its adaptive server predicted less use.
+    BudgetAdapted,
     /// After a suspension the wake-up rule cut the budget.
     BudgetCut,
     /// The server of the task's group, or of one above, was exhausted.
@@ -95,6 +97,8 @@ pub(crate) struct Facts {
     pub budget: u64,
     pub given: u64,
     pub exhausted: bool,
+    /// An adaptive server has assigned less than the task's budget.
+    pub adapted: bool,
     /// What the wake-up rule cut.
     pub cut: u64,
     pub woken_late: bool,
@@ -174,6 +178,7 @@ fn budget(shares: &[Share], facts: &Facts) -> Option<(CauseKind, u64)> {
         _ if carried > 0 && !beyond => (CauseKind::CarriedOver, carried),
         _ if beyond => (CauseKind::DemandBeyondBudget, without),
         _ if facts.cut > 0 => (CauseKind::BudgetCut, suspended),
+        _ if facts.adapted => (CauseKind::BudgetAdapted, without),
         Some(demand) if demand > facts.given => (CauseKind::BudgetSettled, without),
         _ => (CauseKind::BudgetExhausted, without),
     })

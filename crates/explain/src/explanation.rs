@@ -1,7 +1,7 @@
 //! The misses of a trace, each with its window, shares and cause.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_taskset::{Loaded, Overrides, TaskSet};
+use punctual_taskset::{Loaded, Overrides, ServerKind, TaskSet};
 use punctual_trace::{Header, JobEnd, Period, Trace, NEVER};
 
 use crate::cause::{find, Cause, Facts};
@@ -170,6 +170,7 @@ impl Explainer {
             budget: spec.budget,
             given,
             exhausted: period.end == JobEnd::Exhausted,
+            adapted: spec.server == Some(ServerKind::Adaptive) && period.assigned < spec.budget,
             cut: period.unused,
             woken_late: period.woken_late,
         }

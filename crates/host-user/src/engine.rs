@@ -210,7 +210,8 @@ impl Engine {
     /// they executed in a gap is charged when they are next read. Not while a request is pending:
     /// the clock of a task that has just completed may not be read again.
     pub(crate) fn charge(&mut self, now: u64, late: u64) {
-        let Engine { dispatcher, members, moving, cpu, doorbell, granularity, .. } = self;
+        let Engine { dispatcher, allocators, members, moving, cpu, doorbell, .. } = self;
+        let granularity = self.granularity;
         let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
@@ -246,15 +247,16 @@ impl Engine {
             // A program whose freezer was not written yet could not execute: it did not suspend
             // itself.
             let held = m.held_until(*slept_at + SWITCHING, now);
-            match held {
+            let charged = match held {
                 Some(until) => {
-                    self_suspension::charge_held(dispatcher, m, until, *granularity, lapse, now)
+                    self_suspension::charge_held(dispatcher, m, until, granularity, lapse, now)
                 }
-                None => m.periods.suspended(idle),
-            }
-            if idle > 0 && held.is_none() && m.charges_idle {
-                self_suspension::charge_idle(dispatcher, m, idle, *granularity, *slept_at, now);
-            }
+                None => {
+                    m.periods.suspended(idle);
+                    self_suspension::charge_idle(dispatcher, m, idle, granularity, *slept_at, now)
+                }
+            };
+            allocators.charged_idle(m.task, charged);
             let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
             let unused = held.is_none() && m.ran == 0 && m.periods.params().suspends;
             m.quiet = unused && (m.quiet || below > 0 || long);

@@ -46,7 +46,7 @@ pub(crate) fn available(lapse: u64, late: u64, parking: u64) -> u64 {
 }
 
 /// Charges `idle` ns, which the task left unused since the last event (at `since`), to its job, as
-/// far as the wake-up rule would have cut the budget at that event.
+/// far as the wake-up rule would have cut the budget at that event; returns how much, ns.
 ///
 /// The rule (revised CBS) cuts the remaining budget at the wake-up, whose time is unknown here.
 /// Charging idle time is as safe for other tasks: the demand is that of a task that was ready
@@ -60,16 +60,20 @@ pub(crate) fn charge_idle(
     granularity: u64,
     since: u64,
     now: u64,
-) {
+) -> u64 {
+    if idle == 0 || !m.charges_idle {
+        return 0;
+    }
     let kept = bandwidth_until_deadline(&m.periods, since).max(2 * granularity);
     let cut = cut_to(dispatcher, m, kept, idle, now);
     m.periods.unused(cut);
+    cut
 }
 
 /// Cuts the budget of a program whose freezer kept it from executing until `until`; the last event
 /// was `lapse` ns ago. To other tasks that is a self-suspension, whose end is known here, so that
 /// the wake-up rule applies as it is. To the program it is a stall of the machine: the budget that
-/// it loses counts as not received, and its period as woken late.
+/// it loses counts as not received, and its period as woken late. Returns how much that is, ns.
 pub(crate) fn charge_held(
     dispatcher: &mut Dispatcher,
     m: &mut Member,
@@ -77,14 +81,15 @@ pub(crate) fn charge_held(
     granularity: u64,
     lapse: u64,
     now: u64,
-) {
+) -> u64 {
     m.note_held(until, now);
-    if m.charges_idle {
-        let kept =
-            bandwidth_until_deadline(&m.periods, until).saturating_sub(m.ran).max(2 * granularity);
-        // It may have executed meanwhile: a write that waits has not frozen it yet.
-        cut_to(dispatcher, m, kept, lapse.saturating_sub(m.ran), now);
+    if !m.charges_idle {
+        return 0;
     }
+    let kept =
+        bandwidth_until_deadline(&m.periods, until).saturating_sub(m.ran).max(2 * granularity);
+    // It may have executed meanwhile: a write that waits has not frozen it yet.
+    cut_to(dispatcher, m, kept, lapse.saturating_sub(m.ran), now)
 }
 
 /// The task's bandwidth, budget / deadline, times what is left until the latest release's deadline,

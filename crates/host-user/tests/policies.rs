@@ -220,6 +220,41 @@ fn under_every_kind_of_server_of_a_task_all_requests_are_served() {
     }
 }
 
+/// A task whose load steps up after 50 releases: its budget follows, down from the whole one and up
+/// again, and the task beside it misses nothing.
+#[test]
+fn an_adaptive_budget_follows_a_load_that_steps() {
+    let times = |count: usize, time: &str| vec![format!("\"{time}\""); count].join(", ");
+    let text = format!(
+        "policy = \"edf\"\n\
+         [[task]]\nname = \"stepping\"\nserver = \"adaptive\"\nperiod = \"5ms\"\nbudget = \"3ms\"\n\
+         work = {{ recorded = [{}, {}] }}\n\
+         [[task]]\nname = \"beside\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
+         work = {{ spin = \"1ms\" }}\n",
+        times(50, "400us"),
+        times(200, "1600us")
+    );
+    let Some(periods) = carried_out(&text, 700 * MS) else { return };
+    let mine: Vec<&Period> = periods.iter().filter(|p| p.task == 0).collect();
+    let in_limits = mine.iter().all(|p| (300_000..=3 * MS).contains(&p.assigned));
+    assert!(in_limits, "{mine:?}");
+    judge_timing(|| {
+        let budgets = |from: u64, to: u64| -> Vec<u64> {
+            mine.iter().filter(|p| (from..to).contains(&p.number)).map(|p| p.assigned).collect()
+        };
+        assert_eq!(budgets(0, 31), [3 * MS; 31]);
+        // The work and an eighth, and what the host's clocks and switches add.
+        let (low, high) = (budgets(33, 50), budgets(102, 130));
+        assert!(low.iter().all(|b| (450_000..600_000).contains(b)), "{low:?}");
+        assert!(high.iter().all(|b| (1_800_000..2_200_000).contains(b)), "{high:?}");
+        assert!(high.len() > 20, "{high:?}");
+        let late = mine.iter().filter(|p| p.end != JobEnd::Completed).count();
+        assert!(late <= 4, "{late} while the budget grows");
+        let missed = periods.iter().filter(|p| p.task == 1 && p.miss).count();
+        assert_eq!(missed, 0, "the task beside");
+    });
+}
+
 #[test]
 fn releases_at_random_and_listed_times_come_when_the_simulator_has_them() {
     let text = r#"

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{
     late_waits, Dispatcher, For, Limits, Refusal, ReservationId, TaskId, Wait,
 };
-use punctual_taskset::{Costs, DomainId, PolicySpec, TaskSet, TaskSpec};
+use punctual_taskset::{Costs, DomainId, PolicySpec, ServerKind, TaskSet, TaskSpec};
 
 use crate::arrival::Stream;
 use crate::entry::{overrun, PolicyEntry, Setup};
@@ -370,8 +370,25 @@ impl Allocators {
     /// Whether the task's remaining budget is cut when it wakes in mid-job (the revised CBS wake-up
     /// rule).
     pub fn cuts_on_waking(&self, task: TaskId) -> bool {
-        self.slot_of(task)
-            .is_some_and(|s| self.at_work[self.slots[s].by as usize].entry.wakeup_rule)
+        let Some(s) = self.slot_of(task) else { return false };
+        match self.slots[s].server {
+            Some(ServerKind::Adaptive) => self.entry_of_group(s).wakeup_rule,
+            _ => self.at_work[self.slots[s].by as usize].entry.wakeup_rule,
+        }
+    }
+
+    /// Of what the host has charged to the task's job, `ns` were idle time, in place of a cut by
+    /// the wake-up rule. To be called before the end of the job is handled.
+    pub fn charged_idle(&mut self, task: TaskId, ns: u64) {
+        if let Some(s) = self.slot_of(task) {
+            self.slots[s].idle += ns;
+        }
+    }
+
+    /// The policy of the group in which a member competes.
+    pub(crate) fn entry_of_group(&self, s: usize) -> &'static PolicyEntry {
+        let group = self.slots[s].member.group as usize;
+        self.at_work[self.groups[group] as usize].entry
     }
 
     /// A task's place in the set.

@@ -1,6 +1,6 @@
 //! What a policy may do about one member, at one instant: the dispatcher's commands, and no more.
 
-use punctual_dispatcher::{End, For, Refusal, Standing};
+use punctual_dispatcher::{End, For, OverrunPolicy, Refusal, Standing};
 
 use crate::jobs;
 use crate::policy::{MemberParams, Release};
@@ -29,6 +29,8 @@ pub struct Context<'a> {
     /// Of the member, in `slots`.
     pub(crate) place: usize,
     pub(crate) rank: i64,
+    /// Of the policy of the group.
+    pub(crate) wakeup_rule: bool,
 }
 
 impl Context<'_> {
@@ -51,6 +53,11 @@ impl Context<'_> {
         &self.slot().member
     }
 
+    /// What becomes of the rest of a job when its release ends before it is done.
+    pub fn overrun(&self) -> OverrunPolicy {
+        self.slot().overrun
+    }
+
     /// The task's release in flight; between two, the latest one.
     pub fn release(&self) -> &Release {
         &self.slot().release
@@ -65,6 +72,12 @@ impl Context<'_> {
     /// servers, which compete in groups of other policies.
     pub fn rank(&self) -> i64 {
         self.rank
+    }
+
+    /// Whether the policy of the group cuts a member that wakes in mid-job to its bandwidth: for
+    /// servers, which compete in groups of other policies.
+    pub fn cuts_on_waking(&self) -> bool {
+        self.wakeup_rule
     }
 
     /// Begins a release of a member that the policy paces: due at `at`, with this absolute deadline
@@ -177,6 +190,18 @@ impl Context<'_> {
         let Some(slot) = self.slots.get(member as usize).filter(of_group) else { return 0 };
         let in_flight = slot.current_job(self.gsi).map_or(0, |job| self.gsi.used(job));
         slot.executed.saturating_add(in_flight)
+    }
+
+    /// What the release in flight has executed in jobs that are over, ns. Idle time that a host
+    /// charged ([`Allocators::charged_idle`](crate::Allocators::charged_idle)) is not in it.
+    pub fn executed_in_release(&self) -> u64 {
+        self.slot().used.saturating_sub(self.slot().idle)
+    }
+
+    /// What the wake-up rule has cut off the release in flight, ns: by
+    /// [`give_up`](Context::give_up), or as idle time that a host charged.
+    pub fn cut(&self) -> u64 {
+        self.slot().cut_off.saturating_add(self.slot().idle)
     }
 
     /// Requests the event [`Timer`](crate::PolicyEvent::Timer) at `at`, CLOCK_MONOTONIC ns, in

@@ -192,6 +192,7 @@ impl Allocators {
         slot.seen = true;
         slot.cut = false;
         slot.cut_off = 0;
+        slot.idle = 0;
         slot.granted = budget;
         slot.used = 0;
         slot.release.number = slot.number + number;

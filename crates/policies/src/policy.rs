@@ -27,6 +27,8 @@ pub struct MemberParams {
     pub deadline: u64,
     /// A task's importance, for the policy `fp`; a server's, as the policy of its group has it.
     pub priority: i64,
+    /// The least budget of a release, for the server `adaptive`.
+    pub min_budget: Option<u64>,
     /// Budget of the mandatory part, for the policy `imprecise`.
     pub mandatory: Option<u64>,
     /// Promotion time, for the policy `dual`.
@@ -114,6 +116,12 @@ pub trait SchedulingPolicy: Send {
         false
     }
 
+    /// The budget of the member's next release, ns, 1..=`member.budget`, where no reservation
+    /// releases it and the policy does not pace it.
+    fn budget(&self, member: &MemberParams) -> u64 {
+        member.budget
+    }
+
     /// With a reservation: after how many releases the task's windows come again; 0 where a release
     /// is one job.
     fn rows(&self, member: &MemberParams) -> u64 {
@@ -166,6 +174,7 @@ impl MemberParams {
             budget: spec.budget,
             deadline: spec.deadline,
             priority: spec.priority,
+            min_budget: spec.min_budget,
             mandatory: spec.mandatory,
             promotion: spec.promotion,
         }

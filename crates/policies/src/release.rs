@@ -19,10 +19,10 @@ impl Allocators {
         event: PolicyEvent,
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
-        let rank = self.rank_of(s);
+        let (rank, wakeup_rule) = (self.rank_of(s), self.entry_of_group(s).wakeup_rule);
         let policy = &mut self.at_work[self.slots[s].by as usize].policy;
         let slots = &mut self.slots[..];
-        policy.handle(&mut Context { gsi: &mut *gsi, slots, place: s, rank }, event);
+        policy.handle(&mut Context { gsi: &mut *gsi, slots, place: s, rank, wakeup_rule }, event);
         let slot = &mut self.slots[s];
         if !std::mem::take(&mut slot.begun) {
             return;
@@ -157,10 +157,14 @@ impl Allocators {
         slot.arrival = slot.next;
         slot.next = slot.stream.after(slot.next, slot.origin, slot.member.period);
         (slot.job, slot.open, slot.phase) = (None, false, Phase::Open);
-        let MemberParams { deadline, budget, .. } = slot.member;
+        let MemberParams { deadline, budget: most, .. } = slot.member;
         let settled = if slot.paced {
             0
         } else {
+            let budget = self.at_work[slot.by as usize].policy.budget(&slot.member).clamp(1, most);
+            if budget < most {
+                slot.limit_error(budget);
+            }
             slot.begin_release(slot.arrival, slot.arrival.saturating_add(deadline), budget)
         };
         self.call_policy(gsi, s, PolicyEvent::Released, report);

@@ -52,7 +52,8 @@ impl Allocators {
     fn resync_policy(&mut self, gsi: &mut dyn Gsi, s: usize, report: &mut dyn FnMut(ReleaseEvent)) {
         if let Some((_, due)) = self.slots[s].policy_timer {
             // Its own timer is free again, or has expired and left its place.
-            let _ = Context { gsi, slots: &mut self.slots, place: s, rank: 0 }.set_timer(due);
+            let slots = &mut self.slots[..];
+            let _ = Context { gsi, slots, place: s, rank: 0, wakeup_rule: false }.set_timer(due);
         }
         self.dispatch_event(gsi, s, PolicyEvent::Lost, report);
     }
@@ -89,6 +90,7 @@ impl Allocators {
             slot.used = 0;
             slot.cut = false;
             slot.cut_off = 0;
+            slot.idle = 0;
             slot.granted = gsi.used(job) + gsi.remaining(job);
             if self.at_work[slot.by as usize].policy.rows(&slot.member) > 0 {
                 // The execution in its earlier windows is lost; of several, this has a part only.

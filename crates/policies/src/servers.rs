@@ -1,6 +1,7 @@
 //! Servers of scheduling groups, and the budgets of budget groups: members whose jobs serve a group
 //! or a node (RED-Linux V-A, V-B). A reservation of the dispatcher releases each, or its policy.
 
+mod adaptive;
 mod reserved;
 mod soft_bandwidth;
 mod sporadic;
@@ -19,7 +20,7 @@ use crate::slot::{Phase, Slot};
 use crate::{Context, Gsi, JobParams};
 
 /// The kinds of server, each a policy of its own.
-pub(crate) static KINDS: [&PolicyEntry; 7] = [
+pub(crate) static KINDS: [&PolicyEntry; 8] = [
     &reserved::DEFERRABLE,
     &reserved::POLLING,
     &reserved::CONSTANT_BANDWIDTH,
@@ -27,6 +28,7 @@ pub(crate) static KINDS: [&PolicyEntry; 7] = [
     &total_bandwidth::TOTAL_BANDWIDTH,
     &total_bandwidth::CONSTANT_UTILIZATION,
     &sporadic::SPORADIC,
+    &adaptive::ADAPTIVE,
 ];
 
 /// Its place in [`KINDS`].
@@ -39,6 +41,7 @@ pub(crate) fn place_of(kind: ServerKind) -> u32 {
         ServerKind::TotalBandwidth => 4,
         ServerKind::ConstantUtilization => 5,
         ServerKind::Sporadic => 6,
+        ServerKind::Adaptive => 7,
     }
 }
 
@@ -76,6 +79,7 @@ fn members(set: &TaskSet, domain: punctual_taskset::DomainId) -> Vec<(MemberPara
                 budget: b.budget,
                 deadline: b.period,
                 priority: 0,
+                min_budget: None,
                 mandatory: None,
                 promotion: None,
             };
@@ -100,6 +104,7 @@ fn of_group(n: usize, g: &GroupSpec) -> Vec<(MemberParams, ServerKind)> {
         budget,
         deadline,
         priority: g.priority,
+        min_budget: None,
         mandatory: None,
         promotion: None,
     };

@@ -81,6 +81,8 @@ pub(crate) struct Slot {
     pub(crate) cut: bool,
     /// Budget that the wake-up rule has cut off the release in flight, ns.
     pub(crate) cut_off: u64,
+    /// Idle time that the host charged to the release in flight, ns: in `used`.
+    pub(crate) idle: u64,
     /// Its present reservation has made a release that was reported.
     pub(crate) seen: bool,
     /// Its budget, and its execution in jobs that have ended, ns.
@@ -139,6 +141,7 @@ impl Slot {
             no_room: false,
             cut: false,
             cut_off: 0,
+            idle: 0,
             seen: false,
             granted: 0,
             used: 0,
@@ -176,10 +179,17 @@ impl Slot {
         self.error -= settled;
         self.assigned = budget;
         self.granted = (budget as i64).saturating_sub(settled).max(0) as u64;
-        (self.used, self.cut_off) = (0, 0);
+        (self.used, self.cut_off, self.idle) = (0, 0, 0);
         self.release = Release { number: self.number, at, deadline, left: self.granted, part: 0 };
         self.number += 1;
         settled
+    }
+
+    /// Limits the carried enforcement error to one budget, of `budget` ns, either way: that of a
+    /// release whose budget is less than the member's.
+    pub(crate) fn limit_error(&mut self, budget: u64) {
+        let most = i64::try_from(budget).unwrap_or(i64::MAX);
+        self.error = self.error.clamp(-most, most);
     }
 
     /// Ends the release in flight, at `at`, because another one begins. What an exhausted job left

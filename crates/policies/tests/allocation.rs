@@ -45,7 +45,8 @@ fn handling_events_allocates_nothing() {
             arrival: Arrival::Aperiodic { mean: 30, seed: 2 },
             ..task("c", 20, 4)
         };
-        vec![a, b, c, at_times(task("d", 20, 4), &[3, 4, 5, 100, 200]), task("e", 40, 8)]
+        let e = TaskSpec { server: Some(ServerKind::Adaptive), ..task("e", 40, 8) };
+        vec![a, b, c, at_times(task("d", 20, 4), &[3, 4, 5, 100, 200]), e]
     };
     for policy in ["edf", "imprecise", "dual", "td"] {
         let mut all = set(policy, tasks());

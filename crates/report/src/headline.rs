@@ -58,9 +58,14 @@ fn missed(tasks: &[TaskResult]) -> Option<String> {
     late.sort_by_key(|t| std::cmp::Reverse(t.misses));
     let named = late.iter().take(MOST_NAMED).enumerate().map(|(place, t)| {
         let (missed, all) = (grouped(t.misses), grouped(t.periods));
+        let adapted = t
+            .adaptive_budget
+            .filter(|b| b.misses > 0)
+            .map(|b| format!(" ({} when its adaptive budget was used up)", grouped(b.misses)));
+        let adapted = adapted.unwrap_or_default();
         match place {
-            0 => format!("{} missed {missed} of {all} deadlines", t.name),
-            _ => format!("{} {missed} of {all}", t.name),
+            0 => format!("{} missed {missed} of {all} deadlines{adapted}", t.name),
+            _ => format!("{} {missed} of {all}{adapted}", t.name),
         }
     });
     let mut list: Vec<String> = named.collect();

@@ -72,6 +72,9 @@ pub fn figures(results: &Results, view: &View) -> String {
     }
     out.push('\n');
     out.push_str(&lines(&legend(results, wide), Ink::Faint, view));
+    for task in &results.tasks {
+        out.push_str(&adaptive(task).map(|text| wrap(&text, 0, width)).unwrap_or_default());
+    }
     if wide {
         out.push_str(&dispatchers(results, width));
     }
@@ -282,6 +285,22 @@ fn legend(results: &Results, wide: bool) -> String {
         text.push("response: release to completion.");
     }
     text.join(" ")
+}
+
+/// The budgets of a task with an adaptive server.
+fn adaptive(task: &TaskResult) -> Option<String> {
+    let b = task.adaptive_budget?;
+    Some(format!(
+        "adaptive budget of {}: {} on average, from {} to {}, {} at last; used up in {} in which \
+         it was below {}",
+        task.name,
+        time(b.mean_ns),
+        time(b.least_ns),
+        time(b.most_ns),
+        time(b.last_ns),
+        count(b.exhausted, "period"),
+        time(task.budget_ns),
+    ))
 }
 
 /// The dispatchers' own figures.

@@ -14,6 +14,7 @@
 //! assert_eq!(collector.snapshot().exit_code(), 0);
 //! ```
 
+mod adaptive;
 mod balance;
 mod collector;
 mod figures;
@@ -29,7 +30,9 @@ use serde::{Deserialize, Serialize};
 pub use collector::{Collector, Run, TaskInfo};
 pub use punctual_doctor::Machine;
 pub use spread::ppm;
-pub use tasks::{BudgetReceived, GroupKind, GroupResult, Late, TaskKind, TaskResult, TimeSpread};
+pub use tasks::{
+    AdaptiveBudget, BudgetReceived, GroupKind, GroupResult, Late, TaskKind, TaskResult, TimeSpread,
+};
 
 /// One run of one task set under one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

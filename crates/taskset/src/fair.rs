@@ -179,13 +179,14 @@ pub(crate) fn weight(
     weight
 }
 
-fn keys_of_periods(task: &Task) -> [(&'static str, Option<&Span>); 7] {
+fn keys_of_periods(task: &Task) -> [(&'static str, Option<&Span>); 8] {
     [
         ("period", place(&task.period)),
         ("budget", place(&task.budget)),
         ("deadline", place(&task.deadline)),
         ("overrun", place(&task.overrun)),
         ("server", place(&task.server)),
+        ("min_budget", place(&task.min_budget)),
         ("jitter", place(&task.jitter)),
         ("blocking", place(&task.blocking)),
     ]

@@ -117,15 +117,29 @@ pub(crate) struct Set {
 #[serde(deny_unknown_fields)]
 #[schemars(extend(
     "required" = ["name"],
-    "if" = { "required": ["weight"] },
-    "then" = { "not": { "anyOf": [
-        { "required": ["period"] }, { "required": ["budget"] }, { "required": ["deadline"] },
-        { "required": ["overrun"] }, { "required": ["server"] }, { "required": ["jitter"] },
-        { "required": ["blocking"] }
-    ] } },
-    "else" = { "required": ["period", "budget"] },
     "oneOf" = [{ "required": ["work"] }, { "required": ["command"] }, { "required": ["pid"] }],
-    "not" = { "required": ["arrival", "offset"], "properties": { "arrival": { "type": "array" } } }
+    "not" = { "required": ["arrival", "offset"], "properties": { "arrival": { "type": "array" } } },
+    "allOf" = [
+        {
+            "if": { "required": ["weight"] },
+            "then": { "not": { "anyOf": [
+                { "required": ["period"] }, { "required": ["budget"] },
+                { "required": ["deadline"] }, { "required": ["overrun"] },
+                { "required": ["server"] }, { "required": ["jitter"] },
+                { "required": ["blocking"] }
+            ] } },
+            "else": { "required": ["period", "budget"] }
+        },
+        {
+            "if": { "required": ["server"], "properties": { "server": { "const": "adaptive" } } },
+            "then": { "properties": { "arrival": {
+                "not": { "anyOf": [
+                    { "type": "array" }, { "type": "object", "required": ["aperiodic"] }
+                ] }
+            } } },
+            "else": { "not": { "required": ["min_budget"] } }
+        }
+    ]
 ))]
 pub(crate) struct Task {
     /// Unique among the tasks.
@@ -155,9 +169,12 @@ pub(crate) struct Task {
     pub(crate) budget_group: Option<At<String>>,
     /// Its own server, which makes its releases: soft_constant_bandwidth, total_bandwidth or
     /// constant_utilization under edf, sporadic under rm, dm, fp and an objective without release
-    /// and finish. Without it, each arrival is a release.
+    /// and finish, adaptive under any of these. Without it, each arrival is a release.
     #[schemars(extend("not" = { "enum": ["deferrable", "polling", "constant_bandwidth"] }))]
     pub(crate) server: Option<At<Word<ServerKind>>>,
+    /// For the server adaptive: the least budget of a release, at most the budget; default a tenth
+    /// of the budget.
+    pub(crate) min_budget: Option<At<Positive>>,
     /// For the policy td: when it executes in its period, in any order, not overlapping.
     #[schemars(length(min = 1))]
     pub(crate) windows: Option<Tables<Window>>,
@@ -214,7 +231,7 @@ pub(crate) struct Group {
     /// What becomes of the budget while the group has nothing to execute; default
     /// constant_bandwidth where the policy above is edf, else deferrable.
     #[schemars(extend("not" = {
-        "enum": ["soft_constant_bandwidth", "total_bandwidth", "constant_utilization"]
+        "enum": ["soft_constant_bandwidth", "total_bandwidth", "constant_utilization", "adaptive"]
     }))]
     pub(crate) server: Option<At<Word<ServerKind>>>,
     /// When it executes in the cycle, instead of period and budget.

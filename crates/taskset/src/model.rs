@@ -100,6 +100,9 @@ pub enum ServerKind {
     /// What was executed comes back a period later (Sprunt, Sha and Lehoczky 1989): under fixed
     /// priorities.
     Sporadic,
+    /// Gives each release the budget that the task's recent use predicts (Abeni and Buttazzo 1999):
+    /// for periodic and sporadic tasks.
+    Adaptive,
 }
 
 /// A part of a cycle.
@@ -200,6 +203,9 @@ pub struct TaskSpec {
     /// Its own server, of its budget and period, which makes its releases; `None`: each arrival is
     /// a release.
     pub server: Option<ServerKind>,
+    /// For the server `adaptive`: the least budget of a release, ns, 1..=budget; `None`: a tenth of
+    /// the budget.
+    pub min_budget: Option<u64>,
     /// For the policy `dual`: the time from its release to its promotion, ns, below
     /// the deadline; `None`: the policy computes it from the response time (Davis and Wellings
     /// 1995).
@@ -257,6 +263,7 @@ impl TaskSpec {
             weight: None,
             budget_group: None,
             server: None,
+            min_budget: None,
             promotion: None,
             mandatory: None,
             windows: Vec::new(),

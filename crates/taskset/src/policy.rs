@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Policies of later versions, by the nearest of this one.
-const LATER: [(&str, &str); 1] = [("edf", "adaptive pfair pd2")];
+const LATER: [(&str, &str); 1] = [("edf", "pfair pd2")];
 
 /// How a set writes a policy with an order.
 const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";

@@ -47,7 +47,7 @@ pub static POLICIES: [&PolicyInfo; 10] =
     [&RM, &DM, &EDF, &FP, &TD, &IMPRECISE, &DUAL, &OBJECTIVE, &WFQ, &SFQ];
 
 /// All kinds of server.
-pub static SERVERS: [&PolicyInfo; 7] = [
+pub static SERVERS: [&PolicyInfo; 8] = [
     &DEFERRABLE,
     &POLLING,
     &CONSTANT_BANDWIDTH,
@@ -55,6 +55,7 @@ pub static SERVERS: [&PolicyInfo; 7] = [
     &TOTAL_BANDWIDTH,
     &CONSTANT_UTILIZATION,
     &SPORADIC,
+    &ADAPTIVE,
 ];
 
 /// Rate monotonic.
@@ -224,6 +225,17 @@ pub static SPORADIC: PolicyInfo = PolicyInfo {
     source: "Sprunt, Sha and Lehoczky 1989; Stanovich et al. 2010",
     limits: "tasks and groups under fixed priorities; the deadline is the period",
     tables: &["task", "group"],
+    ..PolicyInfo::POLICY
+};
+
+/// A server that gives each release the budget that its task's recent use predicts.
+pub static ADAPTIVE: PolicyInfo = PolicyInfo {
+    name: "adaptive",
+    title: "adaptive budget",
+    source: "Abeni and Buttazzo 1999; Abeni, Cucinotta, Lipari, Marzario and Palopoli 2005",
+    limits: "periodic and sporadic tasks under edf and fixed priorities",
+    aliases: "adaptive-budget adaptive_budget adaptive_reservation feedback aquosa",
+    tables: &["task"],
     ..PolicyInfo::POLICY
 };
 

@@ -67,6 +67,7 @@ pub(crate) fn check(
             weight,
             budget_group: place.budget_group,
             server: task.server.as_ref().map(|server| server.0),
+            min_budget: ns(&task.min_budget),
             promotion: ns(&task.promotion),
             mandatory: ns(&task.mandatory),
             windows: windows.unwrap_or_default(),

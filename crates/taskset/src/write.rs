@@ -163,6 +163,7 @@ fn task(spec: &TaskSpec, cpu: CpuKey, groups: &[&str], nodes: &[&str]) -> format
         group: reference(spec.group, groups),
         budget_group: reference(spec.budget_group, nodes),
         server: spec.server.map(|kind| Word(kind).into()),
+        min_budget: spec.min_budget.map(time),
         windows: windows(&spec.windows),
         mandatory: spec.mandatory.map(time),
         promotion: spec.promotion.map(time),

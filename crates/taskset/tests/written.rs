@@ -208,6 +208,11 @@ prop_compose! {
             task.domain = domain(n);
             task.group = pick(task.group, group_count, n % many, many);
             task.budget_group = pick(task.budget_group, node_count, n % many, many);
+            let suits = ServerKind::Adaptive.suits(&policy);
+            if suits && task.priority % 2 == 0 && task.arrival.has_minimum_interarrival() {
+                task.server = Some(ServerKind::Adaptive);
+                task.min_budget = Some(task.budget - task.budget / 3).filter(|_| n > 0);
+            }
             if let Body::Pid(pid) = &mut task.body {
                 *pid = (*pid / 8 * 8 + 1 + n as i32).min(LARGEST_PID - n as i32);
             }

@@ -16,7 +16,7 @@ pub use admitted::check_admitted;
 pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
 pub use resource_model::{model_accepts, served_by_deadline};
-pub use served::with_servers;
+pub use served::{with_adaptive_budgets, with_servers};
 pub use shares::with_shares;
 pub use timed::{table, timed};
 pub use tree::hierarchy;

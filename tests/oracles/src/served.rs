@@ -65,3 +65,23 @@ fn serve(task: &mut TaskSpec, kind: ServerKind, random: &mut Random) {
         task.body = Body::Spin(Spin::Uniform { min: 1, max: 3 * task.budget, seed });
     }
 }
+
+/// Gives some of the tasks whose policies suit them adaptive budgets, and demands of up to twice
+/// the budget. Arrivals stay as they are.
+pub fn with_adaptive_budgets(mut set: TaskSet, random: &mut Random) -> TaskSet {
+    for n in 0..set.tasks.len() {
+        let suits = ServerKind::Adaptive.suits(set.policy_of(set.tasks[n].group));
+        let task = &mut set.tasks[n];
+        if !suits || !task.arrival.has_minimum_interarrival() || random.once_in(3) {
+            continue;
+        }
+        task.server = Some(ServerKind::Adaptive);
+        task.min_budget = random.once_in(2).then(|| random.within(1, task.budget));
+        if matches!(task.body, Body::Spin(_)) {
+            let max = random.within(1, 2 * task.budget);
+            let seed = random.within(0, 1 << 40);
+            task.body = Body::Spin(Spin::Uniform { min: random.within(1, max), max, seed });
+        }
+    }
+    set
+}

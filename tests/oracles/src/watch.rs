@@ -2,16 +2,19 @@
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_taskset::{Costs, TaskSet};
-use punctual_trace::{Period, NEVER};
+use punctual_taskset::{Costs, ServerKind, TaskSet};
+use punctual_trace::{JobEnd, Period, NEVER};
 
 /// What was seen of one task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Releases whose deadline came.
     pub releases: u64,
-    /// Of these, missed.
+    /// Of these, missed. Not the releases of an adaptive server that used up their budgets by the
+    /// deadline: they received what admission promises.
     pub misses: u64,
+    /// Of these, with an adaptive budget below the task's.
+    pub adapted: u64,
     /// The first that was missed, its release, ns.
     pub first_miss: Option<u64>,
     /// The longest from a release to its completion, ns.
@@ -20,12 +23,13 @@ pub struct Seen {
     pub received: u64,
 }
 
-struct Watch {
+struct Watch<'s> {
     end: u64,
+    set: &'s TaskSet,
     seen: Vec<Seen>,
 }
 
-impl Watcher for Watch {
+impl Watcher for Watch<'_> {
     fn period(&mut self, period: &Period) {
         let seen = &mut self.seen[period.task as usize];
         seen.received += period.received;
@@ -33,7 +37,10 @@ impl Watcher for Watch {
             return;
         }
         seen.releases += 1;
-        if period.miss {
+        let task = &self.set.tasks[period.task as usize];
+        let adaptive = task.server == Some(ServerKind::Adaptive);
+        seen.adapted += u64::from(adaptive && period.assigned < task.budget);
+        if period.miss && !(adaptive && period.end == JobEnd::Exhausted) {
             seen.misses += 1;
             seen.first_miss.get_or_insert(period.release);
         }
@@ -56,7 +63,7 @@ pub fn simulate(set: &TaskSet, end: u64) -> Result<Vec<Seen>, Diagnostic> {
 /// # Errors
 /// As there.
 pub fn simulate_with(set: &TaskSet, costs: Costs, end: u64) -> Result<Vec<Seen>, Diagnostic> {
-    let mut watch = Watch { end, seen: vec![Seen::default(); set.tasks.len()] };
+    let mut watch = Watch { end, set, seen: vec![Seen::default(); set.tasks.len()] };
     Simulation::new(set, Options { costs, ..Options::default() })?.run(end, &mut watch)?;
     Ok(watch.seen)
 }

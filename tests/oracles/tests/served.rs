@@ -1,7 +1,9 @@
 //! Sets in which tasks have servers of their own, and groups sporadic ones: no admitted task
 //! misses.
 
-use punctual_oracles::{check_admitted, flat, hierarchy, seeds, with_servers, Flat, Random};
+use punctual_oracles::{
+    check_admitted, flat, hierarchy, seeds, with_adaptive_budgets, with_servers, Flat, Random,
+};
 use punctual_taskset::{ServerKind, ServerSpec, TaskSet};
 
 /// Twice round all periods and the longest offset.
@@ -46,6 +48,40 @@ fn in_groups_no_admitted_task_misses() {
     let (served, unserved) = none_misses(hierarchy);
     println!("{served} admitted with a server, {unserved} without");
     assert!(served > 0 && unserved > 0);
+}
+
+/// Adaptive budgets change no guarantee: each release of an admitted task receives its budget by
+/// its deadline, and tasks beside it miss nothing. Each run is longer than the window of uses.
+fn adaptive_budgets(make: impl Fn(&mut Random) -> TaskSet) {
+    let (mut adapted, mut beside) = (0, 0);
+    for seed in seeds(400) {
+        let random = &mut Random::new(seed);
+        let set = make(random);
+        let set = with_adaptive_budgets(set, random);
+        check_admitted(seed, &set, 10 * LONG, |task, seen| match task.server {
+            Some(_) => adapted += seen.adapted,
+            None => beside += seen.releases.min(1),
+        });
+    }
+    println!("{adapted} releases with a smaller budget, {beside} tasks beside them");
+    assert!(adapted > 1000 && beside > 100);
+}
+
+#[test]
+fn under_edf_no_admitted_task_misses_beside_adaptive_budgets() {
+    adaptive_budgets(|random| flat("edf", Flat::Any, random));
+}
+
+#[test]
+fn under_fixed_priorities_no_admitted_task_misses_beside_adaptive_budgets() {
+    for policy in ["rm", "dm", "fp"] {
+        adaptive_budgets(|random| flat(policy, Flat::Any, random));
+    }
+}
+
+#[test]
+fn in_groups_no_admitted_task_misses_beside_adaptive_budgets() {
+    adaptive_budgets(hierarchy);
 }
 
 #[test]

@@ -234,3 +234,20 @@ fn shares_by_weight() {
     let [compile, lint] = ["compile", "lint"].map(|name| ran.task(name).executed);
     assert!(lint > 20_000_000 && compile > 3 * lint, "{compile} and {lint} ns");
 }
+
+/// Fifty frames of ffmpeg's recording, within half the time of the example: the whole budget, then
+/// what the frames need.
+#[test]
+fn an_adaptive_budget_follows_its_task() {
+    let text = include_str!("../../../../examples/adaptive.toml");
+    let text = text
+        .replace("period = \"40ms\"\nbudget = \"20ms\"", "period = \"20ms\"\nbudget = \"10ms\"")
+        .replace("\"decoding.txt\"", "[\"800us\", \"700us\", \"2ms\", \"900us\", \"600us\"]");
+    let Some(ran) = example(&text, &["--load", "--duration", "1s"], 0) else { return };
+    ran.all_meet_their_deadlines(&["control", "decoder"]);
+    let budget = &task(&ran.results, "decoder")["adaptive_budget"];
+    let ns = |key: &str| budget[key].as_u64().expect("a number");
+    assert_eq!((ns("most_ns"), ns("exhausted")), (10_000_000, 0), "{budget:#}");
+    // 2 ms and an eighth, and what the switches of the kernel add.
+    assert!((2_250_000..2_500_000).contains(&ns("last_ns")), "{budget:#}");
+}

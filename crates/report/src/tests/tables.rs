@@ -165,3 +165,29 @@ fn side_by_side_has_a_column_per_host_and_the_reasons() {
     assert!(text.lines().all(|line| line.width() <= 120));
     assert_eq!(side_by_side(&[], &View::default()), "");
 }
+
+#[test]
+fn an_adaptive_budget_has_a_line_and_its_misses_are_named_in_the_verdict() {
+    let mut results = rich(HostKind::User, 0);
+    let budget = AdaptiveBudget {
+        least_ns: 400_000,
+        mean_ns: 1_500_000,
+        most_ns: 3_000_000,
+        last_ns: 600_000,
+        exhausted: 2,
+        misses: 1,
+    };
+    assert!(!shown(&results, 200).contains("adaptive"));
+    let player = results.tasks.iter_mut().find(|t| t.name == "player").expect("it");
+    (player.adaptive_budget, player.misses) = (Some(budget), 3);
+    let periods = player.periods;
+    results.totals = Totals::of(&results.tasks);
+    let text = shown(&results, 200);
+    let line =
+        "adaptive budget of player: 1.5 ms on average, from 400 us to 3 ms, 600 us at last; \
+                used up in 2 periods in which it was below 3 ms";
+    assert!(text.contains(line), "{text}");
+    let verdict =
+        format!("player missed 3 of {periods} deadlines (1 when its adaptive budget was used up).");
+    assert_eq!(headline(&results), verdict);
+}

@@ -49,6 +49,11 @@ pub fn cause(set: &TaskSet, e: &Explanation) -> String {
                  needed {demand}."
             )
         }
+        CauseKind::BudgetAdapted => {
+            format!(
+                "its adaptive budget was {given}, as its earlier use predicted; it needed {demand}."
+            )
+        }
         CauseKind::BudgetCut => {
             format!(
                 "it slept or was blocked for {took}, and the wake-up rule cut what was left of its \
@@ -111,6 +116,9 @@ pub fn help(kind: CauseKind) -> &'static str {
         }
         CauseKind::DemandBeyondBudget | CauseKind::BudgetExhausted => {
             "make its budget larger, or its work shorter"
+        }
+        CauseKind::BudgetAdapted => {
+            "make its min_budget larger, or remove its server: a release then has the whole budget"
         }
         CauseKind::BudgetSettled => {
             "make its budget larger; short budgets are exceeded by the host's latency"

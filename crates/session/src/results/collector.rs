@@ -12,7 +12,7 @@ use super::figures::Figures;
 use super::groups::Group;
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
-use punctual_taskset::{Body, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{Body, ServerKind, Spin, TaskSet, TaskSpec};
 use punctual_trace::Period;
 use std::sync::OnceLock;
 
@@ -29,13 +29,16 @@ pub struct TaskInfo {
     pub deadline: u64,
     /// What it is.
     pub kind: TaskKind,
+    /// Its server is `adaptive`.
+    pub adaptive: bool,
 }
 
 impl TaskInfo {
     /// A synthetic task; set `kind` for any other.
     #[must_use]
     pub fn new(name: &str, period: u64, budget: u64, deadline: u64) -> TaskInfo {
-        TaskInfo { name: name.to_owned(), period, budget, deadline, kind: TaskKind::Spin }
+        let (name, kind) = (name.to_owned(), TaskKind::Spin);
+        TaskInfo { name, period, budget, deadline, kind, adaptive: false }
     }
 
     /// All tasks of a set, in its order.
@@ -53,7 +56,11 @@ impl TaskInfo {
             Body::Command(_) => TaskKind::Command,
             Body::Pid(_) => TaskKind::Pid,
         };
-        TaskInfo { kind, ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline) }
+        TaskInfo {
+            kind,
+            adaptive: task.server == Some(ServerKind::Adaptive),
+            ..TaskInfo::new(&task.name, task.period, task.budget, task.deadline)
+        }
     }
 }
 
@@ -180,7 +187,7 @@ impl Collector {
         self.latest = self.latest.max(period.release);
         if task.begun {
             if let Some(whole) = task.held.replace(*period) {
-                task.figures.count(&whole);
+                task.figures.count(&whole, task.info.budget);
             }
         } else {
             task.figures.balance.left_out(period);
@@ -205,7 +212,7 @@ impl Collector {
                 continue;
             };
             if last.release.saturating_add(task.info.period) <= end {
-                task.figures.count(&last);
+                task.figures.count(&last, task.info.budget);
             }
         }
     }

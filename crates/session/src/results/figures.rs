@@ -1,5 +1,6 @@
 //! The figures of one task: what its periods add up to.
 
+use super::adaptive::Assigned;
 use super::balance::Balance;
 use super::collector::TaskInfo;
 use super::spread::{ppm, ppm_wide, Shares, Times, WHOLE};
@@ -15,6 +16,7 @@ pub(super) struct Figures {
     overruns: u64,
     received: u128,
     assigned: u128,
+    budgets: Assigned,
     not_ready: u64,
     pub(super) balance: Balance,
     off_1: u64,
@@ -37,6 +39,7 @@ impl Figures {
             overruns: 0,
             received: 0,
             assigned: 0,
+            budgets: Assigned::new(),
             not_ready: 0,
             balance: Balance::default(),
             off_1: 0,
@@ -50,12 +53,14 @@ impl Figures {
         }
     }
 
-    pub(super) fn count(&mut self, p: &Period) {
+    /// A whole period of a task with this `budget`, ns.
+    pub(super) fn count(&mut self, p: &Period, budget: u64) {
         self.periods += 1;
         self.misses += u64::from(p.miss);
         self.overruns += u64::from(p.overrun);
         self.received += u128::from(p.received);
         self.assigned += u128::from(p.assigned);
+        self.budgets.count(p, budget);
         self.balance.count(p);
         if p.started != NEVER {
             self.latency.add(p.started.saturating_sub(p.release));
@@ -97,6 +102,7 @@ impl Figures {
             overruns_ppm: ppm(f.overruns, f.periods),
             received_ns: narrow(f.received),
             assigned_ns: narrow(f.assigned),
+            adaptive_budget: f.budgets.result().filter(|_| info.adaptive),
             not_ready: f.not_ready,
             long_run_ppm: f
                 .balance

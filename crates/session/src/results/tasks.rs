@@ -54,6 +54,9 @@ pub struct TaskResult {
     pub received_ns: u64,
     /// Budget assigned in all counted periods, ns.
     pub assigned_ns: u64,
+    /// The budgets of a task whose server is `adaptive`; `null` for any other, and without periods.
+    #[serde(default)]
+    pub adaptive_budget: Option<AdaptiveBudget>,
     /// Periods in which the task did not want its whole budget (it suspended itself, or was done
     /// early): no measure of the enforcer.
     pub not_ready: u64,
@@ -75,6 +78,25 @@ pub struct TaskResult {
     pub release_latency: Option<TimeSpread>,
     /// Release to completion; `null` where completions are not known.
     pub response_time: Option<TimeSpread>,
+}
+
+/// The budgets that an adaptive server assigned in the counted periods, without carried enforcement
+/// error. A budget below the task's (`budget_ns`) is one that the task's earlier use predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AdaptiveBudget {
+    /// The smallest one, ns.
+    pub least_ns: u64,
+    /// The mean, ns.
+    pub mean_ns: u64,
+    /// The largest one, ns.
+    pub most_ns: u64,
+    /// That of the last period, ns.
+    pub last_ns: u64,
+    /// Periods in which the task used up a budget below `budget_ns` before it was done.
+    pub exhausted: u64,
+    /// Of the missed deadlines, those of such periods.
+    pub misses: u64,
 }
 
 /// Which tree a group stands in.

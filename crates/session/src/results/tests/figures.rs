@@ -116,3 +116,37 @@ fn a_task_that_got_nothing_is_at_zero() {
 fn utilization_is_the_sum() {
     assert_eq!(rich(HostKind::User, 0).utilization_ppm, 250_000 + 250_000 + 150_000);
 }
+
+/// Budgets of 40, 60 and 100 us, the whole one; the second one was used up, and so was the last.
+#[test]
+fn the_budgets_of_an_adaptive_server_are_reported_and_its_misses_stay_misses() {
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
+    let servo = TaskInfo::new("servo", 1_000_000, 100_000, 1_000_000);
+    let of = |adaptive| {
+        let mut c = Collector::new(run.clone(), vec![TaskInfo { adaptive, ..servo.clone() }]);
+        for (number, assigned, end) in [
+            (0, 100_000, JobEnd::Completed),
+            (1, 40_000, JobEnd::Completed),
+            (2, 60_000, JobEnd::Exhausted),
+            (3, 100_000, JobEnd::Exhausted),
+        ] {
+            let miss = end == JobEnd::Exhausted;
+            let received = assigned;
+            c.record(&Period { assigned, received, end, miss, overrun: miss, ..period(number) });
+        }
+        c.finish(u64::MAX);
+        c.snapshot()
+    };
+    let results = of(true);
+    let expected = AdaptiveBudget {
+        least_ns: 40_000,
+        mean_ns: 66_666,
+        most_ns: 100_000,
+        last_ns: 100_000,
+        exhausted: 1,
+        misses: 1,
+    };
+    assert_eq!(results.tasks[0].adaptive_budget, Some(expected));
+    assert_eq!((results.totals.missed, results.totals.short, results.exit_code()), (2, 0, 1));
+    assert_eq!(of(false).tasks[0].adaptive_budget, None);
+}
