@@ -30,6 +30,8 @@ const EXIT: Duration = Duration::from_millis(2);
 const INTERVAL: Duration = Duration::from_micros(200);
 /// One of them takes some 11 us (counted clock), ns.
 const WAKE: u64 = 15_000;
+/// Of a budget of 1 ms, the tick at its end, ppm.
+const TICK: u64 = 7_000;
 /// What the kernel says of a scheduler that ended itself.
 pub const BY_ITSELF: &str = "unregistered from BPF";
 
@@ -47,6 +49,13 @@ pub fn machine() -> Option<Machine> {
 /// `TWO`, with a timer process whatever kernel this is.
 pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
     start_set(scratch, TWO, more)
+}
+
+/// `TWO` with another period of the task that is judged. Its 2 ms are half of the kernel's tick (4 ms
+/// with HZ=250): in a boot in which one budget's end meets the tick, that of each second period
+/// does. Here the end comes at another one of 400 phases in each of 400 periods.
+fn out_of_step() -> String {
+    TWO.replace("\"2ms\"", "\"2110us\"")
 }
 
 fn start_set(scratch: &Scratch, set: &str, more: &[&str]) -> Running {
@@ -90,30 +99,32 @@ pub fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
-/// Interrupts in mid-job, and a priority that a lock lends, fall into few periods.
-fn keeps_its_budget_within_three_per_mille(results: &Value, own: &KernelsOwn) {
+/// The tick at a budget's end delays the stop, and takes up to 6.7 us (7.3.4 with PREEMPT_RT, counted
+/// clock, 40 boots). It meets the ends of few periods of a task that is out of step with it.
+fn keeps_its_budget_but_for_the_tick(results: &Value, own: &KernelsOwn) {
     let spinning = task(results, "spinning");
     keeps_its_budget(spinning, check::precision(own));
-    for key in ["p1_ppm", "p99_ppm"] {
+    for (key, most) in [("median_ppm", 1_000), ("p1_ppm", TICK), ("p99_ppm", TICK)] {
         let received = spinning["budget_received"][key].as_u64().expect("a figure");
-        assert!(received.abs_diff(1_000_000) <= 3_000, "{spinning:#}");
+        assert!(received.abs_diff(1_000_000) <= most, "{spinning:#}");
     }
 }
 
 #[test]
-fn with_a_timer_process_budgets_are_kept_within_three_per_mille_and_the_trace_replays() {
+fn with_a_timer_process_budgets_are_kept_and_the_trace_replays() {
     let Some(_machine) = machine() else { return };
     let (scratch, own) = (Scratch::new(), KernelsOwn::watch());
     let trace = scratch.path("trace");
-    let run = start(
+    let run = start_set(
         &scratch,
+        &out_of_step(),
         &["--load", "--duration", "600ms", "--trace", trace.to_str().expect("a plain path")],
     );
     let timer = timer_process_of(&run);
     // SAFETY: a system call without memory.
     assert_eq!(unsafe { libc::sched_getscheduler(timer as i32) }, libc::SCHED_FIFO);
     let results = results(&run.output());
-    keeps_its_budget_within_three_per_mille(&results, &own);
+    keeps_its_budget_but_for_the_tick(&results, &own);
     assert_eq!(task(&results, "periodic")["misses"], 0);
     assert!(is_dead(timer));
     replays(&trace);
@@ -123,7 +134,7 @@ fn with_a_timer_process_budgets_are_kept_within_three_per_mille_and_the_trace_re
 fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
     let Some(_machine) = machine() else { return };
     let (scratch, own) = (Scratch::new(), KernelsOwn::watch());
-    let run = start(&scratch, &["--duration", "1s"]);
+    let run = start_set(&scratch, &out_of_step(), &["--duration", "1s"]);
     let timer = timer_process_of(&run);
     let tasks: Vec<u32> = children(run.id()).into_iter().filter(|&pid| pid != timer).collect();
     run.send(libc::SIGSTOP);
@@ -131,12 +142,12 @@ fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
     std::thread::sleep(Duration::from_millis(500));
     let meanwhile = executed_by(&tasks) - before;
     run.send(libc::SIGCONT);
-    // 250 ms and 60 ms.
+    // 237 ms and 60 ms.
     assert!(
-        (305_000_000..=320_000_000).contains(&meanwhile),
+        (292_000_000..=307_000_000).contains(&meanwhile),
         "{meanwhile} ns by the kernel's count"
     );
-    keeps_its_budget_within_three_per_mille(&results(&run.output()), &own);
+    keeps_its_budget_but_for_the_tick(&results(&run.output()), &own);
 }
 
 #[test]
