@@ -51,9 +51,9 @@ pub fn start(scratch: &Scratch, more: &[&str]) -> Running {
     start_set(scratch, TWO, more)
 }
 
-/// `TWO` with another period of the task that is judged. Its 2 ms are half of the kernel's tick (4 ms
-/// with HZ=250): in a boot in which one budget's end meets the tick, that of each second period
-/// does. Here the end comes at another one of 400 phases in each of 400 periods.
+/// `TWO` with another period of the task that is judged. Its 2 ms are half of the kernel's tick
+/// (4 ms with HZ=250): in a boot in which one budget's end meets the tick, that of each second
+/// period does. Here the end comes at another one of 400 phases in each of 400 periods.
 fn out_of_step() -> String {
     TWO.replace("\"2ms\"", "\"2110us\"")
 }
@@ -99,8 +99,9 @@ pub fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
-/// The tick at a budget's end delays the stop, and takes up to 6.7 us (7.3.4 with PREEMPT_RT, counted
-/// clock, 40 boots). It meets the ends of few periods of a task that is out of step with it.
+/// The tick at a budget's end delays the stop, and takes up to 6.7 us (7.3.4 with PREEMPT_RT,
+/// counted clock, 40 boots). It meets the ends of few periods of a task that is out of step with
+/// it.
 fn keeps_its_budget_but_for_the_tick(results: &Value, own: &KernelsOwn) {
     let spinning = task(results, "spinning");
     keeps_its_budget(spinning, check::precision(own));

@@ -7,7 +7,7 @@ const BUDGET: u64 = 1_000;
 /// A period that received so much and ended so; the task gave up the rest of its budget.
 fn period(end: JobEnd, received: u64) -> Period {
     let unused = BUDGET - received;
-    Period { end, received, unused, woken_late: false, ..Period::lost(0, 0, 0, 10_000, BUDGET) }
+    Period { end, received, unused, ..Period::unjudged(0, 0, 0, 10_000, BUDGET) }
 }
 
 /// Ready throughout, unused, missed.
@@ -47,7 +47,11 @@ fn a_job_that_expired_was_ready_unless_it_slept() {
 
 #[test]
 fn after_other_ends_a_task_was_not_ready_throughout() {
-    assert_eq!(said(period(JobEnd::Completed, 600).judged(true, None)), (false, 400, false));
+    let completed = period(JobEnd::Completed, 600);
+    assert_eq!(said(completed.judged(true, None)), (false, 400, false));
+    // The host says so of a job that does not expire at its deadline.
+    let late = Period { miss: true, ..completed };
+    assert_eq!(said(late.judged(true, None)), (false, 400, true));
     for end in [JobEnd::Cancelled, JobEnd::TaskGone] {
         let p = Period { unused: 0, ..period(end, 600) };
         assert_eq!(said(p.judged(true, Some(false))), (false, 400, false));
