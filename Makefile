@@ -20,7 +20,7 @@ test:
 	scripts/setup test
 	scripts/test
 
-# The rest: every test that needs a kernel, under each of them.
+# The tests that need a kernel, under the others.
 test-kernels:
 	scripts/setup test
 	scripts/test kernels
