@@ -10,7 +10,7 @@ use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
 use crate::jobs;
 use crate::policy::{MemberParams, SchedulingPolicy};
-use crate::servers;
+use crate::servers::{self, KINDS};
 use crate::slot::{Phase, Slot};
 use crate::{policies, Gsi};
 use punctual_diagnostic::Diagnostic;
@@ -94,8 +94,7 @@ impl Allocators {
             options,
             origin: 0,
             begun: false,
-            // One is at work in vain while another takes its place.
-            at_work: Vec::with_capacity(set.groups.len() + 2 + crate::servers::KINDS.len()),
+            at_work: Vec::new(),
             groups: Vec::with_capacity(set.groups.len() + 1),
             slots: Vec::with_capacity(tasks),
             servers: tasks,
@@ -104,6 +103,10 @@ impl Allocators {
             observed: Vec::new(),
             unarmed: 0,
         };
+        // Room for a swap of all groups: each slot may still have its release in flight under an
+        // earlier policy.
+        let slots = tasks + servers::members(set, domain).len();
+        all.at_work.reserve_exact(2 * (set.groups.len() + 1) + KINDS.len() + slots);
         let costs = options.costs;
         for group in 0..=set.groups.len() as u32 {
             let (entry, policy) = all.named(set, group)?;
@@ -134,23 +137,7 @@ impl Allocators {
                 (&g.policy, crate::error::place("group", &g.name, g.line))
             }
         };
-        Ok((self.find(&policy.name, place)?, policy))
-    }
-
-    pub(crate) fn find(
-        &self,
-        name: &str,
-        place: String,
-    ) -> Result<&'static PolicyEntry, Diagnostic> {
-        let table = self.options.policies;
-        table.iter().copied().find(|p| p.info.name == name).ok_or_else(|| {
-            let names: Vec<&str> = table.iter().map(|p| p.info.name).collect();
-            refused(
-                place,
-                format!("there is no policy \"{name}\""),
-                format!("use {}", names.join(", ")),
-            )
-        })
+        Ok((find(self.options.policies, &policy.name, place)?, policy))
     }
 
     /// What the dispatcher must be created with; the trace ring has 65,536 records.
@@ -411,6 +398,22 @@ impl Allocators {
         let s = *self.by_task.get(task.0 as usize)?;
         (s != NO_SLOT).then_some(s as usize)
     }
+}
+
+/// The policy of a table that has this name.
+pub(crate) fn find(
+    table: &'static [&'static PolicyEntry],
+    name: &str,
+    place: String,
+) -> Result<&'static PolicyEntry, Diagnostic> {
+    table.iter().copied().find(|p| p.info.name == name).ok_or_else(|| {
+        let names: Vec<&str> = table.iter().map(|p| p.info.name).collect();
+        refused(
+            place,
+            format!("there is no policy \"{name}\""),
+            format!("use {}", names.join(", ")),
+        )
+    })
 }
 
 fn slot_for(spec: &TaskSpec, index: u32) -> Slot {

@@ -63,7 +63,10 @@ fn state<T: Clone>(setup: &Setup<'_>, initial: T) -> Vec<T> {
 
 /// The servers of a domain: those of budget groups, then those of groups, in the order of the file
 /// (a job may name a node only when that is made, so parents come first).
-fn members(set: &TaskSet, domain: punctual_taskset::DomainId) -> Vec<(MemberParams, ServerKind)> {
+pub(crate) fn members(
+    set: &TaskSet,
+    domain: punctual_taskset::DomainId,
+) -> Vec<(MemberParams, ServerKind)> {
     let mut servers = Vec::new();
     let parents: Vec<Option<usize>> = set.budget_groups.iter().map(|b| b.parent).collect();
     for n in parents_first(&parents) {

@@ -1,26 +1,57 @@
-//! Another policy for a group, while its tasks run.
+//! Other policies for groups, while their tasks run.
 
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_taskset::{fmt_ns, PolicySpec, ServerSpec};
+use punctual_taskset::{PolicySpec, TaskSet};
 
 use crate::allocators::AtWork;
-use crate::entry::Setup;
 use crate::error::refused;
-use crate::policy::number;
 use crate::reserve::{in_windows, standing};
-use crate::slot::{Phase, Slot};
-use crate::Allocators;
-use crate::Gsi;
+use crate::servers::KINDS;
+use crate::slot::Phase;
+use crate::{Allocators, Gsi, PolicySwap};
 use punctual_diagnostic::Diagnostic;
 
 impl Allocators {
-    /// Gives a group another policy. Its ordering changes at once; each task's jobs are the new
-    /// policy's from that task's next release on, on the same grid; a release in flight ends under
-    /// the old one. Allocates (the new policy's own data).
+    /// Gives groups other policies. Their orderings change at once; each task's jobs are those of
+    /// the new policy from that task's next release on, on the same grid; a release in flight ends
+    /// under the old one. All of it takes effect at this instant. Does not allocate.
     ///
     /// # Errors
-    /// What the new policy cannot do with the group's tasks; everything is as before then.
-    pub fn swap(
+    /// The dispatcher refuses the priority of a server in a swapped group; all other changes are
+    /// made then.
+    pub fn swap(&mut self, gsi: &mut dyn Gsi, swap: &mut PolicySwap) -> Result<(), Refusal> {
+        let mut done = Ok(());
+        for change in &mut swap.groups {
+            let group = change.group;
+            let Some(new) = &change.at_work else { continue };
+            let entry = new.entry;
+            done = done.and(gsi.set_order(group, entry.order));
+            let at = self.groups[group as usize] as usize;
+            let becomes = self.at_work[at].policy.becomes(&change.spec);
+            std::mem::swap(spec_of(&mut self.set, group), &mut change.spec);
+            if becomes {
+                self.at_work[at].entry = entry;
+                continue;
+            }
+            let at = self.place_for(&mut change.at_work);
+            self.groups[group as usize] = at;
+            for s in 0..self.servers {
+                if self.slots[s].member.group == group && self.slots[s].server.is_none() {
+                    self.swap_member(gsi, s, at);
+                }
+            }
+            done = done.and(self.rank_servers(gsi, group));
+        }
+        done
+    }
+
+    /// Gives one group another policy, as [`swap`](Allocators::swap); without a quantum it keeps
+    /// that of the group. Allocates (the new policy's own data).
+    ///
+    /// # Errors
+    /// There is no such group; what the new policy cannot do with the group's tasks. Everything is
+    /// as before then.
+    pub fn swap_group(
         &mut self,
         gsi: &mut dyn Gsi,
         group: u32,
@@ -30,103 +61,31 @@ impl Allocators {
         if group as usize >= self.groups.len() {
             return Err(refused(place(), "there is no such group", "name one of the set"));
         }
-        if let Some(name) = self.unsuited(group, to) {
-            let cause = format!("the server of \"{name}\" cannot compete under \"{}\"", to.name);
-            let help = "swap to a policy that the server suits (docs/policies.md)";
-            return Err(refused(place(), cause, help));
-        }
-        let entry = self.find(&to.name, place())?;
-        let refused_order = |e| {
-            refused(
-                place(),
-                format!("the dispatcher refuses the change: {e}"),
-                "report it with the task set",
-            )
-        };
-        if let Some(fault) = self.weights_fault(group, to) {
-            return Err(fault);
-        }
-        let at = self.groups[group as usize] as usize;
-        if self.at_work[at].policy.becomes(to) {
-            self.at_work[at].entry = entry;
-            self.spec_of(group).name.clone_from(&to.name);
-            return gsi.set_order(group, entry.order).map_err(refused_order);
-        }
-        let policy = (entry.make)(
-            entry,
-            &Setup {
-                set: &self.set,
-                domain: self.domain,
-                group,
-                policy: to,
-                costs: self.options.costs,
-                members: self.slots.len() as u32,
-            },
-        )?;
-        gsi.set_order(group, entry.order).map_err(refused_order)?;
-        let at = self.place_for(AtWork { entry, policy });
-        self.groups[group as usize] = at;
-        *self.spec_of(group) = to.clone();
-        let tasks = &mut self.slots[..self.servers];
-        let of_group = |s: &&mut Slot| s.member.group == group && s.server.is_none();
-        for slot in tasks.iter_mut().filter(of_group) {
-            slot.next_by = at;
-            slot.no_room = false;
-            if let Phase::Reserved(r) = slot.phase {
-                // A task without a reservation under the new policy leaves this one at its next
-                // release.
-                let policy = self.at_work[at as usize].policy.as_ref();
-                if let Some(to) = standing(slot, policy) {
-                    let changed =
-                        in_windows(gsi, slot, policy, |gsi| gsi.change_reservation(r, &to));
-                    match changed.map_err(refused_order)? {
-                        Some(()) => slot.by = at,
-                        None => slot.no_room = true,
-                    }
-                }
-            }
-        }
-        self.rank_servers(gsi, group).map_err(refused_order)
+        let mut set = self.set.clone();
+        let spec = spec_of(&mut set, group);
+        let quantum = to.quantum.or(spec.quantum);
+        *spec = PolicySpec { quantum, ..to.clone() };
+        let mut swap = PolicySwap::prepare(&self.set, &set, self.domain, self.options)?;
+        self.swap(gsi, &mut swap).map_err(|e| {
+            let cause = format!("the dispatcher refuses the change: {e}");
+            refused(place(), cause, "report it with the task set")
+        })
     }
 
-    /// The policy of a group.
-    fn spec_of(&mut self, group: u32) -> &mut PolicySpec {
-        match group.checked_sub(1) {
-            None => &mut self.set.policy,
-            Some(g) => &mut self.set.groups[g as usize].policy,
+    /// The next release of a task is the one of the policy at this place.
+    fn swap_member(&mut self, gsi: &mut dyn Gsi, s: usize, at: u32) {
+        let slot = &mut self.slots[s];
+        slot.next_by = at;
+        slot.no_room = false;
+        let Phase::Reserved(r) = slot.phase else { return };
+        // A task without a reservation under the new policy leaves this one at its next release.
+        let policy = self.at_work[at as usize].policy.as_ref();
+        let Some(to) = standing(slot, policy) else { return };
+        match in_windows(gsi, slot, policy, |gsi| gsi.change_reservation(r, &to)) {
+            Ok(Some(())) => slot.by = at,
+            // The policy makes its jobs then.
+            Ok(None) | Err(_) => slot.no_room = true,
         }
-    }
-
-    /// Tasks with weights have no period and budget for other policies, and the reverse; and their
-    /// quantum stays.
-    fn weights_fault(&mut self, group: u32, to: &PolicySpec) -> Option<Diagnostic> {
-        let from = self.spec_of(group).clone();
-        let place = format!("group {group}");
-        if from.takes_weights() != to.takes_weights() {
-            let (have, help) = match from.takes_weights() {
-                true => ("have weights", "swap to \"wfq\" or \"sfq\""),
-                false => ("have no weights", "swap to a policy that takes periods and budgets"),
-            };
-            let cause = format!("its tasks {have}, which does not suit \"{}\"", to.name);
-            return Some(refused(place, cause, help));
-        }
-        let quantum = to.quantum.filter(|&ns| ns != from.quantum_ns() && to.takes_weights())?;
-        let (now, then) = (fmt_ns(from.quantum_ns()), fmt_ns(quantum));
-        let cause = format!("its quantum is {now}, and a swap to {then} does not change it");
-        Some(refused(place, cause, "leave the quantum out of the swap"))
-    }
-
-    /// A member of a group with a server that another policy does not suit.
-    fn unsuited(&self, group: u32, to: &PolicySpec) -> Option<&str> {
-        let of_group = |parent, domain| number(parent) == group && domain == self.domain;
-        let tasks = self.set.tasks.iter().filter(|t| of_group(t.group, t.domain));
-        let tasks = tasks.filter_map(|t| Some((t.name.as_str(), t.server?)));
-        let groups = self.set.groups.iter().filter(|g| of_group(g.parent, g.domain));
-        let groups = groups.filter_map(|g| match g.server {
-            ServerSpec::Periodic { kind, .. } => Some((g.name.as_str(), kind)),
-            ServerSpec::Windows { .. } => None,
-        });
-        tasks.chain(groups).find(|(_, kind)| !kind.suits(to)).map(|(name, _)| name)
     }
 
     /// Gives a task with a reservation of its own another budget, ns, from its next release on.
@@ -155,19 +114,29 @@ impl Allocators {
         changed
     }
 
-    /// An unused place in the list of policies at work, or a new one.
-    fn place_for(&mut self, at_work: AtWork) -> u32 {
-        let kinds = self.kinds..self.kinds + crate::servers::KINDS.len() as u32;
+    /// Puts a policy into an unused place of the list of policies at work, and takes what was
+    /// there; or into a new one.
+    fn place_for(&mut self, new: &mut Option<AtWork>) -> u32 {
+        let kinds = self.kinds..self.kinds + KINDS.len() as u32;
         let free = |at: &u32| !kinds.contains(at) && !self.is_used(*at);
-        match (0..self.at_work.len() as u32).find(free) {
-            Some(at) => {
-                self.at_work[at as usize] = at_work;
+        let place = (0..self.at_work.len() as u32).find(free);
+        match (place, new.as_mut()) {
+            (Some(at), Some(new)) => {
+                std::mem::swap(&mut self.at_work[at as usize], new);
                 at
             }
-            None => {
-                self.at_work.push(at_work);
+            _ => {
+                self.at_work.extend(new.take());
                 self.at_work.len() as u32 - 1
             }
         }
+    }
+}
+
+/// The policy of a group.
+fn spec_of(set: &mut TaskSet, group: u32) -> &mut PolicySpec {
+    match group.checked_sub(1) {
+        None => &mut set.policy,
+        Some(g) => &mut set.groups[g as usize].policy,
     }
 }

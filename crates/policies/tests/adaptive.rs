@@ -284,8 +284,9 @@ fn a_swap_keeps_the_budget_and_is_refused_where_it_does_not_suit() {
     cpu.run(4_000);
     for refused in ["td", "dual", "imprecise"] {
         let mut gsi = LocalDispatcher::new(&mut cpu.d, 4_000);
-        let refused = cpu.a.swap(&mut gsi, 0, &policy(refused)).expect_err("it does not suit");
-        assert!(refused.cause.contains("the server of \"a\""), "{refused:?}");
+        let refused =
+            cpu.a.swap_group(&mut gsi, 0, &policy(refused)).expect_err("it does not suit");
+        assert!(refused.cause.contains("task \"a\": its server"), "{refused:?}");
     }
     cpu.swap(0, "rm");
     cpu.run(6_000);

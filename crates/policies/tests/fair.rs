@@ -411,7 +411,7 @@ fn a_swap_between_the_two_keeps_the_tags() {
 fn a_swap_to_or_from_other_policies_or_quanta_is_refused_and_changes_nothing() {
     let refused = |cpu: &mut Cpu, to: &PolicySpec| {
         let gsi = &mut LocalDispatcher::new(&mut cpu.d, cpu.now);
-        cpu.a.swap(gsi, 0, to).expect_err("it does not suit").to_string()
+        cpu.a.swap_group(gsi, 0, to).expect_err("it does not suit").to_string()
     };
     let mut cpu = Cpu::new(&shared("sfq", 10, &[1, 3]), &[FOREVER; 2]);
     cpu.run(50);

@@ -99,8 +99,8 @@ fn servers_have_the_attributes_of_their_groups() {
     assert_eq!(cpu.ran, [(0, 3, 2), (3, 7, 1), (7, 9, 0)]);
     // Another order in mid-run: the smaller budget.
     let mut gsi = LocalDispatcher::new(&mut cpu.d, 10);
-    cpu.a.swap(&mut gsi, 0, &objective("budget")).unwrap();
-    assert!(cpu.a.swap(&mut gsi, 0, &objective("finish")).is_err(), "there are servers");
+    cpu.a.swap_group(&mut gsi, 0, &objective("budget")).unwrap();
+    assert!(cpu.a.swap_group(&mut gsi, 0, &objective("finish")).is_err(), "there are servers");
     cpu.run(49);
     assert_eq!(cpu.ran[cpu.ran.len() - 3..], [(40, 42, 0), (42, 45, 2), (45, 49, 1)]);
 }

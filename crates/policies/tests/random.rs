@@ -134,7 +134,7 @@ fn every_release_ends_once_whatever_happens() {
                     let group = m.below(all.groups.len() + 1) as u32;
                     let now = cpu.now;
                     let swapped =
-                        cpu.a.swap(&mut LocalDispatcher::new(&mut cpu.d, now), group, &to);
+                        cpu.a.swap_group(&mut LocalDispatcher::new(&mut cpu.d, now), group, &to);
                     swaps[usize::from(swapped.is_ok())] += 1;
                 }
                 1 => {

@@ -118,10 +118,15 @@ fn a_swap_that_the_new_policy_refuses_changes_nothing() {
     all.tasks.push(at_times(task("soft", 40, 1), &[3, 60]));
     let mut cpu = Cpu::new(&all, &[&[3], &[6], &[8], &[1]]);
     cpu.run(45);
-    let refused =
-        cpu.a.swap(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 0, &policy("td")).unwrap_err();
+    let refused = cpu
+        .a
+        .swap_group(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 0, &policy("td"))
+        .unwrap_err();
     assert!(refused.cause.contains("not periodic"), "{refused}");
-    assert!(cpu.a.swap(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 7, &policy("rm")).is_err());
+    assert!(cpu
+        .a
+        .swap_group(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 7, &policy("rm"))
+        .is_err());
     cpu.run(200);
     assert_eq!(cpu.a.policy_of(0).unwrap().info.name, "edf");
     all.tasks.pop();

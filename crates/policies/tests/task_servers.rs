@@ -188,9 +188,9 @@ fn a_swap_to_a_policy_that_a_server_does_not_suit_is_refused_and_changes_nothing
     cpu.run(10);
     let refused = cpu
         .a
-        .swap(&mut LocalDispatcher::new(&mut cpu.d, 10), 0, &policy("edf"))
+        .swap_group(&mut LocalDispatcher::new(&mut cpu.d, 10), 0, &policy("edf"))
         .expect_err("it does not suit");
-    assert!(refused.cause.contains("the server of \"requests\""), "{refused:?}");
+    assert!(refused.cause.contains("task \"requests\": its server"), "{refused:?}");
     cpu.swap(0, "dm");
     cpu.run(60);
     (0..2).for_each(|task| never_late(&cpu, task));

@@ -283,7 +283,7 @@ fn a_table_for_which_the_dispatcher_has_no_room_is_carried_out_all_the_same() {
         assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_none());
         // Back to one that needs none.
         cpu.a
-            .swap(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 0, &support::policy("edf"))
+            .swap_group(&mut LocalDispatcher::new(&mut cpu.d, cpu.now), 0, &support::policy("edf"))
             .unwrap();
         cpu.run(500);
         assert!(cpu.a.reservation_of(cpu.tasks[0].id).is_some());

@@ -237,6 +237,14 @@ impl TaskSet {
     pub fn policy_of(&self, group: Option<usize>) -> &PolicySpec {
         group.map_or(&self.policy, |group| &self.groups[group].policy)
     }
+
+    /// Gives the top and each group the policy that it has in `other`, which has the same groups.
+    pub fn set_policies(&mut self, other: &TaskSet) {
+        self.policy.clone_from(&other.policy);
+        for (group, other) in self.groups.iter_mut().zip(&other.groups) {
+            group.policy.clone_from(&other.policy);
+        }
+    }
 }
 
 impl TaskSpec {

@@ -165,7 +165,7 @@ impl Cpu {
 
     pub fn swap(&mut self, group: u32, to: &str) {
         self.a
-            .swap(&mut LocalDispatcher::new(&mut self.d, self.now), group, &policy(to))
+            .swap_group(&mut LocalDispatcher::new(&mut self.d, self.now), group, &policy(to))
             .unwrap_or_else(|e| panic!("{e}"));
     }
 
