@@ -61,6 +61,8 @@ pub(crate) struct History {
     /// By places in the set.
     pub groups: Vec<Supply>,
     pub budget_groups: Vec<Supply>,
+    /// Policies that were swapped, in order: since when, ns, the dispatcher's group, the name.
+    policies: Vec<(u64, u32, String)>,
     /// In order of start.
     pub executions: Vec<Execution>,
     /// Between the records before and after a gap.
@@ -97,6 +99,13 @@ struct Addition {
 }
 
 impl History {
+    /// The name of the policy that a group, by its number in the dispatcher, has by a swap at `at`,
+    /// ns; `None`: that of the set.
+    pub fn swapped_policy(&self, group: u32, at: u64) -> Option<&str> {
+        let mut swaps = self.policies.iter().rev();
+        swaps.find(|(since, of, _)| *of == group && *since <= at).map(|(.., name)| name.as_str())
+    }
+
     pub fn read(trace: &Trace, set: &TaskSet) -> History {
         let mut reader = Reader::new(set, trace.header.host == "user");
         // A host may record late which task is which.
@@ -177,6 +186,10 @@ impl<'t> Reader<'t> {
         self.executions.record(r, task);
         match r.kind {
             kind::TASK_PLACE => self.place(r),
+            kind::POLICY => {
+                let swapped = r.policy_name().map(|name| (r.time, r.small, name));
+                self.history.policies.extend(swapped);
+            }
             kind::CHARGE_TASK | kind::RUNNING => self.charged = task.or(self.charged),
             kind::WINDOW_ADD => {
                 if r.small != 0 || self.drafted.is_empty() {

@@ -57,16 +57,19 @@ pub(crate) fn reason(
         Entity::Group(group, _) => Some(group),
         Entity::Task(_) => None,
     };
-    let policy = set.policy_of(common.map(|group| group as usize));
-    let key = |e: &Entity<'_>| key(&policy.name, set, history, e, at);
-    let first = match policy.name.as_str() {
+    let of_set = set.policy_of(common.map(|group| group as usize));
+    let swapped = history.swapped_policy(common.map_or(0, |group| group + 1), at);
+    let policy = swapped.unwrap_or(&of_set.name);
+    let key = |e: &Entity<'_>| key(policy, set, history, e, at);
+    let first = match policy {
         "fp" => Reason::HigherPriority,
         "rm" => Reason::ShorterPeriod,
         "dm" => Reason::ShorterDeadline,
         "edf" => Reason::EarlierDeadline,
         "td" => return (Reason::Table, group),
         "objective" => return (Reason::Objective, group),
-        _ if policy.takes_weights() => return (Reason::FairShare, group),
+        // No swap gives or takes weights.
+        _ if of_set.takes_weights() => return (Reason::FairShare, group),
         _ => return (Reason::Band, group),
     };
     let reason = match key(&theirs).cmp(&key(&ours)) {

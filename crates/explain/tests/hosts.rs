@@ -132,3 +132,19 @@ fn what_no_record_shows_is_not_guessed() {
     assert!(trace.lost() > 3);
     check("lost records", &trace, "low", 0, CauseKind::RecordsLost, &[]);
 }
+
+#[test]
+fn a_policy_that_was_swapped_explains_the_misses_since_then() {
+    let text = r#"cpu = 0
+policy = "fp"
+task = [
+    { name = "high", period = "20ms", budget = "4ms", priority = 2, work = { spin = "4ms" } },
+    { name = "low", period = "20ms", deadline = "6ms", budget = "3ms", priority = 1,
+      work = { spin = "forever" } },
+]"#;
+    let mut trace = simulate(text, 40, Costs::NONE);
+    check("as the set has it", &trace, "low", 0, CauseKind::HigherPriority, &["high"]);
+    trace.records.insert(0, Record::policy(20 * MS, 0, "imprecise"));
+    check("before the swap", &trace, "low", 0, CauseKind::HigherPriority, &["high"]);
+    check("since the swap", &trace, "low", 1, CauseKind::PolicyOrder, &["high"]);
+}

@@ -30,6 +30,7 @@ use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
 use crate::members;
+use crate::policy_swap::{self, DomainSwap, Swapped};
 use crate::programs::Programs;
 use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
 use crate::ring::Rings;
@@ -85,6 +86,8 @@ pub(crate) enum Command {
     Begin(u64),
     /// All threads of the task are gone.
     Gone(TaskId),
+    /// Other policies for groups.
+    Swap(Box<DomainSwap>),
     /// One more poll, and the end.
     Stop,
 }
@@ -161,7 +164,8 @@ fn live(
     let rings = Rings::new(&programs, domain, limits);
     // The records of an allocator's domain are read by another thread.
     let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
-    let mut at = Domain { allocators, gsi, rings, joining, events: Vec::new(), handled: 0 };
+    let place = (&*programs, domain, cpu);
+    let mut at = Domain { place, allocators, gsi, rings, joining, events: Vec::new(), handled: 0 };
     at.begin(origin, &joined)?;
     if !say(DomainEvent::Begun) {
         return Ok(());
@@ -247,6 +251,8 @@ fn join(
 
 /// A domain that has begun.
 struct Domain<'a> {
+    /// Its number, and its CPU.
+    place: (&'a Programs, u32, u32),
     allocators: Allocators,
     gsi: KernelGsi<'a>,
     rings: Rings<'a>,
@@ -290,6 +296,7 @@ impl Domain<'_> {
         *handled += 1;
         gsi.at(monotonic_ns());
         let channel = gsi.channel();
+        let before = channel.last_job();
         let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
         // The kernel has already handled the releases of the dispatcher's own reservations.
         let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
@@ -300,7 +307,10 @@ impl Domain<'_> {
         };
         allocators.handle(gsi, cause, &mut |event| {
             let key = match *cause {
-                Event::Released { number, .. } => Key::Reserved(number),
+                // After a swap to a policy that makes its jobs, the job of this release is its.
+                Event::Released { number, .. } if channel.last_job() == before => {
+                    Key::Reserved(number)
+                }
                 _ => Key::Made(channel.last_job()),
             };
             let mut saturated = None;
@@ -325,6 +335,21 @@ impl Domain<'_> {
             );
         });
         gsi.check()
+    }
+
+    /// All events so far precede the swap; `allocates`: this thread is the domain's allocator.
+    fn swap(&mut self, swap: DomainSwap, allocates: bool) -> Result<(), Diagnostic> {
+        self.poll()?;
+        self.drain_events()?;
+        let DomainSwap { mut policies, answer } = swap;
+        let Domain { place, allocators, gsi, .. } = self;
+        let (at, refused) = match allocates {
+            true => policy_swap::now(gsi, allocators, &mut policies),
+            false => policy_swap::by_an_allocator(*place, allocators, &mut policies),
+        }?;
+        // A receiver that is gone has waited long enough.
+        drop(answer.send(Swapped { domain: place.1, at, refused }));
+        Ok(())
     }
 
     /// The release events since the last call.
@@ -354,6 +379,7 @@ impl Domain<'_> {
         loop {
             match command {
                 Ok(Command::Gone(task)) => self.allocators.remove(&mut self.gsi, task),
+                Ok(Command::Swap(swap)) => self.swap(*swap, bell.is_some())?,
                 Ok(Command::Begin(_)) => {}
                 Ok(Command::Stop) | Err(true) => return Ok(true),
                 Err(false) => break,

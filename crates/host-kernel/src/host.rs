@@ -37,7 +37,7 @@ mod finish;
 /// From the request of the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
 /// Longest silence of a domain's thread: it is an ordinary one, and its CPU may be busy.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How to run a set.
 pub struct Options {
@@ -70,11 +70,12 @@ pub struct Outcome {
 ///
 /// The thread that started it must keep it: commands die with that thread.
 pub struct KernelHost {
-    set: Arc<TaskSet>,
-    domains: Vec<Domain>,
+    pub(crate) set: Arc<TaskSet>,
+    /// In the order of the set's.
+    pub(crate) domains: Vec<Domain>,
     readers: Vec<Reading>,
     events: Option<Receiver<(u32, DomainEvent)>>,
-    state: RunState,
+    pub(crate) state: RunState,
     /// By place in the set: some process of it is there.
     alive: Vec<bool>,
     /// The first release, CLOCK_MONOTONIC ns.
@@ -89,9 +90,11 @@ pub struct KernelHost {
 }
 
 /// A domain's thread, from here.
-struct Domain {
-    commands: Sender<Command>,
+pub(crate) struct Domain {
+    pub(crate) commands: Sender<Command>,
     thread: JoinHandle<()>,
+    /// The thread is its allocator.
+    pub(crate) asks_policies: bool,
 }
 
 /// The reader's thread of a domain whose own thread is its allocator, from here: it reads until
@@ -189,7 +192,7 @@ impl KernelHost {
     }
 
     fn spawn(&mut self, part: Part, sender: Sender<(u32, DomainEvent)>) -> Result<(), Diagnostic> {
-        let Part { domain: id, cpu, allocators, limits, asks_policies } = part;
+        let Part { domain: id, cpu, allocators, limits, asks_policies, .. } = part;
         let domain = id.0;
         let Some(tasks) = &self.tasks else { return Ok(()) };
         let of_the_domain = self.set.tasks.iter().enumerate().filter(|(_, t)| t.domain == id);
@@ -222,7 +225,7 @@ impl KernelHost {
         let thread = thread(thread_name::DOMAIN)
             .spawn(move || domain::run(config, &requests, &sender))
             .map_err(no_thread)?;
-        self.domains.push(Domain { commands, thread });
+        self.domains.push(Domain { commands, thread, asks_policies });
         Ok(())
     }
 

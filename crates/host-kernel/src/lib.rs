@@ -36,6 +36,7 @@ mod limits;
 pub mod machine;
 mod members;
 mod periods;
+mod policy_swap;
 mod privilege;
 mod probe;
 mod programs;

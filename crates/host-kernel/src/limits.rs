@@ -20,6 +20,8 @@ pub(crate) struct Part {
     pub limits: Limits,
     /// Its policies are asked at each job; else the kernel needs no thread in user space.
     pub asks_policies: bool,
+    /// There are windows for its reservations and, during a swap, for those before.
+    pub windows_fit: bool,
 }
 
 /// Whether this host can carry a set out.
@@ -50,13 +52,14 @@ fn part(set: &TaskSet, domain: DomainId, costs: Costs) -> Result<Part, Diagnosti
     let allocators = Allocators::with(set, domain, options)?;
     let limits = allocators.limits();
     let arena = arena_limits();
-    // Tasks for which the windows are too few are carried out by the policy.
-    let windows = limits.windows.min(arena.windows);
+    let windows_fit = limits.windows <= arena.windows;
     let events = limits.events.max(arena.events);
-    let limits = Limits { events, records: arena.records, windows, ..limits };
+    // All windows that there are, for a swap to a policy with more of them. Tasks for which they
+    // are too few are carried out by the policy.
+    let limits = Limits { events, records: arena.records, windows: arena.windows, ..limits };
     room(cpu, &limits)?;
     let asks_policies = rehearse(set, domain, options, limits)?;
-    Ok(Part { domain, cpu, allocators, limits, asks_policies })
+    Ok(Part { domain, cpu, allocators, limits, asks_policies, windows_fit })
 }
 
 /// Whether a block of the arena has room for it.

@@ -57,6 +57,11 @@ impl RunState {
         }
     }
 
+    /// A domain's groups have other policies, as these records say.
+    pub fn swapped(&mut self, domain: u32, records: &[Record]) {
+        self.traces.get(&domain).into_iter().for_each(|trace| trace.records(records));
+    }
+
     /// Whether the dispatcher has removed a task, all threads of which are gone.
     pub fn is_gone(&self, index: usize) -> bool {
         self.gone[index]

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
-use punctual_policies::{Allocators, LocalDispatcher, NewRelease, ReleaseEvent};
+use punctual_policies::{Allocators, LocalDispatcher, NewRelease, PolicySwap, ReleaseEvent};
 use punctual_taskset::Costs;
 use punctual_workload::{Act, Demand};
 
@@ -150,6 +150,25 @@ impl Engine {
             }
             None => Ok(()),
         }
+    }
+
+    /// Swaps policies at `at`, ns, after all else of that time, and reselects.
+    pub(crate) fn swap<W: Watcher>(
+        &mut self,
+        at: u64,
+        swap: &mut PolicySwap,
+        watcher: &mut W,
+    ) -> Result<(), Diagnostic> {
+        self.instant(at, watcher)?;
+        if let Some(recorder) = &mut self.recorder {
+            swap.changes().for_each(|(group, name)| recorder.policy(at, group, name));
+        }
+        let mut gsi = LocalDispatcher::new(&mut self.dispatcher, at);
+        self.allocators.swap(&mut gsi, swap).map_err(|e| {
+            let cause = format!("CPU {}: the dispatcher refuses a swap: {e}", self.cpu.number);
+            Diagnostic::usage(cause, "report it with the task set")
+        })?;
+        self.instant(at, watcher)
     }
 
     fn instant<W: Watcher>(&mut self, now: u64, watcher: &mut W) -> Result<(), Diagnostic> {

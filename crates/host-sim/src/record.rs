@@ -48,6 +48,11 @@ impl Recorder {
         }
     }
 
+    /// A group has another policy from now on.
+    pub(crate) fn policy(&mut self, now: u64, group: u32, name: &str) {
+        self.batch.push(Record::policy(now, group, name));
+    }
+
     /// Writes what is new.
     pub(crate) fn drain(&mut self, dispatcher: &Dispatcher) -> Result<(), Diagnostic> {
         let count = dispatcher.record_count();

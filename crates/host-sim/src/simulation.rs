@@ -1,7 +1,7 @@
 //! A whole set: one engine per CPU, run in step.
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{Allocators, LocalDispatcher};
+use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, PolicySwap};
 use punctual_taskset::{Costs, DomainId, TaskSet};
 use punctual_trace::{Interval, Period, Record, TraceSink};
 
@@ -52,7 +52,7 @@ pub struct Options {
     /// What programs do; a program without a recording wants all of every budget.
     pub programs: Vec<RecordedProgram>,
     /// How the allocators are made.
-    pub allocators: punctual_policies::AllocatorOptions,
+    pub allocators: AllocatorOptions,
 }
 
 /// The result of a run.
@@ -71,6 +71,9 @@ pub struct Simulation {
     engines: Vec<Engine>,
     /// The time that all engines have reached, ns.
     reached: u64,
+    /// With the policies as of the last swap.
+    set: TaskSet,
+    allocators: AllocatorOptions,
 }
 
 impl Simulation {
@@ -86,7 +89,8 @@ impl Simulation {
             let trace = place.map(|p| traces.swap_remove(p).1);
             engines.push(engine(set, domain, &options, trace)?);
         }
-        Ok(Simulation { engines, reached: 0 })
+        let allocators = AllocatorOptions { costs: options.costs, ..options.allocators };
+        Ok(Simulation { engines, reached: 0, set: set.clone(), allocators })
     }
 
     /// Runs until `end`, ns. The instant `end` itself is the last: what is over by then is
@@ -132,6 +136,27 @@ impl Simulation {
         Ok(true)
     }
 
+    /// Gives groups the policies that they have in `to`, at [`now`](Simulation::now): at `end` if
+    /// [`advance`](Simulation::advance) came so far. What is due at that time comes before it.
+    ///
+    /// # Errors
+    /// A new policy does not support its group; nothing is changed then.
+    pub fn swap_policies<W: Watcher>(
+        &mut self,
+        to: &TaskSet,
+        watcher: &mut W,
+    ) -> Result<(), Diagnostic> {
+        let prepare = |domain| PolicySwap::prepare(&self.set, to, domain, self.allocators);
+        let swaps = to.domain_ids().map(prepare).collect::<Result<Vec<_>, _>>()?;
+        let at = self.engines.iter().map(Engine::now).max().unwrap_or(0).max(self.reached);
+        for (engine, mut swap) in self.engines.iter_mut().zip(swaps) {
+            engine.run(at, watcher)?;
+            engine.swap(at, &mut swap, watcher)?;
+        }
+        self.set = to.clone();
+        Ok(())
+    }
+
     /// The time that every CPU reached, ns.
     pub fn now(&self) -> u64 {
         self.engines.iter().map(Engine::now).min().unwrap_or(0)
@@ -169,8 +194,7 @@ fn engine(
     trace: Option<TraceSink>,
 ) -> Result<Engine, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
-    let with_costs =
-        punctual_policies::AllocatorOptions { costs: options.costs, ..options.allocators };
+    let with_costs = AllocatorOptions { costs: options.costs, ..options.allocators };
     let mut allocators = Allocators::with(set, domain, with_costs)?;
     let mut limits = allocators.limits();
     limits.records = match trace {

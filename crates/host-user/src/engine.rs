@@ -68,7 +68,9 @@ pub struct Engine {
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
     pub(crate) enforcing: Enforcing,
-    trace: Option<RecordSender>,
+    pub(crate) trace: Option<RecordSender>,
+    /// Policies were swapped: tasks may be of another one than when they were added.
+    pub(crate) swapped: bool,
     stop: bool,
 }
 
@@ -116,6 +118,7 @@ impl Engine {
             freezer,
             enforcing,
             trace,
+            swapped: false,
             stop: false,
         }
     }

@@ -108,6 +108,9 @@ impl Engine {
     }
 
     fn released(&mut self, task: TaskId, next: NewRelease, budget: u64, late: u64) {
+        if self.swapped {
+            self.follow_swap(task.0);
+        }
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else {
             return;

@@ -122,6 +122,15 @@ impl Host {
             Notice::Saturated(index) => sink(RunEvent::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"
             ))),
+            Notice::Swapped(swap) => {
+                self.engines[engine].swapping = false;
+                if let Some(why) = swap.refused {
+                    let cpu = self.engines[engine].cpu;
+                    sink(RunEvent::Warning(format!(
+                        "the dispatcher of CPU {cpu} refused the priority of a group: {why}"
+                    )));
+                }
+            }
             Notice::NotBegun(why) => {
                 sink(RunEvent::Warning(format!(
                     "the dispatcher refused the set's groups: {why}; they get no time"

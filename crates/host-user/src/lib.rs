@@ -20,6 +20,7 @@ mod no_idle;
 mod overrun_signal;
 mod park_signal;
 mod pause;
+mod policy_swap;
 mod register;
 mod reports;
 mod sched;

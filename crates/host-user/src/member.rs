@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
-use punctual_policies::PeriodBuilder;
+use punctual_policies::{Allocators, PeriodBuilder};
 use punctual_process::{Park, Threads};
 use punctual_taskset::TaskSpec;
 
@@ -140,6 +140,13 @@ pub struct Member {
 }
 
 impl Member {
+    /// Decides what depends on the policy of its next release.
+    pub fn by_policy(&mut self, allocators: &Allocators) {
+        let suspends = self.periods.params().suspends;
+        self.charges_idle = !self.confined && suspends && allocators.cuts_on_waking(self.task);
+        self.defers_charges = self.confined || allocators.reservation_of(self.task).is_none();
+    }
+
     /// Its CPU clock, ns; what was last read when it is gone. Real-time safe.
     pub fn clock(&self, now: u64) -> u64 {
         match &self.kind {

@@ -17,6 +17,7 @@ use punctual_trace::Period;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::member::Member;
+use crate::policy_swap::EngineSwap;
 
 /// Capacity for reports that the housekeeper has not read yet. With some 25 ms between its rounds,
 /// and a thousand releases per second of each of ten tasks, it may be late by 0.8 s before any are
@@ -39,6 +40,9 @@ pub enum Notice {
     NotBegun(Refusal),
     /// The dispatcher refused a member.
     Refused(Box<Member>, Refusal),
+    /// Policies were swapped; the housekeeper frees those that are not used any more. One swap at a
+    /// time is under way.
+    Swapped(Box<EngineSwap>),
     /// A member continues to execute although it is parked.
     Unresponsive(u32),
     /// A task has 30,000 delayed waits.
@@ -108,8 +112,8 @@ impl ReportSender {
 pub fn channels(
     tasks: u32,
 ) -> ((NoticeSender, ReportSender), (Consumer<Notice>, Consumer<Report>)) {
-    // One more for `NotBegun`.
-    let notices = NOTICES_PER_MEMBER * members_in_flight(tasks) + 1;
+    // `NotBegun` and `Swapped` beside them.
+    let notices = NOTICES_PER_MEMBER * members_in_flight(tasks) + 2;
     let (notices_in, notices) = touched_ring(notices, || Notice::Unresponsive(0));
     let (reports_in, reports) =
         touched_ring(REPORTS, || Report::Released(Period::lost(0, 0, 0, 0, 0)));

@@ -54,6 +54,10 @@ pub(crate) struct EngineHandle {
     room: usize,
     /// Those that are.
     pub(crate) in_flight: usize,
+    /// How its allocators were made.
+    pub(crate) allocators: AllocatorOptions,
+    /// A swap of policies is under way.
+    pub(crate) swapping: bool,
     pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) precision: Precision,
@@ -107,8 +111,8 @@ pub(crate) fn start_engine(
         })
         .unzip();
     let room = members_in_flight(limits.tasks);
-    // `Add` and `Gone` of each, and `Begin`.
-    let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 1);
+    // `Add` and `Gone` of each, `Begin`, and one `Swap`.
+    let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 2);
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks);
     let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
@@ -167,6 +171,8 @@ pub(crate) fn start_engine(
         reports,
         room,
         in_flight: 0,
+        allocators: with_room,
+        swapping: false,
         doorbell,
         stats,
         precision,

@@ -50,6 +50,9 @@ pub const LOST_RECORDS: u32 = 99;
 pub const PERIOD: u32 = 100;
 pub const PERIOD_2: u32 = 101;
 pub const PERIOD_3: u32 = 102;
+/// Since `time`, group `small` has another policy, whose name is in `a` and `b` (16 bytes, UTF-8,
+/// the first in the lowest byte; padded with zeros).
+pub const POLICY: u32 = 103;
 
 /// A decision that was reported as an event: this plus the event's own kind ([`event`]).
 pub const EVENT: u32 = 128;

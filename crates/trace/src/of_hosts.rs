@@ -1,7 +1,7 @@
 //! Records that hosts add to a trace beside those of their dispatchers, and what is read of them.
 //! They are neither inputs nor decisions: a replay passes over them.
 
-use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, RUNNING, STOPPED, TASK_PLACE};
+use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, POLICY, RUNNING, STOPPED, TASK_PLACE};
 use crate::{kind, Cut, Header, Interval, JobEnd, Period, Record, Trace};
 
 /// How jobs end, by the number in a record.
@@ -29,6 +29,26 @@ impl Record {
     /// added while it runs have the places that follow.
     pub fn task_place(task: u32, place: u32) -> Record {
         Record { a: place.into(), small: task, kind: TASK_PLACE, ..Record::default() }
+    }
+
+    /// Since `time`, ns, this group of the dispatcher has the policy `name`, of which a record has
+    /// the first 16 bytes.
+    pub fn policy(time: u64, group: u32, name: &str) -> Record {
+        let mut bytes = [0; 16];
+        let end = (0..=name.len().min(16)).rev().find(|&end| name.is_char_boundary(end));
+        let end = end.unwrap_or(0);
+        bytes[..end].copy_from_slice(&name.as_bytes()[..end]);
+        let both = u128::from_le_bytes(bytes);
+        Record { time, a: both as u64, b: (both >> 64) as u64, small: group, kind: POLICY }
+    }
+
+    /// The name in a record of another policy; `None` for any other record, or without UTF-8.
+    pub fn policy_name(&self) -> Option<String> {
+        let both = u128::from(self.a) | u128::from(self.b) << 64;
+        let bytes = both.to_le_bytes();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        let name = std::str::from_utf8(&bytes[..end]).ok()?;
+        (self.kind == POLICY).then(|| name.to_owned())
     }
 
     /// A task begins to execute at `time`, ns: a thread of it, or 0.

@@ -63,6 +63,7 @@ impl Record {
             kind::STOPPED => "stopped",
             kind::TASK_PLACE => "place of a task",
             kind::LOST_RECORDS => "records lost",
+            kind::POLICY => "another policy",
             kind::PERIOD..=kind::PERIOD_3 => "period",
             k if k > kind::EVENT => match k - kind::EVENT {
                 event::COMPLETED => "completed",
@@ -95,7 +96,7 @@ impl Record {
     pub fn at(&self) -> Option<u64> {
         match self.kind {
             kind::GRANULARITY | kind::ORDER | kind::TAKE_LOST => None,
-            kind::TASK_PLACE..=kind::PERIOD_3 => None,
+            kind::TASK_PLACE..=kind::POLICY => None,
             kind::JOB_ADD_2..=kind::JOB_ADD_3
             | kind::RESERVATION_ADD_2..=kind::RESERVATION_ADD_4 => None,
             _ => Some(self.time),
@@ -156,6 +157,10 @@ impl std::fmt::Display for Record {
             }
             kind::TASK_PLACE => write!(f, ": task {} is the set's {}", self.small, self.a)?,
             kind::LOST_RECORDS => write!(f, ": {}", self.a)?,
+            kind::POLICY => {
+                let name = self.policy_name().unwrap_or_default();
+                write!(f, ": {name:?} for group {}, since {} ns", self.small, self.time)?
+            }
             k if k > kind::EVENT => match k - kind::EVENT {
                 event::COMPLETED..=event::TASK_GONE
                 | event::SEGMENT_EXHAUSTED

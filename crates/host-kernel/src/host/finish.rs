@@ -95,7 +95,7 @@ impl KernelHost {
     fn end(&mut self) {
         self.tasks.iter().for_each(Tasks::end);
         self.events = None;
-        for Domain { commands, thread } in self.domains.drain(..) {
+        for Domain { commands, thread, .. } in self.domains.drain(..) {
             drop(commands);
             drop(thread.join());
         }

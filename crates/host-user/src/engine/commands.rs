@@ -7,6 +7,7 @@ use punctual_trace::Record;
 
 use super::Engine;
 use crate::member::{Member, MemberKind};
+use crate::policy_swap::EngineSwap;
 use crate::reports::Notice;
 
 /// A request of the control side. [`Doorbell::request_stop`] ends an engine.
@@ -17,6 +18,8 @@ pub enum Command {
     Add(Box<Member>),
     /// The processes of the task with this index are gone.
     Gone(u32),
+    /// Groups have other policies from now on.
+    Swap(Box<EngineSwap>),
     /// The task with this index has this budget, ns, from its next release on.
     ChangeBudget(u32, u64),
 }
@@ -39,6 +42,10 @@ impl Engine {
                     if let Some(i) = self.slot_of(index) {
                         self.remove(i as u32, now, false);
                     }
+                }
+                Command::Swap(mut swap) => {
+                    self.swap(&mut swap, now);
+                    self.notices.send(Notice::Swapped(swap));
                 }
                 Command::ChangeBudget(index, budget) => {
                     if let Some(i) = self.slot_of(index) {
@@ -99,10 +106,7 @@ impl Engine {
             trace.send_new(&self.dispatcher);
             trace.send(Record::task_place(task.0, index));
         }
-        member.charges_idle = !member.confined
-            && member.periods.params().suspends
-            && self.allocators.cuts_on_waking(task);
-        member.defers_charges = member.confined || self.allocators.reservation_of(task).is_none();
+        member.by_policy(&self.allocators);
         if let MemberKind::Thread(control) = &member.kind {
             control.slot.store(task.0, Relaxed);
         }

@@ -60,7 +60,9 @@ impl InForce {
         self.number += 1;
         match r.kind {
             kind::GRANULARITY | kind::ORDER | kind::TASK_ADD => self.declared.push(this),
-            kind::WINDOW_ADD | kind::WINDOW_DROP | kind::TASK_PLACE => self.declared.push(this),
+            kind::WINDOW_ADD | kind::WINDOW_DROP | kind::TASK_PLACE | kind::POLICY => {
+                self.declared.push(this)
+            }
             kind::RESERVATION_ADD..=kind::RESERVATION_CHANGE | kind::RESERVATION_REMOVE => {
                 self.reservation(r);
                 self.declared.push(this);
