@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Watch a running set, and change its budgets: live, from another terminal
     Top(crate::top::Top),
+    /// Have a running set read its file again, and swap the policies that differ
+    Reload(crate::reload::Reload),
     /// Results and traces as one HTML page to look at, and as SVG pictures
     Report(ReportArgs),
     /// Which period and budget a program needs: watches it, and proposes an entry for a task set

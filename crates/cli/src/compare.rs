@@ -1,8 +1,5 @@
 //! `punctual run --compare`: the same set under the kernel's own policies.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
-
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Output;
 use punctual_session::results::Results;
@@ -10,7 +7,7 @@ use punctual_session::{HostKind, RunOptions, Session, StartOutcome};
 use punctual_taskset::TaskSet;
 
 use crate::args::{BaselineArg, Run};
-use crate::drive::drive;
+use crate::drive::{drive, Signals};
 use crate::screen::Screen;
 
 /// Runs the set under one baseline. What cannot be pinned is run unpinned, and its column is
@@ -23,8 +20,7 @@ pub fn run(
     set: &TaskSet,
     baseline: BaselineArg,
     overload: bool,
-    stop: &Arc<AtomicBool>,
-    pause: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Vec<Results>, Diagnostic> {
     let host = match baseline {
         BaselineArg::Fifo => HostKind::Fifo,
@@ -42,7 +38,7 @@ pub fn run(
         // The run under Punctual has shown the commands' output.
         let output = Output::Nowhere;
         let options = RunOptions {
-            stop: stop.clone(),
+            stop: signals.stop.clone(),
             load: args.load,
             output,
             unpinned,
@@ -51,7 +47,7 @@ pub fn run(
         };
         match Session::new(set.clone(), host)?.unchecked(overload).start(options)? {
             StartOutcome::Running(running) => {
-                columns.push(drive(*running, None, None, pause, &mut screen)?.results);
+                columns.push(drive(*running, None, None, None, signals, &mut screen)?.results);
                 break;
             }
             StartOutcome::NotPossible(refusal, results) => {

@@ -40,6 +40,8 @@ mod compare;
 mod doctor;
 mod drive;
 mod generate;
+mod hangup;
+mod live;
 mod measure;
 mod output;
 mod policy;
@@ -47,6 +49,7 @@ mod policy_new;
 mod profile;
 mod program;
 mod progress;
+mod reload;
 mod replay;
 mod report;
 mod run;
@@ -105,6 +108,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
         Command::Trace(args) => trace::run(args, caller),
         Command::Doctor(args) => caller.finish(doctor::run(args)),
         Command::Top(args) => caller.finish(top::run(args)),
+        Command::Reload(args) => caller.finish(reload::run(args)),
         Command::Report(args) => caller.finish(report::run(args)),
         Command::Measure(args) => match &args.instrument {
             Instrument::Determinism(args) => caller.finish(measure::determinism::run(args)),

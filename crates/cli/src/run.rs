@@ -12,7 +12,8 @@ use punctual_taskset::{Body, Loaded, TaskSet};
 use punctual_trace::TaskEnd;
 
 use crate::args::{HostArg, OutputArg, Run};
-use crate::drive::{drive, pause_on_ctrl_z, stop_on_signals, Ran};
+use crate::drive::{drive, Ran, Signals};
+use crate::live::LiveSet;
 use crate::output::{
     print_message, view, Caller, Outcome, INTERRUPTED, MISSED, PUNCTUAL_FAILED, TIMED_OUT,
 };
@@ -30,7 +31,7 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let Loaded { set, unrepresented } = set::read(args)?;
     let host = host(args, &set);
     options_fit(args, host, &set)?;
-    let admitted = admit(Session::new(set, host)?, args.overload)?;
+    let admitted = admit(Session::new(set.clone(), host)?, args.overload)?;
     if args.file.is_some() && !args.quiet {
         unrepresented.iter().for_each(|line| print_message(&format!("left out: {line}")));
         print_message(&admitted.analysis().map(summary).unwrap_or_default());
@@ -39,14 +40,16 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
         let simulated = sim::of_admitted(admitted, args.trace.as_deref(), args.quiet)?;
         return Ok(outcome(args, simulated.results, Vec::new(), simulated.code, None));
     }
-    let (set, overload) = (admitted.set().clone(), admitted.is_overload());
+    let overload = admitted.is_overload();
+    let mut live = LiveSet::new(args, set, admitted.set(), overload);
+    let set = admitted.set().clone();
     let traces = args.trace.as_ref().map(|path| TraceFiles::create(path, &set)).transpose()?;
-    let (stop, pause) = (stop_on_signals()?, pause_on_ctrl_z()?);
+    let signals = Signals::handle(live.is_from_a_file())?;
     let commands = set.tasks.iter().any(|t| matches!(t.body, Body::Command(_)));
     // With a command that writes where we do, a table could not be redrawn.
     let mut screen = Screen::new(args.quiet, !commands);
     let options = RunOptions {
-        stop: stop.clone(),
+        stop: signals.stop.clone(),
         traces,
         trace_records: args.trace_records,
         stdin: args.file.is_none() && commands,
@@ -58,8 +61,8 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let first = set.tasks.first().map(|t| t.name.as_str());
     let ran = match admitted.start(options)? {
         StartOutcome::Running(running) => {
-            let observed = Observed::new(args.file.as_deref(), &set, overload);
-            drive(*running, first, observed, &pause, &mut screen)?
+            let observed = Observed::new(args.file.as_deref(), &set);
+            drive(*running, first, Some(&mut live), observed, &signals, &mut screen)?
         }
         // For the kernel's own policies only.
         StartOutcome::NotPossible(refusal, _) => {
@@ -69,12 +72,12 @@ pub fn run(args: &Run) -> Result<Outcome<RunResult>, Diagnostic> {
     let mut baselines = Vec::new();
     if ran.failure.is_none() {
         for &baseline in &args.compare {
-            if !stop.load(Ordering::Relaxed) {
-                baselines.extend(compare::run(args, &set, baseline, overload, &stop, &pause)?);
+            if !signals.stop.load(Ordering::Relaxed) {
+                baselines.extend(compare::run(args, &set, baseline, overload, &signals)?);
             }
         }
     }
-    let code = exit_code(args, &ran, stop.load(Ordering::Relaxed));
+    let code = exit_code(args, &ran, signals.stop.load(Ordering::Relaxed));
     Ok(outcome(args, ran.results, baselines, code, ran.failure))
 }
 

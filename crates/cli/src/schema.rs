@@ -15,6 +15,7 @@ use schemars::{schema_for, Schema};
 use crate::check::CheckResult;
 use crate::clean::CleanResult;
 use crate::policy::PolicyResult;
+use crate::reload::ReloadResult;
 use crate::replay::ReplayResult;
 use crate::report::ReportResult;
 use crate::trace::TraceResult;
@@ -62,5 +63,6 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("policy", schema_for!(Envelope<PolicyResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
+    is_published("reload", schema_for!(Envelope<ReloadResult>));
     is_published("report", schema_for!(Envelope<ReportResult>));
 }

@@ -7,14 +7,16 @@ use std::time::Duration;
 use clap::Args;
 use punctual_diagnostic::Diagnostic;
 use punctual_session::results::Results;
-use punctual_session::{with_budget, RunningSet};
+use punctual_session::RunningSet;
 use punctual_taskset::{parse_duration, TaskSet};
 use punctual_top::client::Client;
 use punctual_top::protocol::{Query, Reply, Snapshot, TaskPlace, VERSION};
 use punctual_top::server::Server;
 
 use crate::drive::stop_on_signals;
+use crate::live::LiveSet;
 use crate::output::{Outcome, INTERRUPTED, MISSED};
+use crate::screen::Screen;
 
 /// Least time between two readings of the figures: a set answers some 40 times a second.
 const LEAST_INTERVAL_NS: u64 = 100_000_000;
@@ -35,7 +37,7 @@ pub struct Top {
 }
 
 /// Where running sets are found.
-fn directory() -> PathBuf {
+pub fn directory() -> PathBuf {
     punctual_process::state_directory().join("top")
 }
 
@@ -88,46 +90,32 @@ fn printed(snapshot: Snapshot) -> Outcome<Option<Results>> {
 pub struct Observed {
     server: Server,
     what: String,
-    set: TaskSet,
-    overload: bool,
 }
 
 impl Observed {
     /// `None`: this run cannot be observed (no state directory), which is no reason not to run it.
-    pub fn new(file: Option<&Path>, set: &TaskSet, overload: bool) -> Option<Observed> {
+    pub fn new(file: Option<&Path>, set: &TaskSet) -> Option<Observed> {
         let first = || set.tasks.first().map_or_else(String::new, |task| task.name.clone());
         let what = file.map_or_else(first, |file| file.display().to_string());
         let server = Server::listen(&directory()).ok()?;
-        Some(Observed { server, what, set: set.clone(), overload })
+        Some(Observed { server, what })
     }
 
-    /// Answers what was asked since the last call.
-    pub fn serve(&mut self, running: &mut RunningSet) {
-        let Observed { server, what, set, overload } = self;
+    /// Answers what was asked since the last call; a reload is reported on the screen, too.
+    pub fn serve(&mut self, running: &mut RunningSet, live: &mut LiveSet, screen: &mut Screen) {
+        let Observed { server, what } = self;
         server.serve(|request| match request {
-            Query::Snapshot => Reply::Snapshot(Box::new(snapshot(what, set, running))),
-            Query::ChangeBudget { place, budget_ns } => {
-                change_budget(set, *overload, running, place, budget_ns)
-                    .map_or_else(Reply::from, |()| Reply::Changed)
+            Query::Snapshot => Reply::Snapshot(Box::new(snapshot(what, &live.set, running))),
+            Query::ChangeBudget { place, budget_ns } => live
+                .change_budget(running, place, budget_ns)
+                .map_or_else(Reply::from, |()| Reply::Changed),
+            Query::Reload => {
+                let reloaded = live.reload(running);
+                screen.warn(&live.report(&reloaded));
+                reloaded.map_or_else(Reply::from, Reply::Reloaded)
             }
         });
     }
-}
-
-fn change_budget(
-    set: &mut TaskSet,
-    overload: bool,
-    running: &mut RunningSet,
-    place: usize,
-    budget: u64,
-) -> Result<(), Diagnostic> {
-    if !running.alive().any(|alive| alive == place) {
-        return Err(Diagnostic::usage("that task has ended", "choose another one"));
-    }
-    let changed = with_budget(set, place, budget, running.host(), overload)?;
-    running.change_budget(place, budget)?;
-    *set = changed;
-    Ok(())
 }
 
 fn snapshot(what: &str, set: &TaskSet, running: &RunningSet) -> Snapshot {

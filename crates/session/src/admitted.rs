@@ -37,6 +37,16 @@ impl Session {
         set.only_cpus()?;
         if host == HostKind::Kernel {
             punctual_host_kernel::machine::check(&set.cpus())?;
+        }
+        Session::of_running(set, host)
+    }
+
+    /// The same of a set that runs on the host already, and gets other parameters.
+    ///
+    /// # Errors
+    /// What of the set this host does not do.
+    pub(crate) fn of_running(set: TaskSet, host: HostKind) -> Result<Session, Diagnostic> {
+        if host == HostKind::Kernel {
             punctual_host_kernel::accepts(&set)?;
         }
         if matches!(host, HostKind::Fifo | HostKind::Deadline | HostKind::Other)

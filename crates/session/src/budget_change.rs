@@ -42,6 +42,6 @@ pub fn with_budget(
     }
     let mut changed = set.clone();
     changed.tasks[place].budget = budget;
-    Session::new(changed.clone(), host)?.admit(overload)?;
+    Session::of_running(changed.clone(), host)?.admit(overload)?;
     Ok(changed)
 }

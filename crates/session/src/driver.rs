@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user as user;
-use punctual_taskset::{DomainId, TaskSpec};
+use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
@@ -85,6 +85,16 @@ pub(crate) trait Driver {
     fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
         let _ = (index, budget);
         Err(Diagnostic::usage("this host changes no budget while it runs", "use the user host"))
+    }
+
+    /// Gives groups the policies that they have in `to`, which otherwise is the set; the time of
+    /// the first swap by the host's clock, ns.
+    fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
+        let _ = to;
+        Err(Diagnostic::usage(
+            "this host swaps no policies while it runs",
+            "use the user host or the kernel host",
+        ))
     }
 
     /// Prepares a thread that exists already to become a task on this CPU.

@@ -43,6 +43,10 @@ impl Driver for KernelDriver {
         Ok(self.0.poll(wait, sink))
     }
 
+    fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
+        self.0.swap_policies(to)
+    }
+
     fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
         let Outcome { ended, events, lateness, notes, exit } = self.0.finish(sink)?;
         let kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {

@@ -42,8 +42,11 @@ pub struct Results {
     pub host: HostKind,
     /// What to call this run where several stand side by side; `null`: the host's name.
     pub label: Option<String>,
-    /// The policy's name, as in the task-set file.
+    /// The policy's name, as in the task-set file; after a reload, the latest one.
     pub policy: String,
+    /// Policies that were swapped while it ran, in order of time.
+    #[serde(default)]
+    pub policy_changes: Vec<PolicyChange>,
     /// The CPUs used.
     pub cpus: Vec<u32>,
     /// How long it ran, ns.
@@ -79,6 +82,30 @@ pub struct Results {
     pub not_possible: Option<NotPossible>,
     /// What a reader should know beside the figures.
     pub notes: Vec<String>,
+}
+
+/// A group that got another policy while its tasks ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyChange {
+    /// When, from the first release of the run, ns.
+    pub at_ns: u64,
+    /// The group's name; `null`: the top.
+    pub group: Option<String>,
+    /// The policy before: its name, and its order in parentheses if it has one.
+    pub from: String,
+    /// The policy since then, likewise.
+    pub to: String,
+}
+
+/// Without the time: `group "media" edf -> rm`.
+impl std::fmt::Display for PolicyChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.group {
+            Some(group) => write!(f, "group \"{group}\" {} -> {}", self.from, self.to),
+            None => write!(f, "policy {} -> {}", self.from, self.to),
+        }
+    }
 }
 
 /// What executed the schedule.

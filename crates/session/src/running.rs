@@ -7,14 +7,16 @@ use std::time::Duration;
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{Entry, NoIdle};
-use punctual_taskset::{DomainId, TaskSpec};
+use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
 
 use crate::baseline::{BaselineDriver, Unsupported};
 use crate::driver::{Driver, Execution, HostFigures};
 use crate::kernel::KernelDriver;
-use crate::results::{Collector, HostCosts, LoadResult, Results, Run, TaskInfo, TaskKind};
+use crate::policy_change::changes;
+use crate::results::{Collector, HostCosts, LoadResult, PolicyChange, Results, Run};
+use crate::results::{TaskInfo, TaskKind};
 use crate::sim::SimDriver;
 use crate::traces::Traces;
 use crate::user::UserDriver;
@@ -220,6 +222,24 @@ impl RunningSet {
     /// A host that changes no budget while it runs.
     pub fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Diagnostic> {
         self.driver.change_budget(place as u32, budget)
+    }
+
+    /// Gives groups the policies that they have in `to`, which otherwise is `from`, the set as it
+    /// runs: all groups of a CPU at one instant. Each task's releases are of the new policy from
+    /// its next release on. Admission is the caller's ([`with_policies`](crate::with_policies)).
+    ///
+    /// # Errors
+    /// A policy does not support its group on this host; nothing is changed then. A host that swaps
+    /// no policies while it runs; a dispatcher that does not answer.
+    pub fn swap_policies(
+        &mut self,
+        from: &TaskSet,
+        to: &TaskSet,
+    ) -> Result<Vec<PolicyChange>, Diagnostic> {
+        let at = self.driver.swap_policies(to)?;
+        let changes = changes(from, to, at.saturating_sub(self.driver.origin()));
+        self.collector.change_policies(to, &changes);
+        Ok(changes)
     }
 
     /// Prepares a thread of this program to become a task on this CPU ([`Execution::Entered`]).

@@ -113,6 +113,10 @@ impl Driver for UserDriver {
         self.host.change_budget(index, budget)
     }
 
+    fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
+        self.host.swap_policies(to)
+    }
+
     fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
         self.host.prepare_entry(domain)
     }

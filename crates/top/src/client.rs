@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 
+use punctual_session::results::PolicyChange;
+
 use crate::protocol::{Query, Reply, Snapshot, VERSION};
 
 /// How long a running set may take to answer: it answers between two polls, some 40 times a second.
@@ -66,10 +68,7 @@ impl Client {
             }
             (None, _) => {
                 let cause = format!("{} sets run: processes {}", pids.len(), list(&pids));
-                return Err(Diagnostic::usage(
-                    cause,
-                    format!("name one, such as punctual top {}", pids[0]),
-                ));
+                return Err(Diagnostic::usage(cause, format!("name one, such as {}", pids[0])));
             }
         };
         let failed = |e| {
@@ -105,6 +104,19 @@ impl Client {
     pub fn change_budget(&mut self, place: usize, budget_ns: u64) -> Result<(), Diagnostic> {
         match self.ask(&Query::ChangeBudget { place, budget_ns })? {
             Some(Reply::Changed) => Ok(()),
+            Some(Reply::Refused { cause, help }) => Err(Diagnostic::usage(cause, help)),
+            Some(_) => Err(self.foreign()),
+            None => Err(Diagnostic::usage("the run has ended", "start it again")),
+        }
+    }
+
+    /// Has the run read its set's file again: the policies that were swapped.
+    ///
+    /// # Errors
+    /// The run refuses it, or does not answer: why.
+    pub fn reload(&mut self) -> Result<Vec<PolicyChange>, Diagnostic> {
+        match self.ask(&Query::Reload)? {
+            Some(Reply::Reloaded(changes)) => Ok(changes),
             Some(Reply::Refused { cause, help }) => Err(Diagnostic::usage(cause, help)),
             Some(_) => Err(self.foreign()),
             None => Err(Diagnostic::usage("the run has ended", "start it again")),

@@ -1,7 +1,7 @@
 //! What a running set and its observers send each other: a line of JSON each.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_session::results::Results;
+use punctual_session::results::{PolicyChange, Results};
 use serde::{Deserialize, Serialize};
 
 /// Version of requests and replies; it rises when one changes its meaning.
@@ -23,6 +23,8 @@ pub enum Query {
         /// ns per period.
         budget_ns: u64,
     },
+    /// Reads the set's file again, and swaps the policies that differ.
+    Reload,
 }
 
 /// What the running set answers.
@@ -33,6 +35,8 @@ pub enum Reply {
     Snapshot(Box<Snapshot>),
     /// The task has its new budget from its next release on.
     Changed,
+    /// The policies that were swapped, perhaps none.
+    Reloaded(Vec<PolicyChange>),
     /// Nothing was done.
     Refused {
         /// What is wrong.
@@ -44,7 +48,8 @@ pub enum Reply {
 
 impl From<Diagnostic> for Reply {
     fn from(error: Diagnostic) -> Reply {
-        Reply::Refused { cause: error.cause, help: error.help }
+        let place = error.place().map_or_else(String::new, |place| format!("{place}: "));
+        Reply::Refused { cause: place + &error.cause, help: error.help }
     }
 }
 

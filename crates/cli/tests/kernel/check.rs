@@ -154,9 +154,22 @@ impl Checker {
                 let seen = self.tasks.entry(task).or_default();
                 (seen.period, seen.budget, seen.background) =
                     (Some((start, period, deadline)), budget, background);
+                // Its policy may have made its jobs until now.
+                (seen.before, seen.granted) = (seen.charged, 0);
+            }
+            Observed::Changed { task, period, budget, deadline } => {
+                let seen = self.tasks.entry(task).or_default();
+                let same = |(_, p, d): (u64, u64, u64)| (p, d) == (period, deadline);
+                if seen.budget != budget || !seen.period.is_some_and(same) {
+                    self.wrong.push("more than a priority was changed".to_owned());
+                }
             }
             Observed::Added { task, start, finish, budget } => {
                 let seen = self.tasks.entry(task).or_default();
+                if seen.period.take().is_some() {
+                    // Another policy, which makes its jobs, took its reservation from it.
+                    seen.jobs.retain(|job| job.ended);
+                }
                 seen.jobs.push(Job { start, finish, budget, cut: false, ended: false });
             }
             Observed::Released { task, number, budget } => self.released(task, number, budget),

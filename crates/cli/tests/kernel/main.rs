@@ -28,6 +28,7 @@ mod policies;
 mod profile_roles;
 mod punctual;
 mod refusals;
+mod reload;
 mod slices;
 mod storms;
 mod tasks;

@@ -23,6 +23,13 @@ pub enum Observed {
         deadline: u64,
         background: bool,
     },
+    /// A reservation of a task was changed; its releases stay where they are.
+    Changed {
+        task: u32,
+        period: u64,
+        budget: u64,
+        deadline: u64,
+    },
     /// A job that an allocator gave a task.
     Added {
         task: u32,
@@ -76,14 +83,16 @@ pub fn observed(trace: &Trace) -> Vec<(usize, u64, Observed)> {
     for (i, record) in records.iter().enumerate() {
         now = record.at().unwrap_or(now);
         let following = |n: usize| records.get(i + n).copied().unwrap_or_default();
-        if let Some(observed) = one(record, following(1), following(2)) {
+        let before = i.checked_sub(1).map_or(kind::GRANULARITY, |before| records[before].kind);
+        if let Some(observed) = one(before, record, following(1), following(2)) {
             all.push((i, now, observed));
         }
     }
     all
 }
 
-fn one(record: &Record, second: Record, third: Record) -> Option<Observed> {
+/// `before`: the kind of the record before it.
+fn one(before: u32, record: &Record, second: Record, third: Record) -> Option<Observed> {
     let Record { a, b, small: task, .. } = *record;
     let real = task != NONE;
     let ended = |how| Observed::Ended { task, job: a, used: b, how };
@@ -92,6 +101,9 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Observed> {
         kind::CHARGE_TASK => Observed::Charged { task, ns: a },
         kind::CHARGE => Observed::ChargedJob { job: a, ns: b },
         kind::JOB_ADD if real => Observed::Added { task, start: a, finish: b, budget: second.time },
+        kind::RESERVATION_ADD if real && before == kind::RESERVATION_CHANGE => {
+            Observed::Changed { task, period: b, budget: second.time, deadline: second.a }
+        }
         kind::RESERVATION_ADD if real => Observed::Reserved {
             task,
             start: a,
@@ -100,9 +112,6 @@ fn one(record: &Record, second: Record, third: Record) -> Option<Observed> {
             deadline: second.a,
             background: third.b == 2,
         },
-        kind::RESERVATION_CHANGE => {
-            panic!("no set here changes a reservation, and what follows from it is not checked")
-        }
         kind::SELECTED => Observed::Selected { job: a },
         kind::RUNNING if real => Observed::Running { task, thread: a },
         kind::STOPPED if real => Observed::Stopped { task, executed: a, thread: b },

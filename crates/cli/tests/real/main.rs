@@ -27,6 +27,7 @@ mod profile;
 mod profile_roles;
 mod punctual;
 mod refusals;
+mod reload;
 mod screen;
 mod self_suspending;
 mod stalls;

@@ -12,7 +12,7 @@ use super::figures::Figures;
 use super::groups::Group;
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
-use punctual_taskset::{Body, ServerKind, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskSet, TaskSpec};
 use punctual_trace::Period;
 use std::sync::OnceLock;
 
@@ -108,6 +108,7 @@ pub struct Collector {
     groups: Vec<Group>,
     /// Of one CPU, ppm.
     utilization_ppm: u64,
+    policy_changes: Vec<PolicyChange>,
     /// Latest instant known, ns on CLOCK_MONOTONIC.
     latest: u64,
     unknown: u64,
@@ -136,6 +137,7 @@ impl Collector {
             run,
             tasks,
             groups: Vec::new(),
+            policy_changes: Vec::new(),
             utilization_ppm,
             unknown: 0,
         }
@@ -157,6 +159,15 @@ impl Collector {
             self.utilization_ppm += utilization_of([(info.budget, info.period)]).0;
         }
         self.tasks.push(Task { info, begun: false, held: None, figures: Figures::new() });
+    }
+
+    /// Groups have the policies of `set` from now on; `changes` says which are other ones.
+    pub fn change_policies(&mut self, set: &TaskSet, changes: &[PolicyChange]) {
+        self.run.policy.clone_from(&set.policy.name);
+        for (group, spec) in self.groups.iter_mut().zip(&set.groups) {
+            group.set_policy(&spec.policy.name);
+        }
+        self.policy_changes.extend_from_slice(changes);
     }
 
     /// What a task is, where its description in the set does not say.
@@ -223,7 +234,10 @@ impl Collector {
         let tasks: Vec<TaskResult> = self.tasks.iter().map(|t| t.figures.result(&t.info)).collect();
         let totals = Totals::of(&tasks);
         let duration = self.latest.saturating_sub(self.run.started);
-        let mut notes = Vec::new();
+        // To the millisecond: the exact time is in the changes themselves.
+        let after = |c: &PolicyChange| fmt_ns(c.at_ns / 1_000_000 * 1_000_000);
+        let note = |c: &PolicyChange| format!("{c}, {} after the start", after(c));
+        let mut notes: Vec<String> = self.policy_changes.iter().map(note).collect();
         if self.unknown > 0 {
             notes.push(format!(
                 "{} records named a task that is not in the set; they were ignored",
@@ -234,6 +248,7 @@ impl Collector {
             host: self.run.host,
             label: self.run.label.clone(),
             policy: self.run.policy.clone(),
+            policy_changes: self.policy_changes.clone(),
             cpus: self.run.cpus.clone(),
             duration_ns: duration,
             utilization_ppm: self.utilization_ppm,

@@ -51,6 +51,11 @@ impl Group {
         groups.chain(nodes).collect()
     }
 
+    /// A scheduling group has another policy.
+    pub fn set_policy(&mut self, name: &str) {
+        self.policy = Some(name.to_owned());
+    }
+
     /// What its tasks received, in a run of `duration` ns.
     pub fn result(&self, tasks: &[TaskResult], duration: u64) -> GroupResult {
         let share = |&(i, periodic): &(usize, bool)| {
