@@ -20,10 +20,7 @@ use crate::hierarchy::Hierarchy;
 use crate::interference::Interference;
 use crate::record::task_result;
 use crate::results::{Fit, TaskAnalysis, Test};
-use crate::supply::{Supply, NEVER};
-
-/// Iterations to find the time in which the host's own work is supplied as well.
-const ITERATIONS: u32 = 1_000;
+use crate::supply::Supply;
 
 impl Hierarchy<'_> {
     /// Records the tasks of a group. None of them makes a set fail: a weight asks for no deadline.
@@ -40,7 +37,7 @@ impl Hierarchy<'_> {
         let of_group = |t: &TaskSpec| t.domain == domain && t.group == group;
         for (index, task) in set.tasks.iter().enumerate().filter(|(_, t)| of_group(t)) {
             let work = work(by_start, &share, task);
-            let (deadline, response) = (share.time_for(work), time_for(work, supply, host));
+            let (deadline, response) = (share.time_for(work), host.time_for(work, supply));
             let limited = self.budget_groups.supply(task.budget_group).is_some();
             let fits = !limited && response <= deadline;
             let mut result = TaskAnalysis { deadline, ..task_result(set, index, Test::FairShare) };
@@ -72,20 +69,4 @@ fn work(by_start: bool, share: &FairShare, task: &TaskSpec) -> u128 {
     let fluid = (quantum * u128::from(share.weights)).div_ceil(weight);
     let early = if by_start { share.tasks.saturating_sub(1) } else { 1 };
     fluid + quantum * u128::from(early)
-}
-
-/// The longest time in which `work` is supplied beside what the host takes, ns.
-fn time_for(work: u128, supply: &Supply, host: &Interference) -> u64 {
-    let mut time = supply.time_for(work);
-    if host.is_none() {
-        return time;
-    }
-    for _ in 0..ITERATIONS {
-        let next = supply.time_for(work.saturating_add(host.within(time)));
-        if next <= time {
-            return time;
-        }
-        time = next;
-    }
-    NEVER
 }

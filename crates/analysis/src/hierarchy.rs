@@ -126,6 +126,7 @@ impl<'a> Hierarchy<'a> {
         }
         let test = match policy {
             Policy::Edf | Policy::Finish => self.test_by_deadline(members, supply, &host),
+            Policy::Own(test) => self.test_by_own(test, members, supply, &host),
             _ => self.test_by_priority(policy, members, supply, &host),
         };
         self.record(&test, None)

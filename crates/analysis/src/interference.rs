@@ -21,8 +21,12 @@ use punctual_taskset::{Arrival, Body, Costs, DomainId, ServerSpec, TaskSet, Task
 
 use crate::members::Policy;
 use crate::self_suspension::suspensions;
+use crate::supply::{Supply, NEVER};
 use crate::task_server;
 use crate::utilization::Utilization;
+
+/// Iterations to find the time in which the host's own work is supplied as well.
+const ITERATIONS: u32 = 1_000;
 
 /// Execution in each period, at most `jitter` late, by (period, jitter): the sum of all that have
 /// both. Of these a set has few different ones. Times are ns.
@@ -70,6 +74,22 @@ impl Interference {
     /// The execution within `w`, with the blocking that may have begun before.
     pub(crate) fn within(&self, w: u64) -> u128 {
         u128::from(self.blocking) + self.interrupts(w)
+    }
+
+    /// The longest time in which `work` is supplied beside what the host takes, ns.
+    pub(crate) fn time_for(&self, work: u128, supply: &Supply) -> u64 {
+        let mut time = supply.time_for(work);
+        if self.is_none() {
+            return time;
+        }
+        for _ in 0..ITERATIONS {
+            let next = supply.time_for(work.saturating_add(self.within(time)));
+            if next <= time {
+                return time;
+            }
+            time = next;
+        }
+        NEVER
     }
 
     /// The execution of interrupts within `w`.

@@ -41,6 +41,7 @@ mod interference;
 mod members;
 mod offset_demand;
 mod overload;
+mod own_test;
 mod promotion;
 mod record;
 mod reserved_time;

@@ -1,8 +1,8 @@
 //! From a task set to the members of one of its groups, as the tests see them.
 
 use punctual_taskset::{
-    registry, Arrival, DomainId, GroupSpec, Objective, PolicySpec, ReleaseAttributes, ServerKind,
-    ServerSpec, TaskSet, TaskSpec,
+    registry, AdmissionTest, Arrival, DomainId, GroupDemand, GroupSpec, Objective, PolicySpec,
+    ReleaseAttributes, ServerKind, ServerSpec, TaskSet, TaskSpec,
 };
 
 use crate::analysed_task::{AnalysedTask, Deferral, Entity};
@@ -33,7 +33,35 @@ pub(crate) enum Policy<'s> {
     Finish,
     /// Shares by weight.
     Fair,
+    /// By a priority that a policy of the program gives its members.
+    Ranked(Rank),
+    /// As a test of the program's own has it.
+    Own(OwnTest),
 }
+
+/// The priority of a member, the larger first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rank(fn(&ReleaseAttributes) -> i64);
+
+/// A test of a policy of the program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnTest(pub(crate) fn(&GroupDemand<'_>) -> Vec<Option<u64>>);
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Rank) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Rank {}
+
+impl PartialEq for OwnTest {
+    fn eq(&self, other: &OwnTest) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for OwnTest {}
 
 impl<'s> Policy<'s> {
     /// Whether its periodic tasks are reservations, which the dispatcher releases without a timer
@@ -43,6 +71,8 @@ impl<'s> Policy<'s> {
             Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table => true,
             Policy::Objective(_) => true,
             Policy::Imprecise | Policy::Dual | Policy::Finish | Policy::Fair => false,
+            // That follows from its implementation, which admission does not have.
+            Policy::Ranked(_) | Policy::Own(_) => false,
         }
     }
 
@@ -63,7 +93,16 @@ impl<'s> Policy<'s> {
             (&registry::IMPRECISE, Policy::Imprecise),
             (&registry::DUAL, Policy::Dual),
         ];
-        tested.into_iter().find(|(info, _)| info.name == spec.name).map(|(_, policy)| policy)
+        let of_punctual = tested.into_iter().find(|(info, _)| info.name == spec.name);
+        of_punctual.map(|(_, policy)| policy).or_else(|| {
+            let info = registry::policies().iter().find(|info| info.name == spec.name)?;
+            match info.admission {
+                AdmissionTest::None => None,
+                AdmissionTest::ByDeadline => Some(Policy::Finish),
+                AdmissionTest::ByPriority(priority) => Some(Policy::Ranked(Rank(priority))),
+                AdmissionTest::Own(test) => Some(Policy::Own(OwnTest(test))),
+            }
+        })
     }
 
     /// The fixed priority of a member: larger is more important. `hard`: whether it has an upper
@@ -77,7 +116,8 @@ impl<'s> Policy<'s> {
             Policy::Dual if hard => -i128::from(deadline),
             Policy::Dual => i128::from(priority) - BAND,
             Policy::Objective(order) => i128::from(order.priority(of)),
-            Policy::Edf | Policy::Finish | Policy::Table | Policy::Fair => 0,
+            Policy::Ranked(Rank(priority)) => i128::from(priority(of)),
+            Policy::Edf | Policy::Finish | Policy::Table | Policy::Fair | Policy::Own(_) => 0,
         }
     }
 }

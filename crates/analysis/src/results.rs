@@ -128,6 +128,8 @@ pub enum Test {
     Promotion,
     /// The delay bound of fair queueing (Parekh and Gallager 1993; Goyal, Vin and Cheng 1996).
     FairShare,
+    /// That of a policy of the program.
+    Own,
     /// None.
     None,
 }
@@ -143,6 +145,7 @@ impl Test {
             Test::MandatoryPart => "mandatory part",
             Test::Promotion => "promotion",
             Test::FairShare => "fair share",
+            Test::Own => "the policy's own",
             Test::None => "none",
         }
     }

@@ -57,7 +57,8 @@ pub use policy::{MemberParams, PolicyEvent, Release, ReservationParams, Scheduli
 pub use policy_swap::PolicySwap;
 pub use punctual_diagnostic::Diagnostic;
 pub use punctual_dispatcher::{Attribute, End, Refusal, Standing, INFINITE};
-pub use punctual_taskset::PolicyInfo;
+pub use punctual_taskset::ReleaseAttributes;
+pub use punctual_taskset::{AdmissionTest, GroupDemand, MemberDemand, PolicyInfo};
 pub use registered::{by_name, policies, register};
 pub use release_event::ReleaseEvent;
 

@@ -49,7 +49,7 @@ pub use load::{Loaded, Overrides, LARGEST_FILE};
 pub use model::*;
 pub use objective::{Objective, ObjectiveError, ReleaseAttributes, LONGEST_OBJECTIVE};
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
-pub use registry::PolicyInfo;
+pub use registry::{AdmissionTest, GroupDemand, MemberDemand, PolicyInfo};
 pub use schema::json_schema;
 pub use single::Single;
 pub use work::MOST_STEPS;

@@ -2,8 +2,10 @@
 //! errors and listings take it from here; `punctual-policies` implements each. A program may
 //! register policies of its own beside those of Punctual.
 
+mod admission;
 mod registered;
 
+pub use admission::{AdmissionTest, GroupDemand, MemberDemand};
 pub use registered::{check_name, policies, register};
 
 /// What is known of a policy, or of a kind of server, beside how it works.
@@ -24,6 +26,9 @@ pub struct PolicyInfo {
     /// Whether its tasks have weights in place of periods and budgets, and a set may give its
     /// quantum: `policy = { name = "NAME", quantum = "4ms" }`.
     pub takes_weights: bool,
+    /// How admission tests its groups, for a policy of the program; that of Punctual's own is in
+    /// `punctual-analysis`.
+    pub admission: AdmissionTest,
     /// The tables of a set that may name it; a set may name a policy at its top as well.
     pub tables: &'static [&'static str],
 }
@@ -38,6 +43,7 @@ impl PolicyInfo {
         aliases: "",
         takes_order: false,
         takes_weights: false,
+        admission: AdmissionTest::None,
         tables: &["group"],
     };
 }

@@ -81,13 +81,19 @@ fn the_policy_serves_a_group_and_its_trace_replays() {
 }
 
 #[test]
-fn admission_has_no_test_for_the_policy_so_a_run_needs_overload() {
+fn the_set_is_admitted_by_the_test_of_the_policy() {
     let (_scratch, file) = set();
-    let output = shortest(&["check", &file]);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    assert!(text(&output).contains("no test for the policy \"shortest\""), "{}", text(&output));
-    let output = shortest(&["run", "--host", "sim", &file]);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
-    let results = document(&["run", "--host", "sim", "--overload", "--json", &file], 0);
+    let tasks = &document(&["check", "--json", &file], 0)["result"]["domains"][0]["tasks"];
+    let found = |n: usize| (&tasks[n]["test"], &tasks[n]["response_ns"]);
+    // The longer task waits for the shorter one.
+    let expected = [8_000_000, 2_000_000].map(|ns: u64| ("response_time".into(), ns.into()));
+    assert_eq!([found(0), found(1)], [0, 1].map(|n| (&expected[n].0, &expected[n].1)), "{tasks:#}");
+    let results = document(&["run", "--host", "sim", "--json", &file], 0);
     assert_eq!(results["result"]["policy"], "shortest", "{results:#}");
+    // With deadline monotonic priorities it would fit.
+    let scratch = Scratch::new();
+    let late =
+        SET.replace("\"6ms\"", "\"1500us\"").replace("deadline = \"5ms\"", "deadline = \"3ms\"");
+    let file = scratch.file("set.toml", &late);
+    assert_eq!(document(&["check", "--json", &file], 3)["ok"], false);
 }

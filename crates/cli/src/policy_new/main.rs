@@ -2,18 +2,21 @@
 
 use std::process::ExitCode;
 
-use punctual_cli::policies::{per_release, JobParams, MemberParams};
+use punctual_cli::policies::{per_release, AdmissionTest, JobParams, MemberParams};
 use punctual_cli::policies::{PolicyEntry, PolicyInfo, Release, ReleasePolicy};
 
-static INFO: PolicyInfo =
-    PolicyInfo { name: "shortest", title: "the smaller budget first", ..PolicyInfo::POLICY };
+static INFO: PolicyInfo = PolicyInfo {
+    name: "shortest",
+    title: "the smaller budget first",
+    admission: AdmissionTest::ByPriority(|release| -(release.budget as i64)),
+    ..PolicyInfo::POLICY
+};
 
 static POLICY: PolicyEntry = PolicyEntry::new(&INFO, |entry, _| Ok(per_release(entry, Smallest)));
 
 struct Smallest;
 
 impl ReleasePolicy for Smallest {
-    // Each release is one job, from its start to its deadline.
     fn first(&mut self, task: &MemberParams, release: &Release) -> JobParams {
         JobParams {
             start: release.at,
